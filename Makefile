@@ -1,0 +1,44 @@
+# Every target sets up what it needs; nothing has to be installed by hand but python3, venv and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint format bench clean
+.DEFAULT_GOAL := demo
+
+$(VENV)/.run: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	$(PIP) -e '.[test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.run
+	$(PIP) -e '.[bench]'
+	touch $@
+
+demo: $(VENV)/.run  ## four samples judged against one target
+	$(BIN)/copula-discrepancy demo
+
+test: $(VENV)/.test  ## the whole test suite
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test  ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench  ## speed and accuracy against peers, printed as ratios of one run
+	$(BIN)/python -m benchmarks.core
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

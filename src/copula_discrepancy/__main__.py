@@ -1,0 +1,7 @@
+"""`python -m copula_discrepancy` is `copula-discrepancy`."""
+
+import sys
+
+from copula_discrepancy.cli import main
+
+sys.exit(main())

@@ -1,0 +1,125 @@
+"""From whatever a user has to named draws in the shape (chain, draw, variable)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.errors import InputError
+
+_EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Finite draws, (chain, draw, variable), with a name for each variable; the array is read-only."""
+
+    values: NDArray[np.float64]
+    names: tuple[str, ...]
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return self.values.shape[0]
+
+    @property
+    def n_draws(self) -> int:
+        """Draws per chain."""
+        return self.values.shape[1]
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return self.values.shape[2]
+
+    def column(self, variable: int) -> NDArray[np.float64]:
+        """All draws of one variable, chain after chain."""
+        return np.ascontiguousarray(self.values[:, :, variable]).reshape(-1)
+
+
+def as_draws(draws: Any) -> Draws:
+    """Named draws from a NumPy array (n, d) or (chain, draw, d), a nested list or a data frame of numbers.
+
+    The dependence between variables needs their order only. Integers too large for a float64 are therefore replaced by
+    their ranks, which keeps their order and their ties.
+
+    Raises
+    ------
+    InputError
+        For anything but real numbers, another number of dimensions, fewer than two draws, or values that are NaN or
+        infinite: the message counts them per variable.
+    """
+    if isinstance(draws, Draws):
+        return draws
+    names: tuple[str, ...] | None = None
+    if hasattr(draws, "columns") and hasattr(draws, "to_numpy"):  # pandas and polars, without importing either
+        names = tuple(str(name) for name in draws.columns)
+        draws = draws.to_numpy()
+    array = _numeric(draws, "draws")
+    if array.ndim == 2:
+        array = array[None]
+    if array.ndim != 3:
+        raise InputError(f"draws must have shape (n, d) or (chain, draw, d), got {array.shape}")
+    if array.shape[0] == 0 or array.shape[0] * array.shape[1] < 2:
+        raise InputError(f"draws must hold at least 2 draws, got shape {np.shape(draws)}")
+    if names is None:
+        names = tuple(f"x{k}" for k in range(array.shape[2]))
+    _require_finite(array, names)
+    values = array.view() if array.dtype == np.float64 else array.astype(np.float64)
+    values.flags.writeable = False
+    return Draws(values, names)
+
+
+def as_column(values: Any, name: str) -> NDArray[np.float64]:
+    """One variable as a contiguous float64 vector with at least two finite, not all equal, values."""
+    array = _numeric(values, name)
+    if array.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.size < 2:
+        raise InputError(f"{name} must hold at least 2 draws, got {array.size}")
+    _require_finite(array[:, None], (name,))
+    column = np.ascontiguousarray(array, dtype=np.float64)
+    require_varying(column, name)
+    return column
+
+
+def require_varying(column: NDArray[np.float64], name: str) -> None:
+    """Raise if all values are equal: such a variable has no dependence to measure."""
+    if column[0] == column[-1] and (column == column[0]).all():
+        raise InputError(
+            f"variable {name} is constant (all {column.size} values are {column[0]:g}), so its dependence is undefined; "
+            "leave it out or check the sampler"
+        )
+
+
+def _numeric(values: Any, name: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} has {int(np.sum(values.mask))} masked values; drop the draws that hold them first")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
+    if array.dtype.kind not in "fiub":
+        example = f", for example {array.flat[0]!r}" if array.size else ""
+        raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}")
+    if array.dtype.kind in "iu" and array.size and max(abs(int(array.max())), abs(int(array.min()))) > _EXACT_INTEGERS:
+        return np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
+    if array.dtype.itemsize > 8:  # long double: the same reason
+        if not np.isfinite(array).all():
+            return array.astype(np.float64)
+        return np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
+    return array
+
+
+def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return
+    flat = array.reshape(-1, array.shape[-1])
+    nan, infinite = np.isnan(flat).sum(axis=0), np.isinf(flat).sum(axis=0)
+    found = [
+        f"variable {name}: " + " and ".join(f"{count} {kind}" for count, kind in ((a, "NaN"), (b, "infinite")) if count)
+        for name, a, b in zip(names, nan, infinite, strict=True)
+        if a or b
+    ]
+    raise InputError(f"draws must be finite, got {'; '.join(found)} (of {len(flat)} draws); drop those draws first")

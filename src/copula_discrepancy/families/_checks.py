@@ -1,0 +1,84 @@
+"""What a family checks before it computes: parameters, probabilities, counts."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from copula_discrepancy.errors import InputError
+from copula_discrepancy.families._numerics import FloatArray
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A dependence parameter: its name, its domain and what to do outside it."""
+
+    name: str
+    lower: float
+    upper: float
+    lower_included: bool
+    advice: str = ""
+
+    @property
+    def rule(self) -> str:
+        if math.isfinite(self.lower) and math.isfinite(self.upper):
+            return f"must lie strictly between {self.lower:g} and {self.upper:g}"
+        if math.isfinite(self.lower):
+            return f"must be {'>=' if self.lower_included else '>'} {self.lower:g} and finite"
+        return "must be a finite number"
+
+    def validate(self, value: Any, family: str) -> float:
+        """Return `value` as a float or raise an InputError that names the rule."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise InputError(f"{self.name} must be a number for {family}, got {value!r}") from None
+        above = number >= self.lower if self.lower_included else number > self.lower
+        if not (above and number < self.upper):
+            advice = f"; {self.advice}" if self.advice else ""
+            raise InputError(f"{self.name} {self.rule} for {family}, got {number:g}{advice}")
+        return number
+
+
+def is_monte_carlo(method: str) -> bool:
+    if method not in ("exact", "monte_carlo"):
+        raise InputError(f"method must be 'exact' or 'monte_carlo', got {method!r}")
+    return method == "monte_carlo"
+
+
+def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatArray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be numbers, got an array of type {array.dtype}")
+    array = array.astype(np.float64)
+    inside = (array >= 0) & (array <= 1) if closed else (array > 0) & (array < 1)
+    if not inside.all():
+        wrong = array[~inside]
+        where = "between 0 and 1" if closed else "strictly between 0 and 1"
+        raise InputError(
+            f"{name} must lie {where}, got {wrong.flat[0]:g} ({wrong.size} of {array.size} values are outside); "
+            "pseudo_observations() turns any draws into such values"
+        )
+    return array
+
+
+def open_unit_pairs(
+    u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v")
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    try:
+        a, b = np.broadcast_arrays(unit_values(u, names[0]), unit_values(v, names[1]))
+    except InputError:
+        raise
+    except ValueError:
+        shapes = f"{np.shape(u)} and {np.shape(v)}"
+        raise InputError(f"{names[0]} and {names[1]} must have shapes that broadcast, got {shapes}") from None
+    return a, 1.0 - a, b, 1.0 - b
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """`value` as an int, or an InputError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} must be a whole number >= {least}, got {value!r}")
+    return int(value)

@@ -1,0 +1,97 @@
+"""Small functions that keep their digits where the textbook form loses them.
+
+A probability travels as a pair (u, 1-u), both with full relative accuracy: near 1 a float alone no longer knows how far
+from 1 it is, and the upper tail is as interesting as the lower one.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+LOG_2 = 0.6931471805599453
+EULER_GAMMA = 0.5772156649015329
+BLOCK = 8192  # 64 KB per temporary: a formula with a dozen of them stays in the second-level cache
+
+
+def minus_log(u: FloatArray, complement: FloatArray) -> FloatArray:
+    """-log(u), accurate near 0 and near 1."""
+    # Above 1/2 the float u is 1 - complement up to a rounding residual, known exactly: -log(1 - complement) is -log(u) +
+    # residual/u. Below, u itself is the accurate one. Mostly there is no residual at all.
+    residual = complement - (1.0 - u)
+    if not residual.any():
+        return -np.log(u)
+    return np.where(u > 0.5, residual / np.maximum(u, 0.5), 0.0) - np.log(u)
+
+
+def blocks(size: int) -> list[slice]:
+    """Slices of at most BLOCK places."""
+    return [slice(start, start + BLOCK) for start in range(0, size, BLOCK)]
+
+
+def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
+    """`function` of one-dimensional arrays, block by block: temporaries stay in the cache, fresh memory is dear."""
+    if arrays[0].size <= BLOCK:
+        return function(*arrays)
+    out = np.empty(arrays[0].size)
+    for block in blocks(out.size):
+        out[block] = function(*(array[block] for array in arrays))
+    return out
+
+
+def stack_blocks(parts: Iterable[tuple[FloatArray, FloatArray]], n: int) -> tuple[FloatArray, FloatArray]:
+    """Two arrays of length n from the blocks of both."""
+    first, second = np.empty(n), np.empty(n)
+    at = 0
+    for x, y in parts:
+        first[at : at + x.size] = x
+        second[at : at + x.size] = y
+        at += x.size
+    return first, second
+
+
+def exponential_pair(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(exp(-x), 1 - exp(-x))."""
+    return np.exp(-x), -np.expm1(-x)
+
+
+def log1mexp(z: FloatArray) -> FloatArray:
+    """log(1 - exp(-z)) for z > 0."""
+    with np.errstate(divide="ignore"):  # exp(-z) = 1 in the branch that is not taken
+        return np.where(z < LOG_2, np.log(-np.expm1(-z)), np.log1p(-np.exp(-z)))
+
+
+def log_2sinh(z: FloatArray) -> FloatArray:
+    """log(2 sinh z) for z > 0: from log(2z) at 0 to z at infinity."""
+    return z + log1mexp(2.0 * z)
+
+
+def log_cosh(z: FloatArray) -> FloatArray:
+    """log cosh z for z >= 0."""
+    return z + np.log1p(np.exp(-2.0 * z)) - LOG_2
+
+
+def convex_remainder(r: FloatArray) -> FloatArray:
+    """exp(-r) - 1 + r, never negative, accurate for small r."""
+    series = r * r * (0.5 - r * (1 / 6 - r * (1 / 24 - r * (1 / 120 - r * (1 / 720 - r / 5040)))))
+    with np.errstate(over="ignore"):
+        return np.where(np.abs(r) < 0.01, series, np.expm1(-r) + r)
+
+
+def stencil_derivatives(
+    function: Callable[[float], FloatArray], at: float, lower: float, upper: float, step: float
+) -> tuple[FloatArray, FloatArray]:
+    """First and second derivative of `function` from nine equally spaced values inside [lower, upper].
+
+    The error is of order step**8 plus rounding of 1e-15/step; near a bound the nine points move to one side.
+    """
+    start = min(max(at - 4 * step, lower), max(upper - 8 * step, lower))
+    offsets = (start - at) / step + np.arange(9)
+    moments = np.vander(offsets, increasing=True).T
+    wanted = np.zeros((9, 2))
+    wanted[1, 0], wanted[2, 1] = 1.0 / step, 2.0 / step**2
+    weights = np.linalg.solve(moments, wanted)
+    values = np.stack([function(float(at + step * offset)) for offset in offsets])
+    return np.tensordot(weights[:, 0], values, 1), np.tensordot(weights[:, 1], values, 1)

@@ -1,0 +1,58 @@
+"""Deterministic expectations: double-exponential nodes on the unit interval, with an error estimate that costs nothing.
+
+The substitution p = 1/(1 + exp(-pi sinh t)) makes the trapezoidal rule converge exponentially even when the integrand
+has logarithmic or algebraic singularities at 0 and 1 (Takahasi and Mori, 1974). Every second node is the rule of twice the
+step, so each integral carries its own coarser estimate.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import expit
+
+from copula_discrepancy.errors import DependenceWarning
+from copula_discrepancy.families._numerics import FloatArray
+
+FIRST_LEVEL = 3
+LAST_LEVEL = 6
+_REACH = 3.75  # p = 1e-29 at the ends: p * log(p)**4 is then below 1e-21
+# The error of the finer rule is about the square of the difference between the two, so 1e-5 promises 1e-10.
+_ACCEPT = 1e-5
+_PROMISE = 1e-8
+
+
+@lru_cache(maxsize=8)
+def unit_nodes(level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(p, 1-p, weight) of the rule with step 2**-level on (0, 1); the even places are the rule of level - 1."""
+    half = 2 * round(_REACH * 2 ** (level - 1))
+    t = np.arange(-half, half + 1) / 2.0**level
+    exponent = np.pi * np.sinh(t)
+    p, complement = expit(exponent), expit(-exponent)
+    weight = np.pi * np.cosh(t) * p * complement / 2.0**level
+    for array in (p, complement, weight):
+        array.flags.writeable = False  # the cache hands the same arrays to everybody
+    return p, complement, weight
+
+
+def refine(terms: Callable[[int], FloatArray]) -> float:
+    """Sum `terms(level)`, weights times values, over levels until the rule and its coarser half agree.
+
+    The first and the last axis run over unit nodes, so every second place on both is the coarser rule.
+    """
+    fine = gap = 0.0
+    for level in range(FIRST_LEVEL, LAST_LEVEL + 1):
+        values = terms(level)
+        coarse = 2.0 * np.sum(values[::2]) if values.ndim == 1 else 4.0 * np.sum(values[::2, ..., ::2])
+        fine = float(np.sum(values))
+        gap = abs(fine - float(coarse))
+        if gap <= _ACCEPT * abs(fine):
+            return fine
+    if gap > _PROMISE * abs(fine):
+        warnings.warn(
+            f"quadrature reached a relative accuracy of {gap / abs(fine):.0e} only; the parameters are extreme",
+            DependenceWarning,
+            stacklevel=2,
+        )
+    return fine

@@ -1,0 +1,205 @@
+"""A copula turned by 90, 180 or 270 degrees."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy.errors import InputError
+from copula_discrepancy.families._base import Copula, Pair
+from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._numerics import FloatArray
+
+ROTATIONS = (90, 180, 270)
+
+
+@dataclass(frozen=True)
+class Rotated(Copula):
+    """A copula turned counter-clockwise: density c(1-u, v) at 90, c(1-u, 1-v) at 180, c(u, 1-v) at 270 degrees.
+
+    Turning by 180 degrees swaps the tails (the survival copula); turning by 90 or 270 changes the sign of Kendall's tau.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> cd.Rotated(cd.Clayton(3.0), 90).tau
+    -0.6
+    """
+
+    base: Copula
+    rotation: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, Copula):
+            raise InputError(f"base must be a copula such as Clayton(3), got {self.base!r}")
+        if isinstance(self.base, Rotated):
+            raise InputError(f"base is already rotated by {self.base.rotation}; rotate {self.base.base!r} once instead")
+        if isinstance(self.rotation, bool) or self.rotation not in ROTATIONS:
+            raise InputError(f"rotation must be 90, 180 or 270, got {self.rotation!r}")
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def family(base: type[Copula], rotation: int) -> type["Rotated"]:
+        """The class of rotated copulas whose instances are made from theta alone; `family("clayton180")` finds it by name."""
+
+        def build(cls: type[Rotated], theta: float, **fixed: Any) -> Rotated:
+            return Rotated(base(theta=theta, **fixed), rotation)  # type: ignore[call-arg]
+
+        def template(**fixed: Any) -> Rotated:
+            return Rotated(base._template(**fixed), rotation)
+
+        members = {
+            "__new__": build,
+            "_template": staticmethod(template),
+            "name": f"{base.name}{rotation}",
+            "parameter": base.parameter,
+            "fixed_parameters": base.fixed_parameters,
+            "__doc__": f"{base.name} copula rotated by {rotation} degrees.",
+        }
+        return type(f"{base.__name__}{rotation}", (Rotated,), members)
+
+    @classmethod
+    def _template(cls, **fixed: Any) -> "Rotated":
+        raise InputError("Rotated alone is not a family; use family('clayton180') or an instance, Rotated(Clayton(3), 180)")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"{self.base.name}{self.rotation}"
+
+    @property
+    def parameter(self) -> Parameter:  # type: ignore[override]
+        return self.base.parameter
+
+    @property
+    def theta(self) -> float:  # type: ignore[override]
+        """The base copula's parameter."""
+        return self.base.theta
+
+    @property
+    def _turns_u(self) -> bool:
+        return self.rotation != 270
+
+    @property
+    def _turns_v(self) -> bool:
+        return self.rotation != 90
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.rotation == 180 else -1.0
+
+    def with_theta(self, theta: float) -> "Rotated":
+        return Rotated(self.base.with_theta(theta), self.rotation)
+
+    def _turn(
+        self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The base copula's arguments; turning is its own inverse."""
+        first = (uc, u) if self._turns_u else (u, uc)
+        second = (vc, v) if self._turns_v else (v, vc)
+        return *first, *second
+
+    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        return self.base._margin(u, uc)
+
+    def _unmargin(self, x: FloatArray) -> Pair:
+        return self.base._unmargin(x)
+
+    def _margin_tables(self, pair: Pair) -> Pair:
+        turned, _ = self.base._margin_tables(pair[::-1])
+        if self.rotation == 180:
+            return turned, turned
+        straight, _ = self.base._margin_tables(pair)
+        return (turned, straight) if self._turns_u else (straight, turned)
+
+    def _coordinates(self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        return self.base._coordinates(*self._turn(u, uc, v, vc))
+
+    def _unit(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        return self._turn(*self.base._unit(x, y))
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        return self.base._logpdf(theta, x, y)
+
+    def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        base = self.base._cdf(theta, x, y)
+        u, uc, v, _ = self.base._unit(x, y)
+        if self.rotation == 90:
+            return v - base
+        if self.rotation == 270:
+            return u - base
+        return np.maximum(uc - v + base, 0.0)  # 1 - u - v + C; rounding may reach below 0
+
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        base = self.base._conditional(theta, x, y)
+        return 1.0 - base if self._turns_u else base
+
+    def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        given = (vc, v) if self._turns_v else (v, vc)
+        u, uc = self.base._conditional_inverse(theta, 1.0 - p if self._turns_u else p, *given)
+        return (uc, u) if self._turns_u else (u, uc)
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        return self.base._theta_derivatives(theta, x, y)
+
+    def _unit_derivatives(
+        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        in_u, in_v, mixed_u, mixed_v = self.base._unit_derivatives(theta, *self._turn(u, uc, v, vc))
+        sign_u, sign_v = (-1.0 if self._turns_u else 1.0), (-1.0 if self._turns_v else 1.0)
+        return sign_u * in_u, sign_v * in_v, sign_u * mixed_u, sign_v * mixed_v
+
+    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
+        return self.base._prepare(coordinates, n)
+
+    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+        return self.base._likelihood_sums(theta, *prepared)
+
+    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.base._nodes(theta, level)
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        return self.base._sample(theta, n, rng)
+
+    def _mutual_information(self, theta: float) -> float:
+        return self.base._mutual_information(theta)
+
+    def _exact_kl(self, other: Copula) -> float:
+        if isinstance(other, Rotated) and other.rotation == self.rotation:
+            return self.base._exact_kl(other.base)
+        return super()._exact_kl(other)
+
+    def _same_family(self, other: Copula) -> bool:
+        return False  # same rotation is handled by the bases, other rotations have other coordinates
+
+    def _tau(self, theta: float) -> float:
+        return self._sign * self.base._tau(theta)
+
+    def _tau_slope(self, theta: float) -> float:
+        return self._sign * self.base._tau_slope(theta)
+
+    def _theta_from_tau(self, tau: float) -> float:
+        return self.base._theta_from_tau(self._sign * tau)
+
+    def _closed_domain(self) -> tuple[float, float]:
+        return self.base._closed_domain()
+
+    def _scale(self, theta: float) -> float:
+        return self.base._scale(theta)
+
+    @property
+    def tau_range(self) -> tuple[float, float]:
+        low, high = self.base.tau_range
+        return (low, high) if self.rotation == 180 else (-high, -low)
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        if self.rotation == 180:
+            lower, upper = self.base.tail
+            return upper, lower
+        return self.base._anti_tail
+
+    @property
+    def _anti_tail(self) -> tuple[float, float]:
+        return self.base.tail

@@ -1,0 +1,47 @@
+"""The paper's family A2: both tails grow with theta."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._hyperbolic import Hyperbolic
+from copula_discrepancy.families._numerics import LOG_2
+
+_TAU_GAP = 6.0 - 8.0 * LOG_2
+
+
+@dataclass(frozen=True)
+class A2(Hyperbolic):
+    """Family A2, generator ((1-t)^2/t)^theta, theta >= 1.
+
+    Kendall's tau is 1 - (6 - 8 log 2)/theta, at least 0.5452: the family has no weak dependence. Lower tail dependence is
+    2^(-1/theta), upper tail dependence 2 - 2^(1/(2 theta)). The name and the generator are the paper's (Aich and Aich, 2025).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> round(cd.A2(2.0).tau, 6)
+    0.772589
+    """
+
+    name = "A2"
+    parameter = Parameter(
+        "theta", 1.0, np.inf, True, "A2 starts at Kendall's tau 0.545; weaker dependence needs another family"
+    )
+
+    def _width(self, theta: float) -> tuple[float, float]:
+        return 1.0, 0.0
+
+    def _tau(self, theta: float) -> float:
+        return 1.0 - _TAU_GAP / theta
+
+    def _tau_slope(self, theta: float) -> float:
+        return _TAU_GAP / theta**2
+
+    def _theta_from_tau(self, tau: float) -> float:
+        return _TAU_GAP / (1.0 - tau)
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        return 2.0 ** (-1.0 / self.theta), 2.0 - 2.0 ** (0.5 / self.theta)

@@ -1,0 +1,175 @@
+"""The Clayton copula: dependence gathers in the lower tail."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy import _kernels
+from copula_discrepancy.families._archimedean import Archimedean
+from copula_discrepancy.families._base import Pair
+from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._numerics import FloatArray, log1mexp, stack_blocks
+
+# Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.
+_SMALL_THETA = 0.1
+# Below it the quadratic Taylor polynomial at independence is exact to rounding.
+_TINY_THETA = 1e-8
+
+
+@dataclass(frozen=True)
+class Clayton(Archimedean):
+    """Clayton copula, C(u, v) = (u^-theta + v^-theta - 1)^(-1/theta), theta >= 0; theta = 0 is independence.
+
+    Kendall's tau is theta/(theta + 2), lower tail dependence 2^(-1/theta), upper tail dependence 0 (Clayton, 1978; Nelsen,
+    2006, family 4.2.1).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> cd.Clayton(3.0).tau
+    0.6
+    """
+
+    name = "Clayton"
+    parameter = Parameter(
+        "theta", 0.0, np.inf, True, "for negative dependence use Frank, Gaussian or Rotated(Clayton(...), 90)"
+    )
+
+    def _log_generator(self, theta: float, x: FloatArray) -> FloatArray:
+        if theta < _TINY_THETA:
+            return np.log(x) + 0.5 * theta * x
+        return theta * x + log1mexp(theta * x) - np.log(theta)
+
+    def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
+        if theta < _TINY_THETA:
+            value = np.exp(level)
+            return value - 0.5 * theta * value**2
+        return np.logaddexp(0.0, level + np.log(theta)) / theta
+
+    def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
+        return (1.0 + theta) * x
+
+    def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
+        return np.log1p(theta) + (2.0 + theta) * x
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        if theta < _TINY_THETA:
+            return theta * (1.0 - x) * (1.0 - y) + theta**2 * (2.0 * x * y - 0.5 - 0.5 * x * y * (x + y))
+        low, gap = np.minimum(x, y), np.abs(x - y)
+        far = np.log1p(_excess(theta, low, gap))
+        # exp(theta x) overflows at u = 1e-12, theta = 28, so the larger coordinate is divided out
+        large = np.log1p(theta) + low - theta * gap - (2.0 + 1.0 / theta) * far
+        # low - far/theta cancels where theta is small: there use log((1+p)(1+q)/(1+p+q)), p = e^(theta x) - 1
+        return np.where(theta * low < 1.0, self._logpdf_small(theta, x, y), large)
+
+    def _logpdf_small(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        low, gap = np.minimum(theta * np.minimum(x, y), 1.0), theta * np.abs(x - y)
+        p = np.expm1(low)
+        # q/(1+p+q) with q = e^(low+gap) - 1, without the overflow of q
+        share = -np.expm1(-(low + gap)) / (1.0 + p * np.exp(-(low + gap)))
+        joined = np.log1p(p * share)
+        return np.log1p(theta) - (2.0 * low + gap) + (2.0 + 1.0 / theta) * joined
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        if theta < _TINY_THETA:
+            second = 4.0 * x * y - 1.0 - x * y * (x + y)
+            return (1.0 - x) * (1.0 - y) + theta * second, second
+        if theta < _SMALL_THETA:
+            return _derivatives_near_independence(theta, x, y)
+        low, gap = np.minimum(x, y), np.abs(x - y)
+        top = low + gap
+        p = _excess(theta, low, gap)
+        near, remote = np.exp(-theta * gap), np.exp(-theta * top)
+        g = np.log1p(p)
+        g1 = (top * remote - gap * near) / (1.0 + p)
+        g2 = (gap**2 * near - top**2 * remote) / (1.0 + p) - g1**2
+        a = 2.0 + 1.0 / theta
+        first = 1.0 / (1.0 + theta) - gap - a * g1 + g / theta**2
+        second = -1.0 / (1.0 + theta) ** 2 - a * g2 + 2.0 * g1 / theta**2 - 2.0 * g / theta**3
+        return first, second
+
+    def _margin_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        low, gap = np.minimum(x, y), np.abs(x - y)
+        top = low + gap
+        p = _excess(theta, low, gap)
+        near, remote = np.exp(-theta * gap), np.exp(-theta * top)
+        whole = 1.0 + p
+        p1 = top * remote - gap * near
+        odd = 2.0 * theta + 1.0
+        in_top = odd * p / whole - theta
+        in_low = 1.0 + theta - odd * near / whole
+        mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2
+        mixed_low = 1.0 - 2.0 * near / whole + odd * near * (gap / whole + p1 / whole**2)
+        first_on_top = x > y
+        return (
+            np.where(first_on_top, in_top, in_low),
+            np.where(first_on_top, in_low, in_top),
+            np.where(first_on_top, mixed_top, mixed_low),
+            np.where(first_on_top, mixed_low, mixed_top),
+        )
+
+    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
+        return stack_blocks(((np.maximum(x, y), np.abs(x - y)) for x, y in coordinates), n)
+
+    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+        top, gap = prepared
+        if theta < _SMALL_THETA:
+            return super()._likelihood_sums(theta, top, top - gap)
+        sums: tuple[float, float, float] = _kernels.clayton_sums(theta, top, gap)
+        return sums
+
+    def _tau(self, theta: float) -> float:
+        return theta / (theta + 2.0)
+
+    def _tau_slope(self, theta: float) -> float:
+        return 2.0 / (theta + 2.0) ** 2
+
+    def _theta_from_tau(self, tau: float) -> float:
+        return 2.0 * tau / (1.0 - tau)
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        return (2.0 ** (-1.0 / self.theta) if self.theta > 0 else 0.0), 0.0
+
+    def _mutual_information(self, theta: float) -> float:
+        if theta < 0.05:  # log(1+theta) - theta/(1+theta) as its alternating series: theta**12 is below 1e-15
+            return float(sum((-1) ** k * theta**k * (k - 1) / k for k in range(2, 14)))
+        return float(np.log1p(theta) - theta / (1.0 + theta))
+
+    def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        return self._unmargin(self._conditional_coordinate(theta, -np.log(p), self._margin(v, vc)))
+
+    def _conditional_coordinate(self, theta: float, minus_log_p: FloatArray, y: FloatArray) -> FloatArray:
+        if theta < _TINY_THETA:
+            return minus_log_p
+        z = theta / (1.0 + theta) * minus_log_p
+        return np.logaddexp(0.0, theta * y + z + log1mexp(z)) / theta
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        y = rng.exponential(size=n)
+        return self._conditional_coordinate(theta, rng.exponential(size=n), y), y
+
+
+def _excess(theta: float, low: FloatArray, gap: FloatArray) -> FloatArray:
+    """exp(-theta gap) - exp(-theta (low + gap)): (u^-theta + v^-theta - 1) / max(u^-theta, v^-theta), less one."""
+    return np.exp(-theta * gap) * -np.expm1(-theta * low)
+
+
+def _derivatives_near_independence(theta: float, x: FloatArray, y: FloatArray) -> Pair:
+    """Theta derivatives of log(1+theta) - theta (x+y) + (2 + 1/theta) log(1 + r), r = pq/(1+p+q), p = e^(theta x) - 1."""
+    p, q = np.expm1(theta * x), np.expm1(theta * y)
+    whole = 1.0 + p + q
+    r = p * q / whole
+    p1, q1 = x * (1.0 + p), y * (1.0 + q)
+    s1, s2 = p1 + q1, x * p1 + y * q1
+    rate = p1 / p + q1 / q - s1 / whole
+    rate1 = -x * p1 / p**2 - y * q1 / q**2 - s2 / whole + (s1 / whole) ** 2
+    d, d1 = np.log1p(r), r * rate / (1.0 + r)
+    d2 = r * (rate**2 + rate1) / (1.0 + r) - d1**2
+    first = 1.0 / (1.0 + theta) - (x + y) + (2.0 + 1.0 / theta) * d1 - d / theta**2
+    second = -1.0 / (1.0 + theta) ** 2 + (2.0 + 1.0 / theta) * d2 - 2.0 * d1 / theta**2 + 2.0 * d / theta**3
+    return first, second

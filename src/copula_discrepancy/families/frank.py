@@ -1,0 +1,243 @@
+"""The Frank copula: radially symmetric, no tail dependence, every Kendall's tau between -1 and 1."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, spence
+
+from copula_discrepancy.families._archimedean import Archimedean
+from copula_discrepancy.families._base import Pair
+from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._numerics import FloatArray, log1mexp, minus_log
+
+# Up to here the power series in theta serves: its terms are at most 0.75**k theta**k / k!, 22 of them are exact.
+_SERIES_REACH = 1.0
+_SERIES_TERMS = 22
+# B_2, B_4, ...: terms of the series below fall like (z/2pi)^2k or (z/pi)^2k, so ten suffice for z <= 1 and z <= 1/2
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+
+
+@dataclass(frozen=True)
+class Frank(Archimedean):
+    """Frank copula, C(u, v) = -log(1 + (e^(-theta u) - 1)(e^(-theta v) - 1)/(e^-theta - 1))/theta; theta = 0 is independence.
+
+    Kendall's tau is 1 - 4/theta (1 - D1(theta)) with Debye's function D1; there is no tail dependence (Frank, 1979; Nelsen,
+    2006, family 4.2.5).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> cd.Frank(-4.0).tau == -cd.Frank(4.0).tau
+    True
+    """
+
+    name = "Frank"
+    parameter = Parameter("theta", -np.inf, np.inf, False)
+
+    # The coordinate is logit(u), exact in both tails. A negative theta is the mirror image of a positive one in u, which in
+    # this coordinate is a change of sign.
+    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        return minus_log(uc, u) - minus_log(u, uc)
+
+    def _unmargin(self, x: FloatArray) -> Pair:
+        return expit(x), expit(-x)
+
+    # ---- the generator, theta >= 0 ---------------------------------------------------------------------------------
+
+    def _log_generator(self, theta: float, x: FloatArray) -> FloatArray:
+        t, tc = expit(x), expit(-x)
+        if theta == 0:
+            return np.log(minus_log(t, tc))
+        # share = (e^(-theta t) - e^-theta) / (1 - e^-theta), the part missing from 1
+        share = np.exp(-theta * t) * np.expm1(-theta * tc) / math.expm1(-theta)
+        with np.errstate(divide="ignore"):  # share = 1 in the branch that is not taken
+            value = np.where(x > 0, -np.log1p(-share), float(log1mexp(np.asarray(theta))) - log1mexp(theta * t))
+        return np.log(value)
+
+    def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
+        s = np.exp(level)
+        if theta == 0:
+            return -s - log1mexp(s)
+        log_size = float(log1mexp(np.asarray(theta)))  # log(1 - e^-theta)
+        share = np.exp(log_size - s)
+        with np.errstate(divide="ignore"):
+            t = -np.where(share < 0.5, np.log1p(-share), np.log(np.exp(-theta - s) - np.expm1(-s)))
+        tc = np.logaddexp(0.0, theta + log_size + log1mexp(s))
+        return np.log(t) - np.log(tc)
+
+    def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
+        t, tc = expit(x), expit(-x)
+        if theta == 0:
+            return minus_log(t, tc)
+        return math.log(theta) - theta * t - log1mexp(theta * t)
+
+    def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
+        t, tc = expit(x), expit(-x)
+        if theta == 0:
+            return 2.0 * minus_log(t, tc)
+        return 2.0 * math.log(theta) - theta * t - 2.0 * log1mexp(theta * t)
+
+    # ---- the density, any theta ------------------------------------------------------------------------------------
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        if theta < 0:
+            return self._logpdf(-theta, -x, y)
+        u, v = expit(x), expit(y)
+        if theta <= _SERIES_REACH:
+            return _log_sinhc(0.5 * theta)[0] - 2.0 * np.log(_series(theta, u, v)[0])
+        constant = math.log(-theta * math.expm1(-theta))
+        return constant - theta * np.abs(u - v) - 2.0 * np.log(_density_base(theta, u, v))
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        if theta < 0:
+            first, second = self._theta_derivatives(-theta, -x, y)
+            return -first, second
+        u, v = expit(x), expit(y)
+        if theta <= _SERIES_REACH:
+            f, f1, f2 = _series(theta, u, v)
+            _, s1, s2 = _log_sinhc(0.5 * theta)
+            return 0.5 * s1 - 2.0 * f1 / f, 0.25 * s2 - 2.0 * (f2 / f - (f1 / f) ** 2)
+        gap, top, free = np.abs(u - v), np.maximum(u, v), 1.0 - np.minimum(u, v)
+        n = _density_base(theta, u, v)
+        e_free, e_gap, e_top = np.exp(-theta * free), np.exp(-theta * gap), np.exp(-theta * top)
+        n1 = (free * e_free - gap * e_gap + top * e_top) / n
+        n2 = (gap**2 * e_gap - free**2 * e_free - top**2 * e_top) / n
+        rest = math.exp(-theta) / -math.expm1(-theta)
+        first = 1.0 / theta + rest - gap - 2.0 * n1
+        second = -1.0 / theta**2 - rest * (1.0 + rest) - 2.0 * (n2 - n1**2)
+        return first, second
+
+    def _unit_derivatives(
+        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """From d log c/du = theta (2 h - 1) with h = P(V <= v | U = u)."""
+        size, sign = abs(theta), math.copysign(1.0, theta)
+        if theta < 0:
+            u, uc = uc, u
+        h_u, slope_u = _conditional_and_slope(size, v, vc, u)
+        h_v, slope_v = _conditional_and_slope(size, u, uc, v)
+        odd_u, odd_v = 2.0 * h_u - 1.0, 2.0 * h_v - 1.0
+        return (
+            sign * size * odd_u,
+            size * odd_v,
+            odd_u + 2.0 * size * slope_u,
+            sign * (odd_v + 2.0 * size * slope_v),
+        )
+
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        if theta < 0:
+            return 1.0 - self._conditional(-theta, -x, y)
+        return _conditional_and_slope(theta, expit(x), expit(-x), expit(y))[0]
+
+    def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        if theta < 0:
+            return expit(y) - super()._cdf(-theta, -x, y)
+        return super()._cdf(theta, x, y)
+
+    def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        if theta < 0:
+            u, uc = self._conditional_inverse(-theta, 1.0 - p, v, vc)
+            return uc, u
+        if theta == 0:
+            return p, 1.0 - p
+        # e^(-theta u) = (odds + e^-theta)/(odds + 1), odds = e^(-theta v)(1-p)/p; the same for 1-u with signs turned
+        log_odds = np.log1p(-p) - np.log(p) - theta * v
+        u = (np.logaddexp(0.0, log_odds) - np.logaddexp(-theta, log_odds)) / theta
+        near = (np.logaddexp(0.0, theta + log_odds) - np.logaddexp(0.0, log_odds)) / theta
+        return u, np.where(u > 0.5, near, 1.0 - u)
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        v = rng.uniform(size=n)
+        p = rng.uniform(size=n)
+        with np.errstate(divide="ignore"):  # a uniform draw of exactly 0
+            return self._margin(*self._conditional_inverse(theta, p, v, 1.0 - v)), self._margin(v, 1.0 - v)
+
+    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        x, y, weight = super()._nodes(abs(theta), level)
+        return (x if theta >= 0 else -x), y, weight
+
+    def _mutual_information(self, theta: float) -> float:
+        return super()._mutual_information(abs(theta))
+
+    def _tau(self, theta: float) -> float:
+        return math.copysign(1.0, theta) * _tau_and_slope(abs(theta))[0]
+
+    def _tau_slope(self, theta: float) -> float:
+        return _tau_and_slope(abs(theta))[1]
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+
+def _density_base(theta: float, u: FloatArray, v: FloatArray) -> FloatArray:
+    """(1 - e^-theta - (1 - e^(-theta u))(1 - e^(-theta v))) e^(theta min(u, v)) as a sum of positive terms."""
+    low = np.minimum(u, v)
+    return -np.expm1(-theta * (1.0 - low)) - np.exp(-theta * np.abs(u - v)) * np.expm1(-theta * low)
+
+
+def _conditional_and_slope(theta: float, u: FloatArray, uc: FloatArray, v: FloatArray) -> Pair:
+    """P(U <= u | V = v) and its theta derivative, theta >= 0."""
+    # log odds of 1-h: theta (v-u) + log(1 - e^(-theta (1-u))) - log(1 - e^(-theta u)); turn is their theta derivative
+    turn = v - u + uc * _bose_rest(theta * uc) - u * _bose_rest(theta * u)
+    if theta == 0:
+        return u, -u * uc * turn
+    below = -np.exp(-theta * v) * np.expm1(-theta * u)
+    above = -np.exp(-theta * u) * np.expm1(-theta * uc)
+    h = below / (below + above)
+    return h, -h * above / (below + above) * turn
+
+
+def _bose_rest(z: FloatArray) -> FloatArray:
+    """(z/(e^z - 1) - 1)/z for z >= 0, -1/2 at 0."""
+    series = -0.5 + sum(b / math.factorial(2 * k) * z ** (2 * k - 1) for k, b in enumerate(_BERNOULLI, start=1))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # the branch that is not taken
+        return np.where(z < 1.0, series, 1.0 / np.expm1(z) - 1.0 / z)
+
+
+def _series(theta: float, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """F with c = sinhc(theta/2)/F**2, and its two theta derivatives, as power series in theta.
+
+    F = (2/theta)(e^(theta/4) cosh(theta (u-v)/2) - e^(-theta/4) cosh(theta (u+v-1)/2)), and F = 1 at theta = 0.
+    """
+    apart, off = 0.5 * (u - v), 0.5 * (u + v - 1.0)
+    bases = (0.25 + apart, 0.25 - apart, off - 0.25, -off - 0.25)
+    powers = [np.ones_like(base) for base in bases]
+    f = np.zeros_like(apart)
+    f1, f2 = np.zeros_like(f), np.zeros_like(f)
+    for k in range(_SERIES_TERMS):
+        powers = [power * base for power, base in zip(powers, bases, strict=True)]
+        coefficient = (powers[0] + powers[1] - powers[2] - powers[3]) / math.factorial(k + 1)
+        f += coefficient * theta**k
+        if k >= 1:
+            f1 += k * coefficient * theta ** (k - 1)
+        if k >= 2:
+            f2 += k * (k - 1) * coefficient * theta ** (k - 2)
+    return f, f1, f2
+
+
+def _log_sinhc(z: float) -> tuple[float, float, float]:
+    """log(sinh(z)/z) and its first two derivatives for |z| <= 1/2: terms 2^2k B_2k / (2k (2k)!) z^2k."""
+    terms = [(2 * k, 4.0**k * b / (2 * k * math.factorial(2 * k))) for k, b in enumerate(_BERNOULLI, start=1)]
+    return (
+        sum(a * z**k for k, a in terms),
+        sum(k * a * z ** (k - 1) for k, a in terms),
+        sum(k * (k - 1) * a * z ** (k - 2) for k, a in terms),
+    )
+
+
+def _tau_and_slope(theta: float) -> tuple[float, float]:
+    """Kendall's tau for theta >= 0 and its derivative, from Debye's D1(theta) = (1/theta) * integral of t/(e^t - 1)."""
+    if theta < 1.0:
+        # tau = sum over k of 4 B_2k / ((2k+1) (2k)!) theta^(2k-1)
+        terms = [(2 * k, 4.0 * b / ((2 * k + 1) * math.factorial(2 * k))) for k, b in enumerate(_BERNOULLI, start=1)]
+        tau = sum(a * theta ** (k - 1) for k, a in terms)
+        return tau, sum(a * (k - 1) * theta ** (k - 2) for k, a in terms)
+    # theta D1 = pi^2/6 + theta log(1 - e^-theta) - Li2(e^-theta)
+    q = math.exp(-theta)
+    debye = (math.pi**2 / 6.0 + theta * math.log1p(-q) - float(spence(1.0 - q))) / theta
+    tau = 1.0 - 4.0 / theta * (1.0 - debye)
+    # d(theta D1) = theta/(e^theta - 1), so D1' = 1/(e^theta - 1) - D1/theta
+    slope = 4.0 / theta**2 * (1.0 - debye) + 4.0 / theta * (q / (1.0 - q) - debye / theta)
+    return tau, slope

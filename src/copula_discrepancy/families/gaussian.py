@@ -1,0 +1,119 @@
+"""The Gaussian copula: what a correlation matrix says about dependence, and no more."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from copula_discrepancy.families._base import Copula, Pair
+from copula_discrepancy.families._elliptical import Elliptical, residual
+from copula_discrepancy.families._numerics import FloatArray
+
+_HALF_LOG_2PI = 0.9189385332046727
+
+
+@dataclass(frozen=True)
+class Gaussian(Elliptical):
+    """Gaussian copula with correlation theta (rho), -1 < theta < 1.
+
+    Kendall's tau is (2/pi) asin(rho); there is no tail dependence. With a, b the normal quantiles of u, v, log c =
+    -log(1-rho^2)/2 - (rho^2 (a^2+b^2) - 2 rho a b)/(2 (1-rho^2)).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> round(cd.Gaussian.from_tau(0.5).rho, 6)
+    0.707107
+    """
+
+    name = "Gaussian"
+
+    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        return np.where(u < 0.5, ndtri(u), -ndtri(uc))
+
+    def _unmargin(self, x: FloatArray) -> Pair:
+        return ndtr(x), ndtr(-x)
+
+    def _log_margin_density(self, a: FloatArray) -> FloatArray:
+        return -0.5 * a**2 - _HALF_LOG_2PI
+
+    def _radius(self, log_tail: FloatArray) -> FloatArray:
+        return np.sqrt(-2.0 * log_tail)
+
+    def _joint_kernel(self, q: FloatArray) -> FloatArray:
+        return np.exp(-0.5 * q)
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        spread = (1.0 - theta) * (1.0 + theta)
+        # distances from the diagonal that rho points along: rho^2 (x^2+y^2) - 2 rho x y cancels there
+        sign = 1.0 if theta >= 0 else -1.0
+        apart = theta**2 * (x - sign * y) ** 2 / (2.0 * spread)
+        return -0.5 * math.log(spread) - apart + theta * x * y / (1.0 + sign * theta)
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        spread = (1.0 - theta) * (1.0 + theta)
+        q = residual(theta, x, y) ** 2 / spread + y**2
+        q1 = 2.0 * (theta * q - x * y) / spread
+        q2 = (2.0 * q + 4.0 * theta * q1) / spread
+        return theta / spread - 0.5 * q1, (1.0 + theta**2) / spread**2 - 0.5 * q2
+
+    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
+        """The likelihood depends on the draws through two sums only; as sums of squares they keep tau near 1 apart from 1."""
+        difference = total = 0.0
+        for x, y in coordinates:
+            difference += float(np.sum((x - y) ** 2))
+            total += float(np.sum((x + y) ** 2))
+        return n, difference, total
+
+    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+        n, difference, total = prepared
+        plus, minus = 1.0 + theta, 1.0 - theta
+        # q = (x-y)^2/(2 (1-rho)) + (x+y)^2/(2 (1+rho)), and log c = -log(1-rho^2)/2 - q/2 + (x^2+y^2)/2
+        value = -0.5 * n * math.log(plus * minus) - 0.25 * theta * (difference / minus - total / plus)
+        first = n * theta / (plus * minus) - 0.25 * (difference / minus**2 - total / plus**2)
+        second = n * (1.0 + theta**2) / (plus * minus) ** 2 - 0.5 * (difference / minus**3 + total / plus**3)
+        return value, first, second
+
+    def _unit_derivatives(
+        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        x, y = self._coordinates(u, uc, v, vc)
+        spread = (1.0 - theta) * (1.0 + theta)
+
+        def along(x: FloatArray, y: FloatArray) -> Pair:
+            q_x = 2.0 * residual(theta, x, y) / spread
+            return x - 0.5 * q_x, (y - theta * q_x) / spread
+
+        slope_x, slope_y = np.exp(-self._log_margin_density(x)), np.exp(-self._log_margin_density(y))
+        (in_x, mixed_x), (in_y, mixed_y) = along(x, y), along(y, x)
+        return in_x * slope_x, in_y * slope_y, mixed_x * slope_x, mixed_y * slope_y
+
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        return ndtr(residual(theta, x, y) / math.sqrt((1.0 - theta) * (1.0 + theta)))
+
+    def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        spread = math.sqrt((1.0 - theta) * (1.0 + theta))
+        return self._unmargin(theta * self._margin(v, vc) + spread * self._margin(p, 1.0 - p))
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        x, z = rng.standard_normal(n), rng.standard_normal(n)
+        return x, theta * x + math.sqrt((1.0 - theta) * (1.0 + theta)) * z
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    def _mutual_information(self, theta: float) -> float:
+        return -0.5 * math.log1p(-(theta**2)) if abs(theta) < 0.5 else -0.5 * math.log((1.0 - theta) * (1.0 + theta))
+
+    def _exact_kl(self, other: Copula) -> float:
+        if not isinstance(other, Gaussian):
+            return super()._exact_kl(other)
+        step, spread = self.theta - other.theta, (1.0 - other.theta) * (1.0 + other.theta)
+        y = step * (self.theta + other.theta) / spread
+        # (step^2/spread + (-log(1-y) - y))/2: two terms that are never negative
+        rest = sum(y**k / k for k in range(2, 12)) if abs(y) < 0.02 else -math.log1p(-y) - y
+        return 0.5 * (step**2 / spread + rest)

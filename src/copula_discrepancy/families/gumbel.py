@@ -1,0 +1,151 @@
+"""The Gumbel copula: dependence gathers in the upper tail."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import exp1
+
+from copula_discrepancy import _kernels
+from copula_discrepancy.families._archimedean import Archimedean
+from copula_discrepancy.families._base import Pair
+from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._numerics import EULER_GAMMA, FloatArray, stack_blocks
+
+
+@dataclass(frozen=True)
+class Gumbel(Archimedean):
+    """Gumbel copula, C(u, v) = exp(-w), w = ((-log u)^theta + (-log v)^theta)^(1/theta), theta >= 1; 1 is independence.
+
+    Kendall's tau is 1 - 1/theta, lower tail dependence 0, upper tail dependence 2 - 2^(1/theta) (Gumbel, 1960; Nelsen, 2006,
+    family 4.2.4).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> cd.Gumbel(2.5).tau
+    0.6
+    """
+
+    name = "Gumbel"
+    parameter = Parameter("theta", 1.0, np.inf, True, "for negative dependence use Frank or Rotated(Gumbel(...), 90)")
+
+    def _log_generator(self, theta: float, x: FloatArray) -> FloatArray:
+        return theta * np.log(x)
+
+    def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
+        return np.exp(level / theta)
+
+    def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
+        return np.log(theta) + (theta - 1.0) * np.log(x) + x
+
+    def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
+        return np.log(theta) + (theta - 2.0) * np.log(x) + np.log(theta - 1.0 + x) + 2.0 * x
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        # With M the larger of log x, log y and gap their distance, log w = M + q; the terms in M cancel on paper, not here
+        gap = np.abs(np.log(x) - np.log(y))
+        q = np.log1p(np.exp(-theta * gap)) / theta
+        w = np.maximum(x, y) * np.exp(q)
+        return (x + y - w) - (theta - 1.0) * (gap + 2.0 * q) + np.log1p((theta - 1.0) / w)
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        gap = np.abs(np.log(x) - np.log(y))
+        e = np.exp(-theta * gap)
+        share = e / (1.0 + e)
+        q = np.log1p(e) / theta
+        q1 = -(gap * share + q) / theta
+        q2 = (gap**2 * share / (1.0 + e) - 2.0 * q1) / theta
+        w = np.maximum(x, y) * np.exp(q)
+        w1, w2 = w * q1, w * (q2 + q1**2)
+        outer = w + theta - 1.0
+        slope = (w1 + 1.0) / outer
+        odd = 1.0 - 2.0 * theta
+        first = slope - w1 - gap - 2.0 * q + odd * q1
+        second = w2 / outer - slope**2 - w2 - 4.0 * q1 + odd * q2
+        return first, second
+
+    def _margin_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        distance = np.log(x) - np.log(y)
+        gap = np.abs(distance)
+        e = np.exp(-theta * gap)
+        small, large = e / (1.0 + e), 1.0 / (1.0 + e)
+        q = np.log1p(e) / theta
+        q1 = -(gap * small + q) / theta
+        w = np.maximum(x, y) * np.exp(q)
+        outer = w + theta - 1.0
+        odd = 1.0 - 2.0 * theta
+        slope = (w * q1 + 1.0) / outer
+
+        def along(share: FloatArray, turn: FloatArray, z: FloatArray) -> Pair:
+            """Derivatives in log z, then in (theta, log z); share is d log w / d log z, turn its theta derivative."""
+            first = z + theta - 1.0 + share * (w / outer - w + odd)
+            mixed = 1.0 - 2.0 * share + (w * q1 * share + w * turn) * (1.0 / outer - 1.0)
+            return first, mixed + odd * turn - w * share / outer * slope
+
+        turn = small * large * distance
+        x_on_top = distance > 0
+        in_x, mixed_x = along(np.where(x_on_top, large, small), turn, x)
+        in_y, mixed_y = along(np.where(x_on_top, small, large), -turn, y)
+        return in_x / x, in_y / y, mixed_x / x, mixed_y / y
+
+    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
+        constant = 0.0  # the part of the log-likelihood that theta does not touch
+
+        def parts() -> Iterator[Pair]:
+            nonlocal constant
+            for x, y in coordinates:
+                top = np.maximum(x, y)
+                log_top = np.log(top)
+                constant += float(np.sum(x + y - log_top))
+                yield top, log_top - np.log(np.minimum(x, y))
+
+        return *stack_blocks(parts(), n), constant
+
+    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+        top, gap, constant = prepared
+        value, first, second = _kernels.gumbel_sums(theta, top, gap)
+        return value + constant, first, second
+
+    def _tau(self, theta: float) -> float:
+        return (theta - 1.0) / theta
+
+    def _tau_slope(self, theta: float) -> float:
+        return 1.0 / theta**2
+
+    def _theta_from_tau(self, tau: float) -> float:
+        return 1.0 / (1.0 - tau)
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        return 0.0, 2.0 - 2.0 ** (1.0 / self.theta)
+
+    def _mutual_information(self, theta: float) -> float:
+        """gamma - 1 + 1/theta + log(d) + exp(d) E1(d)/theta with d = theta - 1."""
+        d = theta - 1.0
+        if d == 0:
+            return 0.0
+        if d < 0.5:
+            # sum of d^k/k! (H_k - gamma - log d) from k = 2 over theta: the terms of order d have been removed
+            term, harmonic, total = d, 1.0, 0.0
+            for k in range(2, 24):
+                term *= d / k
+                harmonic += 1.0 / k
+                total += term * (harmonic - EULER_GAMMA - np.log(d))
+            return float(total / theta)
+        if d > 500.0:  # exp(d) overflows; d exp(d) E1(d) = 1 - 1/d + 2/d^2 - 6/d^3 + ..., six terms are exact here
+            tail = sum((-1.0) ** k * np.prod(np.arange(1.0, k + 1)) / d**k for k in range(7)) / d
+        else:
+            tail = np.exp(d) * exp1(d)
+        return float(EULER_GAMMA - 1.0 + 1.0 / theta + np.log(d) + tail / theta)
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        """-log C is Exp(1) with probability 1 - 1/theta and Gamma(2, 1) with probability 1/theta: no root to find."""
+        w = rng.standard_exponential(n)
+        both = rng.uniform(size=n) < 1.0 / theta
+        w[both] += rng.standard_exponential(int(both.sum()))
+        share = rng.uniform(size=n)
+        return w * share ** (1.0 / theta), w * (1.0 - share) ** (1.0 / theta)

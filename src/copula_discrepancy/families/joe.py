@@ -1,0 +1,141 @@
+"""The Joe copula: strong upper tail, weak elsewhere."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import polygamma, psi
+
+from copula_discrepancy.families._archimedean import Archimedean
+from copula_discrepancy.families._base import Pair
+from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._numerics import FloatArray, exponential_pair, log1mexp, minus_log
+
+
+@dataclass(frozen=True)
+class Joe(Archimedean):
+    """Joe copula, C(u, v) = 1 - s^(1/theta), s = a + b - ab, a = (1-u)^theta, b = (1-v)^theta, theta >= 1; 1 is independence.
+
+    Kendall's tau is 1 + 2/(2-theta) (psi(2) - psi(2/theta + 1)), upper tail dependence 2 - 2^(1/theta), lower tail dependence
+    0 (Joe, 1993; Nelsen, 2006, family 4.2.6).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> round(cd.Joe(2.0).tau, 6)
+    0.355066
+    """
+
+    name = "Joe"
+    parameter = Parameter("theta", 1.0, np.inf, True, "for negative dependence use Frank or Rotated(Joe(...), 90)")
+
+    # the coordinate is x = -log(1 - u): the family lives in its upper tail
+    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        return minus_log(uc, u)
+
+    def _unmargin(self, x: FloatArray) -> Pair:
+        uc, u = exponential_pair(x)
+        return u, uc
+
+    def _margin_slope(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        return 1.0 / uc
+
+    def _log_generator(self, theta: float, x: FloatArray) -> FloatArray:
+        z = theta * x
+        with np.errstate(divide="ignore"):  # exp(-z) = 0 in the branch that is not taken
+            return np.where(z > 30.0, -z + 0.5 * np.exp(-z), np.log(-log1mexp(z)))
+
+    def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
+        s = np.exp(level)
+        with np.errstate(divide="ignore"):  # exp(level) = 0 in the branch that is not taken
+            return np.where(level < -30.0, 0.5 * s - level, -log1mexp(s)) / theta
+
+    def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
+        return np.log(theta) - (theta - 1.0) * x - log1mexp(theta * x)
+
+    def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
+        z = theta * x
+        return np.log(theta) - (theta - 2.0) * x + np.log(theta - 1.0 + np.exp(-z)) - 2.0 * log1mexp(z)
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        low, gap = np.minimum(x, y), np.abs(x - y)
+        p = -np.exp(-theta * gap) * np.expm1(-theta * low)
+        g = np.log1p(p)
+        s = np.exp(-theta * low) * (1.0 + p)
+        # two forms of one sum: the first keeps its digits where s is small, the second near independence
+        with np.errstate(divide="ignore", over="ignore"):
+            tail = low - (theta - 1.0) * gap + (1.0 / theta - 2.0) * g + np.log(theta - 1.0 + s)
+            near = (1.0 / theta - 1.0) * g - (theta - 1.0) * (low + gap) + np.log1p((theta - 1.0) / s)
+        return np.where(s < theta - 1.0, tail, near)
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        low, gap = np.minimum(x, y), np.abs(x - y)
+        top = low + gap
+        p = -np.exp(-theta * gap) * np.expm1(-theta * low)
+        near, remote = np.exp(-theta * gap), np.exp(-theta * top)
+        g = np.log1p(p)
+        g1 = (top * remote - gap * near) / (1.0 + p)
+        g2 = (gap**2 * near - top**2 * remote) / (1.0 + p) - g1**2
+        s = np.exp(-theta * low) * (1.0 + p)
+        s1 = s * (g1 - low)
+        s2 = s * ((g1 - low) ** 2 + g2)
+        outer = theta - 1.0 + s
+        slope = (1.0 + s1) / outer
+        a = 1.0 / theta - 2.0
+        first = slope - gap + a * g1 - g / theta**2
+        second = a * g2 - 2.0 * g1 / theta**2 + 2.0 * g / theta**3 + s2 / outer - slope**2
+        return first, second
+
+    def _margin_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        low, gap = np.minimum(x, y), np.abs(x - y)
+        top = low + gap
+        p = -np.exp(-theta * gap) * np.expm1(-theta * low)
+        near, remote, e_low = np.exp(-theta * gap), np.exp(-theta * top), np.exp(-theta * low)
+        whole = 1.0 + p
+        p1 = top * remote - gap * near
+        s = e_low * whole
+        outer = theta - 1.0 + s
+        slope = (1.0 + s * (p1 / whole - low)) / outer
+        odd = 2.0 * theta - 1.0
+        # s in the larger coordinate, in the smaller one, and their theta derivatives
+        s_top, s_low = -theta * e_low * p, theta * e_low * np.expm1(-theta * top)
+        s_top1 = -e_low * (p * (1.0 - theta * low) + theta * p1)
+        s_low1 = e_low * ((1.0 - theta * low) * np.expm1(-theta * top) - theta * top * remote)
+        in_top = 1.0 - theta + odd * p / whole + s_top / outer
+        in_low = theta - odd * near / whole + s_low / outer
+        mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2 + (s_top1 - s_top * slope) / outer
+        mixed_low = 1.0 - 2.0 * near / whole + odd * near * (gap / whole + p1 / whole**2) + (s_low1 - s_low * slope) / outer
+        first_on_top = x > y
+        return (
+            np.where(first_on_top, in_top, in_low),
+            np.where(first_on_top, in_low, in_top),
+            np.where(first_on_top, mixed_top, mixed_low),
+            np.where(first_on_top, mixed_low, mixed_top),
+        )
+
+    def _tau(self, theta: float) -> float:
+        # psi(2) - psi(1 + z) over 2 - theta with z = 2/theta; 2 - theta = theta (z - 1)
+        return 1.0 - 2.0 / theta * _digamma_quotient(2.0 / theta)
+
+    def _tau_slope(self, theta: float) -> float:
+        z = 2.0 / theta
+        quotient = _digamma_quotient(z)
+        d = z - 1.0
+        if abs(d) < 1e-3:  # derivative of the Taylor polynomial below
+            slope = polygamma(2, 2) / 2.0 + d * polygamma(3, 2) / 3.0 + d**2 * polygamma(4, 2) / 8.0
+        else:
+            slope = (polygamma(1, z + 1.0) - quotient) / d
+        return float(2.0 / theta**2 * (quotient + z * slope))
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        return 0.0, 2.0 - 2.0 ** (1.0 / self.theta)
+
+
+def _digamma_quotient(z: float) -> float:
+    """(psi(1+z) - psi(2)) / (z - 1); Taylor at z = 1, where theta = 2 and both differences vanish."""
+    d = z - 1.0
+    if abs(d) < 1e-3:  # first term left out: d^4 psi^(5)(2)/120 < 1e-12 * 1e-1
+        return float(polygamma(1, 2) + d * polygamma(2, 2) / 2.0 + d**2 * polygamma(3, 2) / 6.0 + d**3 * polygamma(4, 2) / 24.0)
+    return float((psi(1.0 + z) - psi(2.0)) / d)

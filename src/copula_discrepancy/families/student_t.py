@@ -1,0 +1,284 @@
+"""The Student t copula: a correlation with tails on both sides."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc, betainccinv, betaincinv, gammaln, psi
+
+from copula_discrepancy.errors import InputError
+from copula_discrepancy.families._base import Pair
+from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._elliptical import Elliptical, residual
+from copula_discrepancy.families._numerics import FloatArray
+from copula_discrepancy.families._quadrature import unit_nodes
+
+_LARGE_SQUARE = 1e150  # beyond it a square overflows
+_DERIVATIVE_LEVEL = 3  # 61 nodes
+
+
+@dataclass(frozen=True)
+class StudentT(Elliptical):
+    """Student t copula with correlation theta (rho), -1 < theta < 1, and degrees of freedom df > 0.
+
+    Kendall's tau is (2/pi) asin(rho), whatever df; both tail dependence coefficients are
+    2 t_{df+1}(-sqrt((df+1)(1-rho)/(1+rho))) (Demarta and McNeil, 2005).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> lower, upper = cd.StudentT(0.5, df=4).tail
+    >>> round(lower, 4), lower == upper
+    (0.2532, True)
+    """
+
+    df: float
+
+    name = "StudentT"
+    fixed_parameters = ("df",)
+    df_parameter = Parameter("df", 0.0, np.inf, False, "for df = infinity use Gaussian")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "df", self.df_parameter.validate(self.df, self.name))
+
+    @classmethod
+    def _template(cls, **fixed: object) -> "StudentT":
+        if "df" not in fixed:
+            raise InputError("StudentT needs its degrees of freedom here, for example df=4")
+        return cls(theta=0.5, **fixed)  # type: ignore[arg-type]
+
+    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        a = t_quantile(self.df, u, uc)
+        if not np.isfinite(a).all():
+            far = np.minimum(u, uc)[~np.isfinite(a)]
+            raise InputError(
+                f"a t quantile with df={self.df:g} at probability {far.flat[0]:g} is larger than any float; use a larger df"
+            )
+        return a
+
+    def _unmargin(self, x: FloatArray) -> Pair:
+        return t_cdf(self.df, x), t_cdf(self.df, -x)
+
+    def _log_margin_density(self, a: FloatArray) -> FloatArray:
+        return _t_logpdf(self.df, a)
+
+    def _radius(self, log_tail: FloatArray) -> FloatArray:
+        return np.sqrt(self.df * np.expm1(-2.0 / self.df * log_tail))
+
+    def _joint_kernel(self, q: FloatArray) -> FloatArray:
+        return np.exp(-0.5 * self.df * np.log1p(q / self.df))
+
+    def _scaled(self, theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """x and y over sqrt(df + q), and q/(df + q): finite where q itself overflows."""
+        root = math.sqrt((1.0 - theta) * (1.0 + theta))
+        size = np.hypot(np.hypot(residual(theta, x, y) / root, y), math.sqrt(self.df))
+        return x / size, y / size, 1.0 - (math.sqrt(self.df) / size) ** 2
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
+        scale = math.sqrt(nu)
+        distance = np.hypot(residual(theta, x, y) / math.sqrt(spread), y)
+        return (
+            _gamma_constant(nu)
+            - 0.5 * math.log(spread)
+            - 0.5 * (nu + 2.0) * _log1p_square(distance / scale)
+            + 0.5 * (nu + 1.0) * (_log1p_square(x / scale) + _log1p_square(y / scale))
+        )
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        spread = (1.0 - theta) * (1.0 + theta)
+        a, b, q = self._scaled(theta, x, y)
+        q1 = 2.0 * (theta * q - a * b) / spread
+        q2 = (2.0 * q + 4.0 * theta * q1) / spread
+        weight = 0.5 * (self.df + 2.0)
+        return theta / spread - weight * q1, (1.0 + theta**2) / spread**2 - weight * (q2 - q1**2)
+
+    def _unit_derivatives(
+        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        x, y = self._coordinates(u, uc, v, vc)
+        nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
+        a, b, q = self._scaled(theta, x, y)
+        q1 = 2.0 * (theta * q - a * b) / spread
+        size = np.hypot(np.hypot(residual(theta, x, y) / math.sqrt(spread), y), math.sqrt(nu))
+
+        def along(x: FloatArray, a: FloatArray, b: FloatArray) -> Pair:
+            q_x = 2.0 * residual(theta, a, b) / spread  # times 1/size, as is everything scaled
+            mixed = (2.0 * theta * q_x - 2.0 * b) / spread - q_x * q1
+            root = np.hypot(x, math.sqrt(nu))
+            weight = 0.5 * (nu + 2.0) / size
+            return (nu + 1.0) * (x / root) / root - weight * q_x, -weight * mixed
+
+        slope_x, slope_y = np.exp(-self._log_margin_density(x)), np.exp(-self._log_margin_density(y))
+        (in_x, mixed_x), (in_y, mixed_y) = along(x, a, b), along(y, b, a)
+        return in_x * slope_x, in_y * slope_y, mixed_x * slope_x, mixed_y * slope_y
+
+    def _df_derivative(
+        self, theta: float, x: FloatArray, y: FloatArray, x_slope: FloatArray, y_slope: FloatArray
+    ) -> FloatArray:
+        """Derivative of the log density in df at fixed u, v, given how the quantiles x, y move with df."""
+        nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
+        scale = math.sqrt(nu)
+        a, b, q = self._scaled(theta, x, y)
+        size = np.hypot(np.hypot(residual(theta, x, y) / math.sqrt(spread), y), scale)
+        distance = np.hypot(residual(theta, x, y) / math.sqrt(spread), y)
+
+        def margin(x: FloatArray) -> FloatArray:
+            root = np.hypot(x, scale)
+            return 0.5 * _log1p_square(x / scale) - 0.5 * (nu + 1.0) / nu * (x / root) ** 2
+
+        def in_quantile(x: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+            root = np.hypot(x, scale)
+            return (nu + 1.0) * (x / root) / root - (nu + 2.0) / size * residual(theta, a, b) / spread
+
+        # Gamma(nu/2+1) Gamma(nu/2) / Gamma(nu/2+1/2)^2
+        constant = 0.5 * (psi(0.5 * nu + 1.0) + psi(0.5 * nu)) - psi(0.5 * nu + 0.5)
+        joint = -0.5 * _log1p_square(distance / scale) + 0.5 * (nu + 2.0) / nu * q
+        moved = in_quantile(x, a, b) * x_slope + in_quantile(y, b, a) * y_slope
+        return constant + joint + margin(x) + margin(y) + moved
+
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        return t_cdf(self.df + 1.0, residual(theta, x, y) / self._conditional_scale(theta, y))
+
+    def _conditional_scale(self, theta: float, y: FloatArray) -> FloatArray:
+        spread = (1.0 - theta) * (1.0 + theta)
+        return np.hypot(y, math.sqrt(self.df)) * math.sqrt(spread / (self.df + 1.0))
+
+    def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        y = self._margin(v, vc)
+        z = t_quantile(self.df + 1.0, p, 1.0 - p)
+        return self._unmargin(theta * y + self._conditional_scale(theta, y) * z)
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        x, z = rng.standard_normal(n), rng.standard_normal(n)
+        scale = np.sqrt(self.df / rng.chisquare(self.df, n))
+        return x * scale, (theta * x + math.sqrt((1.0 - theta) * (1.0 + theta)) * z) * scale
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        return (self._corner(self.theta),) * 2
+
+    @property
+    def _anti_tail(self) -> tuple[float, float]:
+        return (self._corner(-self.theta),) * 2
+
+    def _corner(self, theta: float) -> float:
+        at = -math.sqrt((self.df + 1.0) * (1.0 - theta) / (1.0 + theta))
+        return float(2.0 * t_cdf(self.df + 1.0, np.asarray(at)))
+
+    def _mutual_information(self, theta: float) -> float:
+        """-log(1-rho^2)/2 + g(df): the entropies of two margins less that of the joint distribution."""
+        nu = self.df
+        correlation = -0.5 * math.log1p(-(theta**2))
+        if nu > 300.0:
+            # digamma and log-gamma differences as series in 1/nu
+            return correlation + (0.5 + (-1.0 + (1.25 + 0.5 / nu) / nu) / nu) / nu**2 / 2.0
+        half = 0.5 * nu
+        margin = (
+            (nu + 1.0) / 2.0 * (psi(half + 0.5) - psi(half))
+            + 0.5 * math.log(nu)
+            + gammaln(half)
+            + gammaln(0.5)
+            - gammaln(half + 0.5)
+        )
+        return float(correlation + 2.0 * margin - math.log(2.0 * math.pi) - 1.0 - 2.0 / nu)
+
+
+def _log1p_square(z: FloatArray) -> FloatArray:
+    """log(1 + z^2), also where z^2 overflows."""
+    large = np.abs(z) > _LARGE_SQUARE
+    if not large.any():
+        return np.log1p(z * z)
+    return np.where(large, 2.0 * np.log(np.maximum(np.abs(z), 1.0)), np.log1p(np.where(large, 0.0, z) ** 2))
+
+
+def _half_step(s: float) -> float:
+    """log Gamma(s + 1/2) - log Gamma(s); by its asymptotic series where the two are large and nearly equal."""
+    if s < 20.0:
+        return float(gammaln(s + 0.5) - gammaln(s))
+    q = 1.0 / s
+    return 0.5 * math.log(s) - q * (1 / 8 - q**2 * (1 / 192 - q**2 * (1 / 640 - q**2 * 17 / 14336)))
+
+
+def _gamma_constant(nu: float) -> float:
+    """log of Gamma(nu/2 + 1) Gamma(nu/2) / Gamma(nu/2 + 1/2)^2."""
+    return _half_step(0.5 * nu + 0.5) - _half_step(0.5 * nu)
+
+
+def _t_logpdf(nu: float, x: FloatArray) -> FloatArray:
+    constant = _half_step(0.5 * nu) - 0.5 * math.log(nu * math.pi)
+    return constant - 0.5 * (nu + 1.0) * _log1p_square(x / math.sqrt(nu))
+
+
+def t_cdf(nu: float, x: FloatArray) -> FloatArray:
+    """Student's distribution function, with full relative accuracy in the lower tail."""
+    root = np.hypot(x, math.sqrt(nu))
+    tail = 0.5 * betainc(0.5 * nu, 0.5, (math.sqrt(nu) / root) ** 2)
+    centre = 0.5 * betainc(0.5, 0.5 * nu, (x / root) ** 2)
+    # near the median the tail form would lose the small argument
+    small = np.abs(x) < 0.5 * math.sqrt(nu)
+    return np.where(small, 0.5 + np.sign(x) * centre, np.where(x < 0, tail, 1.0 - tail))
+
+
+def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
+    """Student's quantile from the pair (u, 1-u)."""
+    shape = np.shape(u)
+    u, uc = np.atleast_1d(u), np.atleast_1d(uc)
+    low = np.minimum(u, uc)
+    # r = a^2/(nu + a^2): near the median from |1 - 2u|, in the tails from 2u, far out through 1 - r
+    central = low > 0.25
+    r = np.empty_like(low)
+    r[central] = betaincinv(0.5, 0.5 * nu, np.abs(u - uc)[central])
+    r[~central] = betainccinv(0.5, 0.5 * nu, 2.0 * low[~central])
+    with np.errstate(divide="ignore"):
+        size = np.sqrt(r / (1.0 - r))
+    far = r > 0.5
+    w = betaincinv(0.5 * nu, 0.5, 2.0 * low[far])
+    with np.errstate(divide="ignore"):
+        size[far] = np.sqrt((1.0 - w) / w)
+    return (np.where(u < uc, -1.0, 1.0) * math.sqrt(nu) * size).reshape(shape)
+
+
+def t_quantile_df_slope(nu: float, x: FloatArray) -> FloatArray:
+    """Derivative of Student's quantile in df at a fixed probability: -(dF/d nu)/f, dF/d nu by quadrature."""
+    size = np.abs(x)
+    inner = size < min(math.sqrt(nu), 2.0)  # in a light tail the integral from 0 would be huge beside the density
+    slope = np.empty_like(size)
+    slope[inner] = _inner_df_slope(nu, size[inner])
+    slope[~inner] = _outer_df_slope(nu, size[~inner])
+    return -np.sign(x) * slope
+
+
+def _inner_df_slope(nu: float, size: FloatArray) -> FloatArray:
+    """Integral from 0 to |x| of df/d nu, over f(x): analytic there, so 24 Gauss nodes leave an error below 1e-15."""
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    total = np.zeros_like(size)
+    base = _t_logpdf(nu, size)
+    for p, weight in zip(0.5 + 0.5 * nodes, 0.5 * weights, strict=True):
+        total += weight * _density_df_rate(nu, p * size) * np.exp(_t_logpdf(nu, p * size) - base)
+    return total * size
+
+
+def _outer_df_slope(nu: float, size: FloatArray) -> FloatArray:
+    """Minus the integral from |x| to infinity, over f(x); s = |x| p^(-1/power) tames the power tail."""
+    power = min(nu, 4.0)
+    total = np.zeros_like(size)
+    base = _t_logpdf(nu, size)
+    for p, weight in zip(*(unit_nodes(_DERIVATIVE_LEVEL)[i] for i in (0, 2)), strict=True):
+        stretch = -math.log(p) / power
+        s = size * math.exp(min(stretch, 300.0))  # beyond exp(300) the weight is below 1e-29
+        total += weight / p * _density_df_rate(nu, s) * np.exp(_t_logpdf(nu, s) - base + stretch)
+    return -total * size / power
+
+
+def _density_df_rate(nu: float, s: FloatArray) -> FloatArray:
+    """Derivative of Student's log density in df."""
+    half = 0.5 * nu
+    if half < 20.0:
+        constant = float(psi(half + 0.5) - psi(half)) - 1.0 / nu
+    else:  # the difference of two large, nearly equal numbers as a series
+        q = 1.0 / half**2
+        constant = q * (1 / 8 - q * (1 / 64 - q * (1 / 128 - q * 17 / 2048)))
+    share = (s / np.hypot(s, math.sqrt(nu))) ** 2
+    return 0.5 * (constant - _log1p_square(s / math.sqrt(nu)) + (nu + 1.0) / nu * share)

@@ -1,0 +1,183 @@
+"""Fit a copula family to draws: by inverting Kendall's tau, or by maximum likelihood."""
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+from copula_discrepancy.errors import DependenceWarning, InputError
+from copula_discrepancy.families import Copula, as_template, family
+from copula_discrepancy.likelihood import MAX_STEPS, Maximum, estimate_degrees, maximise, student_part
+from copula_discrepancy.pairs import RankedPair
+
+METHODS = ("mle", "moment")
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted copula: `theta`, the Kendall's tau it implies, and how it was found.
+
+    Attributes
+    ----------
+    theta, tau : float
+        The parameter and the tau of the copula with that parameter; theta is infinite (1 for elliptical families) when the
+        draws are perfectly dependent and the likelihood has no maximum.
+    df : float or None
+        Degrees of freedom of a Student t copula, fixed or estimated.
+    on_bound : {"lower", "upper"} or None
+        Whether theta sits on a bound of its domain: the family cannot follow the draws any further.
+    log_likelihood : float
+        Maximised sum of log densities at the pseudo-observations; NaN for the moment method.
+    iterations : int
+        Newton steps over all draws; 0 for the moment method.
+    """
+
+    family: str
+    method: str
+    theta: float
+    tau: float
+    n: int
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    on_bound: str | None
+    df: float | None = None
+    warnings: tuple[str, ...] = ()
+    template: Copula = field(repr=False, kw_only=True)
+    pair: RankedPair = field(repr=False, kw_only=True)
+
+    @property
+    def sample_tau(self) -> float:
+        """Kendall's tau-b of the draws, whether or not the family can reach it."""
+        return self.pair.tau
+
+    @property
+    def copula(self) -> Copula:
+        """The fitted copula; an InputError where theta is a limit without a density."""
+        return self.template.with_theta(self.theta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word, ready for JSON."""
+        names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair")]
+        return {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "warnings": [*self.warnings]}
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Fit of {self.family} by {self.method} to {self.n} draws",
+            f"  theta {self.theta:.6g}" + (f", df {self.df:.6g}" if self.df is not None else ""),
+            f"  tau   {self.tau:.6g} implied, {self.sample_tau:.6g} in the draws",
+        ]
+        if self.method == "mle":
+            lines.append(f"  log-likelihood {self.log_likelihood:.6g} after {self.iterations} Newton steps")
+        return "\n".join(lines + [f"  note: {warning}" for warning in self.warnings])
+
+
+def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", df: float | None = None) -> Fit:
+    """Fit a copula family to two variables.
+
+    Parameters
+    ----------
+    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
+        Chains are pooled.
+    family : str, class or instance
+        ``"gumbel"``, ``Gumbel``, ``Rotated.family(Clayton, 180)``; an instance stands for its family, rotation and df.
+    method : {"mle", "moment"}
+        Maximum likelihood of the pseudo-observations by a safeguarded Newton iteration on analytic derivatives, or the
+        theta whose Kendall's tau equals the draws'.
+    margins : {"rank", "uniform"}
+        "rank" turns the draws into pseudo-observations; "uniform" takes them as values of known uniform margins, already
+        strictly between 0 and 1.
+    df : float, optional
+        Fixed degrees of freedom of a Student t copula given by name or class; without it df is estimated.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> draws = cd.Gumbel(2.5).sample(1000, rng=1)
+    >>> round(cd.fit(draws, "gumbel").theta, 4)
+    2.4733
+    """
+    if method not in METHODS:
+        raise InputError(f"method must be 'mle' or 'moment', got {method!r}")
+    template, estimate_df = resolve_family(family, df)
+    pair = RankedPair.from_draws(draws, margins)
+    result = fit_pair(pair, template, method=method, estimate_df=estimate_df)
+    announce(result.warnings)
+    return result
+
+
+def announce(sentences: tuple[str, ...]) -> None:
+    """Issue recorded warnings at the caller of the public function."""
+    for sentence in sentences:
+        warnings.warn(sentence, DependenceWarning, stacklevel=3)
+
+
+def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:
+    """A template of the family, and whether its degrees of freedom are to be estimated."""
+    if isinstance(choice, str):
+        choice = family(choice)
+    if isinstance(choice, type) and issubclass(choice, Copula) and "df" in choice.fixed_parameters:
+        return as_template(choice, df=4.0 if df is None else df), df is None
+    if df is not None:
+        raise InputError(f"df can be set for the StudentT class only, got df={df!r} with {choice!r}")
+    return as_template(choice), False
+
+
+def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False) -> Fit:
+    """Fit a template's family to a ranked pair; warnings are recorded in the result, not issued."""
+    limit = pair.limit(template)
+    if limit is not None:
+        theta = template.parameter.upper if limit == "upper" else template.parameter.lower
+        note = f"the draws are perfectly dependent, so the likelihood of {template.name} has no maximum; theta is its limit"
+        outcome = Maximum(theta, math.inf, 0, True, limit)
+        return _result(pair, template, method, outcome, math.copysign(1.0, pair.tau), (note,))
+    if method == "moment":
+        return _fit_moment(pair, template)
+    notes: tuple[str, ...] = ()
+    if estimate_df:
+        template, notes = estimate_degrees(pair, template)
+    outcome = maximise(pair, template)
+    if outcome.on_bound is not None:
+        notes += (
+            f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the likelihood would rise "
+            "beyond it, so the family does not fit these draws",
+        )
+    if not outcome.converged:
+        notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps",)
+    tau = template._tau(outcome.theta) if math.isfinite(outcome.theta) else 1.0
+    return _result(pair, template, method, outcome, tau, notes)
+
+
+def _fit_moment(pair: RankedPair, template: Copula) -> Fit:
+    low, high = template.tau_range
+    on_bound: str | None = None
+    notes: tuple[str, ...] = ()
+    if low <= pair.tau <= high:
+        theta = template._theta_from_tau(pair.tau)
+    else:
+        # only a bound that the domain includes can be passed; at open bounds |tau| = 1
+        theta, on_bound = template.parameter.lower, "lower"
+        notes = (
+            f"Kendall's tau of the draws is {pair.tau:.4g}, outside the range {low:.4g} to {high:.4g} of {template.name}; "
+            f"theta is the nearest one, {theta:g}, and gaps keep the tau of the draws",
+        )
+    return _result(pair, template, "moment", Maximum(theta, math.nan, 0, True, on_bound), template._tau(theta), notes)
+
+
+def _result(pair: RankedPair, template: Copula, method: str, outcome: Maximum, tau: float, notes: tuple[str, ...]) -> Fit:
+    inner = student_part(template)
+    return Fit(
+        family=template.name,
+        method=method,
+        theta=outcome.theta,
+        tau=tau,
+        n=pair.n,
+        log_likelihood=outcome.log_likelihood,
+        iterations=outcome.iterations,
+        converged=outcome.converged,
+        on_bound=outcome.on_bound,
+        df=inner.df if inner is not None else None,
+        warnings=notes,
+        template=template,
+        pair=pair,
+    )
