@@ -95,7 +95,7 @@ def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", 
     >>> import copula_discrepancy as cd
     >>> draws = cd.Gumbel(2.5).sample(1000, rng=1)
     >>> round(cd.fit(draws, "gumbel").theta, 4)
-    2.4733
+    2.4819
     """
     if method not in METHODS:
         raise InputError(f"method must be 'mle' or 'moment', got {method!r}")
@@ -138,10 +138,8 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
         template, notes = estimate_degrees(pair, template)
     outcome = maximise(pair, template)
     if outcome.on_bound is not None:
-        notes += (
-            f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the likelihood would rise "
-            "beyond it, so the family does not fit these draws",
-        )
+        wish = "less dependence than the family has" if outcome.on_bound == "lower" else "perfect dependence"
+        notes += (f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the draws ask for {wish}",)
     if not outcome.converged:
         notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps",)
     tau = template._tau(outcome.theta) if math.isfinite(outcome.theta) else 1.0

@@ -10,8 +10,8 @@ from copula_discrepancy.families import Copula, Rotated, StudentT
 from copula_discrepancy.families.student_t import t_quantile_df_slope
 from copula_discrepancy.pairs import RankedPair
 
-# Newton stops after a step this small relative to the family's scale: its error is then of the order of the square.
-_LAST_STEP = 1e-7
+# The iteration stops when the estimated error of theta is this small, relative to the family's scale.
+_LAST_ERROR = 1e-12
 MAX_STEPS = 100
 # Theta beyond this is perfect dependence for every float; a likelihood that still rises there has no maximum.
 _THETA_CEILING = 1e12
@@ -29,39 +29,49 @@ class Maximum:
     iterations: int
     converged: bool
     on_bound: str | None
+    bend: float = 0.0  # half the third derivative over the second: how fast the curvature changes
 
 
 def maximise(pair: RankedPair, template: Copula) -> Maximum:
     """Maximise the likelihood in theta; a large sample is first thinned to find a closer start."""
     small = pair.thinned()
     if small is None:
-        start = _moment_start(template, pair.tau)
+        start, bend = _moment_start(template, pair.tau), 0.0
     else:
         tau = small.rough_tau() if pair.uniform else pair.tau  # with ranks the tau is at hand anyway
         rough = _newton(template, template._prepare(small.coordinates(template), small.n), _moment_start(template, tau))
         inside = rough.converged and rough.on_bound is None
-        start = rough.theta if inside else _moment_start(template, pair.tau)
-    return _newton(template, template._prepare(pair.coordinates(template), pair.n), start)
+        start, bend = (rough.theta, rough.bend) if inside else (_moment_start(template, pair.tau), 0.0)
+    return _newton(template, template._prepare(pair.coordinates(template), pair.n), start, bend)
 
 
-def _newton(template: Copula, prepared: tuple[Any, ...], start: float) -> Maximum:
-    """Newton's iteration, kept between points where the slope of the likelihood has opposite signs."""
+def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: float = 0.0) -> Maximum:
+    """Newton's iteration, kept between points where the slope of the likelihood has opposite signs.
+
+    Later steps use slope and curvature at two points, and the first one a `bend` known from a part of the draws: each saves a
+    pass over all of them.
+    """
     parameter = template.parameter
     low, high = parameter.lower, parameter.upper
     low_known = high_known = False  # whether the slope was seen to be positive at low, negative at high
     theta = start
     value = math.nan
+    last: _Point | None = None
     for iteration in range(1, MAX_STEPS + 1):
         value, slope, curvature = template._likelihood_sums(theta, *prepared)
+        here = _Point(theta, slope, curvature)
         if slope > 0:
             low, low_known = theta, True
         else:
             high, high_known = theta, True
         scale = template._scale(theta)
-        step = -slope / curvature if curvature < 0 else math.copysign(scale, slope)
+        if curvature < 0:
+            step, gain, error, bend = here.step(last, bend)
+            if error <= _LAST_ERROR * scale and low <= theta + step <= high:
+                return Maximum(theta + step, value + gain, iteration, True, None, bend)
+        else:
+            step = math.copysign(scale, slope)
         target = theta + step
-        if curvature < 0 and abs(step) <= _LAST_STEP * scale and low <= target <= high:
-            return Maximum(target, value + 0.5 * slope * step, iteration, True, None)
         if target <= low and not low_known and parameter.lower_included:
             edge_value, edge_slope, _ = template._likelihood_sums(parameter.lower, *prepared)
             if edge_slope <= 0:
@@ -69,8 +79,42 @@ def _newton(template: Copula, prepared: tuple[Any, ...], start: float) -> Maximu
             low_known = True
         if theta > _THETA_CEILING:
             return Maximum(parameter.upper, math.inf, iteration, True, "upper")
+        last = here
         theta = _inside(target, theta, low, high, low_known and high_known)
     return Maximum(theta, value, MAX_STEPS, False, None)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Slope and curvature of a log-likelihood at theta."""
+
+    theta: float
+    slope: float
+    curvature: float
+
+    def step(self, other: "_Point | None", bend: float) -> tuple[float, float, float, float]:
+        """(step to the maximum, gain in value on the way, estimated error of the step, bend).
+
+        With a second point the slope is interpolated by the cubic through both, whose error is of the order of
+        (step * distance)**2; Newton's own is of the order of step**2. Both are relative to a scale near one.
+        """
+        newton = -self.slope / self.curvature
+        c2, c3, error = self.curvature * bend, 0.0, newton**2
+        if other is not None and other.theta != self.theta:
+            h = other.theta - self.theta
+            a = (other.slope - self.slope - self.curvature * h) / h**2
+            b = (other.curvature - self.curvature) / h
+            c2, c3 = 3.0 * a - b, (b - 2.0 * a) / h
+            error *= min(h**2, 1.0)
+        step = newton
+        for _ in range(3):
+            value = self.slope + step * (self.curvature + step * (c2 + step * c3))
+            slope = self.curvature + step * (2.0 * c2 + step * 3.0 * c3)
+            if not slope < 0:  # the cubic turns before its root: too far away for it
+                return newton, 0.5 * self.slope * newton, newton**2, 0.0
+            step -= value / slope
+        gain = step * (self.slope + step * (self.curvature / 2.0 + step * (c2 / 3.0 + step * c3 / 4.0)))
+        return step, gain, error, c2 / self.curvature
 
 
 def _inside(target: float, theta: float, low: float, high: float, bracketed: bool) -> float:
@@ -107,9 +151,11 @@ def _with_df(template: Copula, df: float) -> Copula:
 def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, tuple[str, ...]]:
     """The template with the df of highest profile likelihood; a large sample is first thinned to find it roughly."""
     small = pair.thinned()
-    df, end = _profile_maximum(small or pair, template, _DF_GRID)
-    if small is not None and end is None:
-        df, end = _profile_maximum(pair, template, tuple(df * factor for factor in _DF_NEIGHBOURS))
+    start = _moment_start(template, pair.tau)
+    df, end = _profile_maximum(small or pair, template, _DF_GRID, start)
+    if small is not None:
+        # on an end of the range the neighbours do not bracket, and the whole grid is searched again
+        df, end = _profile_maximum(pair, template, tuple(df * factor for factor in _DF_NEIGHBOURS), start)
     notes: tuple[str, ...] = ()
     if end == "upper":
         notes = (f"df sits on the upper end {df:g} of its search range: a Gaussian copula fits these draws as well",)
@@ -123,11 +169,9 @@ _DF_GRID = tuple(float(df) for df in np.geomspace(*DF_RANGE, 13))
 _DF_NEIGHBOURS = (0.75, 1.33)
 
 
-def _profile_maximum(pair: RankedPair, template: Copula, grid: tuple[float, ...]) -> tuple[float, str | None]:
+def _profile_maximum(pair: RankedPair, template: Copula, grid: tuple[float, ...], start: float) -> tuple[float, str | None]:
     """The df on the grid with the highest profile likelihood, refined to the root of the profile's slope beside it."""
     from scipy.optimize import brentq
-
-    start = _moment_start(template, pair.tau)
 
     def profile(df: float) -> tuple[float, float]:
         nonlocal start  # rho hardly moves with df: the last one is the best start
@@ -144,7 +188,7 @@ def _profile_maximum(pair: RankedPair, template: Copula, grid: tuple[float, ...]
     other = best + 1 if values[best][1] > 0 else best - 1
     if not 0 <= other < len(grid):
         if grid is not _DF_GRID:
-            return _profile_maximum(pair, template, _DF_GRID)
+            return _profile_maximum(pair, template, _DF_GRID, start)
         return grid[best], "lower" if other < 0 else "upper"
     low, high = sorted((math.log(grid[best]), math.log(grid[other])))
     return math.exp(brentq(lambda s: profile(math.exp(s))[1], low, high, xtol=1e-13, rtol=1e-14)), None

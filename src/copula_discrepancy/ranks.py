@@ -36,7 +36,9 @@ class RankedColumn:
 
 
 def rank_column(column: NDArray[np.float64]) -> RankedColumn:
-    """Rank a finite float64 vector."""
+    """Rank a finite, contiguous float64 vector."""
+    if not column.flags.writeable:  # read-only arrays are another type to numba: a copy is cheaper than compiling again
+        column = column.copy()
     order, rank, tied_pairs = _kernels.rank_column(column)
     return RankedColumn(order, rank, int(tied_pairs))
 
@@ -149,7 +151,8 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = None)
     for k in range(d):
         column = given.column(k)
         require_varying(column, given.names[k])
-        orders[k], ranks[k], ties[k] = _kernels.rank_column(column)
+        ranked = rank_column(column)
+        orders[k], ranks[k], ties[k] = ranked.order, ranked.rank, ranked.tied_pairs
     first, second = np.triu_indices(d, 1)
     totals = np.empty(first.size, np.int64)
     _fill_totals(orders, ranks, ties, first, second, totals, n_jobs)

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families._checks import (
     Parameter,
+    RandomSource,
     is_monte_carlo,
     open_unit_pairs,
-    unit_values,
+    random_generator,
+    unit_pair,
     whole_number,
 )
 from copula_discrepancy.families._numerics import (
@@ -26,7 +28,6 @@ from copula_discrepancy.families._numerics import (
 )
 from copula_discrepancy.families._quadrature import refine
 
-RandomSource: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
 Pair: TypeAlias = tuple[FloatArray, FloatArray]
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
@@ -106,9 +107,7 @@ class Copula(abc.ABC):
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         """First and second derivative of the log density in theta."""
-        return stencil_derivatives(
-            lambda t: self._logpdf(t, x, y), theta, *self._closed_domain(), _STENCIL_STEP * self._scale(theta)
-        )
+        return stencil_derivatives(lambda t: self._logpdf(t, x, y), theta, *self._closed_domain(), self._stencil_step(theta))
 
     def _unit_derivatives(
         self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
@@ -128,7 +127,7 @@ class Copula(abc.ABC):
             return slope / (u * uc if move_u else v * vc)
 
         def mixed(move_u: bool) -> FloatArray:
-            step = _STENCIL_STEP * self._scale(theta)
+            step = self._stencil_step(theta)
             return stencil_derivatives(lambda t: first(move_u, t), theta, *self._closed_domain(), step)[0]
 
         return first(True, theta), first(False, theta), mixed(True), mixed(False)
@@ -136,7 +135,7 @@ class Copula(abc.ABC):
     def _tau_slope(self, theta: float) -> float:
         """Derivative of Kendall's tau in theta."""
         slope, _ = stencil_derivatives(
-            lambda t: np.asarray(self._tau(t)), theta, *self._closed_domain(), _STENCIL_STEP * self._scale(theta)
+            lambda t: np.asarray(self._tau(t)), theta, *self._closed_domain(), self._stencil_step(theta)
         )
         return float(slope)
 
@@ -177,8 +176,11 @@ class Copula(abc.ABC):
         return self._coordinates(*self._conditional_inverse(theta, p, v, 1.0 - v), v, 1.0 - v)
 
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
-        """What `_likelihood_sums` needs of n draws, whose coordinates come block by block; computed once per fit."""
-        return stack_blocks(coordinates, n)
+        """What `_likelihood_sums` needs of n draws, whose coordinates come block by block.
+
+        Computed once per fit; its arrays may live in memory that the next call in the same thread reuses.
+        """
+        return stack_blocks(coordinates, n, reuse=True)
 
     def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
         """Sums over draws of the log density and of its first two theta derivatives."""
@@ -189,8 +191,14 @@ class Copula(abc.ABC):
             totals += np.sum(self._logpdf(theta, x, y)), np.sum(first), np.sum(second)
         return float(totals[0]), float(totals[1]), float(totals[2])
 
-    def _divergence(self, theta: float, log_ratio: Callable[[FloatArray, FloatArray], FloatArray]) -> float:
-        """Expectation under self of log_ratio = log(c_self / c_other), a Kullback-Leibler divergence."""
+    def _divergence(
+        self, theta: float, log_ratio: Callable[[FloatArray, FloatArray], FloatArray], *, close: bool = False
+    ) -> float:
+        """Expectation under self of log_ratio = log(c_self / c_other), a Kullback-Leibler divergence.
+
+        The ratio integrates to one, so exp(-r) - 1 + r has the same mean as r; it is never negative and keeps its relative
+        accuracy when the copulas are close. Otherwise exp(-r) may have tails that the nodes do not reach.
+        """
 
         def terms(level: int) -> FloatArray:
             x, y, weight = self._nodes(theta, level)
@@ -200,9 +208,9 @@ class Copula(abc.ABC):
             x, y, weight = self._nodes(theta, level)
             return weight * convex_remainder(log_ratio(x, y))
 
+        if close:
+            return refine(remainder_terms)
         value = refine(terms)
-        # The ratio integrates to one, so exp(-r) - 1 + r has the same mean as r; it is never negative and keeps its
-        # relative accuracy when the copulas are close. Otherwise exp(-r) may have tails that the nodes do not reach.
         return value if value > SMALL_DIVERGENCE else refine(remainder_terms)
 
     # ---- the domain ------------------------------------------------------------------------------------------------
@@ -219,6 +227,11 @@ class Copula(abc.ABC):
         if math.isfinite(self.parameter.upper):
             return 0.1 * min(self.parameter.upper - theta, theta - self.parameter.lower)
         return 1.0 + abs(theta)
+
+    def _stencil_step(self, theta: float) -> float:
+        """A step for numerical theta derivatives, shorter next to a bound, where densities may be singular."""
+        room = theta - self.parameter.lower
+        return _STENCIL_STEP * (min(self._scale(theta), 2.0 * room) if room > 0 else self._scale(theta))
 
     @property
     def tau_range(self) -> tuple[float, float]:
@@ -280,8 +293,7 @@ class Copula(abc.ABC):
 
     def cdf(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """P(U <= u, V <= v) for 0 <= u, v <= 1."""
-        a, b = unit_values(u, "u", closed=True), unit_values(v, "v", closed=True)
-        a, b = np.broadcast_arrays(a, b)
+        a, b = unit_pair(u, v, closed=True)
         # on the edges a copula is known: C(0, v) = 0, C(1, v) = v
         inner = (a > 0) & (a < 1) & (b > 0) & (b < 1)
         result = np.where(a == 1, b, np.where(b == 1, a, 0.0))
@@ -327,7 +339,7 @@ class Copula(abc.ABC):
         rng : int, Generator, SeedSequence or None
             Seed or source of randomness.
         """
-        source = np.random.default_rng(rng)
+        source = random_generator(rng)
         u, _, v, _ = self._unit(*self._sample(self.theta, whole_number(n, "n", 0), source))
         draws = np.stack([u, v], axis=1)
         # A draw closer to 0 or 1 than a float can tell is rounded into the open square.
@@ -376,11 +388,16 @@ class Copula(abc.ABC):
     def _exact_kl(self, other: "Copula") -> float:
         theta, step = self.theta, self.theta - other.theta
         if self._same_family(other):
-            if abs(step) < 1e-5 * self._scale(theta):
+            room = self._stencil_step(theta) / _STENCIL_STEP
+            if abs(step) < 1e-5 * room:
                 # The difference of two nearly equal logs has no digits left; the midpoint score has an error of step**2.
                 middle = theta - 0.5 * step
-                return self._divergence(theta, lambda x, y: step * self._theta_derivatives(middle, x, y)[0])
-            return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y))
+                return self._divergence(theta, lambda x, y: step * self._theta_derivatives(middle, x, y)[0], close=True)
+            return self._divergence(
+                theta,
+                lambda x, y: self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y),
+                close=abs(step) < 0.1 * room,
+            )
         return self._divergence(
             theta,
             lambda x, y: self._logpdf(theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y))),
@@ -393,5 +410,5 @@ class Copula(abc.ABC):
     def _simulated_logpdf(
         self, m: int, rng: RandomSource
     ) -> tuple[FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-        x, y = self._sample(self.theta, whole_number(m, "m", 1), np.random.default_rng(rng))
+        x, y = self._sample(self.theta, whole_number(m, "m", 1), random_generator(rng))
         return self._logpdf(self.theta, x, y), self._unit(x, y)

@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families._numerics import FloatArray
+
+RandomSource: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,14 @@ class Parameter:
 
 
 def is_monte_carlo(method: str) -> bool:
+    """Whether a Shannon score is to be simulated instead of integrated."""
     if method not in ("exact", "monte_carlo"):
         raise InputError(f"method must be 'exact' or 'monte_carlo', got {method!r}")
     return method == "monte_carlo"
 
 
 def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatArray:
+    """Probabilities as floats, inside the open or the closed unit interval."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} must be numbers, got an array of type {array.dtype}")
@@ -64,17 +68,32 @@ def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatA
     return array
 
 
+def unit_pair(
+    u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v"), *, closed: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Two checked arrays of probabilities, broadcast against each other."""
+    a, b = unit_values(u, names[0], closed=closed), unit_values(v, names[1], closed=closed)
+    try:
+        first, second = np.broadcast_arrays(a, b)
+    except ValueError:
+        raise InputError(f"{names[0]} and {names[1]} must have shapes that broadcast, got {a.shape} and {b.shape}") from None
+    return first, second
+
+
 def open_unit_pairs(
     u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v")
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    try:
-        a, b = np.broadcast_arrays(unit_values(u, names[0]), unit_values(v, names[1]))
-    except InputError:
-        raise
-    except ValueError:
-        shapes = f"{np.shape(u)} and {np.shape(v)}"
-        raise InputError(f"{names[0]} and {names[1]} must have shapes that broadcast, got {shapes}") from None
+    """(u, 1-u, v, 1-v) inside the open unit square."""
+    a, b = unit_pair(u, v, names)
     return a, 1.0 - a, b, 1.0 - b
+
+
+def random_generator(rng: RandomSource) -> np.random.Generator:
+    """A NumPy generator from a seed or a source of randomness (SPEC 7)."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}") from None
 
 
 def whole_number(value: Any, name: str, least: int) -> int:

@@ -4,6 +4,7 @@ A probability travels as a pair (u, 1-u), both with full relative accuracy: near
 from 1 it is, and the upper tail is as interesting as the lower one.
 """
 
+import threading
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -13,6 +14,7 @@ FloatArray = NDArray[np.float64]
 
 LOG_2 = 0.6931471805599453
 EULER_GAMMA = 0.5772156649015329
+SCRATCH_LIMIT = 2**20  # draws: a thread keeps at most 16 MB
 BLOCK = 8192  # 64 KB per temporary: a formula with a dozen of them stays in the second-level cache
 
 
@@ -41,9 +43,24 @@ def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> Float
     return out
 
 
-def stack_blocks(parts: Iterable[tuple[FloatArray, FloatArray]], n: int) -> tuple[FloatArray, FloatArray]:
-    """Two arrays of length n from the blocks of both."""
-    first, second = np.empty(n), np.empty(n)
+_scratch = threading.local()
+
+
+def _scratch_pair(n: int) -> FloatArray:
+    """Two rows of n floats that this thread reuses: the first touch of fresh pages costs more than filling them."""
+    if n > SCRATCH_LIMIT:
+        return np.empty((2, n))
+    kept = getattr(_scratch, "pair", None)
+    if kept is None or kept.shape[1] < n:
+        kept = _scratch.pair = np.empty((2, n))
+    return np.asarray(kept[:, :n])
+
+
+def stack_blocks(
+    parts: Iterable[tuple[FloatArray, FloatArray]], n: int, *, reuse: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Two arrays of length n from the blocks of both; with `reuse` they live until this thread's next such call."""
+    first, second = _scratch_pair(n) if reuse else np.empty((2, n))
     at = 0
     for x, y in parts:
         first[at : at + x.size] = x

@@ -21,6 +21,7 @@ _REACH = 3.75  # p = 1e-29 at the ends: p * log(p)**4 is then below 1e-21
 # The error of the finer rule is about the square of the difference between the two, so 1e-5 promises 1e-10.
 _ACCEPT = 1e-5
 _PROMISE = 1e-8
+_ROUNDING = 1e-14  # of the sum of absolute terms: below it a difference says nothing
 
 
 @lru_cache(maxsize=8)
@@ -47,7 +48,8 @@ def refine(terms: Callable[[int], FloatArray]) -> float:
         coarse = 2.0 * np.sum(values[::2]) if values.ndim == 1 else 4.0 * np.sum(values[::2, ..., ::2])
         fine = float(np.sum(values))
         gap = abs(fine - float(coarse))
-        if gap <= _ACCEPT * abs(fine):
+        rounding = _ROUNDING * float(np.sum(np.abs(values)))
+        if gap <= max(_ACCEPT * abs(fine), rounding):
             return fine
     if gap > _PROMISE * abs(fine):
         warnings.warn(

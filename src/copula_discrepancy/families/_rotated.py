@@ -188,6 +188,9 @@ class Rotated(Copula):
     def _scale(self, theta: float) -> float:
         return self.base._scale(theta)
 
+    def _stencil_step(self, theta: float) -> float:
+        return self.base._stencil_step(theta)
+
     @property
     def tau_range(self) -> tuple[float, float]:
         low, high = self.base.tau_range

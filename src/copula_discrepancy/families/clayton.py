@@ -113,7 +113,7 @@ class Clayton(Archimedean):
         )
 
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
-        return stack_blocks(((np.maximum(x, y), np.abs(x - y)) for x, y in coordinates), n)
+        return stack_blocks(((np.maximum(x, y), np.abs(x - y)) for x, y in coordinates), n, reuse=True)
 
     def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
         top, gap = prepared

@@ -85,7 +85,7 @@ class Frank(Archimedean):
             return self._logpdf(-theta, -x, y)
         u, v = expit(x), expit(y)
         if theta <= _SERIES_REACH:
-            return _log_sinhc(0.5 * theta)[0] - 2.0 * np.log(_series(theta, u, v)[0])
+            return _log_sinhc(0.5 * theta)[0] - 2.0 * np.log1p(_series(theta, u, v)[0])
         constant = math.log(-theta * math.expm1(-theta))
         return constant - theta * np.abs(u - v) - 2.0 * np.log(_density_base(theta, u, v))
 
@@ -95,7 +95,8 @@ class Frank(Archimedean):
             return -first, second
         u, v = expit(x), expit(y)
         if theta <= _SERIES_REACH:
-            f, f1, f2 = _series(theta, u, v)
+            less_one, f1, f2 = _series(theta, u, v)
+            f = 1.0 + less_one
             _, s1, s2 = _log_sinhc(0.5 * theta)
             return 0.5 * s1 - 2.0 * f1 / f, 0.25 * s2 - 2.0 * (f2 / f - (f1 / f) ** 2)
         gap, top, free = np.abs(u - v), np.maximum(u, v), 1.0 - np.minimum(u, v)
@@ -197,21 +198,20 @@ def _bose_rest(z: FloatArray) -> FloatArray:
 
 
 def _series(theta: float, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F with c = sinhc(theta/2)/F**2, and its two theta derivatives, as power series in theta.
+    """F - 1, where c = sinhc(theta/2)/F**2, and its two theta derivatives, as power series in theta.
 
     F = (2/theta)(e^(theta/4) cosh(theta (u-v)/2) - e^(-theta/4) cosh(theta (u+v-1)/2)), and F = 1 at theta = 0.
     """
     apart, off = 0.5 * (u - v), 0.5 * (u + v - 1.0)
     bases = (0.25 + apart, 0.25 - apart, off - 0.25, -off - 0.25)
-    powers = [np.ones_like(base) for base in bases]
     f = np.zeros_like(apart)
     f1, f2 = np.zeros_like(f), np.zeros_like(f)
-    for k in range(_SERIES_TERMS):
+    powers = [base.copy() for base in bases]  # the first coefficient is 1
+    for k in range(1, _SERIES_TERMS):
         powers = [power * base for power, base in zip(powers, bases, strict=True)]
         coefficient = (powers[0] + powers[1] - powers[2] - powers[3]) / math.factorial(k + 1)
         f += coefficient * theta**k
-        if k >= 1:
-            f1 += k * coefficient * theta ** (k - 1)
+        f1 += k * coefficient * theta ** (k - 1)
         if k >= 2:
             f2 += k * (k - 1) * coefficient * theta ** (k - 2)
     return f, f1, f2

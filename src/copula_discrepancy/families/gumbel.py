@@ -48,7 +48,13 @@ class Gumbel(Archimedean):
         gap = np.abs(np.log(x) - np.log(y))
         q = np.log1p(np.exp(-theta * gap)) / theta
         w = np.maximum(x, y) * np.exp(q)
-        return (x + y - w) - (theta - 1.0) * (gap + 2.0 * q) + np.log1p((theta - 1.0) / w)
+        excess = theta - 1.0
+        if excess < 0.1:  # x + y and w meet at independence: their difference from log(w/(x+y)), which is of order excess
+            t = np.exp(-gap)
+            rest = -(x + y) * np.expm1(np.log1p(t * np.expm1(-excess * gap) / (1.0 + t)) - excess * q)
+        else:
+            rest = x + y - w
+        return rest - excess * (gap + 2.0 * q) + np.log1p(excess / w)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         gap = np.abs(np.log(x) - np.log(y))
@@ -103,7 +109,7 @@ class Gumbel(Archimedean):
                 constant += float(np.sum(x + y - log_top))
                 yield top, log_top - np.log(np.minimum(x, y))
 
-        return *stack_blocks(parts(), n), constant
+        return *stack_blocks(parts(), n, reuse=True), constant
 
     def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
         top, gap, constant = prepared

@@ -172,8 +172,9 @@ class StudentT(Elliptical):
         nu = self.df
         correlation = -0.5 * math.log1p(-(theta**2))
         if nu > 300.0:
-            # digamma and log-gamma differences as series in 1/nu
-            return correlation + (0.5 + (-1.0 + (1.25 + 0.5 / nu) / nu) / nu) / nu**2 / 2.0
+            # the closed form below cancels; its expansion is 1/2 q^2 - 1/3 q^3 - 1/4 q^4 + 3/5 q^5 + ... in q = 1/nu
+            q = 1.0 / nu
+            return correlation + q**2 * (0.5 - q * (1 / 3 + q * (1 / 4 - q * (3 / 5 + q * 0.5))))
         half = 0.5 * nu
         margin = (
             (nu + 1.0) / 2.0 * (psi(half + 0.5) - psi(half))

@@ -1,0 +1,1 @@
+"""Speed and accuracy against peers, measured in one run on the same data."""

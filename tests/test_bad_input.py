@@ -1,0 +1,188 @@
+"""Bad input gets one clear error of the library's own kind; odd but good input the right answer, untouched."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import copula_discrepancy as cd
+
+GOOD = cd.Gumbel(2.0).sample(50, rng=1)
+TARGET = cd.Gumbel(2.0)
+
+
+def with_value(value, row=3, column=1):
+    draws = GOOD.copy()
+    draws[row, column] = value
+    return draws
+
+
+PAIR_FUNCTIONS = [
+    lambda draws: cd.fit(draws, "gumbel"),
+    lambda draws: cd.fit(draws, "gumbel", method="moment"),
+    lambda draws: cd.discrepancy(draws, TARGET),
+]
+
+
+@pytest.mark.parametrize("function", PAIR_FUNCTIONS, ids=["mle", "moment", "discrepancy"])
+@pytest.mark.parametrize(
+    ("draws", "message"),
+    [
+        (with_value(np.nan), r"variable x1: 1 NaN \(of 50 draws\)"),
+        (with_value(np.inf, column=0), "variable x0: 1 infinite"),
+        (np.full((5, 2), np.nan), "variable x0: 5 NaN; variable x1: 5 NaN"),
+        (pd.DataFrame({"alpha": [1.0, np.nan, 3.0], "beta": [1.0, 2.0, -np.inf]}), "alpha: 1 NaN; variable beta: 1 infinite"),
+        (np.column_stack([np.ones(9), np.arange(9)]), r"variable x0 is constant \(all 9 values are 1\)"),
+        (GOOD[:1], "at least 2 draws"),
+        (GOOD[:0], "at least 2 draws"),
+        (np.empty((0, 0)), "at least 2 draws"),
+        (np.empty((0, 5, 2)), "at least 2 draws"),
+        (np.random.default_rng(0).normal(size=(9, 3)), r"two variables, got 3 .*draws\[:, \[0, 1\]\]"),
+        (GOOD[:, :1], "two variables, got 1"),
+        (GOOD[:, 0], r"shape \(n, d\) or \(chain, draw, d\), got \(50,\)"),
+        (5.0, r"shape \(n, d\)"),
+        (np.zeros((2, 2, 2, 2)), r"got \(2, 2, 2, 2\)"),
+        ([["a", "b"], ["c", "d"]], "real numbers, got an array of type <U1, for example .*a"),
+        ([[1, 2], [3]], "rows differ in length"),
+        (None, "real numbers"),
+        (GOOD + 1j, "real numbers, got an array of type complex128"),
+        (np.array([["2020-01-01", "2020-01-02"]] * 3, dtype="datetime64[D]"), "real numbers"),
+        (np.ma.masked_greater(GOOD, 0.9), "masked values"),
+        (pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}), "real numbers, got an array of type object"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_draws_that_cannot_be_used(function, draws, message):
+    with pytest.raises(cd.InputError, match=message):
+        function(draws)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cd.Gumbel(0.4), r"theta must be >= 1 and finite for Gumbel, got 0.4; .*Frank or Rotated\(Gumbel"),
+        (lambda: cd.Clayton(-0.1), "theta must be >= 0"),
+        (lambda: cd.Joe(0.99), "theta must be >= 1"),
+        (lambda: cd.A1(0.5), "theta must be >= 1.*another family"),
+        (lambda: cd.A2(-3), "theta must be >= 1"),
+        (lambda: cd.Gaussian(1.0), "strictly between -1 and 1 for Gaussian, got 1"),
+        (lambda: cd.Gaussian(-1.5), "strictly between -1 and 1"),
+        (lambda: cd.StudentT(0.5, 0.0), "df must be > 0 and finite for StudentT, got 0"),
+        (lambda: cd.StudentT(0.5, np.inf), "use Gaussian"),
+        (lambda: cd.Frank(np.inf), "finite"),
+        (lambda: cd.Frank(np.nan), "got nan"),
+        (lambda: cd.Gumbel(np.nan), "got nan"),
+        (lambda: cd.Clayton("strong"), "must be a number for Clayton, got 'strong'"),
+        (lambda: cd.Clayton(None), "must be a number"),
+        (lambda: cd.Gumbel.from_tau(-0.2), "tau must lie between 0 and 1"),
+        (lambda: cd.A1.from_tau(0.3), "between 0.5452 and 1"),
+        (lambda: cd.Gaussian.from_tau(1.0), r"\|tau\| < 1"),
+        (lambda: cd.Gumbel.from_tau("half"), "tau must be a number"),
+        (lambda: cd.StudentT.from_tau(0.5), "degrees of freedom"),
+        (lambda: cd.Rotated(cd.Clayton(1.0), 45), "rotation must be 90, 180 or 270, got 45"),
+        (lambda: cd.Rotated(cd.Rotated(cd.Clayton(1.0), 90), 90), "already rotated"),
+        (lambda: cd.Rotated("clayton", 90), "must be a copula"),
+        (lambda: cd.family("gumble"), "unknown family 'gumble'; choose one of clayton, gumbel, frank"),
+        (lambda: cd.family(7), "unknown family 7"),
+        (lambda: cd.fit(GOOD, "weibull"), "unknown family"),
+        (lambda: cd.fit(GOOD, 3.0), "family must be a name"),
+        (lambda: cd.fit(GOOD, cd.Rotated), "Rotated alone is not a family"),
+        (lambda: cd.fit(GOOD, "gumbel", method="bayes"), "method must be 'mle' or 'moment', got 'bayes'"),
+        (lambda: cd.fit(GOOD, "gumbel", margins="normal"), "margins must be 'rank' or 'uniform'"),
+        (lambda: cd.fit(GOOD * 2, "gumbel", margins="uniform"), "strictly between 0 and 1, but variable x0 spans"),
+        (lambda: cd.discrepancy(GOOD, "gumbel"), "target must be a copula with its parameter"),
+        (lambda: cd.discrepancy(GOOD, cd.Gumbel), "target must be a copula with its parameter"),
+        (lambda: cd.discrepancy(GOOD, TARGET, method="x"), "method must be"),
+        (lambda: cd.discrepancy(GOOD, TARGET, shannon="approximate"), "shannon must be"),
+        (lambda: cd.kendall_tau([1, 2], [1, 2, 3]), "same length, got 2 and 3"),
+        (lambda: cd.kendall_tau([1, 2, 3], [1, 2, np.nan]), "variable y: 1 NaN"),
+        (lambda: cd.kendall_tau([[1, 2]], [[1, 2]]), "x must be one-dimensional"),
+        (lambda: cd.kendall_tau([1], [1]), "at least 2 draws, got 1"),
+        (lambda: cd.kendall_tau([1, 2], [1, 2], variant="c"), "variant must be 'b' or 'a', got 'c'"),
+        (lambda: cd.kendall_matrix(np.ones((4, 2))), "constant"),
+        (lambda: TARGET.logpdf(0.0, 0.5), "u must lie strictly between 0 and 1, got 0"),
+        (lambda: TARGET.logpdf(0.5, [0.2, 1.0]), r"v must lie strictly between 0 and 1, got 1 \(1 of 2 values"),
+        (lambda: TARGET.logpdf(np.nan, 0.5), "got nan"),
+        (lambda: TARGET.logpdf("a", 0.5), "u must be numbers"),
+        (lambda: TARGET.logpdf([0.1, 0.2], [0.1, 0.2, 0.3]), "shapes that broadcast"),
+        (lambda: TARGET.cdf(-0.1, 0.5), "u must lie between 0 and 1"),
+        (lambda: TARGET.cdf([0.1, 0.2], [0.1, 0.2, 0.3]), "shapes that broadcast"),
+        (lambda: TARGET.conditional_ppf(1.5, 0.5), "p must lie strictly"),
+        (lambda: TARGET.sample(-1), "n must be a whole number >= 0, got -1"),
+        (lambda: TARGET.sample(2.5), "n must be a whole number"),
+        (lambda: TARGET.sample(5, rng="seed"), "rng must be"),
+        (lambda: TARGET.entropy(method="guess"), "'exact' or 'monte_carlo'"),
+        (lambda: TARGET.entropy(method="monte_carlo", m=0), "m must be a whole number >= 1"),
+        (lambda: TARGET.kl(2.0), "other must be a copula"),
+    ],
+)  # fmt: skip
+def test_arguments_that_cannot_be_used(make, message):
+    with pytest.raises(cd.InputError, match=message):
+        make()
+
+
+ODD = {
+    "integers": (GOOD * 1e6).astype(np.int64),
+    "int8": (GOOD * 100).astype(np.int8),
+    "bool": GOOD > 0.5,
+    "float32": GOOD.astype(np.float32),
+    "float16": GOOD.astype(np.float16),
+    "long double": GOOD.astype(np.longdouble),
+    "big endian": GOOD.astype(">f8"),
+    "fortran order": np.asfortranarray(GOOD),
+    "every second": np.repeat(GOOD, 2, axis=0)[::2],
+    "reversed": GOOD[::-1][::-1],
+    "transposed": GOOD.T.copy().T,
+    "list": GOOD.tolist(),
+    "frame": pd.DataFrame(GOOD, columns=["<script>", "b"]),
+    "integer frame": pd.DataFrame((GOOD * 1e6).astype(int)),
+}
+
+
+@pytest.mark.parametrize("draws", ODD.values(), ids=ODD.keys())
+def test_odd_but_good_draws(draws):
+    plain = np.asarray(draws, dtype=float)
+    before = plain.copy()
+    assert cd.fit(draws, "gumbel").theta == cd.fit(plain, "gumbel").theta
+    assert cd.kendall_matrix(draws)[0, 1] == cd.kendall_tau(*plain.T)
+    np.testing.assert_array_equal(cd.pseudo_observations(draws), cd.pseudo_observations(plain))
+    np.testing.assert_array_equal(np.asarray(draws, dtype=float), before)
+
+
+def test_read_only_input_and_no_input_is_ever_modified():
+    frozen = GOOD.copy()
+    frozen.flags.writeable = False
+    free = GOOD.copy()
+    for draws in (frozen, free):
+        cd.pseudo_observations(draws)
+        cd.fit(draws, "gumbel")
+        cd.fit(draws, "clayton", margins="uniform")
+        cd.discrepancy(draws, TARGET)
+        cd.kendall_matrix(draws)
+        cd.concordance(draws[:, 0], draws[:, 1])
+        TARGET.logpdf(draws[:, 0], draws[:, 1])
+        TARGET.score_gradient(draws[:, 0], draws[:, 1])
+        np.testing.assert_array_equal(draws, GOOD)
+    assert free.flags.writeable
+
+
+def test_huge_and_tiny_values_are_only_ranks():
+    x = np.array([-1e308, -1.0, -5e-324, 0.0, 5e-324, 1.0, 1e308, 1.7e308])
+    draws = np.column_stack([x, np.arange(8.0)[::-1] ** 3])
+    assert cd.kendall_tau(*draws.T) == -1.0
+
+
+def test_minus_zero_is_zero():
+    assert cd.kendall_tau([0.0, -0.0, 1.0], [1.0, 2.0, 3.0]) == cd.kendall_tau([0.0, 0.0, 1.0], [1.0, 2.0, 3.0])
+
+
+def test_copulas_are_immutable_comparable_and_picklable():
+    import pickle
+    from dataclasses import FrozenInstanceError
+
+    for copula in (TARGET, cd.StudentT(0.5, 4.0), cd.Rotated(cd.Clayton(2.0), 90), cd.family("joe180")(2.0)):
+        assert pickle.loads(pickle.dumps(copula)) == copula
+        assert hash(copula) == hash(pickle.loads(pickle.dumps(copula)))
+    with pytest.raises(FrozenInstanceError):
+        TARGET.theta = 3.0
+    assert cd.Gumbel(2) == cd.Gumbel(2.0)
+    assert cd.Gumbel(2.0) != cd.Joe(2.0)

@@ -1,0 +1,74 @@
+"""What a user meets before any number: imports, names, the command line."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import copula_discrepancy as cd
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_import_stays_light():
+    """A plain import loads no heavy module; using copulas and fits loads neither plotting nor data frames."""
+    code = (
+        "import json, sys\n"
+        "import copula_discrepancy as cd\n"
+        "bare = [m for m in ('numba', 'scipy', 'numpy', 'matplotlib', 'pandas', 'xarray') if m in sys.modules]\n"
+        "cd.discrepancy(cd.Gumbel(2.0).sample(100, rng=1), cd.Gumbel(2.0))\n"
+        "used = [m for m in ('scipy.stats', 'matplotlib', 'pandas', 'xarray', 'arviz_stats', 'joblib') if m in sys.modules]\n"
+        "print(json.dumps([bare, used]))"
+    )
+    assert json.loads(run("-c", code).stdout) == [[], []]
+
+
+def test_every_public_name_exists_and_is_listed():
+    for name in cd.__all__:
+        assert getattr(cd, name) is not None
+        assert name in dir(cd)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = cd.nonsense
+    assert cd.__version__ == "0.1.0"
+
+
+def test_submodules_do_not_shadow_public_names():
+    """`cd.discrepancy` stays the function whatever was imported first."""
+    code = (
+        "import copula_discrepancy.gaps, copula_discrepancy.fitting\n"
+        "import copula_discrepancy as cd\n"
+        "print(callable(cd.discrepancy), callable(cd.fit))"
+    )
+    assert run("-c", code).stdout.split() == ["True", "True"]
+
+
+def test_demo_tells_strength_from_shape(capsys):
+    from copula_discrepancy.cli import main
+
+    assert main(["demo", "--draws", "2000"]) == 0
+    text = capsys.readouterr().out
+    for word in ("level", "shape", "Clayton", "Gaussian", "Gumbel"):
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--version"], 0), ([], 2), (["demo", "--draws", "1"], 1), (["demo", "--draws", "-3"], 1)]
+)
+def test_exit_codes(arguments, code, capsys):
+    from copula_discrepancy.cli import main
+
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    if code == 1:
+        assert captured.err.startswith("copula-discrepancy: ")
+        assert len(captured.err.splitlines()) == 1
+
+
+def test_wrong_usage_is_two():
+    result = run("-m", "copula_discrepancy", "dmeo")
+    assert result.returncode == 2
+    assert "invalid choice" in result.stderr
+    assert "Traceback" not in result.stderr
