@@ -71,7 +71,7 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.Frank(np.inf), "finite"),
         (lambda: cd.Frank(np.nan), "got nan"),
         (lambda: cd.Gumbel(np.nan), "got nan"),
-        (lambda: cd.Clayton("strong"), "must be a number for Clayton, got 'strong'"),
+        (lambda: cd.Clayton("strong"), "theta of Clayton must be a number, got 'strong'"),
         (lambda: cd.Clayton(None), "must be a number"),
         (lambda: cd.Gumbel.from_tau(-0.2), "tau must lie between 0 and 1"),
         (lambda: cd.A1.from_tau(0.3), "between 0.5452 and 1"),
@@ -107,12 +107,29 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: TARGET.cdf(-0.1, 0.5), "u must lie between 0 and 1"),
         (lambda: TARGET.cdf([0.1, 0.2], [0.1, 0.2, 0.3]), "shapes that broadcast"),
         (lambda: TARGET.conditional_ppf(1.5, 0.5), "p must lie strictly"),
-        (lambda: TARGET.sample(-1), "n must be a whole number >= 0, got -1"),
+        (lambda: TARGET.sample(-1), "n must be a whole number >= 0, and below .*, got -1"),
         (lambda: TARGET.sample(2.5), "n must be a whole number"),
         (lambda: TARGET.sample(5, rng="seed"), "rng must be"),
         (lambda: TARGET.entropy(method="guess"), "'exact' or 'monte_carlo'"),
         (lambda: TARGET.entropy(method="monte_carlo", m=0), "m must be a whole number >= 1"),
         (lambda: TARGET.kl(2.0), "other must be a copula"),
+        (lambda: cd.Clayton(True), "must be a number, got True"),
+        (lambda: cd.Clayton("2"), "must be a number, got '2'"),
+        (lambda: cd.Clayton(10**400), "must be a number"),
+        (lambda: cd.Clayton(np.ma.masked), "must be a number"),
+        (lambda: cd.Gaussian.from_tau(1 - 1e-12), "rounds to a limit"),
+        (lambda: TARGET.logpdf([[0.1], [0.2, 0.3]], 0.5), "rows differ in length"),
+        (lambda: TARGET.logpdf(np.ma.masked_less([0.1, 0.9], 0.5), 0.5), "masked"),
+        (lambda: TARGET.sample(2**63), "below 2"),
+        (lambda: TARGET.sample(5, rng=-1), "rng must be a seed"),
+        (lambda: cd.fit(GOOD, cd.Copula), "family must be a name"),
+        (lambda: cd.fit(GOOD, "gumbel", method=np.array(["mle", "moment"])), "method must be"),
+        (lambda: cd.fit(GOOD, "studentt", method="moment"), "says nothing about the degrees of freedom"),
+        (lambda: cd.Rotated.family(cd.Clayton, [90]), "rotation must be"),
+        (lambda: cd.Rotated.family(cd.Rotated, 90), "base must be a copula class"),
+        (lambda: cd.Rotated(TARGET, 180.0), "rotation must be"),
+        (lambda: cd.kendall_matrix(GOOD, n_jobs="two"), "n_jobs must be a whole number"),
+        (lambda: cd.kendall_matrix(GOOD, n_jobs=0), "n_jobs must be a whole number"),
     ],
 )  # fmt: skip
 def test_arguments_that_cannot_be_used(make, message):
@@ -146,6 +163,18 @@ def test_odd_but_good_draws(draws):
     assert cd.kendall_matrix(draws)[0, 1] == cd.kendall_tau(*plain.T)
     np.testing.assert_array_equal(cd.pseudo_observations(draws), cd.pseudo_observations(plain))
     np.testing.assert_array_equal(np.asarray(draws, dtype=float), before)
+
+
+def test_a_frame_of_mixed_types_is_read_column_by_column():
+    """As one array, 2**60 + k would round to floats that tie; nullable types would become objects."""
+    frame = pd.DataFrame({"a": np.arange(50) + 2**60, "b": np.linspace(0, 1, 50)})
+    assert cd.kendall_matrix(frame)[0, 1] == 1.0
+    nullable = pd.DataFrame({"a": pd.array([3, 1, 2], dtype="Int64"), "b": pd.array([0.3, 0.1, 0.2], dtype="Float64")})
+    assert cd.kendall_matrix(nullable)[0, 1] == 1.0
+    with pytest.raises(cd.InputError, match="variable a: 1 NaN"):
+        cd.kendall_matrix(pd.DataFrame({"a": pd.array([3, None, 2], dtype="Int64"), "b": [1.0, 2.0, 3.0]}))
+    twins = pd.DataFrame(GOOD, columns=["same", "same"])
+    assert cd.kendall_matrix(twins)[0, 1] == cd.kendall_tau(*GOOD.T)
 
 
 def test_read_only_input_and_no_input_is_ever_modified():

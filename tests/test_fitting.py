@@ -220,9 +220,11 @@ LIMITS = [
 @pytest.mark.parametrize("method", ["mle", "moment"])
 def test_perfect_dependence_has_the_limit_as_its_theta(family, sign, limit, method):
     x = np.random.default_rng(27).normal(size=50)
+    df = 4.0 if family == "studentt" else None
     with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
-        fitted = cd.fit(np.column_stack([x, sign * np.exp(x)]), family, method=method)
+        fitted = cd.fit(np.column_stack([x, sign * np.exp(x)]), family, method=method, df=df)
     assert fitted.theta == limit
+    assert fitted.df == df
     assert fitted.tau == fitted.sample_tau == sign
     with pytest.raises(cd.InputError):
         _ = fitted.copula
@@ -256,6 +258,63 @@ def test_a_metropolis_chain_repeats_points():
     assert abs(fitted.theta - 2.0) < 0.5
     two_levels = rng.integers(0, 2, (200, 2))
     assert cd.fit(two_levels, "frank").converged
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("noise", [1e-2, 1e-4])
+@pytest.mark.parametrize("family", ["gaussian", "frank"])
+def test_almost_perfect_dependence_converges_alike_in_both_directions(family, sign, noise):
+    rng = np.random.default_rng(30)
+    x = rng.normal(size=1000)
+    draws = np.column_stack([x, sign * (x + noise * rng.normal(size=1000))])
+    fitted = cd.fit(draws, family)
+    assert fitted.converged
+    assert fitted.iterations < 30
+    mirror = cd.fit(draws * [1.0, -1.0], family)
+    assert fitted.theta == pytest.approx(-mirror.theta, rel=1e-10)
+
+
+def test_one_swapped_pair_away_from_perfect_dependence():
+    """A Gaussian likelihood punishes the pair and has a maximum; a t likelihood forgives it and rises without end."""
+    x = np.arange(2000.0)
+    y = x.copy()
+    y[[1000, 1001]] = y[[1001, 1000]]
+    for sign in (1.0, -1.0):
+        draws = np.column_stack([x, sign * y])
+        fitted = cd.fit(draws, "gaussian")
+        assert fitted.converged
+        assert 0 < 1.0 - sign * fitted.theta < 1e-8
+        with pytest.warns(cd.DependenceWarning, match="ask for perfect dependence"):
+            student = cd.fit(draws, cd.StudentT, df=4.0)
+        assert student.theta == sign
+        assert student.on_bound == ("upper" if sign > 0 else "lower")
+
+
+def test_known_margins_on_the_diagonal_have_no_maximum():
+    q = np.linspace(0.05, 0.95, 30)
+    for family, limit in (("frank", -np.inf), ("studentt", -1.0), ("gaussian", -1.0)):
+        with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
+            fitted = cd.fit(np.column_stack([q, 1.0 - q]), family, margins="uniform")
+        assert fitted.theta == limit
+        assert fitted.df is None
+
+
+def test_a_stationary_minimum_is_not_taken_for_the_maximum():
+    """Four draws with tau = 0 whose Gaussian likelihood has a minimum at rho = 0."""
+    draws = np.array([[0, 1], [1, 3], [2, 0], [3, 2]])
+    fitted = cd.fit(draws, "gaussian")
+    assert fitted.converged
+    assert abs(fitted.theta) > 0.3
+    assert fitted.log_likelihood > 0
+
+
+def test_a_student_fit_with_huge_df_is_the_gaussian_fit():
+    draws = cd.Gaussian(0.6).sample(500, rng=31)
+    gaussian = cd.fit(draws, "gaussian").theta
+    for df, tolerance in ((1e8, 1e-7), (1e12, 1e-10), (1e16, 1e-10)):
+        fitted = cd.fit(draws, cd.StudentT, df=df)
+        assert fitted.converged
+        assert fitted.theta == pytest.approx(gaussian, rel=tolerance)
 
 
 def test_fit_prints_what_it_found():

@@ -55,7 +55,7 @@ def as_draws(draws: Any) -> Draws:
     names: tuple[str, ...] | None = None
     if hasattr(draws, "columns") and hasattr(draws, "to_numpy"):  # pandas and polars, without importing either
         names = tuple(str(name) for name in draws.columns)
-        draws = draws.to_numpy()
+        draws = _frame_values(draws, names)
     array = _numeric(draws, "draws")
     if array.ndim == 2:
         array = array[None]
@@ -66,7 +66,7 @@ def as_draws(draws: Any) -> Draws:
     if names is None:
         names = tuple(f"x{k}" for k in range(array.shape[2]))
     _require_finite(array, names)
-    values = array.view() if array.dtype == np.float64 else array.astype(np.float64)
+    values = array.view() if array.dtype == np.float64 else array.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
     return Draws(values, names)
 
@@ -93,6 +93,22 @@ def require_varying(column: NDArray[np.float64], name: str) -> None:
         )
 
 
+def _frame_values(frame: Any, names: tuple[str, ...]) -> NDArray[Any]:
+    """A data frame column by column: a frame of mixed types as one array would round large integers or hold objects."""
+    columns = []
+    for k, name in enumerate(names):
+        column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame.to_series(k)
+        if hasattr(column.dtype, "numpy_dtype"):  # pandas' nullable types
+            missing = column.isna().any()
+            column = (
+                column.to_numpy(dtype=np.float64, na_value=np.nan) if missing else column.to_numpy(column.dtype.numpy_dtype)
+            )
+        else:
+            column = column.to_numpy()
+        columns.append(_numeric(column, f"variable {name}"))
+    return np.stack(columns, axis=-1) if columns else np.empty((len(frame), 0))
+
+
 def _numeric(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{name} has {int(np.sum(values.mask))} masked values; drop the draws that hold them first")
@@ -105,9 +121,7 @@ def _numeric(values: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}")
     if array.dtype.kind in "iu" and array.size and max(abs(int(array.max())), abs(int(array.min()))) > _EXACT_INTEGERS:
         return np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
-    if array.dtype.itemsize > 8:  # long double: the same reason
-        if not np.isfinite(array).all():
-            return array.astype(np.float64)
+    if array.dtype.itemsize > 8 and np.isfinite(array).all():  # long double: the same reason
         return np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
     return array
 

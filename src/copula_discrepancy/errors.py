@@ -1,4 +1,6 @@
-"""The library's own error and warning."""
+"""The library's own error and warning, and the check that every choice between names needs."""
+
+from typing import Any
 
 
 class InputError(ValueError):
@@ -7,3 +9,11 @@ class InputError(ValueError):
 
 class DependenceWarning(UserWarning):
     """A number is right but needs reading with care; the same sentence stands in the result's `warnings`."""
+
+
+def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """`value` if it is one of the choices, otherwise an InputError that lists them."""
+    if not isinstance(value, str) or value not in choices:
+        listed = " or ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name} must be {listed}, got {value!r}")
+    return value

@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
-from copula_discrepancy.errors import DependenceWarning, InputError
+from copula_discrepancy.errors import DependenceWarning, InputError, one_of
 from copula_discrepancy.families import Copula, as_template, family
 from copula_discrepancy.likelihood import MAX_STEPS, Maximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.pairs import RankedPair
@@ -97,9 +97,10 @@ def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", 
     >>> round(cd.fit(draws, "gumbel").theta, 4)
     2.4819
     """
-    if method not in METHODS:
-        raise InputError(f"method must be 'mle' or 'moment', got {method!r}")
+    one_of(method, "method", METHODS)
     template, estimate_df = resolve_family(family, df)
+    if estimate_df and method == "moment":
+        raise InputError("Kendall's tau says nothing about the degrees of freedom; give df=4, say, or use method='mle'")
     pair = RankedPair.from_draws(draws, margins)
     result = fit_pair(pair, template, method=method, estimate_df=estimate_df)
     announce(result.warnings)
@@ -129,8 +130,8 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     if limit is not None:
         theta = template.parameter.upper if limit == "upper" else template.parameter.lower
         note = f"the draws are perfectly dependent, so the likelihood of {template.name} has no maximum; theta is its limit"
-        outcome = Maximum(theta, math.inf, 0, True, limit)
-        return _result(pair, template, method, outcome, math.copysign(1.0, pair.tau), (note,))
+        outcome = Maximum(theta, math.inf if method == "mle" else math.nan, 0, True, limit)
+        return _result(pair, template, method, outcome, math.copysign(1.0, pair.tau), (note,), df_known=not estimate_df)
     if method == "moment":
         return _fit_moment(pair, template)
     notes: tuple[str, ...] = ()
@@ -138,11 +139,12 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
         template, notes = estimate_degrees(pair, template)
     outcome = maximise(pair, template)
     if outcome.on_bound is not None:
-        wish = "less dependence than the family has" if outcome.on_bound == "lower" else "perfect dependence"
+        inner_bound = outcome.on_bound == "lower" and template.parameter.lower_included
+        wish = "less dependence than the family has" if inner_bound else "perfect dependence"
         notes += (f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the draws ask for {wish}",)
     if not outcome.converged:
         notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps",)
-    tau = template._tau(outcome.theta) if math.isfinite(outcome.theta) else 1.0
+    tau = template._tau(outcome.theta) if math.isfinite(outcome.theta) else math.copysign(1.0, outcome.theta)
     return _result(pair, template, method, outcome, tau, notes)
 
 
@@ -152,6 +154,9 @@ def _fit_moment(pair: RankedPair, template: Copula) -> Fit:
     notes: tuple[str, ...] = ()
     if low <= pair.tau <= high:
         theta = template._theta_from_tau(pair.tau)
+        if not template.parameter.lower <= theta < template.parameter.upper or abs(template._tau(theta)) == 1.0:
+            on_bound = "upper" if theta > 0 else "lower"
+            notes = (f"Kendall's tau of the draws is {pair.tau!r}: theta rounds to its limit {theta:g}",)
     else:
         # only a bound that the domain includes can be passed; at open bounds |tau| = 1
         theta, on_bound = template.parameter.lower, "lower"
@@ -162,7 +167,16 @@ def _fit_moment(pair: RankedPair, template: Copula) -> Fit:
     return _result(pair, template, "moment", Maximum(theta, math.nan, 0, True, on_bound), template._tau(theta), notes)
 
 
-def _result(pair: RankedPair, template: Copula, method: str, outcome: Maximum, tau: float, notes: tuple[str, ...]) -> Fit:
+def _result(
+    pair: RankedPair,
+    template: Copula,
+    method: str,
+    outcome: Maximum,
+    tau: float,
+    notes: tuple[str, ...],
+    *,
+    df_known: bool = True,
+) -> Fit:
     inner = student_part(template)
     return Fit(
         family=template.name,
@@ -174,7 +188,7 @@ def _result(pair: RankedPair, template: Copula, method: str, outcome: Maximum, t
         iterations=outcome.iterations,
         converged=outcome.converged,
         on_bound=outcome.on_bound,
-        df=inner.df if inner is not None else None,
+        df=inner.df if inner is not None and df_known else None,
         warnings=notes,
         template=template,
         pair=pair,

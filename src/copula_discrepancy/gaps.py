@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula, StudentT
 from copula_discrepancy.families._base import DEFAULT_MONTE_CARLO_SIZE
-from copula_discrepancy.families._checks import RandomSource, random_generator
+from copula_discrepancy.families._checks import SHANNON_METHODS, RandomSource, random_generator
+from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import METHODS, Fit, announce, fit_pair
 from copula_discrepancy.pairs import RankedPair
-
-SHANNON = ("exact", "monte_carlo")
 
 
 @dataclass(frozen=True)
@@ -151,18 +150,17 @@ def discrepancy(
     """
     if not isinstance(target, Copula):
         raise InputError(f"target must be a copula with its parameter, such as Gumbel(2.5), got {target!r}")
-    if method not in METHODS:
-        raise InputError(f"method must be 'mle' or 'moment', got {method!r}")
-    if shannon not in SHANNON:
-        raise InputError(f"shannon must be 'exact' or 'monte_carlo', got {shannon!r}")
-    if estimate_df and not isinstance(getattr(target, "base", target), StudentT):
+    one_of(method, "method", METHODS)
+    one_of(shannon, "shannon", SHANNON_METHODS)
+    if estimate_df is True and not isinstance(getattr(target, "base", target), StudentT):
         raise InputError(f"estimate_df=True needs a StudentT target, got {target!r}")
     pair = RankedPair.from_draws(draws, margins)
     fitted = fit_pair(pair, target, method=method, estimate_df=estimate_df)
     level = pair.tau - target.tau
     # A tau that the family cannot reach has no theta; the moment gap is still the gap of the taus.
     tau_fitted = pair.tau if method == "moment" else fitted.tau
-    ckl, ced = _shannon_scores(fitted, target, shannon, m, rng)
+    with collected_notes() as notes:
+        ckl, ced = _shannon_scores(fitted, target, shannon, m, rng)
     result = Discrepancy(
         target=target,
         level=Gap(level),
@@ -180,7 +178,7 @@ def discrepancy(
         method=method,
         shannon=shannon,
         fit=fitted,
-        warnings=fitted.warnings,
+        warnings=(*fitted.warnings, *notes),
         version=version("copula-discrepancy"),
     )
     announce(result.warnings)

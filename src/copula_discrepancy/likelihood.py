@@ -12,6 +12,7 @@ from copula_discrepancy.pairs import RankedPair
 
 # The iteration stops when the estimated error of theta is this small, relative to the family's scale.
 _LAST_ERROR = 1e-12
+_ULPS = 4 * 2.0**-53  # a step of a few units in the last place is none
 MAX_STEPS = 100
 # Theta beyond this is perfect dependence for every float; a likelihood that still rises there has no maximum.
 _THETA_CEILING = 1e12
@@ -60,27 +61,33 @@ def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: flo
     for iteration in range(1, MAX_STEPS + 1):
         value, slope, curvature = template._likelihood_sums(theta, *prepared)
         here = _Point(theta, slope, curvature)
-        if slope > 0:
+        if slope > 0 or (slope == 0 and curvature >= 0):  # a stationary minimum is left upwards
             low, low_known = theta, True
         else:
             high, high_known = theta, True
         scale = template._scale(theta)
         if curvature < 0:
-            step, gain, error, bend = here.step(last, bend)
-            if error <= _LAST_ERROR * scale and low <= theta + step <= high:
+            step, gain, error, bend = here.step(last, bend, scale)
+            if (error <= _LAST_ERROR or abs(step) <= _ULPS * abs(theta)) and low <= theta + step <= high:
                 return Maximum(theta + step, value + gain, iteration, True, None, bend)
         else:
-            step = math.copysign(scale, slope)
+            step = _uphill(theta, slope, low, high, scale)
+            if slope < 0 and not low_known and parameter.lower_included:
+                step = low - theta  # look at the bound itself, once
         target = theta + step
         if target <= low and not low_known and parameter.lower_included:
             edge_value, edge_slope, _ = template._likelihood_sums(parameter.lower, *prepared)
             if edge_slope <= 0:
                 return Maximum(parameter.lower, edge_value, iteration, True, "lower")
             low_known = True
-        if theta > _THETA_CEILING:
-            return Maximum(parameter.upper, math.inf, iteration, True, "upper")
+        if abs(theta) > _THETA_CEILING:
+            end = "upper" if theta > 0 else "lower"
+            return Maximum(parameter.upper if theta > 0 else parameter.lower, math.inf, iteration, True, end)
         last = here
         theta = _inside(target, theta, low, high, low_known and high_known)
+        if theta >= parameter.upper or (theta <= parameter.lower and not parameter.lower_included):
+            # next to an open bound floats end: the likelihood rises all the way
+            return Maximum(theta, math.inf, iteration, True, "upper" if theta >= parameter.upper else "lower")
     return Maximum(theta, value, MAX_STEPS, False, None)
 
 
@@ -92,29 +99,36 @@ class _Point:
     slope: float
     curvature: float
 
-    def step(self, other: "_Point | None", bend: float) -> tuple[float, float, float, float]:
-        """(step to the maximum, gain in value on the way, estimated error of the step, bend).
+    def step(self, other: "_Point | None", bend: float, scale: float) -> tuple[float, float, float, float]:
+        """(step to the maximum, gain in value on the way, estimated error of the step relative to scale, bend).
 
         With a second point the slope is interpolated by the cubic through both, whose error is of the order of
-        (step * distance)**2; Newton's own is of the order of step**2. Both are relative to a scale near one.
+        (step * distance)**2; Newton's own is of the order of step**2, everything in units of `scale`.
         """
         newton = -self.slope / self.curvature
-        c2, c3, error = self.curvature * bend, 0.0, newton**2
+        c2, c3, error = self.curvature * bend, 0.0, (newton / scale) ** 2
         if other is not None and other.theta != self.theta:
             h = other.theta - self.theta
             a = (other.slope - self.slope - self.curvature * h) / h**2
             b = (other.curvature - self.curvature) / h
             c2, c3 = 3.0 * a - b, (b - 2.0 * a) / h
-            error *= min(h**2, 1.0)
+            error *= min((h / scale) ** 2, 1.0)
         step = newton
         for _ in range(3):
             value = self.slope + step * (self.curvature + step * (c2 + step * c3))
             slope = self.curvature + step * (2.0 * c2 + step * 3.0 * c3)
             if not slope < 0:  # the cubic turns before its root: too far away for it
-                return newton, 0.5 * self.slope * newton, newton**2, 0.0
+                return newton, 0.5 * self.slope * newton, (newton / scale) ** 2, 0.0
             step -= value / slope
         gain = step * (self.slope + step * (self.curvature / 2.0 + step * (c2 / 3.0 + step * c3 / 4.0)))
         return step, gain, error, c2 / self.curvature
+
+
+def _uphill(theta: float, slope: float, low: float, high: float, scale: float) -> float:
+    """A step along the slope where the likelihood is not concave: half the way to a finite bound, otherwise the scale."""
+    if slope >= 0:
+        return 0.5 * (high - theta) if math.isfinite(high) else scale
+    return -0.5 * (theta - low) if math.isfinite(low) else -scale
 
 
 def _inside(target: float, theta: float, low: float, high: float, bracketed: bool) -> float:
@@ -132,9 +146,10 @@ def _inside(target: float, theta: float, low: float, high: float, bracketed: boo
 def _moment_start(template: Copula, tau: float) -> float:
     """The moment estimate, moved inside the domain where tau is out of range or at a bound."""
     low, high = template.tau_range
-    margin = 0.02 * (high - low)
-    inner = min(max(tau, low + margin), high - 1e-6)
-    return template._theta_from_tau(inner if inner < 1 else high - 1e-6)
+    # away from independence, where likelihoods are flat or singular; next to perfect dependence, whose theta is infinite
+    low += 0.02 * (high - low) if low > -1.0 else 1e-9
+    high -= 0.02 * (high - low) if high < 1.0 else 1e-9
+    return template._theta_from_tau(min(max(tau, low), high))
 
 
 def student_part(template: Copula) -> StudentT | None:
@@ -171,7 +186,7 @@ _DF_NEIGHBOURS = (0.75, 1.33)
 
 def _profile_maximum(pair: RankedPair, template: Copula, grid: tuple[float, ...], start: float) -> tuple[float, str | None]:
     """The df on the grid with the highest profile likelihood, refined to the root of the profile's slope beside it."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq, minimize_scalar
 
     def profile(df: float) -> tuple[float, float]:
         nonlocal start  # rho hardly moves with df: the last one is the best start
@@ -191,4 +206,8 @@ def _profile_maximum(pair: RankedPair, template: Copula, grid: tuple[float, ...]
             return _profile_maximum(pair, template, _DF_GRID, start)
         return grid[best], "lower" if other < 0 else "upper"
     low, high = sorted((math.log(grid[best]), math.log(grid[other])))
+    if not values[best][1] * values[other][1] < 0:
+        # the slopes do not bracket a root: perfect dependence up to rounding, where df has hardly any meaning
+        found = minimize_scalar(lambda s: -profile(math.exp(s))[0], bounds=(low, high), method="bounded")
+        return math.exp(found.x), None
     return math.exp(brentq(lambda s: profile(math.exp(s))[1], low, high, xtol=1e-13, rtol=1e-14)), None

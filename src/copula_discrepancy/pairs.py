@@ -1,5 +1,6 @@
 """Two variables as ranks: what every estimate of their dependence starts from."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.draws import Draws, as_draws, require_varying
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._numerics import blocks, in_blocks, stack_blocks
 from copula_discrepancy.ranks import RankedColumn, rank_column, tau_from_ranks
@@ -17,6 +18,7 @@ from copula_discrepancy.ranks import RankedColumn, rank_column, tau_from_ranks
 MARGINS = ("rank", "uniform")
 # A start from this many draws lies within about a percent of the maximum and costs a tenth of one pass over 10**5 draws.
 _WARM_START_DRAWS = 16_384
+_ROUNDING = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +35,7 @@ class RankedPair:
     @classmethod
     def from_draws(cls, draws: Any, margins: str = "rank") -> "RankedPair":
         """Check two columns of draws."""
-        if margins not in MARGINS:
-            raise InputError(f"margins must be 'rank' or 'uniform', got {margins!r}")
+        one_of(margins, "margins", MARGINS)
         given = as_draws(draws)
         if given.n_variables != 2:
             raise InputError(
@@ -128,15 +129,27 @@ class RankedPair:
         of_y = of_x if y is x else in_blocks(function, y)
         return x[first], y[second], of_x[first], of_y[second]
 
+    def _perfect_sign(self) -> float:
+        """1 or -1 where one variable is an increasing or a decreasing function of the other, otherwise 0."""
+        if not self.uniform:
+            return math.copysign(1.0, self.tau) if abs(self.tau) == 1.0 else 0.0
+        # with known margins equal probabilities are meant, not only equal ranks; 1 - v rounds
+        if abs(self.x[0] - self.y[0]) <= _ROUNDING and np.max(np.abs(self.x - self.y)) <= _ROUNDING:
+            return 1.0
+        if abs(self.x[0] - (1.0 - self.y[0])) <= _ROUNDING and np.max(np.abs(self.x - (1.0 - self.y))) <= _ROUNDING:
+            return -1.0
+        return 0.0
+
     def limit(self, template: Copula) -> str | None:
         """The bound ("lower" or "upper") that theta runs to when the draws are perfectly dependent, otherwise None."""
-        if self.uniform or abs(self.tau) < 1.0:
-            return None  # equal ranks are not equal probabilities: with known margins the likelihood keeps a maximum
+        sign = self._perfect_sign()
+        if sign == 0.0:
+            return None
         low, high = template.tau_range
-        if (high if self.tau > 0 else -low) < 1.0:
+        if (high if sign > 0 else -low) < 1.0:
             return None
         rising = template._tau_slope(template.theta) > 0
-        return "upper" if rising == (self.tau > 0) else "lower"
+        return "upper" if rising == (sign > 0) else "lower"
 
 
 def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy import _kernels
 from copula_discrepancy.draws import as_column, as_draws, require_varying
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.errors import InputError, one_of
 
 VARIANTS = ("b", "a")
 
@@ -102,7 +102,7 @@ def kendall_tau(x: Any, y: Any, *, variant: str = "b") -> float:
 
 def tau_from_ranks(a: RankedColumn, b: RankedColumn, *, variant: str = "b") -> float:
     """Kendall's tau of two ranked columns."""
-    _require_variant(variant)
+    one_of(variant, "variant", VARIANTS)
     total = _kernels.concordance_total(a.order, a.rank, a.tied_pairs, b.order, b.rank, b.tied_pairs)
     return float(_normalised(int(total), a.n, a.tied_pairs, b.tied_pairs, variant))
 
@@ -143,7 +143,7 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = None)
     >>> cd.kendall_matrix([[1, 1, 3], [2, 3, 2], [3, 2, 1]])[0]
     array([ 1.        ,  0.33333333, -1.        ])
     """
-    _require_variant(variant)
+    one_of(variant, "variant", VARIANTS)
     given = as_draws(draws)
     d = given.n_variables
     n = given.n_chains * given.n_draws
@@ -176,6 +176,8 @@ def _fill_totals(
         _kernels.concordance_totals(orders, ranks, ties, first[part], second[part], out)
         return out
 
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+        raise InputError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     if first.size * orders.shape[1] < 200_000:  # about a millisecond of work: starting threads costs more
         totals[:] = fill(slice(None))
         return
@@ -195,11 +197,6 @@ def _paired_columns(x: Any, y: Any) -> tuple[RankedColumn, RankedColumn]:
     if a.size != b.size:
         raise InputError(f"x and y must have the same length, got {a.size} and {b.size}")
     return rank_column(a), rank_column(b)
-
-
-def _require_variant(variant: str) -> None:
-    if variant not in VARIANTS:
-        raise InputError(f"variant must be 'b' or 'a', got {variant!r}")
 
 
 def _normalised(total: Any, n: int, ties_x: Any, ties_y: Any, variant: str) -> Any:

@@ -1,5 +1,6 @@
 """The copula families and the way to find one by name."""
 
+from inspect import isabstract
 from typing import Any
 
 from copula_discrepancy.errors import InputError
@@ -47,7 +48,7 @@ def as_template(choice: Any, **fixed: Any) -> Copula:
     """A member of the family that `choice` (a name, a class or an instance) stands for; its theta does not matter."""
     if isinstance(choice, str):
         choice = family(choice)
-    if isinstance(choice, type) and issubclass(choice, Copula):
+    if isinstance(choice, type) and issubclass(choice, Copula) and not isabstract(choice):
         return choice._template(**fixed)
     if isinstance(choice, Copula):
         return choice

@@ -72,10 +72,11 @@ class Archimedean(Copula):
     def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         return self._unmargin(self._copula_coordinate(theta, x, y))[0]
 
-    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         c = self._copula_coordinate(theta, x, y)
         # rounding may leave phi'(v)/phi'(C) a unit above one, where C and v agree in all digits
-        return np.exp(np.minimum(self._log_slope(theta, y) - self._log_slope(theta, c), 0.0))
+        log_ratio = np.minimum(self._log_slope(theta, y) - self._log_slope(theta, c), 0.0)
+        return np.exp(log_ratio), -np.expm1(log_ratio)
 
     def _margin_derivatives(
         self, theta: float, x: FloatArray, y: FloatArray
@@ -93,7 +94,7 @@ class Archimedean(Copula):
         return closed[0] * in_u, closed[1] * in_v, closed[2] * in_u, closed[3] * in_v
 
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
-        """dK/dt = phi(t) phi''(t) / phi'(t)**2."""
+        """dK/dt = phi(t) phi''(t) / phi'(t)**2; a family's closed form keeps its digits where theta is large."""
         return np.exp(self._log_generator(theta, x) + self._log_curvature(theta, x) - 2.0 * self._log_slope(theta, x))
 
     def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -15,6 +15,7 @@ from copula_discrepancy.families._checks import (
     is_monte_carlo,
     open_unit_pairs,
     random_generator,
+    real_number,
     unit_pair,
     whole_number,
 )
@@ -69,8 +70,8 @@ class Copula(abc.ABC):
         """P(U <= u, V <= v) inside the open unit square."""
 
     @abc.abstractmethod
-    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        """P(U <= u | V = v) inside the open unit square."""
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        """P(U <= u | V = v) and P(U > u | V = v) inside the open unit square."""
 
     @abc.abstractmethod
     def _tau(self, theta: float) -> float:
@@ -164,11 +165,15 @@ class Copula(abc.ABC):
         from scipy.special import expit
 
         def gap(s: FloatArray, p: FloatArray, v: FloatArray, vc: FloatArray) -> FloatArray:
-            return self._conditional(theta, *self._coordinates(expit(s), expit(-s), v, vc)) - p
+            below, above = self._conditional(theta, *self._coordinates(expit(s), expit(-s), v, vc))
+            return np.where(p < 0.5, below - p, (1.0 - p) - above)
 
-        # |logit| = 700 is u = 1e-304: every p that a float can hold has its root inside
-        root = elementwise.find_root(gap, (np.full_like(p, -700.0), np.full_like(p, 700.0)), args=(p, v, vc))
-        return expit(root.x), expit(-root.x)
+        # |logit| = 740 is u = 1e-321: a root beyond it is closer to 0 or 1 than a float can tell
+        ends = np.full_like(p, -740.0), np.full_like(p, 740.0)
+        with np.errstate(all="ignore"):  # subnormal u at the ends of the bracket
+            root = elementwise.find_root(gap, ends, args=(p, v, vc))
+            s = np.where(root.success, root.x, np.where(gap(ends[0], p, v, vc) > 0, ends[0], ends[1]))
+        return expit(s), expit(-s)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         """Coordinates of n independent draws: V uniform, U by the conditional inverse."""
@@ -267,16 +272,16 @@ class Copula(abc.ABC):
 
     def _checked_theta_from_tau(self, tau: Any) -> float:
         low, high = self.tau_range
-        try:
-            value = float(tau)
-        except (TypeError, ValueError):
-            raise InputError(f"tau must be a number, got {tau!r}") from None
+        value = real_number(tau, "tau")
         if not (low <= value <= high and abs(value) < 1):
             raise InputError(
                 f"tau must lie between {low:.4g} and {high:.4g} (and |tau| < 1) for {self.name}, got {value:g}; "
                 "Frank and Gaussian reach every tau, rotations by 90 or 270 mirror the range"
             )
-        return self._theta_from_tau(value)
+        theta = self._theta_from_tau(value)
+        if not self.parameter.lower <= theta < self.parameter.upper:
+            raise InputError(f"tau {value!r} is so close to {round(value)} that its theta for {self.name} rounds to a limit")
+        return theta
 
     @property
     def tau(self) -> float:
@@ -299,12 +304,14 @@ class Copula(abc.ABC):
         result = np.where(a == 1, b, np.where(b == 1, a, 0.0))
         if inner.any():
             p, q = a[inner], b[inner]
-            result[inner] = self._cdf(self.theta, *self._coordinates(p, 1.0 - p, q, 1.0 - q))
+            value = self._cdf(self.theta, *self._coordinates(p, 1.0 - p, q, 1.0 - q))
+            # the bounds of every copula (Frechet, Hoeffding); rounding may pass them by a unit
+            result[inner] = np.maximum(np.minimum(value, np.minimum(p, q)), np.maximum(p - (1.0 - q), 0.0))
         return result[()]
 
     def conditional_cdf(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """P(U <= u | V = v), the h-function, for 0 < u, v < 1."""
-        return self._conditional(self.theta, *self._coordinates(*open_unit_pairs(u, v)))[()]
+        return self._conditional(self.theta, *self._coordinates(*open_unit_pairs(u, v)))[0][()]
 
     def conditional_ppf(self, p: ArrayLike, v: ArrayLike) -> FloatArray:
         """The u with P(U <= u | V = v) = p, for 0 < p, v < 1: the inverse of `conditional_cdf` in its first argument."""

@@ -7,8 +7,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families._numerics import FloatArray
+
+SHANNON_METHODS = ("exact", "monte_carlo")
+MOST_DRAWS = 2**40  # eight terabytes of floats
 
 RandomSource: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
 
@@ -33,10 +36,7 @@ class Parameter:
 
     def validate(self, value: Any, family: str) -> float:
         """Return `value` as a float or raise an InputError that names the rule."""
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise InputError(f"{self.name} must be a number for {family}, got {value!r}") from None
+        number = real_number(value, f"{self.name} of {family}")
         above = number >= self.lower if self.lower_included else number > self.lower
         if not (above and number < self.upper):
             advice = f"; {self.advice}" if self.advice else ""
@@ -44,16 +44,29 @@ class Parameter:
         return number
 
 
-def is_monte_carlo(method: str) -> bool:
+def is_monte_carlo(method: Any) -> bool:
     """Whether a Shannon score is to be simulated instead of integrated."""
-    if method not in ("exact", "monte_carlo"):
-        raise InputError(f"method must be 'exact' or 'monte_carlo', got {method!r}")
-    return method == "monte_carlo"
+    return one_of(method, "method", SHANNON_METHODS) == "monte_carlo"
+
+
+def real_number(value: Any, name: str) -> float:
+    """`value` as a float; text, truth values and masked values are no numbers here."""
+    if not isinstance(value, str | bytes | bool | np.bool_) and value is not np.ma.masked:
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise InputError(f"{name} must be a number, got {value!r:.60}")
 
 
 def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatArray:
     """Probabilities as floats, inside the open or the closed unit interval."""
-    array = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} has masked values; drop them first")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} must be numbers, got an array of type {array.dtype}")
     array = array.astype(np.float64)
@@ -98,6 +111,6 @@ def random_generator(rng: RandomSource) -> np.random.Generator:
 
 def whole_number(value: Any, name: str, least: int) -> int:
     """`value` as an int, or an InputError."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number >= {least}, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < MOST_DRAWS:
+        raise InputError(f"{name} must be a whole number >= {least}, and below 2**40, got {value!r}")
     return int(value)

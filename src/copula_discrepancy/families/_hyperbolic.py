@@ -45,6 +45,11 @@ class Hyperbolic(Archimedean):
             + np.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
         )
 
+    def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
+        width = self._width(theta)[0]
+        r = np.tanh(x / (2.0 * width))
+        return (2.0 * theta - 1.0 + r**2 + 2.0 * width * r) / (2.0 * theta)
+
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         width = self._width(theta)[0]
         a, b = x / (2.0 * width), y / (2.0 * width)

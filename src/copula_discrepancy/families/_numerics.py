@@ -80,6 +80,12 @@ def log1mexp(z: FloatArray) -> FloatArray:
         return np.where(z < LOG_2, np.log(-np.expm1(-z)), np.log1p(-np.exp(-z)))
 
 
+def log1p_quotient(p: FloatArray) -> FloatArray:
+    """-log(1-p)/p for 0 <= p < 1, which is 1 at 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):  # p = 0 or 1 in the branch that is not taken
+        return np.where(p < 1e-5, 1.0 + p * (0.5 + p / 3.0), -np.log1p(-p) / p)
+
+
 def log_2sinh(z: FloatArray) -> FloatArray:
     """log(2 sinh z) for z > 0: from log(2z) at 0 to z at infinity."""
     return z + log1mexp(2.0 * z)

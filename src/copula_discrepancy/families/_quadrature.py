@@ -5,8 +5,11 @@ has logarithmic or algebraic singularities at 0 and 1 (Takahasi and Mori, 1974).
 step, so each integral carries its own coarser estimate.
 """
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 import numpy as np
@@ -18,8 +21,8 @@ from copula_discrepancy.families._numerics import FloatArray
 FIRST_LEVEL = 3
 LAST_LEVEL = 6
 _REACH = 3.75  # p = 1e-29 at the ends: p * log(p)**4 is then below 1e-21
-# The error of the finer rule is about the square of the difference between the two, so 1e-5 promises 1e-10.
-_ACCEPT = 1e-5
+# The error of the finer rule is far below the difference between the two, on smooth integrands about its square.
+_ACCEPT = 1e-7
 _PROMISE = 1e-8
 _ROUNDING = 1e-14  # of the sum of absolute terms: below it a difference says nothing
 
@@ -51,10 +54,29 @@ def refine(terms: Callable[[int], FloatArray]) -> float:
         rounding = _ROUNDING * float(np.sum(np.abs(values)))
         if gap <= max(_ACCEPT * abs(fine), rounding):
             return fine
-    if gap > _PROMISE * abs(fine):
-        warnings.warn(
-            f"quadrature reached a relative accuracy of {gap / abs(fine):.0e} only; the parameters are extreme",
-            DependenceWarning,
-            stacklevel=2,
-        )
+    if not gap <= _PROMISE * abs(fine):
+        share = gap / abs(fine) if fine else math.nan
+        _tell(f"a quadrature reached a relative accuracy of {share:.0e} only; the parameters are extreme")
     return fine
+
+
+_listener: ContextVar[list[str] | None] = ContextVar("_listener", default=None)
+
+
+@contextmanager
+def collected_notes() -> Iterator[list[str]]:
+    """Collect what quadratures have to say into a list instead of issuing warnings; safe with threads."""
+    notes: list[str] = []
+    token = _listener.set(notes)
+    try:
+        yield notes
+    finally:
+        _listener.reset(token)
+
+
+def _tell(sentence: str) -> None:
+    notes = _listener.get()
+    if notes is None:
+        warnings.warn(sentence, DependenceWarning, stacklevel=2)
+    elif sentence not in notes:
+        notes.append(sentence)

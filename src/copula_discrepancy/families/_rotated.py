@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import isabstract
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,12 @@ from copula_discrepancy.families._checks import Parameter
 from copula_discrepancy.families._numerics import FloatArray
 
 ROTATIONS = (90, 180, 270)
+
+
+def _checked_rotation(rotation: Any) -> int:
+    if isinstance(rotation, bool) or not isinstance(rotation, int | np.integer) or rotation not in ROTATIONS:
+        raise InputError(f"rotation must be 90, 180 or 270, got {rotation!r}")
+    return int(rotation)
 
 
 @dataclass(frozen=True)
@@ -36,14 +43,18 @@ class Rotated(Copula):
             raise InputError(f"base must be a copula such as Clayton(3), got {self.base!r}")
         if isinstance(self.base, Rotated):
             raise InputError(f"base is already rotated by {self.base.rotation}; rotate {self.base.base!r} once instead")
-        if isinstance(self.rotation, bool) or self.rotation not in ROTATIONS:
-            raise InputError(f"rotation must be 90, 180 or 270, got {self.rotation!r}")
+        object.__setattr__(self, "rotation", _checked_rotation(self.rotation))
+
+    @staticmethod
+    def family(base: type[Copula], rotation: int) -> type["Rotated"]:
+        """The class of rotated copulas whose instances are made from theta alone; `family("clayton180")` finds it by name."""
+        if not (isinstance(base, type) and issubclass(base, Copula) and not issubclass(base, Rotated)) or isabstract(base):
+            raise InputError(f"base must be a copula class such as Clayton, got {base!r}")
+        return Rotated._family(base, _checked_rotation(rotation))
 
     @staticmethod
     @lru_cache(maxsize=64)
-    def family(base: type[Copula], rotation: int) -> type["Rotated"]:
-        """The class of rotated copulas whose instances are made from theta alone; `family("clayton180")` finds it by name."""
-
+    def _family(base: type[Copula], rotation: int) -> type["Rotated"]:
         def build(cls: type[Rotated], theta: float, **fixed: Any) -> Rotated:
             return Rotated(base(theta=theta, **fixed), rotation)  # type: ignore[call-arg]
 
@@ -129,11 +140,11 @@ class Rotated(Copula):
             return v - base
         if self.rotation == 270:
             return u - base
-        return np.maximum(uc - v + base, 0.0)  # 1 - u - v + C; rounding may reach below 0
+        return uc - v + base
 
-    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        base = self.base._conditional(theta, x, y)
-        return 1.0 - base if self._turns_u else base
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        below, above = self.base._conditional(theta, x, y)
+        return (above, below) if self._turns_u else (below, above)
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         given = (vc, v) if self._turns_v else (v, vc)

@@ -38,14 +38,13 @@ class Clayton(Archimedean):
     )
 
     def _log_generator(self, theta: float, x: FloatArray) -> FloatArray:
-        if theta < _TINY_THETA:
-            return np.log(x) + 0.5 * theta * x
+        if theta == 0:
+            return np.log(x)
         return theta * x + log1mexp(theta * x) - np.log(theta)
 
     def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
-        if theta < _TINY_THETA:
-            value = np.exp(level)
-            return value - 0.5 * theta * value**2
+        if theta == 0:
+            return np.exp(level)
         return np.logaddexp(0.0, level + np.log(theta)) / theta
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
@@ -53,6 +52,9 @@ class Clayton(Archimedean):
 
     def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
         return np.log1p(theta) + (2.0 + theta) * x
+
+    def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
+        return (1.0 + 1.0 / theta) * -np.expm1(-theta * x) if theta > 0 else x
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         if theta < _TINY_THETA:
@@ -144,7 +146,7 @@ class Clayton(Archimedean):
         return self._unmargin(self._conditional_coordinate(theta, -np.log(p), self._margin(v, vc)))
 
     def _conditional_coordinate(self, theta: float, minus_log_p: FloatArray, y: FloatArray) -> FloatArray:
-        if theta < _TINY_THETA:
+        if theta == 0:
             return minus_log_p
         z = theta / (1.0 + theta) * minus_log_p
         return np.logaddexp(0.0, theta * y + z + log1mexp(z)) / theta

@@ -9,7 +9,7 @@ from scipy.special import expit, spence
 from copula_discrepancy.families._archimedean import Archimedean
 from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._numerics import FloatArray, log1mexp, minus_log
+from copula_discrepancy.families._numerics import FloatArray, log1mexp, log1p_quotient, minus_log
 
 # Up to here the power series in theta serves: its terms are at most 0.75**k theta**k / k!, 22 of them are exact.
 _SERIES_REACH = 1.0
@@ -49,22 +49,28 @@ class Frank(Archimedean):
         t, tc = expit(x), expit(-x)
         if theta == 0:
             return np.log(minus_log(t, tc))
-        # share = (e^(-theta t) - e^-theta) / (1 - e^-theta), the part missing from 1
-        share = np.exp(-theta * t) * np.expm1(-theta * tc) / math.expm1(-theta)
-        with np.errstate(divide="ignore"):  # share = 1 in the branch that is not taken
-            value = np.where(x > 0, -np.log1p(-share), float(log1mexp(np.asarray(theta))) - log1mexp(theta * t))
-        return np.log(value)
+        # share = (e^(-theta t) - e^-theta) / (1 - e^-theta), the part missing from 1; phi = -log(1 - share)
+        log_size = float(log1mexp(np.asarray(theta)))
+        log_share = -theta * t + log1mexp(theta * tc) - log_size
+        share = np.exp(log_share)
+        with np.errstate(divide="ignore", invalid="ignore"):  # in the branches that are not taken
+            small = np.where(log_share < -30.0, log_share + 0.5 * share, np.log(-np.log1p(-share)))
+            return np.where(share < 0.5, small, np.log(log_size - log1mexp(theta * t)))
 
     def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
         s = np.exp(level)
+        with np.errstate(divide="ignore"):  # exp(level) = 0 in the branch that is not taken
+            log_rest = np.where(level < -30.0, level - 0.5 * s, log1mexp(s))  # log(1 - e^-s)
         if theta == 0:
-            return -s - log1mexp(s)
-        log_size = float(log1mexp(np.asarray(theta)))  # log(1 - e^-theta)
+            return -s - log_rest
+        log_size = float(log1mexp(np.asarray(theta)))
         share = np.exp(log_size - s)
-        with np.errstate(divide="ignore"):
-            t = -np.where(share < 0.5, np.log1p(-share), np.log(np.exp(-theta - s) - np.expm1(-s)))
-        tc = np.logaddexp(0.0, theta + log_size + log1mexp(s))
-        return np.log(t) - np.log(tc)
+        # e^(-theta t) = 1 - share = (1 - e^-s) + e^(-theta - s)
+        with np.errstate(divide="ignore", invalid="ignore"):  # share = 1 in the branch that is not taken
+            t = -np.where(share < 0.5, np.log1p(-share), np.logaddexp(log_rest, -theta - s))
+        tc = np.logaddexp(0.0, theta + log_size + log_rest)
+        with np.errstate(divide="ignore"):  # below the smallest float t is 0
+            return np.log(t) - np.log(tc)
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
         t, tc = expit(x), expit(-x)
@@ -77,6 +83,16 @@ class Frank(Archimedean):
         if theta == 0:
             return 2.0 * minus_log(t, tc)
         return 2.0 * math.log(theta) - theta * t - 2.0 * log1mexp(theta * t)
+
+    def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
+        if theta == 0:
+            return minus_log(expit(x), expit(-x))
+        t, tc = expit(x), expit(-x)
+        free = np.expm1(-theta * tc) / math.expm1(-theta)
+        # share = e^(-theta t) free is what phi misses from 1; where it is nearly 1, phi itself is accurate
+        share = np.exp(-theta * t) * free
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.where(share < 0.5, log1p_quotient(share) * free, np.exp(self._log_generator(theta, x) + theta * t))
 
     # ---- the density, any theta ------------------------------------------------------------------------------------
 
@@ -126,10 +142,12 @@ class Frank(Archimedean):
             sign * (odd_v + 2.0 * size * slope_v),
         )
 
-    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if theta < 0:
-            return 1.0 - self._conditional(-theta, -x, y)
-        return _conditional_and_slope(theta, expit(x), expit(-x), expit(y))[0]
+            below, above = self._conditional(-theta, -x, y)
+            return above, below
+        log_odds = x if theta == 0 else _log_odds(theta, expit(x), expit(-x), expit(y))
+        return expit(log_odds), expit(-log_odds)
 
     def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         if theta < 0:
@@ -137,16 +155,13 @@ class Frank(Archimedean):
         return super()._cdf(theta, x, y)
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
-        if theta < 0:
-            u, uc = self._conditional_inverse(-theta, 1.0 - p, v, vc)
-            return uc, u
         if theta == 0:
             return p, 1.0 - p
-        # e^(-theta u) = (odds + e^-theta)/(odds + 1), odds = e^(-theta v)(1-p)/p; the same for 1-u with signs turned
-        log_odds = np.log1p(-p) - np.log(p) - theta * v
-        u = (np.logaddexp(0.0, log_odds) - np.logaddexp(-theta, log_odds)) / theta
-        near = (np.logaddexp(0.0, theta + log_odds) - np.logaddexp(0.0, log_odds)) / theta
-        return u, np.where(u > 0.5, near, 1.0 - u)
+        against = np.log1p(-p) - np.log(p)  # log odds of U > u
+        if theta < 0:  # mirrored in u
+            u, uc = _invert_log_odds(-theta, -against, v)
+            return uc, u
+        return _invert_log_odds(theta, against, v)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         v = rng.uniform(size=n)
@@ -160,6 +175,14 @@ class Frank(Archimedean):
 
     def _mutual_information(self, theta: float) -> float:
         return super()._mutual_information(abs(theta))
+
+    def _theta_from_tau(self, tau: float) -> float:
+        if abs(tau) > 0.05:
+            return super()._theta_from_tau(tau)
+        theta = 9.0 * tau  # tau = theta/9 - theta^3/900 + ...: Newton keeps the relative accuracy that a bracket loses at 0
+        for _ in range(4):
+            theta -= (self._tau(theta) - tau) / self._tau_slope(theta)
+        return theta
 
     def _tau(self, theta: float) -> float:
         return math.copysign(1.0, theta) * _tau_and_slope(abs(theta))[0]
@@ -180,14 +203,26 @@ def _density_base(theta: float, u: FloatArray, v: FloatArray) -> FloatArray:
 
 def _conditional_and_slope(theta: float, u: FloatArray, uc: FloatArray, v: FloatArray) -> Pair:
     """P(U <= u | V = v) and its theta derivative, theta >= 0."""
-    # log odds of 1-h: theta (v-u) + log(1 - e^(-theta (1-u))) - log(1 - e^(-theta u)); turn is their theta derivative
-    turn = v - u + uc * _bose_rest(theta * uc) - u * _bose_rest(theta * u)
+    turn = v - u + uc * _bose_rest(theta * uc) - u * _bose_rest(theta * u)  # theta derivative of the log odds, turned
     if theta == 0:
         return u, -u * uc * turn
-    below = -np.exp(-theta * v) * np.expm1(-theta * u)
-    above = -np.exp(-theta * u) * np.expm1(-theta * uc)
-    h = below / (below + above)
-    return h, -h * above / (below + above) * turn
+    log_odds = _log_odds(theta, u, uc, v)
+    h, rest = expit(log_odds), expit(-log_odds)
+    return h, -h * rest * turn
+
+
+def _invert_log_odds(theta: float, against: FloatArray, v: FloatArray) -> Pair:
+    """(u, 1-u) from the log odds of U > u given v: e^(-theta u) = (w + e^-theta)/(w + 1), w = e^(against - theta v)."""
+    log_w = against - theta * v
+    u = (np.logaddexp(0.0, log_w) - np.logaddexp(-theta, log_w)) / theta
+    uc = (np.logaddexp(0.0, theta + log_w) - np.logaddexp(0.0, log_w)) / theta
+    return np.where(u > 0.5, 1.0 - uc, u), np.where(u > 0.5, uc, 1.0 - u)
+
+
+def _log_odds(theta: float, u: FloatArray, uc: FloatArray, v: FloatArray) -> FloatArray:
+    """log(h/(1-h)) of h = P(U <= u | V = v) for theta > 0; u may be so small that it counts as 0."""
+    with np.errstate(divide="ignore"):
+        return theta * (u - v) + log1mexp(theta * u) - log1mexp(theta * uc)
 
 
 def _bose_rest(z: FloatArray) -> FloatArray:

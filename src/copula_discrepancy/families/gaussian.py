@@ -91,8 +91,8 @@ class Gaussian(Elliptical):
         (in_x, mixed_x), (in_y, mixed_y) = along(x, y), along(y, x)
         return in_x * slope_x, in_y * slope_y, mixed_x * slope_x, mixed_y * slope_y
 
-    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        return ndtr(residual(theta, x, y) / math.sqrt((1.0 - theta) * (1.0 + theta)))
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        return self._unmargin(residual(theta, x, y) / math.sqrt((1.0 - theta) * (1.0 + theta)))
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         spread = math.sqrt((1.0 - theta) * (1.0 + theta))

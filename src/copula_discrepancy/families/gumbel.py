@@ -43,6 +43,9 @@ class Gumbel(Archimedean):
     def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
         return np.log(theta) + (theta - 2.0) * np.log(x) + np.log(theta - 1.0 + x) + 2.0 * x
 
+    def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
+        return (theta - 1.0 + x) / theta
+
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         # With M the larger of log x, log y and gap their distance, log w = M + q; the terms in M cancel on paper, not here
         gap = np.abs(np.log(x) - np.log(y))

@@ -8,7 +8,7 @@ from scipy.special import polygamma, psi
 from copula_discrepancy.families._archimedean import Archimedean
 from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._numerics import FloatArray, exponential_pair, log1mexp, minus_log
+from copula_discrepancy.families._numerics import FloatArray, exponential_pair, log1mexp, log1p_quotient, minus_log
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,14 @@ class Joe(Archimedean):
     def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
         z = theta * x
         return np.log(theta) - (theta - 2.0) * x + np.log(theta - 1.0 + np.exp(-z)) - 2.0 * log1mexp(z)
+
+    def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
+        z = theta * x
+        p = np.exp(-z)
+        # -log(1-p)/p, from z where p rounds to 1
+        return (
+            np.where(z > 1.0, log1p_quotient(p), -log1mexp(np.minimum(z, 1.0)) / np.maximum(p, 0.1)) * (theta - 1.0 + p) / theta
+        )
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         low, gap = np.minimum(x, y), np.abs(x - y)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, betainccinv, betaincinv, gammaln, psi
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, gammaln, psi
 
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families._base import Pair
@@ -69,11 +69,11 @@ class StudentT(Elliptical):
     def _joint_kernel(self, q: FloatArray) -> FloatArray:
         return np.exp(-0.5 * self.df * np.log1p(q / self.df))
 
-    def _scaled(self, theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """x and y over sqrt(df + q), and q/(df + q): finite where q itself overflows."""
-        root = math.sqrt((1.0 - theta) * (1.0 + theta))
-        size = np.hypot(np.hypot(residual(theta, x, y) / root, y), math.sqrt(self.df))
-        return x / size, y / size, 1.0 - (math.sqrt(self.df) / size) ** 2
+    def _scaled(self, theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """x and y over sqrt(df + q), q/(df + q), and sqrt(df + q): finite where q itself overflows."""
+        distance = np.hypot(residual(theta, x, y) / math.sqrt((1.0 - theta) * (1.0 + theta)), y)
+        size = np.hypot(distance, math.sqrt(self.df))
+        return x / size, y / size, (distance / size) ** 2, size
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
@@ -88,7 +88,7 @@ class StudentT(Elliptical):
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         spread = (1.0 - theta) * (1.0 + theta)
-        a, b, q = self._scaled(theta, x, y)
+        a, b, q, _ = self._scaled(theta, x, y)
         q1 = 2.0 * (theta * q - a * b) / spread
         q2 = (2.0 * q + 4.0 * theta * q1) / spread
         weight = 0.5 * (self.df + 2.0)
@@ -99,9 +99,8 @@ class StudentT(Elliptical):
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         x, y = self._coordinates(u, uc, v, vc)
         nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
-        a, b, q = self._scaled(theta, x, y)
+        a, b, q, size = self._scaled(theta, x, y)
         q1 = 2.0 * (theta * q - a * b) / spread
-        size = np.hypot(np.hypot(residual(theta, x, y) / math.sqrt(spread), y), math.sqrt(nu))
 
         def along(x: FloatArray, a: FloatArray, b: FloatArray) -> Pair:
             q_x = 2.0 * residual(theta, a, b) / spread  # times 1/size, as is everything scaled
@@ -110,9 +109,13 @@ class StudentT(Elliptical):
             weight = 0.5 * (nu + 2.0) / size
             return (nu + 1.0) * (x / root) / root - weight * q_x, -weight * mixed
 
-        slope_x, slope_y = np.exp(-self._log_margin_density(x)), np.exp(-self._log_margin_density(y))
+        def per_u(value: FloatArray, x: FloatArray) -> FloatArray:
+            """`value` over the margin's density, which underflows long before the quotient overflows."""
+            with np.errstate(divide="ignore"):  # a value of 0 stays 0
+                return np.sign(value) * np.exp(np.log(np.abs(value)) - self._log_margin_density(x))
+
         (in_x, mixed_x), (in_y, mixed_y) = along(x, a, b), along(y, b, a)
-        return in_x * slope_x, in_y * slope_y, mixed_x * slope_x, mixed_y * slope_y
+        return per_u(in_x, x), per_u(in_y, y), per_u(mixed_x, x), per_u(mixed_y, y)
 
     def _df_derivative(
         self, theta: float, x: FloatArray, y: FloatArray, x_slope: FloatArray, y_slope: FloatArray
@@ -120,8 +123,7 @@ class StudentT(Elliptical):
         """Derivative of the log density in df at fixed u, v, given how the quantiles x, y move with df."""
         nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
         scale = math.sqrt(nu)
-        a, b, q = self._scaled(theta, x, y)
-        size = np.hypot(np.hypot(residual(theta, x, y) / math.sqrt(spread), y), scale)
+        a, b, q, size = self._scaled(theta, x, y)
         distance = np.hypot(residual(theta, x, y) / math.sqrt(spread), y)
 
         def margin(x: FloatArray) -> FloatArray:
@@ -138,8 +140,9 @@ class StudentT(Elliptical):
         moved = in_quantile(x, a, b) * x_slope + in_quantile(y, b, a) * y_slope
         return constant + joint + margin(x) + margin(y) + moved
 
-    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        return t_cdf(self.df + 1.0, residual(theta, x, y) / self._conditional_scale(theta, y))
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        z = residual(theta, x, y) / self._conditional_scale(theta, y)
+        return t_cdf(self.df + 1.0, z), t_cdf(self.df + 1.0, -z)
 
     def _conditional_scale(self, theta: float, y: FloatArray) -> FloatArray:
         spread = (1.0 - theta) * (1.0 + theta)
@@ -152,7 +155,8 @@ class StudentT(Elliptical):
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         x, z = rng.standard_normal(n), rng.standard_normal(n)
-        scale = np.sqrt(self.df / rng.chisquare(self.df, n))
+        spread = rng.chisquare(self.df, n)
+        scale = np.sqrt(self.df / np.maximum(spread, np.finfo(float).tiny))  # a tiny df draws 0: as far out as floats reach
         return x * scale, (theta * x + math.sqrt((1.0 - theta) * (1.0 + theta)) * z) * scale
 
     @property
@@ -171,10 +175,12 @@ class StudentT(Elliptical):
         """-log(1-rho^2)/2 + g(df): the entropies of two margins less that of the joint distribution."""
         nu = self.df
         correlation = -0.5 * math.log1p(-(theta**2))
-        if nu > 300.0:
+        if nu > 100.0:
             # the closed form below cancels; its expansion is 1/2 q^2 - 1/3 q^3 - 1/4 q^4 + 3/5 q^5 + ... in q = 1/nu
             q = 1.0 / nu
-            return correlation + q**2 * (0.5 - q * (1 / 3 + q * (1 / 4 - q * (3 / 5 + q * 0.5))))
+            return correlation + q**2 * (
+                0.5 - q * (1 / 3 + q * (1 / 4 - q * (3 / 5 + q * (1 / 2 - q * (17 / 7 + q * 17 / 8)))))
+            )
         half = 0.5 * nu
         margin = (
             (nu + 1.0) / 2.0 * (psi(half + 0.5) - psi(half))
@@ -215,11 +221,10 @@ def _t_logpdf(nu: float, x: FloatArray) -> FloatArray:
 def t_cdf(nu: float, x: FloatArray) -> FloatArray:
     """Student's distribution function, with full relative accuracy in the lower tail."""
     root = np.hypot(x, math.sqrt(nu))
-    tail = 0.5 * betainc(0.5 * nu, 0.5, (math.sqrt(nu) / root) ** 2)
-    centre = 0.5 * betainc(0.5, 0.5 * nu, (x / root) ** 2)
-    # near the median the tail form would lose the small argument
-    small = np.abs(x) < 0.5 * math.sqrt(nu)
-    return np.where(small, 0.5 + np.sign(x) * centre, np.where(x < 0, tail, 1.0 - tail))
+    r = (x / root) ** 2
+    # near the median and for large nu through r = x^2/(nu + x^2), far out through 1 - r
+    tail = 0.5 * np.where(r < 0.5, betaincc(0.5, 0.5 * nu, r), betainc(0.5 * nu, 0.5, (math.sqrt(nu) / root) ** 2))
+    return np.where(x < 0, tail, 1.0 - tail)
 
 
 def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
@@ -230,7 +235,7 @@ def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
     # r = a^2/(nu + a^2): near the median from |1 - 2u|, in the tails from 2u, far out through 1 - r
     central = low > 0.25
     r = np.empty_like(low)
-    r[central] = betaincinv(0.5, 0.5 * nu, np.abs(u - uc)[central])
+    r[central] = betaincinv(0.5, 0.5 * nu, 1.0 - 2.0 * low[central])  # 1 - 2u is exact here
     r[~central] = betainccinv(0.5, 0.5 * nu, 2.0 * low[~central])
     with np.errstate(divide="ignore"):
         size = np.sqrt(r / (1.0 - r))
@@ -238,6 +243,10 @@ def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
     w = betaincinv(0.5 * nu, 0.5, 2.0 * low[far])
     with np.errstate(divide="ignore"):
         size[far] = np.sqrt((1.0 - w) / w)
+    extreme = far.copy()
+    extreme[far] = w < 1e-20  # there 2u = w^(nu/2) / (nu/2 B(nu/2, 1/2)) to all digits, and w may underflow
+    with np.errstate(over="ignore"):
+        size[extreme] = np.exp(-(np.log(2.0 * low[extreme]) + math.log(0.5 * nu) + betaln(0.5 * nu, 0.5)) / nu)
     return (np.where(u < uc, -1.0, 1.0) * math.sqrt(nu) * size).reshape(shape)
 
 

@@ -1,0 +1,120 @@
+"""Parameters and probabilities at the edge of what floats hold."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy.families.student_t import t_cdf, t_quantile
+from tests import reference
+
+
+@pytest.mark.parametrize("theta", [690.0, 746.0, 1500.0, 1e4, 1e6])
+def test_frank_beyond_the_range_of_exp(theta):
+    """-H = log(theta) - 2 + o(1) for large theta: logistic noise of scale 1/theta around the diagonal, away from the edges."""
+    copula = cd.Frank(theta)
+    edge = 10.0 * np.log(theta) / theta
+    assert abs(-copula.entropy() - (np.log(theta) - 2.0)) < edge
+    assert copula.conditional_cdf(0.9, 0.9) == pytest.approx(0.5, abs=1e-12)
+    assert copula.cdf(0.5, 0.5) == pytest.approx(0.5 - np.log(2.0) / theta, abs=1e-9)
+    assert cd.Frank(-theta).cdf(0.3, 0.5) == pytest.approx(0.0, abs=1e-12)
+    assert copula.kl(cd.Frank(theta * 1.001)) > 0
+
+
+def test_frank_cdf_against_sixty_digits_at_large_theta():
+    with mp.workdps(800):
+        for u, v in [(0.5, 0.5), (0.999, 0.9995), (0.1, 0.7)]:
+            truth = reference.archimedean_cdf("Frank", mp.mpf(746), mp.mpf(u), mp.mpf(v))
+            assert cd.Frank(746.0).cdf(u, v) == pytest.approx(float(truth), rel=1e-12)
+
+
+@pytest.mark.parametrize("df", [2.5, 30.0, 301.0, 1e4, 1e6])
+@pytest.mark.parametrize("x", [-7.0, -3.0, -0.4, -1e-6, 0.5, 4.0])
+def test_student_cdf_and_quantile_keep_their_tails(df, x):
+    truth = reference.t_cdf(mp.mpf(df), mp.mpf(x))
+    value = float(t_cdf(df, np.array([x]))[0])
+    assert value == pytest.approx(float(truth), rel=1e-11)
+    u = np.array([float(truth)])
+    back = float(t_quantile(df, u, np.array([float(1 - truth)]))[0])
+    assert back == pytest.approx(x, rel=1e-10, abs=1e-15)
+
+
+@pytest.mark.parametrize("df", [400.0, 1000.0, 1e4])
+def test_student_divergences_with_many_degrees_of_freedom(df):
+    student = cd.StudentT(0.5, df)
+    assert student.kl(cd.Gumbel(2.0)) == pytest.approx(cd.Gaussian(0.5).kl(cd.Gumbel(2.0)), rel=20.0 / df)
+    assert 0 < student.kl(cd.Gaussian(0.5)) < 1.0 / df
+    assert np.isfinite(student.kl(cd.StudentT(0.5, 4.0)))
+
+
+def test_divergence_from_a_student_copula_with_few_degrees_of_freedom():
+    assert 0 < cd.Frank(-6.0).kl(cd.StudentT(0.5, 0.3)) < 100
+
+
+@pytest.mark.parametrize(
+    "copula",
+    [cd.Clayton(2.0), cd.Gumbel(2.0), cd.Frank(5.0), cd.Frank(-5.0), cd.Joe(2.0), cd.A1(2.0), cd.A2(2.0), cd.Gaussian(0.5),
+     cd.StudentT(0.5, 4.0), cd.Rotated(cd.Clayton(2.0), 180)],
+    ids=repr,
+)  # fmt: skip
+def test_smallest_probabilities(copula):
+    tiny = np.array([1e-300, 1e-15, 0.3, np.nextafter(1.0, 0.0)])
+    u, v = (axis.ravel() for axis in np.meshgrid(tiny, tiny))
+    assert np.isfinite(copula.logpdf(u, v)).all()
+    assert np.isfinite(copula.score(u, v)).all()
+    for part in (*copula.gradient(u, v), *copula.score_gradient(u, v)):
+        assert not np.isnan(part).any()
+    p = copula.conditional_ppf(u, v)
+    assert ((p >= 0) & (p <= 1)).all()
+    inside = copula.cdf(u, v)
+    assert (inside >= 0).all()
+    assert (inside <= np.minimum(u, v)).all()
+
+
+def test_turned_copulas_keep_their_lower_tail():
+    """P(U <= 1e-20 | V = 0.3) of a survival Clayton copula is P(U > 1 - 1e-20 | ...) of its base, not 1 - 1."""
+    value = cd.Rotated(cd.Clayton(2.0), 180).conditional_cdf(1e-20, 0.3)
+    v = mp.mpf(0.7)
+    density = mp.e ** reference.archimedean_logpdf("Clayton", mp.mpf(2), 1 - mp.mpf(10) ** -20, v)
+    assert value == pytest.approx(float(density) * 1e-20, rel=1e-6)
+
+
+@pytest.mark.parametrize("theta", [1e-12, 1e-9, 1e-4])
+def test_frank_inverts_tiny_taus(theta):
+    assert cd.Frank.from_tau(cd.Frank(theta).tau).theta == pytest.approx(theta, rel=1e-12)
+
+
+@pytest.mark.parametrize("copula", [cd.Joe(3000.0), cd.Joe(1e6), cd.A1(1e4), cd.A2(1e6), cd.Frank(1e5)], ids=repr)
+def test_entropy_of_very_strong_copulas(copula):
+    """The quadrature at its usual and at its finest step agree to the promised accuracy."""
+    from copula_discrepancy.families import _quadrature
+
+    usual = copula.entropy()
+    first = _quadrature.FIRST_LEVEL
+    try:
+        _quadrature.FIRST_LEVEL = _quadrature.LAST_LEVEL
+        finest = copula.entropy()
+    finally:
+        _quadrature.FIRST_LEVEL = first
+    assert usual == pytest.approx(finest, rel=1e-8)
+
+
+def test_quadrature_notes_reach_the_result(monkeypatch):
+    """What a quadrature has to say is part of the discrepancy's warnings, and is issued once."""
+    from copula_discrepancy.families import _quadrature
+
+    monkeypatch.setattr(_quadrature, "LAST_LEVEL", 3)
+    monkeypatch.setattr(_quadrature, "_ACCEPT", 0.0)
+    monkeypatch.setattr(_quadrature, "_ROUNDING", 0.0)
+    monkeypatch.setattr(_quadrature, "_PROMISE", 0.0)
+    with pytest.warns(cd.DependenceWarning, match="quadrature reached"):
+        result = cd.discrepancy(cd.Frank(3.0).sample(100, rng=1), cd.Frank(5.0))
+    assert any("quadrature" in sentence for sentence in result.warnings)
+    with pytest.warns(cd.DependenceWarning, match="quadrature reached"):
+        cd.Frank(3.0).kl(cd.Frank(9.0))
+
+
+def test_random_frank_parameters_raise_no_stray_warning():
+    for theta in np.random.default_rng(5).uniform(0.01, 5.0, 300):
+        cd.Frank(theta).entropy()
+        cd.Frank(theta).kl(cd.Frank(theta + 0.7))
