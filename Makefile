@@ -36,8 +36,8 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.bench  ## speed and accuracy against peers, printed as ratios of one run
-	$(BIN)/python -m benchmarks.core
+bench: $(VENV)/.bench  ## speed and accuracy against peers, as ratios of one run, in benchmarks/results.md
+	$(BIN)/python -m benchmarks.core --write benchmarks/results.md
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

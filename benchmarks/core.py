@@ -4,10 +4,13 @@ Peers: SciPy's `minimize_scalar` over NumPy formulas (the fastest correct maximu
 `pandas.DataFrame.corr`, pyvinecopulib. Accuracy is measured against mpmath.
 """
 
+import os
 import platform
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
@@ -86,13 +89,36 @@ def peer_mle(name: str, u: np.ndarray, v: np.ndarray, formula: Formula = negativ
     return float(found.x)
 
 
-def speed_table() -> Table:
-    table = Table(title="Speed (medians of one run; ratio = peer / ours)")
-    for column in ("job", "peer", "ours, ms", "peer, ms", "ratio", "asked"):
-        table.add_column(column, justify="left" if column in ("job", "peer") else "right")
+@dataclass
+class Report:
+    """Rows of one table, printed for people and written as Markdown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def show(self, console: Console) -> None:
+        """Print the rows."""
+        table = Table(*self.columns, title=self.title, title_justify="left")
+        for row in self.rows:
+            table.add_row(*row)
+        console.print(table)
+
+    def markdown(self) -> str:
+        """The rows as a Markdown table."""
+        lines = [f"## {self.title}", "", f"| {' | '.join(self.columns)} |", "|" + "---|" * len(self.columns)]
+        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows), ""])
+
+
+def speed() -> Report:
+    report = Report(
+        "Speed: medians of one run on the same data; ratio = time of the peer / time of ours",
+        ("job", "peer", "ours, ms", "peer, ms", "ratio", "asked"),
+    )
 
     def row(job: str, peer: str, ours: float, theirs: float, asked: float) -> None:
-        table.add_row(job, peer, f"{ours * 1e3:.2f}", f"{theirs * 1e3:.2f}", f"{theirs / ours:.1f}x", f"{asked:g}x")
+        times = f"{ours * 1e3:.2f}", f"{theirs * 1e3:.2f}", f"{theirs / ours:.1f}x", f"{asked:g}x"
+        report.rows.append((job, peer, *times))
 
     try:
         import pyvinecopulib as pv
@@ -103,7 +129,7 @@ def speed_table() -> Table:
         u = cd.pseudo_observations(draws)
         jobs: list[Job] = [
             lambda u=u, t=target: cd.fit(u, t, margins="uniform"),
-            lambda u=u, t=target: peer_mle(t.name, *u.T.copy(), textbook_likelihood),
+            lambda u=u, t=target: peer_mle(t.name, *u.T, textbook_likelihood),
             lambda u=u, t=target: peer_mle(t.name, *u.T.copy()),
         ]
         if pv is not None:
@@ -112,8 +138,8 @@ def speed_table() -> Table:
             jobs.append(lambda u=u, c=controls: pv.Bicop.from_data(u, controls=c))
         ours, *theirs = medians(*jobs)
         job = f"MLE {target.name}, n = 1e5, from pseudo-observations"
-        row(job, "minimize_scalar, textbook formula in NumPy", ours, theirs[0], 8)
-        row(job, "minimize_scalar, NumPy tuned by hand (logs once)", ours, theirs[1], 8)
+        row(job, "minimize_scalar, textbook formula on array columns", ours, theirs[0], 8)
+        row(job, "minimize_scalar, tuned by hand (contiguous, logs taken once)", ours, theirs[1], 8)
         if pv is not None:
             row(job, f"pyvinecopulib {version('pyvinecopulib')}", ours, theirs[2], 30)
 
@@ -144,7 +170,7 @@ def speed_table() -> Table:
         simulate = getattr(peer, "sample", None) or peer.simulate  # the name has changed between versions
         ours, theirs_sample = medians(lambda: cd.Gumbel(2.5).sample(1_000_000, rng=5), lambda: simulate(1_000_000), repeats=3)
         row("sample 1e6 draws of Gumbel(2.5)", "pyvinecopulib simulate", ours, theirs_sample, 3)
-    return table
+    return report
 
 
 def corner_error(name: str, thetas: tuple[float, ...]) -> tuple[float, int]:
@@ -205,21 +231,19 @@ def newton_distance(fitted: cd.Fit, draws: np.ndarray) -> float:
         return abs(float(first / second / theta))
 
 
-def accuracy_table(sizes: tuple[int, ...]) -> Table:
-    table = Table(title="Accuracy")
-    for column in ("quantity", "against", "largest error", "asked"):
-        table.add_column(column, justify="left" if column in ("quantity", "against") else "right")
+def accuracy(sizes: tuple[int, ...]) -> Report:
+    report = Report("Accuracy: relative errors", ("quantity", "against", "largest error", "asked"))
     for name, thetas in (("Gumbel", (1.001, 1.1, 2.5, 10.0, 50.0)), ("Clayton", (1e-6, 1e-2, 1.0, 30.0, 80.0))):
         error, points = corner_error(name, thetas)
-        table.add_row(
-            f"logpdf of {name}, theta {thetas[0]:g} to {thetas[-1]:g}", f"mpmath, {points} points", f"{error:.1e}", "1e-12"
-        )
+        quantity = f"logpdf of {name}, theta {thetas[0]:g} to {thetas[-1]:g}"
+        report.rows.append((quantity, f"mpmath, {points} points", f"{error:.1e}", "1e-12"))
     for truth, family in ((cd.Gumbel(2.5), "Clayton"), (cd.Clayton(3.0), "Gumbel")):
         for n in sizes:
             draws = truth.sample(n, rng=6)
             error = newton_distance(cd.fit(draws, family), draws)
-            table.add_row(f"theta of {family} fitted to {truth.name}, n = {n:.0e}", "30-digit Newton", f"{error:.1e}", "1e-10")
-    return table
+            quantity = f"theta of {family} fitted to {truth.name}, n = {n:.0e}"
+            report.rows.append((quantity, "30-digit Newton", f"{error:.1e}", "1e-10"))
+    return report
 
 
 def main() -> None:
@@ -227,12 +251,18 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=1_000_000, help="largest n of the 30-digit check (default: 1000000)")
+    parser.add_argument("--write", type=Path, help="write the tables to this Markdown file too")
     options = parser.parse_args()
     console = Console(width=150)
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "pandas"))
-    console.print(f"Python {platform.python_version()}, {packages}; {platform.machine()}")
-    console.print(speed_table())
-    console.print(accuracy_table(tuple(n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= options.largest)))
+    machine = f"Python {platform.python_version()}, {packages}; {platform.machine()}, {os.cpu_count()} cores"
+    console.print(machine)
+    reports = [speed(), accuracy(tuple(n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= options.largest))]
+    for report in reports:
+        report.show(console)
+    if options.write:
+        text = f"# The core against its peers\n\nWritten by `make bench`. {machine}.\n\n"
+        options.write.write_text(text + "\n".join(report.markdown() for report in reports), encoding="utf-8")
 
 
 if __name__ == "__main__":

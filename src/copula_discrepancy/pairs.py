@@ -16,8 +16,6 @@ from copula_discrepancy.families._numerics import blocks, in_blocks, stack_block
 from copula_discrepancy.ranks import RankedColumn, rank_column, tau_from_ranks
 
 MARGINS = ("rank", "uniform")
-# A start from this many draws lies within about a percent of the maximum and costs a tenth of one pass over 10**5 draws.
-_WARM_START_DRAWS = 16_384
 _ROUNDING = 2.0**-52
 
 
@@ -73,18 +71,18 @@ class RankedPair:
         return tau_from_ranks(self.first, self.second)
 
     def rough_tau(self) -> float:
-        """Kendall's tau of some 2048 draws: a start that costs nothing."""
-        step = max(1, self.n // 2048)
+        """Kendall's tau of some 1024 draws: a start that costs nothing."""
+        step = max(1, self.n // 1024)
         x, y = self.x[::step].copy(), self.y[::step].copy()
         if np.ptp(x) == 0 or np.ptp(y) == 0:  # ties in step with the thinning
             return self.tau
         return tau_from_ranks(rank_column(x), rank_column(y))
 
-    def thinned(self) -> "RankedPair | None":
-        """About _WARM_START_DRAWS evenly spaced draws as values of uniform margins, or None where that saves nothing."""
-        if self.n <= 4 * _WARM_START_DRAWS:
+    def thinned(self, draws: int) -> "RankedPair | None":
+        """About `draws` evenly spaced draws as values of uniform margins, or None where that would save little."""
+        if self.n <= 4 * draws:
             return None
-        step = self.n // _WARM_START_DRAWS
+        step = self.n // draws
         if self.uniform:
             return RankedPair(self.x[::step].copy(), self.y[::step].copy(), True)
         size = 2.0 * (self.n + 1)
