@@ -118,3 +118,46 @@ def test_random_frank_parameters_raise_no_stray_warning():
     for theta in np.random.default_rng(5).uniform(0.01, 5.0, 300):
         cd.Frank(theta).entropy()
         cd.Frank(theta).kl(cd.Frank(theta + 0.7))
+
+
+INDEPENDENCE = [(cd.Clayton, 0.0), (cd.Gumbel, 1.0), (cd.Frank, 0.0), (cd.Joe, 1.0), (cd.Gaussian, 0.0)]
+
+
+@pytest.mark.parametrize(("family", "theta"), INDEPENDENCE, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_independence_is_reached_without_a_jump(family, theta):
+    """log c, the score, tau, entropy and the fit all approach independence in proportion to the distance."""
+    u, v = (axis.ravel() for axis in np.meshgrid([0.01, 0.3, 0.6, 0.95], [0.02, 0.5, 0.9]))
+    at = family(theta)
+    np.testing.assert_allclose(at.logpdf(u, v), 0.0, atol=1e-15)
+    np.testing.assert_allclose(at.cdf(u, v), u * v, atol=1e-15)
+    np.testing.assert_allclose(at.conditional_cdf(u, v), u, rtol=1e-14)
+    np.testing.assert_allclose(at.conditional_ppf(u, v), u, rtol=1e-12)
+    assert at.tau == 0.0
+    score = at.score(u, v)
+    for exponent in np.arange(-14.0, -2.0, 0.5):
+        near = family(theta + 10.0**exponent)
+        distance = near.theta - theta  # what the float really holds
+        # second derivatives are at most of order 100 on this grid
+        np.testing.assert_allclose(near.logpdf(u, v) / distance, score, rtol=1e-9, atol=200.0 * distance)
+        np.testing.assert_allclose(near.score(u, v), score, rtol=1e-9, atol=400.0 * distance)
+        np.testing.assert_allclose(near.cdf(u, v), u * v, atol=5.0 * distance)
+        assert near.tau / distance == pytest.approx(at._tau_slope(theta), rel=1e-9 + 5.0 * distance)
+        assert 0.0 < -near.entropy() < 100.0 * distance**2  # theta^2 log(1/theta) at the most
+
+
+@pytest.mark.parametrize(
+    ("family", "switch"),
+    [(cd.Clayton, 1e-8), (cd.Clayton, 0.05), (cd.Clayton, 0.1), (cd.Gumbel, 1.1), (cd.Gumbel, 1.5), (cd.Frank, 1.0), (cd.Frank, -1.0),
+     (cd.Joe, 2.0), (cd.A1, 20.0)],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)  # fmt: skip
+def test_switching_between_formulas_leaves_no_step(family, switch):
+    u, v = (axis.ravel() for axis in np.meshgrid([0.01, 0.3, 0.6, 0.95], [0.02, 0.5, 0.9]))
+    step = 1e-11 * abs(switch)
+    below, above = family(switch - step), family(switch + step)
+    for quantity in ("logpdf", "score", "score_slope"):
+        # at theta = 1e-8 the second derivative has lost digits to 1/theta; it only steers Newton's iteration there
+        slack = 1e-6 if quantity == "score_slope" and abs(switch) < 1e-3 else 1e-9
+        np.testing.assert_allclose(getattr(below, quantity)(u, v), getattr(above, quantity)(u, v), rtol=slack, atol=slack)
+    assert below.tau == pytest.approx(above.tau, rel=1e-9)
+    assert below.entropy() == pytest.approx(above.entropy(), rel=1e-9)

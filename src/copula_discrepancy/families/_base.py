@@ -168,8 +168,8 @@ class Copula(abc.ABC):
             below, above = self._conditional(theta, *self._coordinates(expit(s), expit(-s), v, vc))
             return np.where(p < 0.5, below - p, (1.0 - p) - above)
 
-        # |logit| = 740 is u = 1e-321: a root beyond it is closer to 0 or 1 than a float can tell
-        ends = np.full_like(p, -740.0), np.full_like(p, 740.0)
+        # |logit| = 700 is u = 1e-304: a root beyond it is taken for the end
+        ends = np.full_like(p, -700.0), np.full_like(p, 700.0)
         with np.errstate(all="ignore"):  # subnormal u at the ends of the bracket
             root = elementwise.find_root(gap, ends, args=(p, v, vc))
             s = np.where(root.success, root.x, np.where(gap(ends[0], p, v, vc) > 0, ends[0], ends[1]))

@@ -89,3 +89,8 @@ class Elliptical(Copula):
 def residual(theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
     """x - theta y, without cancellation when the correlation is close to 1 or -1."""
     return (x - y) + (1.0 - theta) * y if theta > 0 else (x + y) - (1.0 + theta) * y
+
+
+def log_spread(theta: float) -> float:
+    """log(1 - theta^2), accurate near 0 and near 1."""
+    return math.log1p(-(theta**2)) if abs(theta) < 0.5 else math.log((1.0 - theta) * (1.0 + theta))

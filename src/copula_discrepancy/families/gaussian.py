@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from copula_discrepancy.families._base import Copula, Pair
-from copula_discrepancy.families._elliptical import Elliptical, residual
+from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families._numerics import FloatArray
 
 _HALF_LOG_2PI = 0.9189385332046727
@@ -51,7 +51,7 @@ class Gaussian(Elliptical):
         # distances from the diagonal that rho points along: rho^2 (x^2+y^2) - 2 rho x y cancels there
         sign = 1.0 if theta >= 0 else -1.0
         apart = theta**2 * (x - sign * y) ** 2 / (2.0 * spread)
-        return -0.5 * math.log(spread) - apart + theta * x * y / (1.0 + sign * theta)
+        return -0.5 * log_spread(theta) - apart + theta * x * y / (1.0 + sign * theta)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         spread = (1.0 - theta) * (1.0 + theta)
@@ -72,7 +72,7 @@ class Gaussian(Elliptical):
         n, difference, total = prepared
         plus, minus = 1.0 + theta, 1.0 - theta
         # q = (x-y)^2/(2 (1-rho)) + (x+y)^2/(2 (1+rho)), and log c = -log(1-rho^2)/2 - q/2 + (x^2+y^2)/2
-        value = -0.5 * n * math.log(plus * minus) - 0.25 * theta * (difference / minus - total / plus)
+        value = -0.5 * n * log_spread(theta) - 0.25 * theta * (difference / minus - total / plus)
         first = n * theta / (plus * minus) - 0.25 * (difference / minus**2 - total / plus**2)
         second = n * (1.0 + theta**2) / (plus * minus) ** 2 - 0.5 * (difference / minus**3 + total / plus**3)
         return value, first, second
@@ -107,7 +107,7 @@ class Gaussian(Elliptical):
         return 0.0, 0.0
 
     def _mutual_information(self, theta: float) -> float:
-        return -0.5 * math.log1p(-(theta**2)) if abs(theta) < 0.5 else -0.5 * math.log((1.0 - theta) * (1.0 + theta))
+        return -0.5 * log_spread(theta)
 
     def _exact_kl(self, other: Copula) -> float:
         if not isinstance(other, Gaussian):

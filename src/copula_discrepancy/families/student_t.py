@@ -9,7 +9,7 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ga
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._elliptical import Elliptical, residual
+from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families._numerics import FloatArray
 from copula_discrepancy.families._quadrature import unit_nodes
 
@@ -81,7 +81,7 @@ class StudentT(Elliptical):
         distance = np.hypot(residual(theta, x, y) / math.sqrt(spread), y)
         return (
             _gamma_constant(nu)
-            - 0.5 * math.log(spread)
+            - 0.5 * log_spread(theta)
             - 0.5 * (nu + 2.0) * _log1p_square(distance / scale)
             + 0.5 * (nu + 1.0) * (_log1p_square(x / scale) + _log1p_square(y / scale))
         )
@@ -174,7 +174,7 @@ class StudentT(Elliptical):
     def _mutual_information(self, theta: float) -> float:
         """-log(1-rho^2)/2 + g(df): the entropies of two margins less that of the joint distribution."""
         nu = self.df
-        correlation = -0.5 * math.log1p(-(theta**2))
+        correlation = -0.5 * log_spread(theta)
         if nu > 100.0:
             # the closed form below cancels; its expansion is 1/2 q^2 - 1/3 q^3 - 1/4 q^4 + 3/5 q^5 + ... in q = 1/nu
             q = 1.0 / nu
