@@ -147,8 +147,8 @@ def test_independence_is_reached_without_a_jump(family, theta):
 
 @pytest.mark.parametrize(
     ("family", "switch"),
-    [(cd.Clayton, 1e-8), (cd.Clayton, 0.05), (cd.Clayton, 0.1), (cd.Gumbel, 1.1), (cd.Gumbel, 1.5), (cd.Frank, 1.0), (cd.Frank, -1.0),
-     (cd.Joe, 2.0), (cd.A1, 20.0)],
+    [(cd.Clayton, 1e-8), (cd.Clayton, 0.05), (cd.Clayton, 0.1), (cd.Gumbel, 1.1), (cd.Gumbel, 1.5), (cd.Frank, 1.0),
+     (cd.Frank, -1.0), (cd.Joe, 2.0), (cd.A1, 20.0)],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )  # fmt: skip
 def test_switching_between_formulas_leaves_no_step(family, switch):

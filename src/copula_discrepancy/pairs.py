@@ -108,8 +108,7 @@ class RankedPair:
         """The family's coordinates of the pseudo-observations, block by block."""
         if self.uniform:
             for block in blocks(self.n):
-                u, v = self.x[block], self.y[block]
-                yield template._coordinates(u, 1.0 - u, v, 1.0 - v)
+                yield template._float_coordinates(self.x[block], self.y[block])
         else:
             x, y, first, second = self._tables(template)
             for block in blocks(self.n):

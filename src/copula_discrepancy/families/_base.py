@@ -97,6 +97,10 @@ class Copula(abc.ABC):
         """The coordinates x(u), y(v)."""
         return self._margin(u, uc), self._margin(v, vc)
 
+    def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
+        """The coordinates of probabilities known as floats, whose complements are exact differences from 1."""
+        return self._coordinates(u, 1.0 - u, v, 1.0 - v)
+
     def _unit(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """(u, 1-u, v, 1-v) from coordinates."""
         return *self._unmargin(x), *self._unmargin(y)

@@ -114,6 +114,9 @@ class Clayton(Archimedean):
             np.where(first_on_top, mixed_low, mixed_top),
         )
 
+    def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
+        return -np.log(u), -np.log(v)
+
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
         return stack_blocks(((np.maximum(x, y), np.abs(x - y)) for x, y in coordinates), n, reuse=True)
 

@@ -101,6 +101,9 @@ class Gumbel(Archimedean):
         in_y, mixed_y = along(np.where(x_on_top, small, large), -turn, y)
         return in_x / x, in_y / y, mixed_x / x, mixed_y / y
 
+    def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
+        return -np.log(u), -np.log(v)
+
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
         constant = 0.0  # the part of the log-likelihood that theta does not touch
 
