@@ -318,7 +318,9 @@ def test_a_student_fit_with_huge_df_is_the_gaussian_fit():
 
 
 def test_fit_prints_what_it_found():
-    text = repr(cd.fit(cd.Gumbel(2.0).sample(100, rng=29), "gumbel"))
+    fitted = cd.fit(cd.Gumbel(2.0).sample(100, rng=29), "gumbel")
+    text = repr(fitted)
+    assert fitted._repr_html_().startswith("<pre>Fit of Gumbel")
     assert "Gumbel" in text
     assert "theta" in text
     assert "Newton steps" in text

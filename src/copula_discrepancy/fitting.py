@@ -71,6 +71,11 @@ class Fit:
             lines.append(f"  log-likelihood {self.log_likelihood:.6g} after {self.iterations} Newton steps")
         return "\n".join(lines + [f"  note: {warning}" for warning in self.warnings])
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
 
 def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", df: float | None = None) -> Fit:
     """Fit a copula family to two variables.

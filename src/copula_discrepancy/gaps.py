@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -179,7 +180,7 @@ def discrepancy(
         shannon=shannon,
         fit=fitted,
         warnings=(*fitted.warnings, *notes),
-        version=version("copula-discrepancy"),
+        version=_version(),
     )
     announce(result.warnings)
     return result
@@ -199,6 +200,11 @@ def _shannon_scores(fitted: Fit, target: Copula, shannon: str, m: int, rng: Rand
     ckl = copula.kl(target, method="monte_carlo", m=m, rng=source)
     own = copula.entropy(method="monte_carlo", m=m, rng=source)
     return ckl, abs(own - target.entropy(method="monte_carlo", m=m, rng=source))
+
+
+@cache
+def _version() -> str:
+    return version("copula-discrepancy")  # reads a file: once is enough
 
 
 def _signed(value: float) -> str:
