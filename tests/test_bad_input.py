@@ -102,7 +102,7 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: TARGET.logpdf(0.0, 0.5), "u must lie strictly between 0 and 1, got 0"),
         (lambda: TARGET.logpdf(0.5, [0.2, 1.0]), r"v must lie strictly between 0 and 1, got 1 \(1 of 2 values"),
         (lambda: TARGET.logpdf(np.nan, 0.5), "got nan"),
-        (lambda: TARGET.logpdf("a", 0.5), "u must be numbers"),
+        (lambda: TARGET.logpdf("a", 0.5), "u must be real numbers"),
         (lambda: TARGET.logpdf([0.1, 0.2], [0.1, 0.2, 0.3]), "shapes that broadcast"),
         (lambda: TARGET.cdf(-0.1, 0.5), "u must lie between 0 and 1"),
         (lambda: TARGET.cdf([0.1, 0.2], [0.1, 0.2, 0.3]), "shapes that broadcast"),

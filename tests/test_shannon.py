@@ -135,6 +135,17 @@ def test_divergence_of_close_neighbours_has_no_jump(copula, step):
     assert abs(copula.kl(half) / forth * 4.0 - 1.0) < 10.0 * step + 1e-5
 
 
+@pytest.mark.parametrize(
+    "copula", [cd.Clayton(3.0), cd.Gumbel(2.5), cd.Frank(5.0), cd.A2(2.0), cd.StudentT(0.5, 4.0)], ids=repr
+)
+def test_divergence_of_the_closest_neighbours_is_half_the_information(copula):
+    """At a distance of 1e-10 a difference of logs would keep six digits; the divergence keeps eight."""
+    other = copula.with_theta(copula.theta + 1e-10)
+    x, y, weight = copula._nodes(copula.theta, 5)
+    information = float(np.sum(weight * copula._theta_derivatives(copula.theta, x, y)[0] ** 2))
+    assert copula.kl(other) / (0.5 * information * (other.theta - copula.theta) ** 2) == pytest.approx(1.0, rel=PROMISED)
+
+
 def test_divergence_of_a_copula_from_itself_is_zero():
     for family in cd.FAMILIES:
         fixed = {"df": 5.0} if family is cd.StudentT else {}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._arrays import real_array
 from copula_discrepancy.errors import InputError
 
 _EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
@@ -110,15 +111,7 @@ def _frame_values(frame: Any, names: tuple[str, ...]) -> NDArray[Any]:
 
 
 def _numeric(values: Any, name: str) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(f"{name} has {int(np.sum(values.mask))} masked values; drop the draws that hold them first")
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
-    if array.dtype.kind not in "fiub":
-        example = f", for example {array.flat[0]!r}" if array.size else ""
-        raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}")
+    array = real_array(values, name)
     if array.dtype.kind in "iu" and array.size and max(abs(int(array.max())), abs(int(array.min()))) > _EXACT_INTEGERS:
         return np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
     if array.dtype.itemsize > 8 and np.isfinite(array).all():  # long double: the same reason

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from copula_discrepancy._arrays import real_array
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families._numerics import FloatArray
 
@@ -61,15 +62,7 @@ def real_number(value: Any, name: str) -> float:
 
 def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatArray:
     """Probabilities as floats, inside the open or the closed unit interval."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(f"{name} has masked values; drop them first")
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"{name} must be numbers, got an array of type {array.dtype}")
-    array = array.astype(np.float64)
+    array = real_array(values, name).astype(np.float64)
     inside = (array >= 0) & (array <= 1) if closed else (array > 0) & (array < 1)
     if not inside.all():
         wrong = array[~inside]

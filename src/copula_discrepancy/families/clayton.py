@@ -10,6 +10,7 @@ from copula_discrepancy import _kernels
 from copula_discrepancy.families._archimedean import Archimedean
 from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._excess import Excess
 from copula_discrepancy.families._numerics import FloatArray, log1mexp, stack_blocks
 
 # Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.
@@ -59,12 +60,11 @@ class Clayton(Archimedean):
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         if theta < _TINY_THETA:
             return theta * (1.0 - x) * (1.0 - y) + theta**2 * (2.0 * x * y - 0.5 - 0.5 * x * y * (x + y))
-        low, gap = np.minimum(x, y), np.abs(x - y)
-        far = np.log1p(_excess(theta, low, gap))
+        excess = Excess(theta, x, y)
         # exp(theta x) overflows at u = 1e-12, theta = 28, so the larger coordinate is divided out
-        large = np.log1p(theta) + low - theta * gap - (2.0 + 1.0 / theta) * far
-        # low - far/theta cancels where theta is small: there use log((1+p)(1+q)/(1+p+q)), p = e^(theta x) - 1
-        return np.where(theta * low < 1.0, self._logpdf_small(theta, x, y), large)
+        large = np.log1p(theta) + excess.low - theta * excess.gap - (2.0 + 1.0 / theta) * np.log1p(excess.p)
+        # low - log(1+p)/theta cancels where theta is small: there use log((1+p)(1+q)/(1+p+q)), p = e^(theta x) - 1
+        return np.where(theta * excess.low < 1.0, self._logpdf_small(theta, x, y), large)
 
     def _logpdf_small(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         low, gap = np.minimum(theta * np.minimum(x, y), 1.0), theta * np.abs(x - y)
@@ -80,39 +80,24 @@ class Clayton(Archimedean):
             return (1.0 - x) * (1.0 - y) + theta * second, second
         if theta < _SMALL_THETA:
             return _derivatives_near_independence(theta, x, y)
-        low, gap = np.minimum(x, y), np.abs(x - y)
-        top = low + gap
-        p = _excess(theta, low, gap)
-        near, remote = np.exp(-theta * gap), np.exp(-theta * top)
-        g = np.log1p(p)
-        g1 = (top * remote - gap * near) / (1.0 + p)
-        g2 = (gap**2 * near - top**2 * remote) / (1.0 + p) - g1**2
+        excess = Excess(theta, x, y)
+        g, g1, g2 = excess.log_derivatives()
         a = 2.0 + 1.0 / theta
-        first = 1.0 / (1.0 + theta) - gap - a * g1 + g / theta**2
+        first = 1.0 / (1.0 + theta) - excess.gap - a * g1 + g / theta**2
         second = -1.0 / (1.0 + theta) ** 2 - a * g2 + 2.0 * g1 / theta**2 - 2.0 * g / theta**3
         return first, second
 
     def _margin_derivatives(
         self, theta: float, x: FloatArray, y: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        low, gap = np.minimum(x, y), np.abs(x - y)
-        top = low + gap
-        p = _excess(theta, low, gap)
-        near, remote = np.exp(-theta * gap), np.exp(-theta * top)
-        whole = 1.0 + p
-        p1 = top * remote - gap * near
+        excess = Excess(theta, x, y)
+        p, p1, near, whole = excess.p, excess.p1, excess.near, 1.0 + excess.p
         odd = 2.0 * theta + 1.0
         in_top = odd * p / whole - theta
         in_low = 1.0 + theta - odd * near / whole
         mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2
-        mixed_low = 1.0 - 2.0 * near / whole + odd * near * (gap / whole + p1 / whole**2)
-        first_on_top = x > y
-        return (
-            np.where(first_on_top, in_top, in_low),
-            np.where(first_on_top, in_low, in_top),
-            np.where(first_on_top, mixed_top, mixed_low),
-            np.where(first_on_top, mixed_low, mixed_top),
-        )
+        mixed_low = 1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2)
+        return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
         return -np.log(u), -np.log(v)
@@ -157,11 +142,6 @@ class Clayton(Archimedean):
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         y = rng.exponential(size=n)
         return self._conditional_coordinate(theta, rng.exponential(size=n), y), y
-
-
-def _excess(theta: float, low: FloatArray, gap: FloatArray) -> FloatArray:
-    """exp(-theta gap) - exp(-theta (low + gap)): (u^-theta + v^-theta - 1) / max(u^-theta, v^-theta), less one."""
-    return np.exp(-theta * gap) * -np.expm1(-theta * low)
 
 
 def _derivatives_near_independence(theta: float, x: FloatArray, y: FloatArray) -> Pair:

@@ -9,6 +9,7 @@ from scipy.special import polygamma, psi
 from copula_discrepancy.families._archimedean import Archimedean
 from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._excess import Excess
 from copula_discrepancy.families._numerics import FloatArray, exponential_pair, log1mexp, log1p_quotient, minus_log
 
 
@@ -66,10 +67,10 @@ class Joe(Archimedean):
         )
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        low, gap = np.minimum(x, y), np.abs(x - y)
-        p = -np.exp(-theta * gap) * np.expm1(-theta * low)
-        g = np.log1p(p)
-        s = np.exp(-theta * low) * (1.0 + p)
+        excess = Excess(theta, x, y)
+        low, gap = excess.low, excess.gap
+        g = np.log1p(excess.p)
+        s = np.exp(-theta * low) * (1.0 + excess.p)
         # two forms of one sum: the first keeps its digits where s is small, the second near independence
         with np.errstate(divide="ignore", over="ignore"):
             tail = low - (theta - 1.0) * gap + (1.0 / theta - 2.0) * g + np.log(theta - 1.0 + s)
@@ -77,32 +78,25 @@ class Joe(Archimedean):
         return np.where(s < theta - 1.0, tail, near)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
-        low, gap = np.minimum(x, y), np.abs(x - y)
-        top = low + gap
-        p = -np.exp(-theta * gap) * np.expm1(-theta * low)
-        near, remote = np.exp(-theta * gap), np.exp(-theta * top)
-        g = np.log1p(p)
-        g1 = (top * remote - gap * near) / (1.0 + p)
-        g2 = (gap**2 * near - top**2 * remote) / (1.0 + p) - g1**2
-        s = np.exp(-theta * low) * (1.0 + p)
+        excess = Excess(theta, x, y)
+        low = excess.low
+        g, g1, g2 = excess.log_derivatives()
+        s = np.exp(-theta * low) * (1.0 + excess.p)
         s1 = s * (g1 - low)
         s2 = s * ((g1 - low) ** 2 + g2)
         outer = theta - 1.0 + s
         slope = (1.0 + s1) / outer
         a = 1.0 / theta - 2.0
-        first = slope - gap + a * g1 - g / theta**2
+        first = slope - excess.gap + a * g1 - g / theta**2
         second = a * g2 - 2.0 * g1 / theta**2 + 2.0 * g / theta**3 + s2 / outer - slope**2
         return first, second
 
     def _margin_derivatives(
         self, theta: float, x: FloatArray, y: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        low, gap = np.minimum(x, y), np.abs(x - y)
-        top = low + gap
-        p = -np.exp(-theta * gap) * np.expm1(-theta * low)
-        near, remote, e_low = np.exp(-theta * gap), np.exp(-theta * top), np.exp(-theta * low)
-        whole = 1.0 + p
-        p1 = top * remote - gap * near
+        excess = Excess(theta, x, y)
+        low, top, p, p1, near = excess.low, excess.top, excess.p, excess.p1, excess.near
+        e_low, whole = np.exp(-theta * low), 1.0 + p
         s = e_low * whole
         outer = theta - 1.0 + s
         slope = (1.0 + s * (p1 / whole - low)) / outer
@@ -110,18 +104,14 @@ class Joe(Archimedean):
         # s in the larger coordinate, in the smaller one, and their theta derivatives
         s_top, s_low = -theta * e_low * p, theta * e_low * np.expm1(-theta * top)
         s_top1 = -e_low * (p * (1.0 - theta * low) + theta * p1)
-        s_low1 = e_low * ((1.0 - theta * low) * np.expm1(-theta * top) - theta * top * remote)
+        s_low1 = e_low * ((1.0 - theta * low) * np.expm1(-theta * top) - theta * top * excess.remote)
         in_top = 1.0 - theta + odd * p / whole + s_top / outer
         in_low = theta - odd * near / whole + s_low / outer
         mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2 + (s_top1 - s_top * slope) / outer
-        mixed_low = 1.0 - 2.0 * near / whole + odd * near * (gap / whole + p1 / whole**2) + (s_low1 - s_low * slope) / outer
-        first_on_top = x > y
-        return (
-            np.where(first_on_top, in_top, in_low),
-            np.where(first_on_top, in_low, in_top),
-            np.where(first_on_top, mixed_top, mixed_low),
-            np.where(first_on_top, mixed_low, mixed_top),
+        mixed_low = (
+            1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2) + (s_low1 - s_low * slope) / outer
         )
+        return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)
 
     def _tau(self, theta: float) -> float:
         if theta - 1.0 < 0.005:  # tau vanishes at theta = 1: the difference below would be rounding
