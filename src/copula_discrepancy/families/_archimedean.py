@@ -21,6 +21,8 @@ class Archimedean(Copula):
 
     theta: float
 
+    _mirror_images = 2  # (u, v) and (v, u)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
 

@@ -48,6 +48,7 @@ class Copula(abc.ABC):
     name: ClassVar[str]
     parameter: ClassVar[Parameter]
     fixed_parameters: ClassVar[tuple[str, ...]] = ()  # what must be given beside theta
+    _mirror_images: ClassVar[int] = 1
 
     theta: float
 
@@ -79,7 +80,10 @@ class Copula(abc.ABC):
 
     @abc.abstractmethod
     def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Coordinates and weights of a quadrature rule for expectations under the copula, nested as `refine` wants it."""
+        """Coordinates and weights of a quadrature rule for expectations under the copula, nested as `refine` wants it.
+
+        The middle axis runs over mirror images, `_mirror_images` equivalent ones next to each other.
+        """
 
     @property
     @abc.abstractmethod
@@ -201,21 +205,30 @@ class Copula(abc.ABC):
         return float(totals[0]), float(totals[1]), float(totals[2])
 
     def _divergence(
-        self, theta: float, log_ratio: Callable[[FloatArray, FloatArray], FloatArray], *, close: bool = False
+        self,
+        theta: float,
+        log_ratio: Callable[[FloatArray, FloatArray], FloatArray],
+        *,
+        close: bool = False,
+        symmetric: bool = False,
     ) -> float:
         """Expectation under self of log_ratio = log(c_self / c_other), a Kullback-Leibler divergence.
 
         The ratio integrates to one, so exp(-r) - 1 + r has the same mean as r; it is never negative and keeps its relative
-        accuracy when the copulas are close. Otherwise exp(-r) may have tails that the nodes do not reach.
+        accuracy when the copulas are close. Otherwise exp(-r) may have tails that the nodes do not reach. With `symmetric`,
+        the ratio has the family's own symmetries and is computed on one of several mirror images only.
         """
+        images = self._mirror_images if symmetric else 1
+
+        def weighted(level: int, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+            x, y, weight = (part[:, ::images] for part in self._nodes(theta, level))
+            return images * weight * function(log_ratio(x, y))
 
         def terms(level: int) -> FloatArray:
-            x, y, weight = self._nodes(theta, level)
-            return weight * log_ratio(x, y)
+            return weighted(level, lambda r: r)
 
         def remainder_terms(level: int) -> FloatArray:
-            x, y, weight = self._nodes(theta, level)
-            return weight * convex_remainder(log_ratio(x, y))
+            return weighted(level, convex_remainder)
 
         if close:
             return refine(remainder_terms)
@@ -373,7 +386,7 @@ class Copula(abc.ABC):
         return -self._mutual_information(self.theta)
 
     def _mutual_information(self, theta: float) -> float:
-        return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y))
+        return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y), symmetric=True)
 
     def kl(
         self, other: "Copula", *, method: str = "exact", m: int = DEFAULT_MONTE_CARLO_SIZE, rng: RandomSource = None
@@ -403,11 +416,14 @@ class Copula(abc.ABC):
             if abs(step) < 1e-5 * room:
                 # The difference of two nearly equal logs has no digits left; the midpoint score has an error of step**2.
                 middle = theta - 0.5 * step
-                return self._divergence(theta, lambda x, y: step * self._theta_derivatives(middle, x, y)[0], close=True)
+                return self._divergence(
+                    theta, lambda x, y: step * self._theta_derivatives(middle, x, y)[0], close=True, symmetric=True
+                )
             return self._divergence(
                 theta,
                 lambda x, y: self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y),
                 close=abs(step) < 0.1 * room,
+                symmetric=True,
             )
         return self._divergence(
             theta,

@@ -24,6 +24,7 @@ class Elliptical(Copula):
 
     theta: float
 
+    _mirror_images = 4  # (u, v), (v, u) and both turned by 180 degrees
     parameter = Parameter("theta", -1.0, 1.0, False, "it is a correlation")
 
     def __post_init__(self) -> None:

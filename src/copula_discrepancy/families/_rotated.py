@@ -84,6 +84,10 @@ class Rotated(Copula):
         return self.base.parameter
 
     @property
+    def _mirror_images(self) -> int:  # type: ignore[override]
+        return self.base._mirror_images
+
+    @property
     def theta(self) -> float:  # type: ignore[override]
         """The base copula's parameter."""
         return self.base.theta
