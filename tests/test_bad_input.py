@@ -78,6 +78,12 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.Gaussian.from_tau(1.0), r"\|tau\| < 1"),
         (lambda: cd.Gumbel.from_tau("half"), "tau must be a number"),
         (lambda: cd.StudentT.from_tau(0.5), "degrees of freedom"),
+        (lambda: cd.StudentT(0.5), "degrees of freedom"),
+        (lambda: cd.Gumbel.from_tau(0.5, df=4), "Gumbel has no parameter df"),
+        (lambda: cd.Gumbel(1e170), "beyond 1e.100 overflows"),
+        (lambda: cd.discrepancy(GOOD, TARGET, estimate_df=1), "estimate_df must be True or False"),
+        (lambda: cd.discrepancy(GOOD, TARGET, estimate_df=np.True_), "needs a StudentT target"),
+        (lambda: cd.discrepancy(GOOD, cd.StudentT(0.5, 4), estimate_df=True, method="moment"), "says nothing about"),
         (lambda: cd.Rotated(cd.Clayton(1.0), 45), "rotation must be 90, 180 or 270, got 45"),
         (lambda: cd.Rotated(cd.Rotated(cd.Clayton(1.0), 90), 90), "already rotated"),
         (lambda: cd.Rotated("clayton", 90), "must be a copula"),
@@ -107,6 +113,7 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: TARGET.cdf(-0.1, 0.5), "u must lie between 0 and 1"),
         (lambda: TARGET.cdf([0.1, 0.2], [0.1, 0.2, 0.3]), "shapes that broadcast"),
         (lambda: TARGET.conditional_ppf(1.5, 0.5), "p must lie strictly"),
+        (lambda: TARGET.conditional_ppf(0.5, 1.5), "condition must lie strictly"),
         (lambda: TARGET.sample(-1), "n must be a whole number >= 0, and below .*, got -1"),
         (lambda: TARGET.sample(2.5), "n must be a whole number"),
         (lambda: TARGET.sample(5, rng="seed"), "rng must be"),
@@ -208,6 +215,11 @@ def test_copulas_are_immutable_comparable_and_picklable():
     import pickle
     from dataclasses import FrozenInstanceError
 
+    turned = cd.family("joe180")
+    assert pickle.loads(pickle.dumps(turned)) is turned
+    assert isinstance(turned(2.0), turned)
+    assert not isinstance(turned(2.0), cd.family("joe90"))
+    assert cd.family("studentt90")(0.5, 4) == cd.Rotated(cd.StudentT(0.5, 4), 90)
     for copula in (TARGET, cd.StudentT(0.5, 4.0), cd.Rotated(cd.Clayton(2.0), 90), cd.family("joe180")(2.0)):
         assert pickle.loads(pickle.dumps(copula)) == copula
         assert hash(copula) == hash(pickle.loads(pickle.dumps(copula)))

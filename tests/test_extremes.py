@@ -118,11 +118,13 @@ def test_quadrature_notes_reach_the_result(monkeypatch):
     monkeypatch.setattr(_quadrature, "_ACCEPT", 0.0)
     monkeypatch.setattr(_quadrature, "_ROUNDING", 0.0)
     monkeypatch.setattr(_quadrature, "_PROMISE", 0.0)
-    with pytest.warns(cd.DependenceWarning, match="quadrature reached"):
+    with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:
         result = cd.discrepancy(cd.Frank(3.0).sample(100, rng=1), cd.Frank(5.0))
-    assert any("quadrature" in sentence for sentence in result.warnings)
-    with pytest.warns(cd.DependenceWarning, match="quadrature reached"):
+    assert len(caught) == len(result.warnings)
+    assert all("quadrature" in sentence for sentence in result.warnings)
+    with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:
         cd.Frank(3.0).kl(cd.Frank(9.0))
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_random_frank_parameters_raise_no_stray_warning():
@@ -172,3 +174,37 @@ def test_switching_between_formulas_leaves_no_step(family, switch):
         np.testing.assert_allclose(getattr(below, quantity)(u, v), getattr(above, quantity)(u, v), rtol=slack, atol=slack)
     assert below.tau == pytest.approx(above.tau, rel=1e-9)
     assert below.entropy() == pytest.approx(above.entropy(), rel=1e-9)
+
+
+def test_equal_copulas_of_different_classes_are_no_distance_apart():
+    """The divergence is 0 up to rounding, and says nothing about its accuracy relative to 0."""
+    pairs = [
+        (cd.Rotated(cd.Frank(3.0), 180), cd.Frank(3.0)),
+        (cd.A1(1.0), cd.A2(1.0)),
+        (cd.Gaussian(0.5), cd.Rotated(cd.Gaussian(-0.5), 90)),
+        (cd.Rotated(cd.StudentT(0.5, 4.0), 180), cd.StudentT(0.5, 4.0)),
+    ]
+    for a, b in pairs:
+        assert abs(a.kl(b)) < 1e-20
+
+
+@pytest.mark.parametrize("step", [1e-8, 1e-5, 1e-3, 0.05])
+def test_divergence_of_student_copulas_with_nearby_df(step):
+    """Half the df information times the squared step; forth and back differ at third order only."""
+    a, b = cd.StudentT(0.5, 4.0), cd.StudentT(0.5, 4.0 + step)
+    forth, back = a.kl(b), b.kl(a)
+    assert forth == pytest.approx(back, rel=step + 1e-6)
+    half = cd.StudentT(0.5, 4.0 + step / 2)
+    assert 4.0 * a.kl(half) / forth == pytest.approx(1.0, rel=step + 1e-6)
+
+
+def test_the_other_conditional_of_a_turned_copula():
+    """P(V <= v | U = u) is the slope of C in u, and its inverse finds v again."""
+    h = 1e-6
+    for copula in (cd.Rotated(cd.Clayton(2.0), 90), cd.Rotated(cd.Gumbel(2.0), 270), cd.Joe(2.0), cd.Rotated(cd.Joe(2.0), 180)):
+        slope = (copula.cdf(0.3 + h, 0.6) - copula.cdf(0.3 - h, 0.6)) / (2 * h)
+        value = copula.conditional_cdf(0.3, 0.6, given="u")
+        assert value == pytest.approx(float(slope), abs=1e-8)
+        assert copula.conditional_ppf(value, 0.3, given="u") == pytest.approx(0.6, rel=1e-10)
+    with pytest.raises(cd.InputError, match="given must be 'v' or 'u'"):
+        cd.Joe(2.0).conditional_cdf(0.3, 0.6, given="w")

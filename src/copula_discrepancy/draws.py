@@ -14,7 +14,7 @@ _EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Finite draws, (chain, draw, variable), with a name for each variable; the array is read-only."""
+    """Finite draws, (chain, draw, variable), with a name for each variable; the array is a read-only view where it can be."""
 
     values: NDArray[np.float64]
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Draws:
 
     def column(self, variable: int) -> NDArray[np.float64]:
         """All draws of one variable, chain after chain."""
-        return np.ascontiguousarray(self.values[:, :, variable]).reshape(-1)
+        return self.values[:, :, variable].flatten()  # always a copy: results outlive what the user does with the draws
 
 
 def as_draws(draws: Any) -> Draws:
@@ -112,11 +112,19 @@ def _frame_values(frame: Any, names: tuple[str, ...]) -> NDArray[Any]:
 
 def _numeric(values: Any, name: str) -> NDArray[Any]:
     array = real_array(values, name)
-    if array.dtype.kind in "iu" and array.size and max(abs(int(array.max())), abs(int(array.min()))) > _EXACT_INTEGERS:
-        return np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
-    if array.dtype.itemsize > 8 and np.isfinite(array).all():  # long double: the same reason
-        return np.unique(array, return_inverse=True)[1].reshape(array.shape).astype(np.float64)
-    return array
+    exact = (
+        array.dtype.kind not in "iu" or not array.size or max(abs(int(array.max())), abs(int(array.min()))) <= _EXACT_INTEGERS
+    )
+    if exact and array.dtype.itemsize <= 8:
+        return array
+    if not np.isfinite(array).all():
+        return array  # refused by the caller, with its count
+    with np.errstate(over="ignore"):
+        rounded = array.astype(np.float64)
+    distinct, codes = np.unique(array, return_inverse=True)
+    if np.isfinite(rounded).all() and np.unique(rounded).size == distinct.size:
+        return rounded
+    return codes.reshape(array.shape).astype(np.float64)
 
 
 def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:

@@ -3,11 +3,13 @@
 import math
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from copula_discrepancy.errors import DependenceWarning, InputError, one_of
 from copula_discrepancy.families import Copula, as_template, family
-from copula_discrepancy.likelihood import MAX_STEPS, Maximum, estimate_degrees, maximise, student_part
+from copula_discrepancy.likelihood import MAX_STEPS, Maximum, NoMaximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.pairs import RankedPair
 
 METHODS = ("mle", "moment")
@@ -19,6 +21,8 @@ class Fit:
 
     Attributes
     ----------
+    family, method, margins, n
+        What was fitted, how, with which margins, to how many draws.
     theta, tau : float
         The parameter and the tau of the copula with that parameter; theta is infinite (1 for elliptical families) when the
         draws are perfectly dependent and the likelihood has no maximum.
@@ -28,12 +32,19 @@ class Fit:
         Whether theta sits on a bound of its domain: the family cannot follow the draws any further.
     log_likelihood : float
         Maximised sum of log densities at the pseudo-observations; NaN for the moment method.
-    iterations : int
-        Newton steps over all draws; 0 for the moment method.
+    iterations, converged
+        Newton steps over all draws (0 for the moment method), and whether they ended at a maximum or a bound.
+    warnings : tuple of str
+        What to keep in mind when reading the numbers.
+    version : str
+        The library's version.
+    template, pair
+        A member of the fitted family, and the ranked draws.
     """
 
     family: str
     method: str
+    margins: str
     theta: float
     tau: float
     n: int
@@ -43,6 +54,7 @@ class Fit:
     on_bound: str | None
     df: float | None = None
     warnings: tuple[str, ...] = ()
+    version: str = ""
     template: Copula = field(repr=False, kw_only=True)
     pair: RankedPair = field(repr=False, kw_only=True)
 
@@ -54,6 +66,10 @@ class Fit:
     @property
     def copula(self) -> Copula:
         """The fitted copula; an InputError where theta is a limit without a density."""
+        domain = self.template.parameter
+        inside = domain.lower < self.theta < domain.upper or (domain.lower_included and self.theta == domain.lower)
+        if not inside:
+            raise InputError(f"the fit ends at theta = {self.theta:g}, perfect dependence, which has no density")
         return self.template.with_theta(self.theta)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,6 +111,21 @@ def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", 
     df : float, optional
         Fixed degrees of freedom of a Student t copula given by name or class; without it df is estimated.
 
+    Returns
+    -------
+    Fit
+        theta, the tau it implies, and how it was found. A theta on a bound of its domain, and draws so dependent that the
+        likelihood has no maximum, come with a DependenceWarning that the result records.
+
+    Raises
+    ------
+    InputError
+        For draws that are not two finite, varying columns, an unknown family or method, or a df where there is none.
+
+    Notes
+    -----
+    Ties share mid-ranks. The maximum of sum log c(u_i, v_i; theta) is found to about 1e-12 relative in theta.
+
     Examples
     --------
     >>> import copula_discrepancy as cd
@@ -104,12 +135,16 @@ def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", 
     """
     one_of(method, "method", METHODS)
     template, estimate_df = resolve_family(family, df)
-    if estimate_df and method == "moment":
-        raise InputError("Kendall's tau says nothing about the degrees of freedom; give df=4, say, or use method='mle'")
     pair = RankedPair.from_draws(draws, margins)
     result = fit_pair(pair, template, method=method, estimate_df=estimate_df)
     announce(result.warnings)
     return result
+
+
+@cache
+def library_version() -> str:
+    """The installed version; reading it takes a file, so once is enough."""
+    return version("copula-discrepancy")
 
 
 def announce(sentences: tuple[str, ...]) -> None:
@@ -120,8 +155,7 @@ def announce(sentences: tuple[str, ...]) -> None:
 
 def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:
     """A template of the family, and whether its degrees of freedom are to be estimated."""
-    if isinstance(choice, str):
-        choice = family(choice)
+    choice = family(choice) if isinstance(choice, str) else choice
     if isinstance(choice, type) and issubclass(choice, Copula) and "df" in choice.fixed_parameters:
         return as_template(choice, df=4.0 if df is None else df), df is None
     if df is not None:
@@ -131,26 +165,32 @@ def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:
 
 def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False) -> Fit:
     """Fit a template's family to a ranked pair; warnings are recorded in the result, not issued."""
-    limit = pair.limit(template)
+    if estimate_df and method == "moment":
+        raise InputError("Kendall's tau says nothing about the degrees of freedom; give df=4, say, or use method='mle'")
+    limit = pair.limit(template, by_rank=method == "moment")
     if limit is not None:
         theta = template.parameter.upper if limit == "upper" else template.parameter.lower
-        note = f"the draws are perfectly dependent, so the likelihood of {template.name} has no maximum; theta is its limit"
+        likelihood = f", so the likelihood of {template.name} has no maximum" if method == "mle" else ""
+        note = f"the draws are perfectly dependent{likelihood}; theta is the limit, {theta:g}"
         outcome = Maximum(theta, math.inf if method == "mle" else math.nan, 0, True, limit)
-        return _result(pair, template, method, outcome, math.copysign(1.0, pair.tau), (note,), df_known=not estimate_df)
+        return _result(pair, template, method, outcome, (note,), df_known=not estimate_df)
     if method == "moment":
         return _fit_moment(pair, template)
     notes: tuple[str, ...] = ()
-    if estimate_df:
-        template, notes = estimate_degrees(pair, template)
-    outcome = maximise(pair, template)
+    df_known = True
+    try:
+        if estimate_df:
+            template, notes = estimate_degrees(pair, template)
+        outcome = maximise(pair, template)
+    except NoMaximum as found:
+        outcome, df_known = found.outcome, False
     if outcome.on_bound is not None:
         inner_bound = outcome.on_bound == "lower" and template.parameter.lower_included
         wish = "less dependence than the family has" if inner_bound else "perfect dependence"
         notes += (f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the draws ask for {wish}",)
     if not outcome.converged:
         notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps",)
-    tau = template._tau(outcome.theta) if math.isfinite(outcome.theta) else math.copysign(1.0, outcome.theta)
-    return _result(pair, template, method, outcome, tau, notes)
+    return _result(pair, template, method, outcome, notes, df_known=df_known)
 
 
 def _fit_moment(pair: RankedPair, template: Copula) -> Fit:
@@ -169,7 +209,7 @@ def _fit_moment(pair: RankedPair, template: Copula) -> Fit:
             f"Kendall's tau of the draws is {pair.tau:.4g}, outside the range {low:.4g} to {high:.4g} of {template.name}; "
             f"theta is the nearest one, {theta:g}, and gaps keep the tau of the draws",
         )
-    return _result(pair, template, "moment", Maximum(theta, math.nan, 0, True, on_bound), template._tau(theta), notes)
+    return _result(pair, template, "moment", Maximum(theta, math.nan, 0, True, on_bound), notes)
 
 
 def _result(
@@ -177,15 +217,16 @@ def _result(
     template: Copula,
     method: str,
     outcome: Maximum,
-    tau: float,
     notes: tuple[str, ...],
     *,
     df_known: bool = True,
 ) -> Fit:
     inner = student_part(template)
+    tau = template._tau(outcome.theta) if outcome.on_bound is None else template._tau_at(outcome.on_bound)
     return Fit(
         family=template.name,
         method=method,
+        margins=pair.margins,
         theta=outcome.theta,
         tau=tau,
         n=pair.n,
@@ -195,6 +236,7 @@ def _result(
         on_bound=outcome.on_bound,
         df=inner.df if inner is not None and df_known else None,
         warnings=notes,
+        version=library_version(),
         template=template,
         pair=pair,
     )

@@ -2,16 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from copula_discrepancy.errors import InputError, one_of
-from copula_discrepancy.families import Copula, StudentT
+from copula_discrepancy.families import Copula
 from copula_discrepancy.families._base import DEFAULT_MONTE_CARLO_SIZE
 from copula_discrepancy.families._checks import SHANNON_METHODS, RandomSource, random_generator
 from copula_discrepancy.families._quadrature import collected_notes
-from copula_discrepancy.fitting import METHODS, Fit, announce, fit_pair
+from copula_discrepancy.fitting import METHODS, Fit, announce, fit_pair, library_version
+from copula_discrepancy.likelihood import student_part
 from copula_discrepancy.pairs import RankedPair
 
 
@@ -34,8 +35,8 @@ class Discrepancy:
     level : Gap
         tau - tau_target: the strength of dependence is off by this much.
     shape : Gap
-        tau_fitted - tau: the fitted member of the target family needs this much more or less than the draws' own tau to follow
-        them, so the family (the tails) is off; it does not involve the target's theta.
+        tau_fitted - tau: not 0 where the target's family, fitted to the draws, does not have their tau, because its tails are
+        not theirs; the target's theta plays no part in it. Always 0 with method="moment".
     total : Gap
         level + shape.
     cd, cd_moment : float
@@ -45,7 +46,7 @@ class Discrepancy:
     theta, tau, n
         Fitted parameter, Kendall's tau-b of the draws, number of draws.
     tau_fitted, tau_target
-        Taus of the fitted copula and of the target.
+        Taus of the fitted copula and of the target; with method="moment" tau_fitted is tau, also where no theta reaches it.
     fit : Fit
         How theta was found.
     """
@@ -64,13 +65,14 @@ class Discrepancy:
     tau_target: float
     n: int
     method: str
+    margins: str
     shannon: str
     fit: Fit
     warnings: tuple[str, ...]
     version: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word, ready for JSON."""
+        """Every number and word, ready for Python's json (infinite scores included)."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain |= {name: plain[name].value for name in ("level", "shape", "total")}
         return plain | {"target": repr(self.target), "fit": self.fit.to_dict(), "warnings": list(self.warnings)}
@@ -85,7 +87,8 @@ class Discrepancy:
         ]
 
     def _summary(self) -> str:
-        fitted = f"theta {self.theta:.4g}, tau {self.tau_fitted:.4g}"
+        df = f", df {self.fit.df:.4g}" if self.fit.df is not None else ""
+        fitted = f"theta {self.theta:.4g}{df}, tau {self.fit.tau:.4g}"
         return (
             f"{self.n} draws: Kendall's tau {self.tau:.4g}, target {self.target!r} with tau {self.tau_target:.4g}, "
             f"fitted {self.fit.family} with {fitted} ({self.method})"
@@ -121,13 +124,13 @@ def discrepancy(
     """Compare the dependence of two variables with a target copula.
 
     The target's family is fitted to the draws' ranks; tau(theta_fitted) - tau(theta_target) is the total gap, split into
-    level, tau_draws - tau_target, and shape, tau(theta_fitted) - tau_draws. Their absolute values are the Copula Discrepancy
-    of Aich and Aich (2025) by maximum likelihood (total) and by moments (level).
+    level, tau_draws - tau_target, and shape, tau(theta_fitted) - tau_draws. This is the Copula Discrepancy
+    of Aich and Aich (2025): |total| by maximum likelihood, |level| by moments.
 
     Parameters
     ----------
     draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
-        Only ranks matter: increasing transforms of either variable change nothing.
+        Only ranks matter (with margins="rank"): increasing transforms of either variable change nothing.
     target : Copula
         Such as ``Gumbel(2.5)`` or ``Rotated(Clayton(3), 90)``.
     method : {"mle", "moment"}
@@ -141,6 +144,17 @@ def discrepancy(
     m, rng
         Size and randomness of the Monte Carlo estimates.
 
+    Returns
+    -------
+    Discrepancy
+        The gaps and scores. A tau that the target's family cannot reach keeps its gap; perfectly dependent draws have
+        infinite CKL and CED. Both come with a DependenceWarning that the result records.
+
+    Raises
+    ------
+    InputError
+        For draws that are not two finite, varying columns, or a target that is no copula with its parameter.
+
     Examples
     --------
     >>> import copula_discrepancy as cd
@@ -153,7 +167,9 @@ def discrepancy(
         raise InputError(f"target must be a copula with its parameter, such as Gumbel(2.5), got {target!r}")
     one_of(method, "method", METHODS)
     one_of(shannon, "shannon", SHANNON_METHODS)
-    if estimate_df is True and not isinstance(getattr(target, "base", target), StudentT):
+    if not isinstance(estimate_df, bool | np.bool_):
+        raise InputError(f"estimate_df must be True or False, got {estimate_df!r}")
+    if estimate_df and student_part(target) is None:
         raise InputError(f"estimate_df=True needs a StudentT target, got {target!r}")
     pair = RankedPair.from_draws(draws, margins)
     fitted = fit_pair(pair, target, method=method, estimate_df=estimate_df)
@@ -177,10 +193,11 @@ def discrepancy(
         tau_target=target.tau,
         n=pair.n,
         method=method,
+        margins=margins,
         shannon=shannon,
         fit=fitted,
         warnings=(*fitted.warnings, *notes),
-        version=_version(),
+        version=library_version(),
     )
     announce(result.warnings)
     return result
@@ -200,11 +217,6 @@ def _shannon_scores(fitted: Fit, target: Copula, shannon: str, m: int, rng: Rand
     ckl = copula.kl(target, method="monte_carlo", m=m, rng=source)
     own = copula.entropy(method="monte_carlo", m=m, rng=source)
     return ckl, abs(own - target.entropy(method="monte_carlo", m=m, rng=source))
-
-
-@cache
-def _version() -> str:
-    return version("copula-discrepancy")  # reads a file: once is enough
 
 
 def _signed(value: float) -> str:

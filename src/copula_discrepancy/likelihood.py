@@ -172,10 +172,11 @@ def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, tuple[
     """The template with the df of highest profile likelihood; a large sample is first thinned to find it roughly."""
     small = pair.thinned(_DF_START_DRAWS)
     start = _moment_start(template, pair.tau)
-    df, end = _profile_maximum(small or pair, template, _DF_GRID, start)
+    grid = tuple(df for df in _DF_GRID if df >= _smallest_df(pair))
+    df, end = _profile_maximum(small or pair, template, grid, start)
     if small is not None:
         # on an end of the range the neighbours do not bracket, and the whole grid is searched again
-        df, end = _profile_maximum(pair, template, tuple(df * factor for factor in _DF_NEIGHBOURS), start)
+        df, end = _profile_maximum(pair, template, tuple(df * factor for factor in _DF_NEIGHBOURS), start, grid)
     notes: tuple[str, ...] = ()
     if end == "upper":
         notes = (f"df sits on the upper end {df:g} of its search range: a Gaussian copula fits these draws as well",)
@@ -184,22 +185,42 @@ def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, tuple[
     return _with_df(template, df), notes
 
 
+def _smallest_df(pair: RankedPair) -> float:
+    """A df whose quantiles are finite at every probability: they grow like probability**(-1/df)."""
+    if not pair.uniform:
+        return DF_RANGE[0]
+    least = min(pair.x.min(), pair.y.min(), 1.0 - pair.x.max(), 1.0 - pair.y.max())
+    return max(DF_RANGE[0], -math.log10(least) / 300.0)
+
+
 _DF_GRID = tuple(float(df) for df in np.geomspace(*DF_RANGE, 13))
 # The thinned estimate of df is off by some ten percent; where the maximum lies outside, the whole grid is searched again.
 _DF_NEIGHBOURS = (0.75, 1.33)
 
 
-def _profile_maximum(pair: RankedPair, template: Copula, grid: tuple[float, ...], start: float) -> tuple[float, str | None]:
+class NoMaximum(Exception):
+    """The likelihood rises without end; `outcome` is the bound that theta runs to."""
+
+    def __init__(self, outcome: Maximum) -> None:
+        super().__init__("the likelihood has no maximum")
+        self.outcome = outcome
+
+
+def _profile_maximum(
+    pair: RankedPair, template: Copula, grid: tuple[float, ...], start: float, whole: tuple[float, ...] | None = None
+) -> tuple[float, str | None]:
     """The df on the grid with the highest profile likelihood, refined to the root of the profile's slope beside it."""
     from scipy.optimize import brentq, minimize_scalar
 
     def profile(df: float) -> tuple[float, float]:
         nonlocal start  # rho hardly moves with df: the last one is the best start
         candidate = _with_df(template, df)
-        inner = StudentT(template.theta, df)
         x, y, x_slope, y_slope = pair.coordinates_and(candidate, lambda a: t_quantile_df_slope(df, a))
         outcome = _newton(candidate, candidate._prepare([(x, y)], pair.n), start)
+        if outcome.on_bound is not None:
+            raise NoMaximum(outcome)
         start = outcome.theta
+        inner = StudentT(start, df)
         # at the maximum over rho, the profile's slope is the partial derivative
         return outcome.log_likelihood, float(np.sum(inner._df_derivative(outcome.theta, x, y, x_slope, y_slope)))
 
@@ -207,8 +228,8 @@ def _profile_maximum(pair: RankedPair, template: Copula, grid: tuple[float, ...]
     best = int(np.argmax([value for value, _ in values]))
     other = best + 1 if values[best][1] > 0 else best - 1
     if not 0 <= other < len(grid):
-        if grid is not _DF_GRID:
-            return _profile_maximum(pair, template, _DF_GRID, start)
+        if whole is not None:
+            return _profile_maximum(pair, template, whole, start)
         return grid[best], "lower" if other < 0 else "upper"
     low, high = sorted((math.log(grid[best]), math.log(grid[other])))
     if not values[best][1] * values[other][1] < 0:

@@ -16,7 +16,6 @@ from copula_discrepancy.families._numerics import blocks, in_blocks, stack_block
 from copula_discrepancy.ranks import RankedColumn, rank_column, tau_from_ranks
 
 MARGINS = ("rank", "uniform")
-_ROUNDING = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +28,11 @@ class RankedPair:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     uniform: bool
+
+    @property
+    def margins(self) -> str:
+        """How the margins are treated, one of MARGINS."""
+        return "uniform" if self.uniform else "rank"
 
     @classmethod
     def from_draws(cls, draws: Any, margins: str = "rank") -> "RankedPair":
@@ -126,27 +130,28 @@ class RankedPair:
         of_y = of_x if y is x else in_blocks(function, y)
         return x[first], y[second], of_x[first], of_y[second]
 
-    def _perfect_sign(self) -> float:
-        """1 or -1 where one variable is an increasing or a decreasing function of the other, otherwise 0."""
-        if not self.uniform:
-            return math.copysign(1.0, self.tau) if abs(self.tau) == 1.0 else 0.0
-        # with known margins equal probabilities are meant, not only equal ranks; 1 - v rounds
-        if abs(self.x[0] - self.y[0]) <= _ROUNDING and np.max(np.abs(self.x - self.y)) <= _ROUNDING:
-            return 1.0
-        if abs(self.x[0] - (1.0 - self.y[0])) <= _ROUNDING and np.max(np.abs(self.x - (1.0 - self.y))) <= _ROUNDING:
-            return -1.0
-        return 0.0
+    def perfect_sign(self, *, by_rank: bool) -> float:
+        """1 or -1 where one variable is an increasing or a decreasing function of the other, otherwise 0.
 
-    def limit(self, template: Copula) -> str | None:
+        A likelihood with known margins needs equal probabilities for that; everything else looks at ranks.
+        """
+        if by_rank or not self.uniform:
+            return math.copysign(1.0, self.tau) if abs(self.tau) == 1.0 else 0.0
+        if self.x[0] == self.y[0] and np.array_equal(self.x, self.y):
+            return 1.0
+        # 1 - v may round, so either side may be the exact complement
+        if abs(self.x[0] + self.y[0] - 1.0) > 1e-15:
+            return 0.0
+        opposite = np.array_equal(self.y, 1.0 - self.x) or np.array_equal(self.x, 1.0 - self.y)
+        return -1.0 if opposite else 0.0
+
+    def limit(self, template: Copula, *, by_rank: bool = False) -> str | None:
         """The bound ("lower" or "upper") that theta runs to when the draws are perfectly dependent, otherwise None."""
-        sign = self._perfect_sign()
-        if sign == 0.0:
-            return None
-        low, high = template.tau_range
-        if (high if sign > 0 else -low) < 1.0:
-            return None
-        rising = template._tau_slope(template.theta) > 0
-        return "upper" if rising == (sign > 0) else "lower"
+        sign = self.perfect_sign(by_rank=by_rank)
+        for end in ("upper", "lower"):
+            if sign != 0.0 and template._tau_at(end) == sign:
+                return end
+        return None
 
 
 def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:

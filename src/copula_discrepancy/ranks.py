@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy import _kernels
-from copula_discrepancy.draws import as_column, as_draws, require_varying
+from copula_discrepancy.draws import Draws, as_column, as_draws, require_varying
 from copula_discrepancy.errors import InputError, one_of
 
 VARIANTS = ("b", "a")
@@ -68,8 +68,8 @@ def pseudo_observations(draws: Any) -> NDArray[np.float64]:
     n = given.n_chains * given.n_draws
     columns = [rank_column(given.column(k)).doubled_mid_ranks() / (2.0 * (n + 1)) for k in range(given.n_variables)]
     result = np.stack(columns, axis=-1) if columns else np.empty((n, 0))
-    shape = np.shape(draws.values) if hasattr(draws, "names") and hasattr(draws, "values") else np.shape(draws)
-    return result.reshape(shape if len(shape) == 3 else (n, given.n_variables))
+    chains = isinstance(draws, Draws) or np.ndim(draws) == 3
+    return result.reshape(given.values.shape if chains else (n, given.n_variables))
 
 
 def kendall_tau(x: Any, y: Any, *, variant: str = "b") -> float:
@@ -123,7 +123,7 @@ def concordance(x: Any, y: Any) -> NDArray[np.float64]:
     return np.asarray(counts / (a.n - 1), dtype=np.float64)
 
 
-def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = None) -> NDArray[np.float64]:
+def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -> NDArray[np.float64]:
     """Kendall's tau of every pair of variables, a symmetric (d, d) matrix with ones on the diagonal.
 
     Each variable is ranked once; the pairs run in parallel.
@@ -135,7 +135,8 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = None)
     variant : {"b", "a"}
         Which tau; the diagonal of tau-a is below one where a variable has ties.
     n_jobs : int, optional
-        Number of joblib workers, threads by default; None takes every core, or what `joblib.parallel_config` says.
+        Number of joblib workers, threads unless a backend is configured; -1 takes every core, None what
+        `joblib.parallel_config` says.
 
     Examples
     --------
@@ -184,10 +185,10 @@ def _fill_totals(
     import joblib
 
     # kernels release the interpreter lock, so threads share the ranks without copying them
-    workers = joblib.effective_n_jobs(n_jobs) if n_jobs is not None else max(joblib.cpu_count(), 1)
+    workers = joblib.effective_n_jobs(n_jobs)
     edges = np.linspace(0, first.size, 4 * workers + 1).astype(int)
     parts = [slice(start, stop) for start, stop in pairwise(edges) if stop > start]
-    results = joblib.Parallel(n_jobs=workers, prefer="threads")(joblib.delayed(fill)(part) for part in parts)
+    results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(joblib.delayed(fill)(part) for part in parts)
     for part, result in zip(parts, results, strict=True):
         totals[part] = result
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copula_discrepancy.families._base import SMALL_DIVERGENCE, Copula, Pair
+from copula_discrepancy.families._base import Copula
+from copula_discrepancy.families._leaves import SMALL_DIVERGENCE, Pair
 from copula_discrepancy.families._numerics import FloatArray, exponential_pair, minus_log
 from copula_discrepancy.families._quadrature import refine, unit_nodes
 
@@ -123,9 +124,9 @@ class Archimedean(Copula):
             inner = self._log_curvature(theta, at) - 3.0 * slope
             return weight * (2.0 * slope + inner * self._kendall_density(theta, at))
 
-        value = refine(terms)
+        plain = refine(terms)
         # near independence the terms cancel; the divergence from independence does not
-        return value if value > SMALL_DIVERGENCE else super()._mutual_information(theta)
+        return plain.told() if plain.value > SMALL_DIVERGENCE else super()._mutual_information(theta)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         """Coordinates of n draws from (T, W), W by inverting K."""

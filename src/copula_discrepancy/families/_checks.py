@@ -12,6 +12,7 @@ from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families._numerics import FloatArray
 
 SHANNON_METHODS = ("exact", "monte_carlo")
+LARGEST = 1e100  # its square is still a float
 MOST_DRAWS = 2**40  # eight terabytes of floats
 
 RandomSource: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
@@ -40,8 +41,12 @@ class Parameter:
         number = real_number(value, f"{self.name} of {family}")
         above = number >= self.lower if self.lower_included else number > self.lower
         if not (above and number < self.upper):
-            advice = f"; {self.advice}" if self.advice else ""
+            advice = f"; {self.advice}" if self.advice and not math.isnan(number) else ""
             raise InputError(f"{self.name} {self.rule} for {family}, got {number:g}{advice}")
+        if abs(number) > LARGEST:
+            raise InputError(
+                f"{self.name} beyond {LARGEST:g} overflows for {family}, got {number:g}; 1e12 is perfect dependence"
+            )
         return number
 
 

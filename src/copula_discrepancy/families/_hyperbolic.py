@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from copula_discrepancy.families._archimedean import Archimedean
-from copula_discrepancy.families._base import Pair
+from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray, log_2sinh, log_cosh
 
 

@@ -66,6 +66,8 @@ def stack_blocks(
         first[at : at + x.size] = x
         second[at : at + x.size] = y
         at += x.size
+    if at != n:
+        raise RuntimeError(f"{at} coordinates for {n} draws")  # stale numbers of an earlier call would follow
     return first, second
 
 

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +25,7 @@ _REACH = 3.75  # p = 1e-29 at the ends: p * log(p)**4 is then below 1e-21
 # The error of the finer rule is far below the difference between the two, on smooth integrands about its square.
 _ACCEPT = 1e-7
 _PROMISE = 1e-8
+_NOTHING = 1e-15  # an error below this is rounding, whatever it is relative to
 _ROUNDING = 1e-14  # of the sum of absolute terms: below it a difference says nothing
 
 
@@ -40,7 +42,21 @@ def unit_nodes(level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return p, complement, weight
 
 
-def refine(terms: Callable[[int], FloatArray]) -> float:
+@dataclass(frozen=True)
+class Integral:
+    """A value and its estimated relative error, 0 where the rule and its coarser half agree."""
+
+    value: float
+    error: float
+
+    def told(self) -> float:
+        """The value, with a note where it is less accurate than promised."""
+        if not self.error <= _PROMISE and not abs(self.value) * self.error < _NOTHING:
+            _tell(f"a quadrature reached a relative accuracy of {self.error:.0e} only; the parameters are extreme")
+        return self.value
+
+
+def refine(terms: Callable[[int], FloatArray]) -> Integral:
     """Sum `terms(level)`, weights times values, over levels until the rule and its coarser half agree.
 
     The first and the last axis run over unit nodes, so every second place on both is the coarser rule.
@@ -53,11 +69,8 @@ def refine(terms: Callable[[int], FloatArray]) -> float:
         gap = abs(fine - float(coarse))
         rounding = _ROUNDING * float(np.sum(np.abs(values)))
         if gap <= max(_ACCEPT * abs(fine), rounding):
-            return fine
-    if not gap <= _PROMISE * abs(fine):
-        share = gap / abs(fine) if fine else math.nan
-        _tell(f"a quadrature reached a relative accuracy of {share:.0e} only; the parameters are extreme")
-    return fine
+            return Integral(fine, 0.0)
+    return Integral(fine, gap / abs(fine) if fine else math.nan)
 
 
 _listener: ContextVar[list[str] | None] = ContextVar("_listener", default=None)
@@ -65,7 +78,7 @@ _listener: ContextVar[list[str] | None] = ContextVar("_listener", default=None)
 
 @contextmanager
 def collected_notes() -> Iterator[list[str]]:
-    """Collect what quadratures have to say into a list instead of issuing warnings; safe with threads."""
+    """Collect what quadratures have to say; safe with threads."""
     notes: list[str] = []
     token = _listener.set(notes)
     try:
@@ -76,7 +89,15 @@ def collected_notes() -> Iterator[list[str]]:
 
 def _tell(sentence: str) -> None:
     notes = _listener.get()
-    if notes is None:
-        warnings.warn(sentence, DependenceWarning, stacklevel=2)
-    elif sentence not in notes:
+    if notes is not None and sentence not in notes:
         notes.append(sentence)
+
+
+def relay(notes: list[str]) -> None:
+    """Hand collected notes to whoever collects outside, or issue them as warnings at the caller of a public method."""
+    if _listener.get() is not None:
+        for sentence in notes:
+            _tell(sentence)
+        return
+    for sentence in notes:
+        warnings.warn(sentence, DependenceWarning, stacklevel=4)

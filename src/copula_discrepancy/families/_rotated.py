@@ -1,5 +1,7 @@
 """A copula turned by 90, 180 or 270 degrees."""
 
+import copyreg
+from abc import ABCMeta
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy.errors import InputError
-from copula_discrepancy.families._base import Copula, Pair
+from copula_discrepancy.families._base import Copula
 from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray
 
 ROTATIONS = (90, 180, 270)
@@ -55,13 +58,15 @@ class Rotated(Copula):
     @staticmethod
     @lru_cache(maxsize=64)
     def _family(base: type[Copula], rotation: int) -> type["Rotated"]:
-        def build(cls: type[Rotated], theta: float, **fixed: Any) -> Rotated:
-            return Rotated(base(theta=theta, **fixed), rotation)  # type: ignore[call-arg]
+        def build(cls: type[Rotated], *arguments: Any, **named: Any) -> Rotated:
+            return Rotated(base(*arguments, **named), rotation)
 
         def template(**fixed: Any) -> Rotated:
             return Rotated(base._template(**fixed), rotation)
 
         members = {
+            "__module__": Rotated.__module__,
+            "_choice": (base, rotation),
             "__new__": build,
             "_template": staticmethod(template),
             "name": f"{base.name}{rotation}",
@@ -69,7 +74,8 @@ class Rotated(Copula):
             "fixed_parameters": base.fixed_parameters,
             "__doc__": f"{base.name} copula rotated by {rotation} degrees.",
         }
-        return type(f"{base.__name__}{rotation}", (Rotated,), members)
+        made: Any = _RotatedFamily(f"{base.__name__}{rotation}", (Rotated,), members)
+        return made
 
     @classmethod
     def _template(cls, **fixed: Any) -> "Rotated":
@@ -77,6 +83,7 @@ class Rotated(Copula):
 
     @property
     def name(self) -> str:  # type: ignore[override]
+        """The base copula's name with the angle behind it."""
         return f"{self.base.name}{self.rotation}"
 
     @property
@@ -189,7 +196,13 @@ class Rotated(Copula):
         return False  # same rotation is handled by the bases, other rotations have other coordinates
 
     def _tau(self, theta: float) -> float:
-        return self._sign * self.base._tau(theta)
+        return self._sign * self.base._tau(theta) + 0.0  # + 0.0: no minus zero
+
+    def _tau_at(self, end: str) -> float:
+        return self._sign * self.base._tau_at(end) + 0.0
+
+    def _swapped(self) -> Copula:
+        return self if self.rotation == 180 else Rotated(self.base, 360 - self.rotation)
 
     def _tau_slope(self, theta: float) -> float:
         return self._sign * self.base._tau_slope(theta)
@@ -207,11 +220,6 @@ class Rotated(Copula):
         return self.base._stencil_step(theta)
 
     @property
-    def tau_range(self) -> tuple[float, float]:
-        low, high = self.base.tau_range
-        return (low, high) if self.rotation == 180 else (-high, -low)
-
-    @property
     def tail(self) -> tuple[float, float]:
         if self.rotation == 180:
             lower, upper = self.base.tail
@@ -221,3 +229,16 @@ class Rotated(Copula):
     @property
     def _anti_tail(self) -> tuple[float, float]:
         return self.base.tail
+
+
+class _RotatedFamily(ABCMeta):
+    """The type of `Rotated.family` classes: rotated copulas are their instances, and pickle finds them again."""
+
+    _choice: tuple[type[Copula], int]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        base, rotation = cls._choice
+        return isinstance(instance, Rotated) and type(instance.base) is base and instance.rotation == rotation
+
+
+copyreg.pickle(_RotatedFamily, lambda cls: (Rotated.family, cls._choice))  # type: ignore[arg-type, return-value]

@@ -8,9 +8,9 @@ import numpy as np
 
 from copula_discrepancy import _kernels
 from copula_discrepancy.families._archimedean import Archimedean
-from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
 from copula_discrepancy.families._excess import Excess
+from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray, log1mexp, stack_blocks
 
 # Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.

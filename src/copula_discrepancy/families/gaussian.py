@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from copula_discrepancy.families._base import Copula, Pair
+from copula_discrepancy.families._base import Copula
 from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
+from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray
 
 _HALF_LOG_2PI = 0.9189385332046727

@@ -9,8 +9,8 @@ from scipy.special import exp1
 
 from copula_discrepancy import _kernels
 from copula_discrepancy.families._archimedean import Archimedean
-from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
+from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import EULER_GAMMA, FloatArray, stack_blocks
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import polygamma, psi
 
 from copula_discrepancy.families._archimedean import Archimedean
-from copula_discrepancy.families._base import Pair
 from copula_discrepancy.families._checks import Parameter
 from copula_discrepancy.families._excess import Excess
+from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray, exponential_pair, log1mexp, log1p_quotient, minus_log
 
 

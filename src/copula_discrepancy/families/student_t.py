@@ -7,9 +7,10 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, gammaln, psi
 
 from copula_discrepancy.errors import InputError
-from copula_discrepancy.families._base import Pair
+from copula_discrepancy.families._base import Copula
 from copula_discrepancy.families._checks import Parameter
 from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
+from copula_discrepancy.families._leaves import STENCIL_STEP, Pair
 from copula_discrepancy.families._numerics import FloatArray
 from copula_discrepancy.families._quadrature import unit_nodes
 
@@ -32,7 +33,7 @@ class StudentT(Elliptical):
     (0.2532, True)
     """
 
-    df: float
+    df: float = None  # type: ignore[assignment]  # required; without it the message below says so
 
     name = "StudentT"
     fixed_parameters = ("df",)
@@ -40,12 +41,12 @@ class StudentT(Elliptical):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.df is None:
+            raise InputError("StudentT needs its degrees of freedom, for example StudentT(0.5, df=4)")
         object.__setattr__(self, "df", self.df_parameter.validate(self.df, self.name))
 
     @classmethod
     def _template(cls, **fixed: object) -> "StudentT":
-        if "df" not in fixed:
-            raise InputError("StudentT needs its degrees of freedom here, for example df=4")
         return cls(theta=0.5, **fixed)  # type: ignore[arg-type]
 
     def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
@@ -124,7 +125,6 @@ class StudentT(Elliptical):
         nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
         scale = math.sqrt(nu)
         a, b, q, size = self._scaled(theta, x, y)
-        distance = np.hypot(residual(theta, x, y) / math.sqrt(spread), y)
 
         def margin(x: FloatArray) -> FloatArray:
             root = np.hypot(x, scale)
@@ -136,7 +136,7 @@ class StudentT(Elliptical):
 
         # Gamma(nu/2+1) Gamma(nu/2) / Gamma(nu/2+1/2)^2
         constant = 0.5 * (psi(0.5 * nu + 1.0) + psi(0.5 * nu)) - psi(0.5 * nu + 0.5)
-        joint = -0.5 * _log1p_square(distance / scale) + 0.5 * (nu + 2.0) / nu * q
+        joint = -0.5 * _log1p_square(np.sqrt(q) * (size / scale)) + 0.5 * (nu + 2.0) / nu * q
         moved = in_quantile(x, a, b) * x_slope + in_quantile(y, b, a) * y_slope
         return constant + joint + margin(x) + margin(y) + moved
 
@@ -170,6 +170,31 @@ class StudentT(Elliptical):
     def _corner(self, theta: float) -> float:
         at = -math.sqrt((self.df + 1.0) * (1.0 - theta) / (1.0 + theta))
         return float(2.0 * t_cdf(self.df + 1.0, np.asarray(at)))
+
+    def _exact_kl(self, other: Copula) -> float:
+        if not isinstance(other, StudentT) or other.df == self.df:
+            return super()._exact_kl(other)
+        rho_step, df_step = self.theta - other.theta, self.df - other.df
+        room = self._stencil_step(self.theta) / STENCIL_STEP
+        if abs(df_step) < 1e-4 * self.df and abs(rho_step) < 1e-5 * room:
+            # nearly equal logs: the step times the score half-way, as for theta alone
+            middle = StudentT(self.theta - 0.5 * rho_step, self.df - 0.5 * df_step)
+
+            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+                x_slope, y_slope = t_quantile_df_slope(middle.df, x), t_quantile_df_slope(middle.df, y)
+                a, b = x - 0.5 * df_step * x_slope, y - 0.5 * df_step * y_slope
+                in_df = middle._df_derivative(middle.theta, a, b, x_slope, y_slope)
+                return rho_step * middle._theta_derivatives(middle.theta, a, b)[0] + df_step * in_df
+
+            return self._divergence(self.theta, log_ratio, close=True, symmetric=True)
+
+        def log_ratio_far(x: FloatArray, y: FloatArray) -> FloatArray:
+            own = self._logpdf(self.theta, x, y)
+            return own - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
+
+        # the lighter tail sees too little of the heavier one for the remainder form, unless they are close
+        close = abs(math.log(self.df / other.df)) < 0.05 and abs(rho_step) < 0.1 * room
+        return self._divergence(self.theta, log_ratio_far, close=close, symmetric=True)
 
     def _mutual_information(self, theta: float) -> float:
         """-log(1-rho^2)/2 + g(df): the entropies of two margins less that of the joint distribution."""
