@@ -124,7 +124,7 @@ class Archimedean(Copula):
             inner = self._log_curvature(theta, at) - 3.0 * slope
             return weight * (2.0 * slope + inner * self._kendall_density(theta, at))
 
-        plain = refine(terms)
+        plain = refine(terms, floor=SMALL_DIVERGENCE)
         # near independence the terms cancel; the divergence from independence does not
         return plain.told() if plain.value > SMALL_DIVERGENCE else super()._mutual_information(theta)
 

@@ -21,6 +21,7 @@ from copula_discrepancy.families._quadrature import refine
 Pair: TypeAlias = tuple[FloatArray, FloatArray]
 
 SMALL_DIVERGENCE = 1e-6  # below it a mean of log ratios, exact to 1e-15, has fewer than nine digits left
+_NO_DIVERGENCE = 1e-22  # smaller ones are squares of rounding errors of log densities
 STENCIL_STEP = 0.02  # 0.02**8 = 3e-14, as small as the rounding error 1e-15/0.02
 
 
@@ -218,10 +219,10 @@ class Leaves(abc.ABC):
             return weighted(level, convex_remainder)
 
         if not close:
-            plain = refine(terms)
+            plain = refine(terms, floor=SMALL_DIVERGENCE)
             if plain.value > SMALL_DIVERGENCE:
                 return plain.told()
-        return refine(remainder_terms).told()
+        return refine(remainder_terms, floor=_NO_DIVERGENCE).told()
 
     # ---- the domain ------------------------------------------------------------------------------------------------
 
