@@ -29,8 +29,8 @@ BOUNDS = {"Gumbel": (1.0001, 30.0), "Clayton": (1e-3, 50.0)}  # the paper's
 
 NOTE = """\
 Clayton's likelihood is two exponentials and a logarithm per draw, which NumPy computes with vector instructions as fast as our
-kernel does. What is left to win is the number of passes over the draws, two or three against some sixteen, less the fixed cost of
-a fit; against a formula tuned by hand that is not eightfold.
+kernel does. What is left to win is the number of passes over the draws, two or three against some sixteen, less the fixed
+cost of a fit; against a formula tuned by hand that is not eightfold.
 """
 
 
@@ -269,7 +269,8 @@ def main() -> None:
         report.show(console)
     if options.write:
         text = f"# The core against its peers\n\nWritten by `make bench`. {machine}.\n\n"
-        options.write.write_text(text + "\n".join(report.markdown() for report in reports) + "\n" + NOTE, encoding="utf-8")
+        text += "\n".join(report.markdown() for report in reports)
+        options.write.write_text(f"{text}\n{NOTE}", encoding="utf-8")
 
 
 if __name__ == "__main__":
