@@ -36,7 +36,8 @@ class Draws:
 
     def column(self, variable: int) -> NDArray[np.float64]:
         """All draws of one variable, chain after chain."""
-        return self.values[:, :, variable].flatten()  # always a copy: results outlive what the user does with the draws
+        # always a copy: results outlive what the user does with the draws
+        return np.array(self.values[:, :, variable], order="C").reshape(-1)
 
 
 def as_draws(draws: Any) -> Draws:
@@ -128,7 +129,12 @@ def _numeric(values: Any, name: str) -> NDArray[Any]:
 
 
 def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
-    if array.dtype.kind != "f" or np.isfinite(array).all():
+    if array.dtype.kind != "f":
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(array)
+    # a finite sum has finite terms, and takes half the time; large values may overflow it, so look again
+    if np.isfinite(total) or np.isfinite(array).all():
         return
     flat = array.reshape(-1, array.shape[-1])
     nan, infinite = np.isnan(flat).sum(axis=0), np.isinf(flat).sum(axis=0)
