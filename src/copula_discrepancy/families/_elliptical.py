@@ -75,7 +75,7 @@ class Elliptical(Copula):
             q = (distance + 4.0 * product * math.sin(0.5 * angle) ** 2) / math.sin(angle) ** 2
             total += weight * self._joint_kernel(q)
         below = self._unmargin(np.minimum(x, y))[0]
-        return np.clip(below - reach / (2.0 * np.pi) * total, 0.0, below)  # rounding only: C lies between 0 and min(u, v)
+        return below - reach / (2.0 * np.pi) * total
 
     def _tau(self, theta: float) -> float:
         return 2.0 / math.pi * math.asin(theta)
