@@ -41,7 +41,7 @@ PAIR_FUNCTIONS = [
         (GOOD[:, 0], r"shape \(n, d\) or \(chain, draw, d\), got \(50,\)"),
         (5.0, r"shape \(n, d\)"),
         (np.zeros((2, 2, 2, 2)), r"got \(2, 2, 2, 2\)"),
-        ([["a", "b"], ["c", "d"]], "real numbers, got an array of type <U1, for example .*a"),
+        ([["a", "b"], ["c", "d"]], "real numbers, got an array of type <U1, for example 'a'"),
         ([[1, 2], [3]], "rows differ in length"),
         (None, "real numbers"),
         (GOOD + 1j, "real numbers, got an array of type complex128"),

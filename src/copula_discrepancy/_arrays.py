@@ -17,6 +17,6 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
     except ValueError:
         raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
     if array.dtype.kind not in "fiub":
-        example = f", for example {array.flat[0]!r:.40}" if array.size else ""
+        example = f", for example {array.ravel()[0:1].tolist()[0]!r:.40}" if array.size else ""
         raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}")
     return array

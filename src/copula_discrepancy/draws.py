@@ -101,10 +101,8 @@ def _frame_values(frame: Any, names: tuple[str, ...]) -> NDArray[Any]:
     for k, name in enumerate(names):
         column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame.to_series(k)
         if hasattr(column.dtype, "numpy_dtype"):  # pandas' nullable types
-            missing = column.isna().any()
-            column = (
-                column.to_numpy(dtype=np.float64, na_value=np.nan) if missing else column.to_numpy(column.dtype.numpy_dtype)
-            )
+            complete = not column.isna().any()
+            column = column.to_numpy(column.dtype.numpy_dtype) if complete else column.to_numpy(np.float64, na_value=np.nan)
         else:
             column = column.to_numpy()
         columns.append(_numeric(column, f"variable {name}"))
@@ -113,10 +111,8 @@ def _frame_values(frame: Any, names: tuple[str, ...]) -> NDArray[Any]:
 
 def _numeric(values: Any, name: str) -> NDArray[Any]:
     array = real_array(values, name)
-    exact = (
-        array.dtype.kind not in "iu" or not array.size or max(abs(int(array.max())), abs(int(array.min()))) <= _EXACT_INTEGERS
-    )
-    if exact and array.dtype.itemsize <= 8:
+    large = array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > _EXACT_INTEGERS
+    if not large and array.dtype.itemsize <= 8:
         return array
     if not np.isfinite(array).all():
         return array  # refused by the caller, with its count

@@ -45,9 +45,7 @@ def family(name: str) -> type[Copula]:
 
 
 def as_template(choice: Any, **fixed: Any) -> Copula:
-    """A member of the family that `choice` (a name, a class or an instance) stands for; its theta does not matter."""
-    if isinstance(choice, str):
-        choice = family(choice)
+    """A member of the family that `choice` (a class or an instance) stands for; its theta does not matter."""
     if isinstance(choice, type) and issubclass(choice, Copula) and not isabstract(choice):
         return choice._template(**fixed)
     if isinstance(choice, Copula):
