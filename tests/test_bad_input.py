@@ -27,10 +27,13 @@ PAIR_FUNCTIONS = [
 @pytest.mark.parametrize(
     ("draws", "message"),
     [
-        (with_value(np.nan), r"variable x1: 1 NaN \(of 50 draws\)"),
+        (with_value(np.nan), r"variable x1: 1 NaN at draw 3 \(of 50 draws\)"),
         (with_value(np.inf, column=0), "variable x0: 1 infinite"),
-        (np.full((5, 2), np.nan), "variable x0: 5 NaN; variable x1: 5 NaN"),
-        (pd.DataFrame({"alpha": [1.0, np.nan, 3.0], "beta": [1.0, 2.0, -np.inf]}), "alpha: 1 NaN; variable beta: 1 infinite"),
+        (np.full((5, 2), np.nan), "variable x0: 5 NaN from draw 0 on; variable x1: 5 NaN"),
+        (
+            pd.DataFrame({"alpha": [1.0, np.nan, 3.0], "beta": [1.0, 2.0, -np.inf]}),
+            "alpha: 1 NaN at draw 1; variable beta: 1 infinite at draw 2",
+        ),
         (np.column_stack([np.ones(9), np.arange(9)]), r"variable x0 is constant \(all 9 values are 1\)"),
         (GOOD[:1], "at least 2 draws"),
         (GOOD[:0], "at least 2 draws"),
@@ -192,7 +195,8 @@ def test_read_only_input_and_no_input_is_ever_modified():
         cd.pseudo_observations(draws)
         cd.fit(draws, "gumbel")
         cd.fit(draws, "clayton", margins="uniform")
-        cd.discrepancy(draws, TARGET)
+        with pytest.warns(cd.DependenceWarning, match="n_eff"):
+            cd.discrepancy(draws, TARGET)
         cd.kendall_matrix(draws)
         cd.concordance(draws[:, 0], draws[:, 1])
         TARGET.logpdf(draws[:, 0], draws[:, 1])

@@ -14,10 +14,15 @@ _EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Finite draws, (chain, draw, variable), with a name for each variable; the array is a read-only view where it can be."""
+    """Finite draws, (chain, draw, variable), with a name for each variable; the array is a read-only view where it can be.
+
+    `named` says whether the user gave the names, `chained` whether the user gave chains, be it a single one.
+    """
 
     values: NDArray[np.float64]
     names: tuple[str, ...]
+    named: bool = False
+    chained: bool = True
 
     @property
     def n_chains(self) -> int:
@@ -41,7 +46,7 @@ class Draws:
 
 
 def as_draws(draws: Any) -> Draws:
-    """Named draws from a NumPy array (n, d) or (chain, draw, d), a nested list or a data frame of numbers.
+    """Named draws from a NumPy array (n, d) or (chain, draw, d), a list of such chains or a data frame of numbers.
 
     The dependence between variables needs their order only. Integers too large for a float64 are therefore replaced by
     their ranks, which keeps their order and their ties.
@@ -49,8 +54,8 @@ def as_draws(draws: Any) -> Draws:
     Raises
     ------
     InputError
-        For anything but real numbers, another number of dimensions, fewer than two draws, or values that are NaN or
-        infinite: the message counts them per variable.
+        For anything but real numbers, another number of dimensions, chains of unequal length, fewer than two draws, or values
+        that are NaN or infinite: the message counts them per variable and says in which chain and draw they begin.
     """
     if isinstance(draws, Draws):
         return draws
@@ -58,19 +63,22 @@ def as_draws(draws: Any) -> Draws:
     if hasattr(draws, "columns") and hasattr(draws, "to_numpy"):  # pandas and polars, without importing either
         names = tuple(str(name) for name in draws.columns)
         draws = _frame_values(draws, names)
+    _require_equal_chains(draws)
     array = _numeric(draws, "draws")
+    chained = array.ndim == 3
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3:
         raise InputError(f"draws must have shape (n, d) or (chain, draw, d), got {array.shape}")
     if array.shape[0] == 0 or array.shape[0] * array.shape[1] < 2:
         raise InputError(f"draws must hold at least 2 draws, got shape {np.shape(draws)}")
+    named = names is not None
     if names is None:
         names = tuple(f"x{k}" for k in range(array.shape[2]))
     _require_finite(array, names)
     values = array.view() if array.dtype == np.float64 else array.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
-    return Draws(values, names)
+    return Draws(values, names, named, chained)
 
 
 def as_column(values: Any, name: str) -> NDArray[np.float64]:
@@ -124,7 +132,21 @@ def _numeric(values: Any, name: str) -> NDArray[Any]:
     return codes.reshape(array.shape).astype(np.float64)
 
 
+def _require_equal_chains(draws: Any) -> None:
+    """Chains given as a list of two-dimensional arrays must have one length."""
+    if not isinstance(draws, list | tuple):
+        return
+    lengths = [chain.shape[0] for chain in draws if isinstance(chain, np.ndarray) and chain.ndim == 2]
+    if len(lengths) == len(draws) and len(set(lengths)) > 1:
+        short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
+        raise InputError(
+            f"chains must have the same number of draws, but chain {short} has {lengths[short]} and chain {long} has "
+            f"{lengths[long]}; cut all of them to the last {lengths[short]} draws, or find out why chain {short} stopped"
+        )
+
+
 def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
+    """Raise unless all of (..., draw, variable) is finite, and say where it stops being so."""
     if array.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
@@ -135,8 +157,23 @@ def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
     flat = array.reshape(-1, array.shape[-1])
     nan, infinite = np.isnan(flat).sum(axis=0), np.isinf(flat).sum(axis=0)
     found = [
-        f"variable {name}: " + " and ".join(f"{count} {kind}" for count, kind in ((a, "NaN"), (b, "infinite")) if count)
-        for name, a, b in zip(names, nan, infinite, strict=True)
+        f"variable {name}: "
+        + " and ".join(f"{count} {kind}" for count, kind in ((a, "NaN"), (b, "infinite")) if count)
+        + _places(~np.isfinite(array[..., k]))
+        for k, (name, a, b) in enumerate(zip(names, nan, infinite, strict=True))
         if a or b
     ]
     raise InputError(f"draws must be finite, got {'; '.join(found)} (of {len(flat)} draws); drop those draws first")
+
+
+def _places(bad: NDArray[np.bool_]) -> str:
+    """Where the bad values begin, chain by chain: ' in chain 2 from draw 317 on'; at most three chains are named."""
+    bad = np.atleast_2d(bad)
+    chains = np.flatnonzero(bad.any(axis=1))
+    told = []
+    for chain in chains[:3]:
+        places = np.flatnonzero(bad[chain])
+        first, to_the_end = places[0], places.size > 1 and places.size == bad.shape[1] - places[0]
+        at = f"from draw {first} on" if to_the_end else f"at draw {first}" + (" first" if places.size > 1 else "")
+        told.append(f" in chain {chain} {at}" if len(bad) > 1 else f" {at}")
+    return ",".join(told) + (f" and in {chains.size - 3} more chains" if chains.size > 3 else "")
