@@ -115,11 +115,11 @@ def test_quadrature_notes_reach_the_result(monkeypatch):
     from copula_discrepancy.families import _quadrature
 
     monkeypatch.setattr(_quadrature, "LAST_LEVEL", 3)
-    monkeypatch.setattr(_quadrature, "_ACCEPT", 0.0)
+    monkeypatch.setitem(_quadrature.refine.__kwdefaults__, "accept", 0.0)
     monkeypatch.setattr(_quadrature, "_ROUNDING", 0.0)
     monkeypatch.setattr(_quadrature, "_PROMISE", 0.0)
     with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:
-        result = cd.discrepancy(cd.Frank(3.0).sample(100, rng=1), cd.Frank(5.0))
+        result = cd.discrepancy(cd.Frank(3.0).sample(400, rng=1), cd.Frank(5.0))
     assert len(caught) == len(result.warnings)
     assert all("quadrature" in sentence for sentence in result.warnings)
     with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:

@@ -17,3 +17,10 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
         listed = " or ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} must be {listed}, got {value!r}")
     return value
+
+
+def true_or_false(value: Any, name: str) -> bool:
+    """`value` if it is a truth value, otherwise an InputError."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's, without importing it
+        raise InputError(f"{name} must be True or False, got {value!r}")
+    return bool(value)

@@ -2,13 +2,19 @@
 
 import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
 
-from copula_discrepancy.errors import DependenceWarning, InputError, one_of
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
 from copula_discrepancy.families import Copula, as_template, family
+from copula_discrepancy.inference import FEWEST_DRAWS, Estimate, Spread
+from copula_discrepancy.influence import ThetaInfluence, rank_bias, tau_influence, theta_influence
 from copula_discrepancy.likelihood import MAX_STEPS, Maximum, NoMaximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.pairs import RankedPair
 
@@ -34,6 +40,8 @@ class Fit:
         Maximised sum of log densities at the pseudo-observations; NaN for the moment method.
     iterations, converged
         Newton steps over all draws (0 for the moment method), and whether they ended at a maximum or a bound.
+    iid : bool
+        Whether standard errors take the draws as independent.
     warnings : tuple of str
         What to keep in mind when reading the numbers.
     version : str
@@ -53,6 +61,8 @@ class Fit:
     converged: bool
     on_bound: str | None
     df: float | None = None
+    df_estimated: bool = False
+    iid: bool = False
     warnings: tuple[str, ...] = ()
     version: str = ""
     template: Copula = field(repr=False, kw_only=True)
@@ -72,17 +82,104 @@ class Fit:
             raise InputError(f"the fit ends at theta = {self.theta:g}, perfect dependence, which has no density")
         return self.template.with_theta(self.theta)
 
+    @property
+    def regular(self) -> bool:
+        """Whether theta lies inside its domain at a maximum, so that its estimate has a normal limit."""
+        return self.on_bound is None and self.converged and math.isfinite(self.theta)
+
+    @cached_property
+    def theta_influence(self) -> ThetaInfluence:
+        """Influence on theta (and df), flat, with the information; only where the fit is `regular`."""
+        if self.method == "moment":
+            return ThetaInfluence(tau_influence(self.pair) / self._tau_slope, None, math.nan)
+        return theta_influence(self.pair, self.copula, df_estimated=self.df_estimated)
+
+    @cached_property
+    def influence(self) -> Mapping[str, NDArray[np.float64]]:
+        """Influence of each draw, (chain, draw), on "tau" (the draws'), "theta", "tau_fitted" and "shape"; NaN on a bound.
+
+        An estimate's error is the mean of its influence values, up to terms of order 1/n.
+        """
+        own = tau_influence(self.pair)
+        theta = np.full(self.n, math.nan)
+        if self.regular:
+            theta = self.theta_influence.theta
+        # a tau that the family cannot reach is still what the moment method fits
+        fitted = own if self.method == "moment" else self._tau_slope * theta
+        values = {"tau": own, "theta": theta, "tau_fitted": fitted, "shape": fitted - own}
+        return {name: self.pair.by_chain(value) for name, value in values.items()}
+
+    @cached_property
+    def _tau_slope(self) -> float:
+        return self.template._tau_slope(self.theta) if self.regular else math.nan
+
+    @cached_property
+    def spreads(self) -> Mapping[str, Spread]:
+        """Standard errors of all that `influence` has."""
+        found = {name: Spread.of(self.influence[name], iid=self.iid) for name in ("tau", "shape")}
+        moment = self.method == "moment"
+        found["tau_fitted"] = found["tau"] if moment else Spread.of(self.influence["tau_fitted"], iid=self.iid)
+        return found | {"theta": found["tau_fitted"].times(1.0 / self._tau_slope)}
+
+    @cached_property
+    def theta_bias(self) -> float:
+        """How far theta lies off on average though the family is right, because the margins are known by ranks only."""
+        if self.method == "moment" or self.pair.uniform or not self.regular:
+            return 0.0
+        n_eff = self.spreads["shape"].n_eff  # what varies is how the ranks' noise differs between the two taus
+        return rank_bias(self.copula, self.n, n_eff if math.isfinite(n_eff) else self.n)
+
+    @property
+    def tau_bias(self) -> float:
+        """The same for the tau of the fitted copula."""
+        return self._tau_slope * self.theta_bias if self.theta_bias else 0.0
+
+    @cached_property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """theta, the tau it implies and the draws' tau, each with standard error and 95% interval."""
+        found = {
+            "theta": Estimate.of(self.theta, self.spreads["theta"], bias=self.theta_bias, tested=False),
+            "tau_fitted": Estimate.of(self.tau, self.spreads["tau_fitted"], bias=self.tau_bias, tested=False),
+            "tau": Estimate.of(self.sample_tau, self.spreads["tau"], tested=False),
+        }
+        if self.df_estimated and self.df is not None and self.regular and self.theta_influence.df is not None:
+            spread = Spread.of(self.pair.by_chain(self.theta_influence.df), iid=self.iid)
+            found["df"] = Estimate.of(self.df, spread, tested=False)
+        return found
+
+    @property
+    def se(self) -> float:
+        """Standard error of theta; NaN on a bound."""
+        return self.estimates["theta"].se
+
     def to_dict(self) -> dict[str, Any]:
         """Every number and word, ready for JSON."""
         names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair")]
-        return {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "warnings": [*self.warnings]}
+        plain = {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "warnings": [*self.warnings]}
+        if self._has_standard_errors:
+            plain["estimates"] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
+        return plain
+
+    @property
+    def _has_standard_errors(self) -> bool:
+        return self.iid or self.n // self.pair.n_chains >= FEWEST_DRAWS
+
+    def _spelled(self, name: str) -> str:
+        """How sure a number is, in a few words."""
+        if not self._has_standard_errors or name not in self.estimates or not math.isfinite(self.estimates[name].se):
+            return ""
+        low, high = self.estimates[name].ci
+        return f" (se {self.estimates[name].se:.2g}, 95% {low:.4g} to {high:.4g})"
 
     def __repr__(self) -> str:
         lines = [
             f"Fit of {self.family} by {self.method} to {self.n} draws",
-            f"  theta {self.theta:.6g}" + (f", df {self.df:.6g}" if self.df is not None else ""),
-            f"  tau   {self.tau:.6g} implied, {self.sample_tau:.6g} in the draws",
+            f"  theta {self.theta:.6g}{self._spelled('theta')}",
+            f"  tau   {self.tau:.6g} implied{self._spelled('tau_fitted')}",
+            f"        {self.sample_tau:.6g} in the draws{self._spelled('tau')}",
         ]
+        if self.df is not None:
+            lines.insert(2, f"  df    {self.df:.6g}{self._spelled('df') if self.df_estimated else ' (fixed)'}")
         if self.method == "mle":
             lines.append(f"  log-likelihood {self.log_likelihood:.6g} after {self.iterations} Newton steps")
         return "\n".join(lines + [f"  note: {warning}" for warning in self.warnings])
@@ -93,13 +190,15 @@ class Fit:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", df: float | None = None) -> Fit:
+def fit(
+    draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", df: float | None = None, iid: bool = False
+) -> Fit:
     """Fit a copula family to two variables.
 
     Parameters
     ----------
     draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
-        Chains are pooled.
+        Theta is fitted to all chains together; standard errors know the chains.
     family : str, class or instance
         ``"gumbel"``, ``Gumbel``, ``Rotated.family(Clayton, 180)``; an instance stands for its family, rotation and df.
     method : {"mle", "moment"}
@@ -110,12 +209,15 @@ def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", 
         strictly between 0 and 1.
     df : float, optional
         Fixed degrees of freedom of a Student t copula given by name or class; without it df is estimated.
+    iid : bool
+        Standard errors for independent draws instead of Markov chains.
 
     Returns
     -------
     Fit
-        theta, the tau it implies, and how it was found. A theta on a bound of its domain, and draws so dependent that the
-        likelihood has no maximum, come with a DependenceWarning that the result records.
+        theta, the tau it implies, their standard errors and influence values, and how it was found. A theta on a bound of its
+        domain, and draws so dependent that the likelihood has no maximum, come with a DependenceWarning that the result
+        records.
 
     Raises
     ------
@@ -134,9 +236,10 @@ def fit(draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", 
     2.4819
     """
     one_of(method, "method", METHODS)
+    true_or_false(iid, "iid")
     template, estimate_df = resolve_family(family, df)
     pair = RankedPair.from_draws(draws, margins)
-    result = fit_pair(pair, template, method=method, estimate_df=estimate_df)
+    result = fit_pair(pair, template, method=method, estimate_df=estimate_df, iid=bool(iid))
     announce(result.warnings)
     return result
 
@@ -163,7 +266,7 @@ def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:
     return as_template(choice), False
 
 
-def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False) -> Fit:
+def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False, iid: bool = False) -> Fit:
     """Fit a template's family to a ranked pair; warnings are recorded in the result, not issued."""
     if estimate_df and method == "moment":
         raise InputError("Kendall's tau says nothing about the degrees of freedom; give df=4, say, or use method='mle'")
@@ -171,11 +274,11 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     if limit is not None:
         theta = template.parameter.upper if limit == "upper" else template.parameter.lower
         likelihood = f", so the likelihood of {template.name} has no maximum" if method == "mle" else ""
-        note = f"the draws are perfectly dependent{likelihood}; theta is the limit, {theta:g}"
+        note = f"the draws are perfectly dependent{likelihood}; theta is the limit, {theta:g}, without a standard error"
         outcome = Maximum(theta, math.inf if method == "mle" else math.nan, 0, True, limit)
-        return _result(pair, template, method, outcome, (note,), df_known=not estimate_df)
+        return _result(pair, template, method, outcome, (note,), df_known=not estimate_df, iid=iid)
     if method == "moment":
-        return _fit_moment(pair, template)
+        return _fit_moment(pair, template, iid)
     notes: tuple[str, ...] = ()
     df_known = True
     try:
@@ -187,13 +290,16 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     if outcome.on_bound is not None:
         inner_bound = outcome.on_bound == "lower" and template.parameter.lower_included
         wish = "less dependence than the family has" if inner_bound else "perfect dependence"
-        notes += (f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the draws ask for {wish}",)
+        notes += (
+            f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the draws ask for {wish}; "
+            "no standard error holds there",
+        )
     if not outcome.converged:
-        notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps",)
-    return _result(pair, template, method, outcome, notes, df_known=df_known)
+        notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps, so there is no standard error",)
+    return _result(pair, template, method, outcome, notes, df_known=df_known, df_estimated=estimate_df, iid=iid)
 
 
-def _fit_moment(pair: RankedPair, template: Copula) -> Fit:
+def _fit_moment(pair: RankedPair, template: Copula, iid: bool) -> Fit:
     low, high = template.tau_range
     on_bound: str | None = None
     notes: tuple[str, ...] = ()
@@ -201,15 +307,17 @@ def _fit_moment(pair: RankedPair, template: Copula) -> Fit:
         theta = template._theta_from_tau(pair.tau)
         if not template.parameter.lower <= theta < template.parameter.upper or abs(template._tau(theta)) == 1.0:
             on_bound = "upper" if theta > 0 else "lower"
-            notes = (f"Kendall's tau of the draws is {pair.tau!r}: theta rounds to its limit {theta:g}",)
+            notes = (
+                f"Kendall's tau of the draws is {pair.tau!r}: theta rounds to its limit {theta:g}, without a standard error",
+            )
     else:
         # only a bound that the domain includes can be passed; at open bounds |tau| = 1
         theta, on_bound = template.parameter.lower, "lower"
         notes = (
             f"Kendall's tau of the draws is {pair.tau:.4g}, outside the range {low:.4g} to {high:.4g} of {template.name}; "
-            f"theta is the nearest one, {theta:g}, and gaps keep the tau of the draws",
+            f"theta is the nearest one, {theta:g}, without a standard error, and gaps keep the tau of the draws",
         )
-    return _result(pair, template, "moment", Maximum(theta, math.nan, 0, True, on_bound), notes)
+    return _result(pair, template, "moment", Maximum(theta, math.nan, 0, True, on_bound), notes, iid=iid)
 
 
 def _result(
@@ -219,7 +327,9 @@ def _result(
     outcome: Maximum,
     notes: tuple[str, ...],
     *,
+    iid: bool,
     df_known: bool = True,
+    df_estimated: bool = False,
 ) -> Fit:
     inner = student_part(template)
     tau = template._tau(outcome.theta) if outcome.on_bound is None else template._tau_at(outcome.on_bound)
@@ -235,6 +345,8 @@ def _result(
         converged=outcome.converged,
         on_bound=outcome.on_bound,
         df=inner.df if inner is not None and df_known else None,
+        df_estimated=df_estimated,
+        iid=iid,
         warnings=notes,
         version=library_version(),
         template=template,

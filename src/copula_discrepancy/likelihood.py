@@ -163,7 +163,8 @@ def student_part(template: Copula) -> StudentT | None:
     return inner if isinstance(inner, StudentT) else None
 
 
-def _with_df(template: Copula, df: float) -> Copula:
+def with_df(template: Copula, df: float) -> Copula:
+    """A Student t template, rotated or not, with other degrees of freedom."""
     changed = StudentT(template.theta, df)
     return Rotated(changed, template.rotation) if isinstance(template, Rotated) else changed
 
@@ -182,7 +183,7 @@ def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, tuple[
         notes = (f"df sits on the upper end {df:g} of its search range: a Gaussian copula fits these draws as well",)
     if end == "lower":
         notes = (f"df sits on the lower end {df:g} of its search range: the tails are heavier than a t copula allows",)
-    return _with_df(template, df), notes
+    return with_df(template, df), notes
 
 
 def _smallest_df(pair: RankedPair) -> float:
@@ -214,7 +215,7 @@ def _profile_maximum(
 
     def profile(df: float) -> tuple[float, float]:
         nonlocal start  # rho hardly moves with df: the last one is the best start
-        candidate = _with_df(template, df)
+        candidate = with_df(template, df)
         x, y, x_slope, y_slope = pair.coordinates_and(candidate, lambda a: t_quantile_df_slope(df, a))
         outcome = _newton(candidate, candidate._prepare([(x, y)], pair.n), start)
         if outcome.on_bound is not None:

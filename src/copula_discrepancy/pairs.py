@@ -13,7 +13,13 @@ from copula_discrepancy.draws import Draws, as_draws, require_varying
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._numerics import blocks, in_blocks, stack_blocks
-from copula_discrepancy.ranks import RankedColumn, rank_column, tau_from_ranks
+from copula_discrepancy.ranks import (
+    RankedColumn,
+    concordance_from_ranks,
+    rank_column,
+    tau_from_concordance,
+    tau_from_ranks,
+)
 
 MARGINS = ("rank", "uniform")
 
@@ -28,6 +34,8 @@ class RankedPair:
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     uniform: bool
+    n_chains: int = 1
+    names: tuple[str, str] = ("x0", "x1")
 
     @property
     def margins(self) -> str:
@@ -36,7 +44,7 @@ class RankedPair:
 
     @classmethod
     def from_draws(cls, draws: Any, margins: str = "rank") -> "RankedPair":
-        """Check two columns of draws."""
+        """Check two columns of draws; x and y hold them chain after chain."""
         one_of(margins, "margins", MARGINS)
         given = as_draws(draws)
         if given.n_variables != 2:
@@ -52,12 +60,16 @@ class RankedPair:
                         f"margins='uniform' needs values strictly between 0 and 1, but variable {name} spans "
                         f"{column.min():g} to {column.max():g}; use margins='rank'"
                     )
-        return cls(x, y, margins == "uniform")
+        return cls(x, y, margins == "uniform", given.n_chains, (given.names[0], given.names[1]))
 
     @property
     def n(self) -> int:
         """Number of draws, all chains together."""
         return self.x.size
+
+    def by_chain(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One value per draw in the shape (chain, draw)."""
+        return values.reshape(self.n_chains, -1)
 
     @cached_property
     def first(self) -> RankedColumn:
@@ -72,7 +84,26 @@ class RankedPair:
     @cached_property
     def tau(self) -> float:
         """Kendall's tau-b."""
+        if "concordance" in self.__dict__:  # its mean is tau-a: no need to count again
+            return tau_from_concordance(self.first, self.second, self.concordance)
         return tau_from_ranks(self.first, self.second)
+
+    @cached_property
+    def concordance(self) -> NDArray[np.float64]:
+        """Each draw's mean concordance with all others."""
+        return concordance_from_ranks(self.first, self.second)
+
+    def units(self) -> Iterator[tuple[NDArray[np.float64], ...]]:
+        """The pseudo-observations as (u, 1-u, v, 1-v), block by block."""
+        if self.uniform:
+            for block in blocks(self.n):
+                u, v = self.x[block], self.y[block]
+                yield u, 1.0 - u, v, 1.0 - v
+        else:
+            grid, complement, first, second = self._grid()
+            for block in blocks(self.n):
+                a, b = first[block], second[block]
+                yield grid[a], complement[a], grid[b], complement[b]
 
     def rough_tau(self) -> float:
         """Kendall's tau of some 1024 draws: a start that costs nothing."""
@@ -90,14 +121,14 @@ class RankedPair:
         if self.uniform:
             return RankedPair(self.x[::step].copy(), self.y[::step].copy(), True)
         size = 2.0 * (self.n + 1)
-        return RankedPair(self.first.doubled_mid_ranks()[::step] / size, self.second.doubled_mid_ranks()[::step] / size, True)
+        return RankedPair(self.first.doubled_mid_ranks[::step] / size, self.second.doubled_mid_ranks[::step] / size, True)
 
     def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
         """(u, 1-u) of every value that occurs, and each draw's place in them, for both variables."""
         size = self.n + 1.0
         if self.first.tied_pairs or self.second.tied_pairs:
             grid = np.arange(2.0, 2.0 * self.n + 1.0) / 2.0  # mid-ranks 1, 1.5, ..., n
-            places: tuple[Any, Any] = self.first.doubled_mid_ranks() - 2, self.second.doubled_mid_ranks() - 2
+            places: tuple[Any, Any] = self.first.doubled_mid_ranks - 2, self.second.doubled_mid_ranks - 2
         else:
             grid = np.arange(1.0, self.n + 1.0)
             places = self.first.rank, self.second.rank

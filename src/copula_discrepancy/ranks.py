@@ -1,6 +1,7 @@
 """Pseudo-observations, Kendall's tau and the concordance of every single draw, all from ranks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -27,12 +28,17 @@ class RankedColumn:
         """Number of draws."""
         return self.rank.size
 
+    @cached_property
     def doubled_mid_ranks(self) -> NDArray[np.int64]:
         """Twice the mid-rank, a whole number between 2 and 2n; without ties 2, 4, ..., 2n."""
         doubled = 2 * (self.rank.astype(np.int64) + 1)
         if self.tied_pairs:
-            doubled += np.bincount(self.rank, minlength=self.n)[self.rank] - 1
+            doubled += self.group_sizes() - 1
         return doubled
+
+    def group_sizes(self) -> NDArray[np.int64]:
+        """How many draws share each draw's value, itself included."""
+        return np.bincount(self.rank, minlength=self.n)[self.rank]
 
 
 def rank_column(column: NDArray[np.float64]) -> RankedColumn:
@@ -66,7 +72,7 @@ def pseudo_observations(draws: Any) -> NDArray[np.float64]:
     """
     given = as_draws(draws)
     n = given.n_chains * given.n_draws
-    columns = [rank_column(given.column(k)).doubled_mid_ranks() / (2.0 * (n + 1)) for k in range(given.n_variables)]
+    columns = [rank_column(given.column(k)).doubled_mid_ranks / (2.0 * (n + 1)) for k in range(given.n_variables)]
     result = np.stack(columns, axis=-1) if columns else np.empty((n, 0))
     chains = isinstance(draws, Draws) or np.ndim(draws) == 3
     return result.reshape(given.values.shape if chains else (n, given.n_variables))
@@ -118,9 +124,19 @@ def concordance(x: Any, y: Any) -> NDArray[np.float64]:
     >>> cd.concordance([1, 2, 3], [1, 3, 2])
     array([1., 0., 0.])
     """
-    a, b = _paired_columns(x, y)
+    return concordance_from_ranks(*_paired_columns(x, y))
+
+
+def concordance_from_ranks(a: RankedColumn, b: RankedColumn) -> NDArray[np.float64]:
+    """Mean concordance of each draw with all others, from two ranked columns."""
     counts = _kernels.concordance_counts(a.order, a.rank, a.tied_pairs, b.order, b.rank, b.tied_pairs)
     return np.asarray(counts / (a.n - 1), dtype=np.float64)
+
+
+def tau_from_concordance(a: RankedColumn, b: RankedColumn, concordance: NDArray[np.float64]) -> float:
+    """Kendall's tau-b from the draws' mean concordances, to the last digit: their sum is a whole number over n - 1."""
+    total = round(float(np.sum(concordance)) * (a.n - 1)) // 2
+    return float(_normalised(total, a.n, a.tied_pairs, b.tied_pairs, "b"))
 
 
 def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -> NDArray[np.float64]:

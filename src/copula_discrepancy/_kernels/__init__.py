@@ -8,6 +8,7 @@ from copula_discrepancy._kernels._ranks import (
     concordance_total,
     concordance_totals,
     rank_column,
+    sums_above,
 )
 from copula_discrepancy._kernels._vector import clayton_sums, gumbel_sums
 
@@ -18,4 +19,5 @@ __all__ = [
     "concordance_totals",
     "gumbel_sums",
     "rank_column",
+    "sums_above",
 ]

@@ -303,3 +303,22 @@ def concordance_totals(orders, ranks, ties, first, second, out):
         i = first[k]
         j = second[k]
         out[k] = concordance_total(orders[i], ranks[i], ties[i], orders[j], ranks[j], ties[j])
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def sums_above(order, rank, values):
+    """For each draw, the sum of the values of all larger draws and half that of equal ones (itself included)."""
+    n = order.size
+    out = np.empty(n)
+    above = 0.0
+    stop = n
+    while stop > 0:
+        start = rank[order[stop - 1]]  # a rank counts smaller draws, so it is where the group of equal ones begins
+        here = 0.0
+        for k in range(start, stop):
+            here += values[order[k]]
+        for k in range(start, stop):
+            out[order[k]] = above + 0.5 * here
+        above += here
+        stop = start
+    return out

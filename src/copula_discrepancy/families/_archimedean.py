@@ -96,6 +96,14 @@ class Archimedean(Copula):
         in_u, in_v = self._margin_slope(u, uc), self._margin_slope(v, vc)
         return closed[0] * in_u, closed[1] * in_v, closed[2] * in_u, closed[3] * in_v
 
+    def _mixed_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> Pair:
+        closed = self._margin_derivatives(theta, x, y)
+        if closed is None:
+            return super()._mixed_derivatives(theta, x, y, u, uc, v, vc)
+        return closed[2] * self._margin_slope(u, uc), closed[3] * self._margin_slope(v, vc)
+
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
         """dK/dt = phi(t) phi''(t) / phi'(t)**2; a family's closed form keeps its digits where theta is large."""
         return np.exp(self._log_generator(theta, x) + self._log_curvature(theta, x) - 2.0 * self._log_slope(theta, x))

@@ -16,6 +16,7 @@ from copula_discrepancy.families._numerics import FloatArray, minus_log
 from copula_discrepancy.families._quadrature import unit_nodes
 
 _CDF_LEVEL = 5  # 241 nodes; the integrand has one moving length scale, |a - b|
+_FEW_POINTS = 64  # so few points meet all nodes at once; more of them would leave the cache
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,15 @@ class Elliptical(Copula):
             return self._unmargin(x)[0] - self._cdf(-theta, x, -y)
         distance, product = (x - y) ** 2, x * y
         reach = math.acos(theta)  # correlation = cos(angle), angle from 0 to reach
-        total = np.zeros_like(distance)
-        for p, weight in zip(*(unit_nodes(_CDF_LEVEL)[i] for i in (0, 2)), strict=True):
-            angle = reach * p
-            q = (distance + 4.0 * product * math.sin(0.5 * angle) ** 2) / math.sin(angle) ** 2
-            total += weight * self._joint_kernel(q)
+        p, _, weight = unit_nodes(_CDF_LEVEL)
+        turn, spread = 4.0 * np.sin(0.5 * reach * p) ** 2, np.sin(reach * p) ** 2
+        if distance.size <= _FEW_POINTS:
+            nodes = (distance[..., None] + product[..., None] * turn) / spread
+            total = self._joint_kernel(nodes) @ weight
+        else:
+            total = np.zeros_like(distance)
+            for one_turn, one_spread, one_weight in zip(turn, spread, weight, strict=True):
+                total += one_weight * self._joint_kernel((distance + product * one_turn) / one_spread)
         below = self._unmargin(np.minimum(x, y))[0]
         return below - reach / (2.0 * np.pi) * total
 

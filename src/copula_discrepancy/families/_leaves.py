@@ -129,6 +129,13 @@ class Leaves(abc.ABC):
 
         return first(True, theta), first(False, theta), mixed(True), mixed(False)
 
+    def _mixed_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> Pair:
+        """Derivatives of the log density in (theta, u) and (theta, v), for arguments known in both forms."""
+        _, _, in_u, in_v = self._unit_derivatives(theta, u, uc, v, vc)
+        return in_u, in_v
+
     def _tau_slope(self, theta: float) -> float:
         """Derivative of Kendall's tau in theta."""
         slope, _ = stencil_derivatives(

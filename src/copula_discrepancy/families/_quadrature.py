@@ -56,8 +56,8 @@ class Integral:
         return self.value
 
 
-def refine(terms: Callable[[int], FloatArray], *, floor: float) -> Integral:
-    """Sum `terms(level)`, weights times values, over levels until the rule and its coarser half agree.
+def refine(terms: Callable[[int], FloatArray], *, floor: float, accept: float = _ACCEPT) -> Integral:
+    """Sum `terms(level)`, weights times values, over levels until the rule and its coarser half agree to `accept`.
 
     The first and the last axis run over unit nodes, so every second place on both is the coarser rule. Values below `floor`
     need not be known relative to themselves.
@@ -69,7 +69,7 @@ def refine(terms: Callable[[int], FloatArray], *, floor: float) -> Integral:
         fine = float(np.sum(values))
         gap = abs(fine - float(coarse))
         rounding = _ROUNDING * float(np.sum(np.abs(values)))
-        if gap <= max(_ACCEPT * max(abs(fine), floor), rounding):
+        if gap <= max(accept * max(abs(fine), floor), rounding):
             return Integral(fine, 0.0)
     return Integral(fine, gap / abs(fine) if fine else math.nan)
 

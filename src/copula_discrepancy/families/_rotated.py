@@ -172,6 +172,12 @@ class Rotated(Copula):
         sign_u, sign_v = (-1.0 if self._turns_u else 1.0), (-1.0 if self._turns_v else 1.0)
         return sign_u * in_u, sign_v * in_v, sign_u * mixed_u, sign_v * mixed_v
 
+    def _mixed_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> Pair:
+        in_u, in_v = self.base._mixed_derivatives(theta, x, y, *self._turn(u, uc, v, vc))
+        return (-in_u if self._turns_u else in_u), (-in_v if self._turns_v else in_v)
+
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
         return self.base._prepare(coordinates, n)
 

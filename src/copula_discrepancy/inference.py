@@ -1,0 +1,292 @@
+"""Standard errors, intervals and tests from influence values: one number per draw, in the shape (chain, draw).
+
+An estimate moves by the mean of its influence values when the draws vary, so their variance gives its standard error for
+independent draws, and their long-run variance, all autocovariances added up, gives it for a Markov chain. Nothing here knows
+what was estimated.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from copula_discrepancy._arrays import real_array
+from copula_discrepancy.errors import InputError
+
+FEWEST_DRAWS = 4  # per chain: two halves of two draws, the least from which an autocorrelation can be estimated
+# Geyer's sequence adds up some 4 n/n_eff autocovariances, so the variance it gives has about n_eff/4 degrees of freedom.
+_LAGS_PER_TIME = 4.0
+_BATCHES = (
+    4096  # per chain: longer chains are averaged over batches first; the variance then still has a thousand degrees of freedom
+)
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """How uncertain a mean of influence values is.
+
+    Attributes
+    ----------
+    variance, long_run_variance : float
+        Of one draw: the plain variance, and n times the variance of the mean. NaN where all influence values are equal.
+    n, n_eff : float
+        Number of draws, and how many independent ones say as much: n * variance / long_run_variance.
+    df : float
+        Degrees of freedom of the standard error, for Student's t in tests and intervals.
+    """
+
+    variance: float
+    long_run_variance: float
+    n: float
+    n_eff: float
+    df: float
+
+    @property
+    def se(self) -> float:
+        """Standard error of the mean, sqrt(long_run_variance / n)."""
+        return math.sqrt(self.long_run_variance / self.n)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard error of an estimate, its degrees of freedom and its effective number of draws."""
+
+    se: float
+    df: float
+    n_eff: float
+
+    @classmethod
+    def of(cls, influence: NDArray[np.float64], *, iid: bool, scale: float = 1.0) -> "Spread":
+        """Of an estimate whose influence values are `scale` times these, (chain, draw); unknown where they are NaN."""
+        if math.isnan(influence.flat[0]):
+            return cls(math.nan, math.nan, math.nan)
+        found = long_run_variance(influence, iid=iid)
+        return cls(abs(scale) * found.se, found.df, found.n_eff)
+
+    def plus(self, other: "Spread | None") -> "Spread":
+        """Of the difference of two independent estimates: variances add, degrees of freedom as in Welch (1947).
+
+        The smaller effective number of draws counts.
+        """
+        if other is None:
+            return self
+        a, b = self.se**2, other.se**2
+        df = (a + b) ** 2 / (a**2 / self.df + b**2 / other.df) if a + b > 0 else math.nan
+        return Spread(math.sqrt(a + b), df, min(self.n_eff, other.n_eff))
+
+    def times(self, factor: float) -> "Spread":
+        """Of an estimate multiplied by a factor."""
+        return Spread(abs(factor) * self.se, self.df, self.n_eff)
+
+    def reach(self, confidence: float) -> float:
+        """Half the width of a confidence interval."""
+        return float(stdtrit(self.df, 0.5 + 0.5 * confidence)) * self.se
+
+    def pvalue(self, distance: float) -> float:
+        """Two-sided p-value of an estimate that lies `distance` from its null value."""
+        if not self.se > 0:
+            return math.nan
+        return float(2.0 * stdtr(self.df, -abs(distance) / self.se))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes
+    ----------
+    value : float
+        The estimate itself.
+    se : float
+        Its standard error; NaN where there is none, as on a bound of a family.
+    ci : (float, float)
+        Confidence interval at `confidence`, from Student's t with `df` degrees of freedom, `bias` taken off the value.
+    pvalue : float
+        Two-sided p-value of the value being 0; NaN for a number that no hypothesis sets to 0.
+    n_eff : float
+        How many independent draws would give the same standard error.
+    bias : float
+        What a sample of this size adds on average though the draws are right; interval and p-value take it off, `value` not.
+    """
+
+    value: float
+    se: float
+    ci: tuple[float, float]
+    pvalue: float
+    n_eff: float
+    bias: float = 0.0
+    df: float = math.inf
+    confidence: float = 0.95
+
+    @classmethod
+    def of(
+        cls, value: float, spread: Spread, *, bias: float = 0.0, tested: bool = True, confidence: float = 0.95
+    ) -> "Estimate":
+        """From the standard error of a normal estimate."""
+        centre, reach = value - bias, spread.reach(confidence)
+        pvalue = spread.pvalue(centre) if tested else math.nan
+        return cls(value, spread.se, (centre - reach, centre + reach), pvalue, spread.n_eff, bias, spread.df, confidence)
+
+    @classmethod
+    def unknown(cls, value: float, *, confidence: float = 0.95) -> "Estimate":
+        """A number whose uncertainty has no normal limit, as on a bound."""
+        return cls(value, math.nan, (math.nan, math.nan), math.nan, math.nan, 0.0, math.nan, confidence)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def paper_test(self, alpha: float = 0.05) -> "PaperTest":
+        """The paper's asymptotic test: T_n = sqrt(n) |value| / sigma against z_{1-alpha/2}, sigma the long-run one.
+
+        It takes no finite-sample bias off and uses the normal quantile; `pvalue` does better on both counts.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+        >>> result.total.paper_test().reject
+        True
+        """
+        probability = open_probability(alpha, "alpha")
+        statistic = abs(self.value) / self.se if self.se > 0 else math.nan
+        critical = float(ndtri(1.0 - 0.5 * probability))
+        return PaperTest(statistic, critical, float(2.0 * ndtr(-statistic)), bool(statistic > critical))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"ci": list(self.ci)}
+
+
+@dataclass(frozen=True)
+class PaperTest:
+    """The asymptotic test of Aich and Aich (2025): reject where the statistic passes the critical value."""
+
+    statistic: float
+    critical: float
+    pvalue: float
+    reject: bool
+
+
+def open_probability(value: Any, name: str) -> float:
+    """A number strictly between 0 and 1."""
+    if not _is_number(value) or not 0 < value < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
+    """Long-run variance of influence values (chain, draw): n times the variance of their mean over all chains.
+
+    Autocovariances by FFT, pooled over split chains with the variance between them, Geyer's (1992) initial monotone positive
+    sequence: ArviZ's effective sample size for the mean, of which this is the other side. Chains of 8192 draws and more are
+    averaged over short batches first.
+
+    Parameters
+    ----------
+    influence : array (chain, draw) or (draw,)
+        One value per draw; only differences from the overall mean matter.
+    iid : bool
+        Take the draws as independent: the plain variance.
+
+    Raises
+    ------
+    InputError
+        For values that are not finite, or fewer than 4 draws per chain where iid is False.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> noise = np.random.default_rng(1).standard_normal((4, 1000))
+    >>> walk = noise.copy()
+    >>> for t in range(1, 1000):
+    ...     walk[:, t] += 0.5 * walk[:, t - 1]
+    >>> bool(2.5 < cd.long_run_variance(walk).long_run_variance / cd.long_run_variance(noise).long_run_variance < 6)
+    True
+    """
+    values = np.atleast_2d(real_array(influence, "influence")).astype(np.float64, copy=False)
+    if values.ndim != 2 or values.size < 2 or not np.isfinite(values).all():
+        raise InputError(f"influence must be finite values of shape (chain, draw), got shape {np.shape(influence)}")
+    n = values.size
+    variance = float(np.var(values, ddof=1))
+    if not variance > 0:  # perfect dependence: every draw has the same influence, and the normal limit is degenerate
+        return LongRun(math.nan, math.nan, n, math.nan, math.nan)
+    if iid:
+        return LongRun(variance, variance, n, n, n - 1.0)
+    n_chains, n_draws = values.shape
+    require_chain_length(n_draws)
+    from arviz_stats.base import array_stats  # loads xarray and more: only where chains ask for it
+
+    # Means of batches have the same long-run variance, per draw; the FFT of a long chain would take longer than its fit. A
+    # remainder shorter than a batch is left out of this variance, not of any estimate.
+    batch = max(n_draws // _BATCHES, 1)
+    means = values[:, : n_draws - n_draws % batch].reshape(n_chains, -1, batch).mean(axis=2) if batch > 1 else values
+    n_eff_means = float(array_stats.ess(means, method="mean"))
+    long_run = batch * float(np.var(means, ddof=1)) * means.size / n_eff_means
+    n_eff = n * variance / long_run
+    return LongRun(variance, long_run, n, n_eff, max(min(n_eff, n_eff_means) / _LAGS_PER_TIME, 1.0))
+
+
+def require_chain_length(n_draws: int) -> None:
+    """Raise where chains are too short to estimate any autocorrelation."""
+    if n_draws < FEWEST_DRAWS:
+        raise InputError(
+            f"standard errors of chains need at least {FEWEST_DRAWS} draws per chain, got {n_draws}; chains come first and "
+            "draws second, (chain, draw, variable), or use iid=True for independent draws"
+        )
+
+
+def split_rhat(values: NDArray[np.float64]) -> float:
+    """Split R-hat (Gelman et al., 2013) of one value per draw, (chain, draw); 1 where nothing varies.
+
+    ArviZ computes it from the halves; it would refuse a single chain, whose halves can be compared all the same.
+    """
+    half = values.shape[1] // 2
+    if half < 2 or np.ptp(values) == 0:
+        return 1.0
+    from arviz_stats.base import array_stats
+
+    with np.errstate(divide="ignore", invalid="ignore"):  # halves without any variance: infinite
+        return float(array_stats.rhat(np.vstack([values[:, :half], values[:, -half:]]), method="identity"))
+
+
+def tau_influence_bound() -> float:
+    """The largest influence a single draw can have on Kendall's tau: |IF| <= 4, since |2 (h - tau)| <= 2 (1 + 1).
+
+    Source: Aich and Aich (2025), theorem on the bounded influence of the moment-based CD.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> cd.tau_influence_bound()
+    4.0
+    """
+    return 4.0
+
+
+def contamination_bound(delta: float) -> float:
+    """How far a share `delta` of foreign draws can move Kendall's tau, and with it `level`: at most 4 delta - 2 delta^2.
+
+    A share delta of other draws changes the share 2 delta - delta^2 of all pairs, each by at most 2 (Aich and Aich, 2025,
+    theorem on contamination).
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> round(cd.contamination_bound(0.1), 12)
+    0.38
+    """
+    if (
+        isinstance(delta, bool | np.bool_)
+        or not isinstance(delta, int | float | np.integer | np.floating)
+        or not 0 <= delta <= 1
+    ):
+        raise InputError(f"delta must be a share between 0 and 1, got {delta!r}")
+    return float(4.0 * delta - 2.0 * delta**2)
