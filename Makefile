@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench study clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -38,6 +38,9 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.bench  ## speed and accuracy against peers, as ratios of one run, in benchmarks/results.md
 	$(BIN)/python -m benchmarks.core --write benchmarks/results.md
+
+study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchmarks/inference.md
+	$(BIN)/python -m benchmarks.inference --write benchmarks/inference.md
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -72,7 +72,7 @@ def test_tau_out_of_range_keeps_its_honest_gap(method):
 
 def test_perfect_dependence_is_infinitely_far_in_the_shannon_view():
     x = np.linspace(0, 1, 40)
-    with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
+    with pytest.warns(cd.DependenceWarning, match="perfectly dependent.*without a standard error"):
         result = cd.discrepancy(np.column_stack([x, x**2]), cd.Gumbel(2.5))
     assert result.theta == np.inf
     assert result.total.value == pytest.approx(0.4)
@@ -114,9 +114,12 @@ def test_monte_carlo_scores_are_the_papers_and_seeded():
     assert noisy.total == exact.total
 
 
-def test_chains_are_pooled():
-    draws = cd.Gumbel(2.0).sample(400, rng=8)
-    assert cd.discrepancy(draws.reshape(4, 100, 2), cd.Gumbel(2.0)).cd == cd.discrepancy(draws, cd.Gumbel(2.0)).cd
+def test_values_do_not_depend_on_how_draws_are_cut_into_chains():
+    draws = cd.Gumbel(2.0).sample(4000, rng=8)
+    chains, flat = (cd.discrepancy(given, cd.Gumbel(2.0)) for given in (draws.reshape(4, 1000, 2), draws))
+    assert (chains.cd, chains.ckl, chains.theta) == (flat.cd, flat.ckl, flat.theta)
+    assert chains.influence["total"].shape == (4, 1000)
+    assert chains.agreement.rhat != flat.agreement.rhat
 
 
 def test_increasing_transforms_change_nothing():
@@ -128,11 +131,13 @@ def test_increasing_transforms_change_nothing():
 def test_result_is_readable_and_serialisable():
     result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=10), cd.Gumbel(2.5))
     text = repr(result)
-    for word in ("level", "shape", "total", "CKL", "CED", "Gumbel(theta=2.5)", "500 draws"):
+    for word in ("level", "shape", "total", "CKL", "CED", "Gumbel(theta=2.5)", "500 draws", "p < 0.001", "n_eff", "R-hat"):
         assert word in text
     again = json.loads(json.dumps(result.to_dict()))
-    assert again["level"] == result.level.value
-    assert again["fit"]["theta"] == result.theta
+    assert again["level"]["value"] == result.level.value
+    assert again["shape"]["ci"] == list(result.shape.ci)
+    assert again["fit"]["theta"] == again["theta"]["value"] == result.theta
     assert again["target"] == "Gumbel(theta=2.5)"
+    assert again["rhat"] == result.rhat
     assert "<table>" in result._repr_html_()
     assert float(result.level) == result.level.value

@@ -14,12 +14,12 @@ def run(*arguments):
 
 
 def test_import_stays_light():
-    """A plain import loads no heavy module; using copulas and fits loads neither plotting nor data frames."""
+    """A plain import loads no heavy module; copulas, fits and tests of independent draws load neither plots nor data frames."""
     code = (
         "import json, sys\n"
         "import copula_discrepancy as cd\n"
         "bare = [m for m in ('numba', 'scipy', 'numpy', 'matplotlib', 'pandas', 'xarray') if m in sys.modules]\n"
-        "cd.discrepancy(cd.Gumbel(2.0).sample(100, rng=1), cd.Gumbel(2.0))\n"
+        "cd.discrepancy(cd.Gumbel(2.0).sample(200, rng=1), cd.Gumbel(2.0), iid=True)\n"
         "used = [m for m in ('scipy.stats', 'matplotlib', 'pandas', 'xarray', 'arviz_stats', 'joblib') if m in sys.modules]\n"
         "print(json.dumps([bare, used]))"
     )

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from copula_discrepancy.agreement import Agreement
     from copula_discrepancy.draws import Draws, as_draws
     from copula_discrepancy.errors import DependenceWarning, InputError
     from copula_discrepancy.families import (
@@ -24,11 +25,24 @@ if TYPE_CHECKING:
         family,
     )
     from copula_discrepancy.fitting import Fit, fit
-    from copula_discrepancy.gaps import Discrepancy, Gap, discrepancy
+    from copula_discrepancy.gaps import discrepancy
+    from copula_discrepancy.inference import (
+        Estimate,
+        LongRun,
+        contamination_bound,
+        long_run_variance,
+        tau_influence_bound,
+    )
     from copula_discrepancy.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
+    from copula_discrepancy.result import Discrepancy
+    from copula_discrepancy.selection import Selection, select_family
 
 _HOME = {
-    "gaps": ("Discrepancy", "Gap", "discrepancy"),
+    "agreement": ("Agreement",),
+    "gaps": ("discrepancy",),
+    "result": ("Discrepancy",),
+    "inference": ("Estimate", "LongRun", "contamination_bound", "long_run_variance", "tau_influence_bound"),
+    "selection": ("Selection", "select_family"),
     "draws": ("Draws", "as_draws"),
     "errors": ("DependenceWarning", "InputError"),
     "families": (
@@ -43,28 +57,35 @@ __all__ = [
     "A1",
     "A2",
     "FAMILIES",
+    "Agreement",
     "Clayton",
     "Copula",
     "DependenceWarning",
     "Discrepancy",
     "Draws",
+    "Estimate",
     "Fit",
     "Frank",
-    "Gap",
     "Gaussian",
     "Gumbel",
     "InputError",
     "Joe",
+    "LongRun",
     "Rotated",
+    "Selection",
     "StudentT",
     "as_draws",
     "concordance",
+    "contamination_bound",
     "discrepancy",
     "family",
     "fit",
     "kendall_matrix",
     "kendall_tau",
+    "long_run_variance",
     "pseudo_observations",
+    "select_family",
+    "tau_influence_bound",
 ]
 
 

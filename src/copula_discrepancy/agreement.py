@@ -1,0 +1,83 @@
+"""Do the chains agree with each other about the dependence? R-hat for Kendall's tau, and each chain's own tau."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.inference import Estimate, Spread, split_rhat
+from copula_discrepancy.influence import tau_influence
+from copula_discrepancy.pairs import RankedPair
+
+RHAT_LIMIT = 1.01  # Vehtari, Gelman, Simpson, Carpenter and Burkner (2021)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well the chains agree about Kendall's tau.
+
+    Attributes
+    ----------
+    rhat : float
+        The largest of three split R-hats: of each draw's concordance with all draws, of its concordance with its own chain, and
+        of the tau of all chains together against the mean of theirs. Near 1 where all chains have seen the same distribution;
+        NaN for one sequence of independent draws.
+    taus : tuple of Estimate
+        Each chain's own tau with its standard error; NaN for a chain in which a variable does not vary.
+    """
+
+    rhat: float
+    taus: tuple[Estimate, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number."""
+        return {"rhat": self.rhat, "taus": [tau.to_dict() for tau in self.taus]}
+
+
+def chain_agreement(pair: RankedPair, pooled: Spread, *, iid: bool, confidence: float) -> Agreement:
+    """Compare the chains; `pooled` is the standard error of the tau of all of them.
+
+    A chain that is stuck in one mode has its own tau, and so shows in the second R-hat; chains stuck in different modes may
+    have the same tau each, but not that of all of them together, and show in the third.
+    """
+    alone = pair.n_chains == 1
+    together = math.nan if alone and iid else split_rhat(pair.by_chain(pair.concordance))
+    if alone:
+        return Agreement(together, (Estimate.of(pair.tau, pooled, tested=False, confidence=confidence),))
+    taus, values = [], []
+    for x, y in zip(pair.by_chain(pair.x), pair.by_chain(pair.y), strict=True):
+        tau, influence = _own_tau(x, y)
+        spread = Spread.of(influence[None], iid=iid)
+        taus.append(Estimate.of(tau, spread, tested=False, confidence=confidence))
+        values.append(tau + influence if math.isfinite(tau) else np.zeros_like(x))
+    own = np.stack(values)
+    # the draws' values have the chains' taus as their means: what pooling adds is a variance between chains, as in R-hat
+    pooling = (pair.tau - float(np.mean(own))) ** 2
+    within = float(np.mean(np.var(own, axis=1, ddof=1)))
+    apart = math.sqrt(1.0 + pooling / within) if within > 0 else 1.0
+    return Agreement(max(together, split_rhat(own), apart), tuple(taus))
+
+
+def _own_tau(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan, np.full(x.size, math.nan)
+    chain = RankedPair(x.copy(), y.copy(), False)
+    influence = tau_influence(chain)
+    return chain.tau, influence
+
+
+def stuck_chains(pair: RankedPair) -> tuple[str, ...]:
+    """A sentence for each chain of which a variable is constant, or stays where it is through the second half."""
+    sentences = []
+    for name, column in zip(pair.names, (pair.x, pair.y), strict=True):
+        for k, chain in enumerate(pair.by_chain(column)):
+            moves = np.flatnonzero(chain != chain[-1])
+            still_from = 0 if moves.size == 0 else int(moves[-1]) + 1
+            where = f"chain {k}" if pair.n_chains > 1 else "the chain"
+            if still_from == 0:
+                sentences.append(f"{where} never moves in {name} (all {chain.size} values are {chain[-1]:g})")
+            elif chain.size - still_from > max(chain.size // 2, 10):
+                sentences.append(f"{where} does not move in {name} from draw {still_from} on (it stays at {chain[-1]:g})")
+    return tuple(sentences)

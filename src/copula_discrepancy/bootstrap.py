@@ -1,0 +1,160 @@
+"""The bootstrap: gaps of simulated or resampled draws, a cross-check of the standard errors from influence values."""
+
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.families import Copula
+from copula_discrepancy.fitting import Fit, fit_pair
+from copula_discrepancy.inference import Estimate
+from copula_discrepancy.pairs import RankedPair
+
+GAPS = ("tau", "theta", "tau_fitted", "level", "shape", "total")
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """By how much tau, theta and the fitted tau of bootstrap samples deviate from what the samples were made from."""
+
+    tau: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    tau_fitted: NDArray[np.float64]
+
+    def less(self, other: "Replicates") -> "Replicates":
+        """Deviations of a difference of two independent samples."""
+        return Replicates(self.tau - other.tau, self.theta - other.theta, self.tau_fitted - other.tau_fitted)
+
+    def deviations(self) -> Mapping[str, NDArray[np.float64]]:
+        """Of every gap; shape is the fitted tau less the draws'."""
+        shape = self.tau_fitted - self.tau
+        return {
+            "tau": self.tau, "theta": self.theta, "tau_fitted": self.tau_fitted,
+            "level": self.tau, "shape": shape, "total": self.tau_fitted,
+        }  # fmt: skip
+
+
+def replicates(
+    fitted: Fit, n: int, rng: np.random.Generator, *, block: int | None, progress: bool | None, label: str = "bootstrap"
+) -> Replicates:
+    """Refit `n` bootstrap samples: simulated from the fitted copula for independent draws, moving blocks for chains.
+
+    Blocks are drawn from all chains alike, so that chains which disagree widen the intervals.
+    """
+    samples = _parametric(fitted, rng) if fitted.iid else _moving_blocks(fitted.pair, block or block_length(fitted), rng)
+    values = np.empty((n, 3))
+    for k in _watched(n, progress, label):
+        again = fit_pair(next(samples), fitted.template, method=fitted.method)
+        tau_fitted = again.sample_tau if fitted.method == "moment" else again.tau
+        values[k] = again.sample_tau, again.theta, tau_fitted
+    if fitted.iid:
+        implied = fitted.tau if fitted.regular else fitted.sample_tau
+        values -= implied, fitted.theta, implied
+    else:
+        # equal draws in a resample lower the likelihood's tau a little: what counts is the spread around its own mean
+        values -= np.mean(values, axis=0)
+    return Replicates(*values.T)
+
+
+def block_length(fitted: Fit) -> int:
+    """The block length that suits the mean of an AR(1) process with the draws' n_eff.
+
+    (3n/2)^(1/3) (2 rho / (1 - rho^2))^(2/3), rho the coefficient for which n/n_eff = (1 + rho)/(1 - rho) (Carlstein, 1986).
+    """
+    n_draws = fitted.n // fitted.pair.n_chains
+    time = max(fitted.n / fitted.spreads["tau"].n_eff, 1.0)
+    rho = (time - 1.0) / (time + 1.0)
+    length = (1.5 * fitted.n) ** (1 / 3) * (2.0 * rho / (1.0 - rho**2)) ** (2 / 3)
+    return int(min(max(math.ceil(length), 1), max(n_draws // 2, 1)))
+
+
+def _parametric(fitted: Fit, rng: np.random.Generator) -> Iterator[RankedPair]:
+    copula = fitted.copula
+    while True:
+        x, y = np.ascontiguousarray(copula.sample(fitted.n, rng=rng).T)
+        yield RankedPair(x, y, fitted.pair.uniform)
+
+
+def _moving_blocks(pair: RankedPair, block: int, rng: np.random.Generator) -> Iterator[RankedPair]:
+    x, y = pair.by_chain(pair.x), pair.by_chain(pair.y)
+    n_chains, n_draws = x.shape
+    count = math.ceil(pair.n / block)
+    while True:
+        chain = rng.integers(n_chains, size=(count, 1))
+        place = rng.integers(n_draws - block + 1, size=(count, 1)) + np.arange(block)
+        a, b = (column[chain, place].reshape(-1)[: pair.n] for column in (x, y))
+        if np.ptp(a) > 0 and np.ptp(b) > 0:  # a sample without any variation has no tau
+            yield RankedPair(a, b, pair.uniform)
+
+
+def _watched(n: int, progress: bool | None, label: str) -> Iterator[int]:
+    """Count to n, with a bar on a terminal (or where `progress` is True) that disappears at the end."""
+    show = sys.stderr.isatty() if progress is None else progress
+    if not show:
+        yield from range(n)
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(range(n), description=label, console=console, transient=console.is_terminal)
+
+
+def bootstrap_estimate(estimate: Estimate, deviations: NDArray[np.float64], *, tested: bool) -> Estimate:
+    """The same number with the bootstrap's standard error, basic interval and p-value (Davison and Hinkley, 1997)."""
+    tail = 0.5 * (1.0 - estimate.confidence)
+    low, high = np.quantile(deviations, [tail, 1.0 - tail])
+    beyond = int(np.sum(np.abs(deviations) >= abs(estimate.value)))
+    return Estimate(
+        value=estimate.value,
+        se=float(np.std(deviations, ddof=1)),
+        ci=(estimate.value - float(high), estimate.value - float(low)),
+        pvalue=(1.0 + beyond) / (1.0 + deviations.size) if tested else math.nan,
+        n_eff=estimate.n_eff,
+        bias=float(np.mean(deviations)),
+        df=math.inf,
+        confidence=estimate.confidence,
+    )
+
+
+def bootstrap_scores(
+    ckl: Estimate, ced: Estimate, fitted: Copula, target: Copula, thetas: NDArray[np.float64]
+) -> tuple[Estimate, Estimate]:
+    """CKL and CED with intervals from the deviations of theta: both are functions of theta, smallest at the target.
+
+    p-values: how often a sample from the fitted copula is as far from it as the fitted copula is from the target.
+    """
+    tail = 0.5 * (1.0 - ckl.confidence)
+    domain = fitted._closed_domain()
+    low, high = (float(np.clip(fitted.theta - d, *domain)) for d in np.quantile(thetas, [1.0 - tail, tail]))
+    ends = [fitted.with_theta(theta) for theta in (low, high)]
+    inside = low <= target.theta <= high
+    moved = [fitted.with_theta(float(np.clip(fitted.theta + d, *domain))) for d in thetas]
+    results = []
+    for estimate, score in ((ckl, _divergence), (ced, _entropy_distance)):
+        at_ends = [score(end, target) for end in ends]
+        around = np.array([score(copula, fitted) for copula in moved])
+        beyond = int(np.sum(around >= estimate.value))
+        results.append(
+            Estimate(
+                value=estimate.value,
+                se=float(np.std([score(copula, target) for copula in moved], ddof=1)),
+                ci=(0.0 if inside else min(at_ends), max(at_ends)),
+                pvalue=(1.0 + beyond) / (1.0 + thetas.size),
+                n_eff=estimate.n_eff,
+                df=math.inf,
+                confidence=estimate.confidence,
+            )
+        )
+    return results[0], results[1]
+
+
+def _divergence(copula: Copula, target: Copula) -> float:
+    return copula.kl(target)
+
+
+def _entropy_distance(copula: Copula, target: Copula) -> float:
+    return abs(copula.entropy() - target.entropy())

@@ -1,0 +1,289 @@
+"""What a comparison says: gaps, scores, tests and words for one pair of variables."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy import words
+from copula_discrepancy.agreement import Agreement
+from copula_discrepancy.bootstrap import GAPS, block_length, bootstrap_estimate, bootstrap_scores, replicates
+from copula_discrepancy.errors import InputError, one_of
+from copula_discrepancy.families import Copula
+from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
+from copula_discrepancy.fitting import Fit
+from copula_discrepancy.inference import Estimate
+from copula_discrepancy.selection import Selection
+from copula_discrepancy.tails import corners
+
+INFERENCE_METHODS = ("influence", "bootstrap")
+
+
+@dataclass(frozen=True, eq=False)
+class Discrepancy:
+    """How far the dependence of the draws is from the target's, and how sure that is.
+
+    Attributes
+    ----------
+    level : Estimate
+        tau - tau_target: the strength of dependence is off by this much.
+    shape : Estimate
+        tau_fitted - tau: not 0 where the target's family, fitted to the draws, does not have their tau, because its tails are
+        not theirs; the target's theta plays no part in it. Always 0 with method="moment". Against a reference sample, the
+        draws' shape less the reference's.
+    total : Estimate
+        level + shape.
+    lower_tail, upper_tail : Estimate or None
+        Share of the lowest (highest) tenth of one variable that lies in that of the other, less the share that the target's
+        family has at the draws' own tau; for negative dependence, where the first variable is low (high) and the second high
+        (low).
+    cd, cd_moment : float
+        The paper's discrepancies: the absolute values of total (maximum likelihood) and of level (moments).
+    ckl, ced : float
+        Kullback-Leibler divergence of the fitted copula from the target, and absolute difference of their entropies.
+    estimates : mapping from str to Estimate
+        All of these, and "tau", "theta", "tau_fitted", "ckl", "ced", each with se, ci, pvalue, n_eff.
+    influence : mapping from str to array (chain, draw)
+        By how much each draw moves each of them; NaN where theta sits on a bound.
+    agreement : Agreement
+        R-hat for dependence, and each chain's own tau.
+    theta, tau, n
+        Fitted parameter, Kendall's tau-b of the draws, number of draws.
+    tau_fitted, tau_target
+        Taus of the fitted copula and of the target (of the reference's draws); with method="moment" tau_fitted is tau, also
+        where no theta reaches it.
+    fit : Fit
+        How theta was found.
+    reference : Fit or None
+        The fit to the reference sample, whose copula is the target.
+    selection : Selection or None
+        How the family was chosen, with family="auto".
+    """
+
+    target: Copula
+    estimates: Mapping[str, Estimate]
+    influence: Mapping[str, NDArray[np.float64]]
+    agreement: Agreement
+    tau_target: float
+    method: str
+    shannon: str
+    inference: str
+    fit: Fit
+    reference: Fit | None
+    selection: Selection | None
+    warnings: tuple[str, ...]
+    version: str
+
+    @property
+    def level(self) -> Estimate:
+        """The gap in strength."""
+        return self.estimates["level"]
+
+    @property
+    def shape(self) -> Estimate:
+        """The gap in family and tails."""
+        return self.estimates["shape"]
+
+    @property
+    def total(self) -> Estimate:
+        """Level and shape together."""
+        return self.estimates["total"]
+
+    @property
+    def lower_tail(self) -> Estimate | None:
+        """The gap in the lower tail."""
+        return self.estimates.get("lower_tail")
+
+    @property
+    def upper_tail(self) -> Estimate | None:
+        """The gap in the upper tail."""
+        return self.estimates.get("upper_tail")
+
+    @property
+    def cd(self) -> float:
+        """The paper's Copula Discrepancy, |total|."""
+        return abs(self.total.value)
+
+    @property
+    def cd_moment(self) -> float:
+        """The paper's moment-based Copula Discrepancy, |level|."""
+        return abs(self.level.value)
+
+    @property
+    def ckl(self) -> float:
+        """Kullback-Leibler divergence of the fitted copula from the target."""
+        return self.estimates["ckl"].value
+
+    @property
+    def ced(self) -> float:
+        """Absolute difference of the two entropies."""
+        return self.estimates["ced"].value
+
+    @property
+    def theta(self) -> float:
+        """The fitted parameter."""
+        return self.fit.theta
+
+    @property
+    def tau(self) -> float:
+        """Kendall's tau-b of the draws."""
+        return self.fit.sample_tau
+
+    @property
+    def tau_fitted(self) -> float:
+        """The fitted copula's tau."""
+        return self.estimates["tau_fitted"].value
+
+    @property
+    def n(self) -> int:
+        """Number of draws."""
+        return self.fit.n
+
+    @property
+    def margins(self) -> str:
+        """How the margins were treated."""
+        return self.fit.margins
+
+    @property
+    def iid(self) -> bool:
+        """Whether the draws were taken as independent."""
+        return self.fit.iid
+
+    @property
+    def rhat(self) -> float:
+        """R-hat for dependence: do the chains agree about tau?"""
+        return self.agreement.rhat
+
+    @property
+    def n_eff(self) -> float:
+        """The smallest effective number of draws behind the three gaps."""
+        return smallest_n_eff(self.estimates)
+
+    @property
+    def verdict(self) -> str:
+        """What is off, in a few words: "no gap found", "shape off", "strength off, shape not tested"."""
+        return words.verdict(self.level, self.shape)
+
+    def infer(
+        self,
+        *,
+        method: str = "bootstrap",
+        replications: int = 999,
+        block: int | None = None,
+        rng: RandomSource = None,
+        progress: bool | None = None,
+    ) -> "Discrepancy":
+        """The same result with standard errors, intervals and p-values from the bootstrap, a cross-check.
+
+        Parameters
+        ----------
+        method : {"bootstrap"}
+            With iid=True, samples simulated from the fitted copula; otherwise moving blocks of the chains (Kunsch, 1989). A
+            reference is resampled too. Tail gaps keep the standard errors of their influence values.
+        replications : int
+            Number of bootstrap samples; each is ranked and fitted anew.
+        block : int, optional
+            Block length; by default the one that suits the mean of an AR(1) process with the draws' n_eff.
+        rng : int, Generator, SeedSequence or None
+            Seed or source of randomness.
+        progress : bool, optional
+            Show a progress bar on stderr; by default where that is a terminal.
+
+        Raises
+        ------
+        InputError
+            Where the fit is a limit without a density, from which nothing can be simulated.
+        """
+        one_of(method, "method", INFERENCE_METHODS[1:])
+        count, source = whole_number(replications, "replications", 10), random_generator(rng)
+        n_draws = self.n // self.fit.pair.n_chains
+        if block is not None and whole_number(block, "block", 1) > n_draws:
+            raise InputError(f"block must not be longer than a chain, {n_draws} draws, got {block}")
+        found = replicates(self.fit, count, source, block=block, progress=progress)
+        if self.reference is not None:
+            found = found.less(
+                replicates(self.reference, count, source, block=block, progress=progress, label="bootstrap of the reference")
+            )
+        deviations = found.deviations()
+        estimates = dict(self.estimates)
+        for name in GAPS:
+            untested = name not in ("level", "shape", "total") or (name == "shape" and self.method == "moment")
+            estimates[name] = bootstrap_estimate(self.estimates[name], deviations[name], tested=not untested)
+        if self.fit.regular and not self.fit.df_estimated:
+            scores = bootstrap_scores(estimates["ckl"], estimates["ced"], self.fit.copula, self.target, deviations["theta"])
+            estimates["ckl"], estimates["ced"] = scores
+        length = f"blocks of {block or block_length(self.fit)}" if not self.iid else "parametric"
+        return replace(self, estimates=estimates, inference=f"bootstrap ({length}, {count} replications)")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word but the influence values, ready for Python's json (infinite and missing numbers included)."""
+        plain: dict[str, Any] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
+        plain |= {
+            name: getattr(self, name) for name in ("cd", "cd_moment", "tau_target", "n", "n_eff", "rhat", "iid", "margins")
+        }
+        plain |= {name: getattr(self, name) for name in ("method", "shannon", "inference", "version")}
+        plain |= {"target": repr(self.target), "fit": self.fit.to_dict(), "agreement": self.agreement.to_dict()}
+        plain["reference"] = self.reference.to_dict() if self.reference is not None else None
+        plain["selection"] = self.selection.to_dict() if self.selection is not None else None
+        return plain | {"warnings": list(self.warnings)}
+
+    def _rows(self) -> list[list[str]]:
+        names = ["level", "shape", "total", *(name for name in ("lower_tail", "upper_tail") if name in self.estimates)]
+        rows = [words.row(name.replace("_", " "), self.estimates[name], is_gap=True) for name in names]
+        rows += [words.row(name.upper(), self.estimates[name], is_gap=False) for name in ("ckl", "ced")]
+        return [words.heading(self.level.confidence), *rows]
+
+    def _summary(self) -> str:
+        df = f", df {self.fit.df:.4g}" if self.fit.df is not None else ""
+        shape = f"{self.fit.pair.n_chains} x {self.n // self.fit.pair.n_chains}" if self.fit.pair.n_chains > 1 else f"{self.n}"
+        aim = f"target {self.target!r}" if self.reference is None else f"reference of {self.reference.n} draws"
+        return (
+            f"{shape} draws: Kendall's tau {self.tau:.4g}, {aim} with tau {self.tau_target:.4g}, "
+            f"fitted {self.fit.family} with theta {self.theta:.4g}{df}, tau {self.fit.tau:.4g} ({self.method})"
+        )
+
+    def sentences(self) -> dict[str, str]:
+        """The answer in words: "Strength", "Shape" and "Draws", and "Family" where it was chosen here."""
+        pair = self.fit.pair
+        tails = [
+            (corner.words(pair.names), self.estimates[name])
+            for name, corner in zip(("lower_tail", "upper_tail"), corners(self.tau_target), strict=True)
+            if name in self.estimates
+        ]
+        against_sample = self.reference is not None
+        whose = "the reference's" if against_sample else "the target's"
+        found = {
+            "Strength": words.strength(self.level, self.tau, self.tau_target, whose=whose),
+            "Shape": words.shape(self.shape, tails, self.fit.family, against_sample=against_sample),
+            "Draws": words.enough(self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains),
+        }
+        return found | ({"Family": self.selection.words() + "."} if self.selection is not None else {})
+
+    def __repr__(self) -> str:
+        lines = [f"Copula discrepancy {self.cd:.4g}: {self.verdict}", *words.wrapped(self._summary())]
+        lines += [*words.paragraphs(self.sentences()), *words.text_table(self._rows())]
+        return "\n".join(lines + [f"  note: {warning}" for warning in self.warnings])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head, *rows = self._rows()
+        header = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in head)
+        body = "".join(
+            f"<tr><th scope='row'>{escape(line[0])}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in line[1:]) + "</tr>"
+            for line in rows
+        )
+        said = "".join(f"<p><b>{name}:</b> {escape(text)}</p>" for name, text in self.sentences().items())
+        notes = "".join(f"<p>Note: {escape(warning)}</p>" for warning in self.warnings)
+        title = f"Copula discrepancy {self.cd:.4g}: {self.verdict}"
+        top = f"<p><b>{title}</b><br>{escape(self._summary())}</p>"
+        return f"{top}{said}<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def smallest_n_eff(estimates: Mapping[str, Estimate]) -> float:
+    """The smallest known effective number of draws behind the three gaps; NaN where none is known."""
+    known = [estimates[name].n_eff for name in ("level", "shape", "total") if math.isfinite(estimates[name].n_eff)]
+    return min(known, default=math.nan)

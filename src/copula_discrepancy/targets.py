@@ -1,0 +1,75 @@
+"""What draws are compared with: a known copula, or the copula of a reference sample."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy.agreement import stuck_chains
+from copula_discrepancy.draws import Draws, as_draws
+from copula_discrepancy.errors import InputError
+from copula_discrepancy.families import Copula
+from copula_discrepancy.fitting import Fit, fit_pair, resolve_family
+from copula_discrepancy.inference import require_chain_length
+from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.selection import Selection, select_pair
+from copula_discrepancy.words import FEW_DRAWS
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What the draws are compared with: a copula, its tau, and the fit it comes from, if it was estimated."""
+
+    copula: Copula
+    tau: float
+    fit: Fit | None = None
+    selection: Selection | None = None
+    notes: tuple[str, ...] = ()
+
+
+def resolve_target(target: Any, family: Any, given: Draws, method: str, margins: str, iid: bool) -> Aim:
+    """A copula as it is; a reference sample with the family fitted to it."""
+    if isinstance(target, Copula):
+        if family is not None:
+            raise InputError(f"family is for a reference sample; the target {target!r} has its own")
+        return Aim(target, target.tau)
+    if target is None or isinstance(target, str | type) or (np.ndim(target) == 0 and not hasattr(target, "columns")):
+        raise InputError(
+            f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}"
+        )
+    reference = _matching(as_draws(target), given)
+    if not iid:
+        require_chain_length(reference.n_draws)
+    pair = RankedPair.from_draws(reference, margins)
+    selection = None
+    if family is None or (isinstance(family, str) and family == "auto"):
+        selection = select_pair(pair)
+        template = selection.best.template
+    else:
+        template, estimate_df = resolve_family(family, None)
+        if estimate_df:
+            template = fit_pair(pair, template, method="mle", estimate_df=True).template
+    fitted = fit_pair(pair, template, method=method, iid=iid)
+    notes = [f"reference: {note}" for note in (*fitted.warnings, *stuck_chains(pair))]
+    few = fitted.spreads["tau"].n_eff
+    if few < FEW_DRAWS:
+        notes.append(f"reference: n_eff is {few:.0f}, below {FEW_DRAWS}: its standard errors are rough")
+    return Aim(fitted.copula, pair.tau, fitted, selection, tuple(notes))
+
+
+def _matching(reference: Draws, given: Draws) -> Draws:
+    """The reference with its variables in the order of the draws; by name where both have names."""
+    if not (reference.named and given.named):
+        if reference.n_variables != given.n_variables:
+            raise InputError(
+                "the reference must have the same variables as the draws, "
+                f"got {reference.n_variables} against {given.n_variables}"
+            )
+        return reference
+    if sorted(reference.names) != sorted(given.names):
+        raise InputError(
+            f"the reference must have the same variables as the draws, got {', '.join(reference.names)} against "
+            f"{', '.join(given.names)}; select the same columns from both"
+        )
+    order = [reference.names.index(name) for name in given.names]
+    return Draws(reference.values[:, :, order], given.names, True, reference.chained)

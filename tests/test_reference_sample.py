@@ -1,0 +1,153 @@
+"""A reference sample as the target, and the choice of a family."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import copula_discrepancy as cd
+
+
+def test_values_are_differences_and_variances_add():
+    draws, reference = cd.Gumbel(2.0).sample(600, rng=1), cd.Gumbel(2.4).sample(900, rng=2)
+    result = cd.discrepancy(draws, reference, family="gumbel", iid=True)
+    own, other = (cd.fit(given, "gumbel", iid=True) for given in (draws, reference))
+    assert result.level.value == pytest.approx(own.sample_tau - other.sample_tau, abs=1e-15)
+    assert result.total.value == pytest.approx(own.tau - other.tau, abs=1e-15)
+    assert result.shape.value == pytest.approx(result.total.value - result.level.value, abs=1e-15)
+    assert result.target == other.copula
+    assert result.tau_target == other.sample_tau
+    assert result.ckl == own.copula.kl(other.copula)
+    for gap, name in ((result.level, "tau"), (result.total, "tau_fitted")):
+        assert gap.se == pytest.approx(np.hypot(own.estimates[name].se, other.estimates[name].se), rel=1e-12)
+    assert result.total.bias == pytest.approx(own.tau_bias - other.tau_bias, abs=1e-15)
+    known = cd.discrepancy(draws, other.copula, iid=True)
+    assert known.total.se < result.total.se
+    assert known.estimates["ckl"].se < result.estimates["ckl"].se
+
+
+def test_moments_compare_the_taus():
+    draws, reference = cd.Gumbel(2.0).sample(600, rng=1), cd.Gumbel(2.4).sample(900, rng=2)
+    result = cd.discrepancy(draws, reference, family="gumbel", method="moment", iid=True)
+    assert result.total.value == result.level.value
+    assert result.total.se == result.level.se
+    assert result.shape.value == 0.0
+
+
+@pytest.mark.parametrize("truth", [cd.Gumbel(2.0), cd.Frank(5.0)], ids=str)
+def test_size_with_a_right_and_a_wrong_family(truth):
+    """Draws and reference from one law, Gumbel fitted to both: 200 runs, binomial 99.9% band, even where Gumbel is wrong."""
+    rng = np.random.default_rng(3)
+    names = ("level", "shape", "total", "ckl", "ced", "lower_tail", "upper_tail")
+    rejections = np.zeros(len(names))
+    for _ in range(200):
+        result = cd.discrepancy(truth.sample(300, rng=rng), truth.sample(500, rng=rng), family="gumbel", iid=True)
+        rejections += [result.estimates[name].pvalue < 0.05 for name in names]
+    assert np.max(rejections) <= stats.binom.ppf(0.999, 200, 0.05)
+    assert np.min(rejections) >= 1
+
+
+def test_power_in_strength_and_in_shape():
+    gumbel, clayton = cd.Gumbel.from_tau(0.5), cd.Clayton.from_tau(0.5)
+    weak = cd.discrepancy(cd.Gumbel.from_tau(0.35).sample(1500, rng=4), gumbel.sample(1500, rng=5), family="gumbel")
+    assert weak.level.pvalue < 0.001
+    assert weak.shape.pvalue > 0.01
+    other = cd.discrepancy(clayton.sample(1500, rng=6), gumbel.sample(1500, rng=7), family="gumbel")
+    assert other.level.pvalue > 0.01
+    assert other.shape.pvalue < 0.001
+    assert other.lower_tail.value > 0.1
+    assert other.upper_tail.value < -0.1
+    assert "reference" in repr(other)
+
+
+def test_the_family_is_chosen_on_the_reference():
+    draws, reference = cd.Gumbel(2.0).sample(1000, rng=8), cd.Clayton(2.0).sample(2000, rng=9)
+    for family in ("auto", None):
+        result = cd.discrepancy(draws, reference, family=family)
+        assert result.selection.best.family == result.fit.family == "Clayton"
+        assert result.selection.fits[1].family in result.sentences()["Family"]
+        assert f"{result.selection.lead:.3g} behind" in repr(result)
+        assert result.to_dict()["selection"]["ranking"][0]["family"] == "Clayton"
+    assert cd.discrepancy(draws, reference, family="clayton").selection is None
+
+
+@pytest.mark.parametrize(
+    ("truth", "name"),
+    [
+        (cd.Clayton(2.0), "Clayton"), (cd.Gumbel(2.0), "Gumbel"), (cd.Frank(6.0), "Frank"), (cd.Gaussian(0.7), "Gaussian"),
+        (cd.StudentT(0.6, 3.0), "StudentT"), (cd.Rotated(cd.Clayton(2.0), 90), "Clayton90"),
+        (cd.Rotated(cd.Gumbel(2.0), 180), "Gumbel180"), (cd.Rotated(cd.Clayton(2.0), 270), "Clayton270"),
+        (cd.Frank(-6.0), "Frank"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_selection_finds_the_truth(truth, name):
+    found = cd.select_family(truth.sample(4000, rng=10))
+    assert found.best.family == name
+    assert list(found.aic) == sorted(found.aic)
+    assert found.lead == found.aic[1] - found.aic[0]
+    best = found.best
+    parameters = 2 if name == "StudentT" else 1
+    assert found.aic[0] == pytest.approx(2 * parameters - 2 * best.log_likelihood)
+    assert len(found.fits) == 23  # five families in four directions, three that are their own
+    assert name in repr(found)
+
+
+def test_a_close_race_is_called_one():
+    found = cd.select_family(cd.Gaussian(0.1).sample(60, rng=11))
+    assert found.lead < 2
+    assert "too close to call" in found.words()
+
+
+def test_student_t_takes_its_df_from_the_reference():
+    draws, reference = cd.StudentT(0.5, 4.0).sample(800, rng=12), cd.StudentT(0.5, 4.0).sample(1500, rng=13)
+    result = cd.discrepancy(draws, reference, family="studentt")
+    assert result.fit.df == result.target.df == pytest.approx(cd.fit(reference, "studentt").df)
+    assert result.total.pvalue > 0.001
+
+
+def test_variables_are_matched_by_name():
+    draws = pd.DataFrame(cd.Rotated(cd.Clayton(3.0), 90).sample(500, rng=14), columns=["mu", "sigma"])
+    reference = pd.DataFrame(cd.Rotated(cd.Clayton(3.0), 90).sample(500, rng=15), columns=["mu", "sigma"])
+    straight = cd.discrepancy(draws, reference, family="clayton90", iid=True)
+    turned = cd.discrepancy(draws, reference[["sigma", "mu"]], family="clayton90", iid=True)
+    assert turned.to_dict() == straight.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (pd.DataFrame(np.random.default_rng(1).normal(size=(50, 2)), columns=["mu", "nu"]), "mu, nu against mu, sigma"),
+        (np.random.default_rng(1).normal(size=(50, 3)), "3 against 2"),
+        (np.array([[1.0, 2.0], [np.nan, 3.0]]), "finite"),
+        (np.random.default_rng(1).normal(size=(3, 2)), "at least 4 draws per chain"),
+        (np.zeros((50, 2)), "constant"),
+        ("gumbel", "target must be a copula with its parameter, such as"),
+        (cd.Gumbel, "or a reference sample"),
+        (None, "got None"),
+        (2.5, "got 2.5"),
+    ],
+    ids=str,
+)
+def test_references_that_cannot_be_used(reference, message):
+    draws = pd.DataFrame(np.random.default_rng(2).normal(size=(60, 2)), columns=["mu", "sigma"])
+    with pytest.raises(cd.InputError, match=message):
+        cd.discrepancy(draws, reference, family="gumbel" if isinstance(reference, np.ndarray | pd.DataFrame) else None)
+
+
+def test_a_known_target_has_its_own_family():
+    with pytest.raises(cd.InputError, match="family is for a reference sample"):
+        cd.discrepancy(np.random.default_rng(3).normal(size=(60, 2)), cd.Gumbel(2.0), family="clayton")
+    with pytest.raises(cd.InputError, match="perfectly dependent"):
+        cd.select_family(np.column_stack([np.arange(9.0), np.arange(9.0)]))
+
+
+def test_a_poor_reference_is_said_to_be_one():
+    draws = cd.Gumbel(2.0).sample(1000, rng=16)
+    with pytest.warns(cd.DependenceWarning, match="reference: n_eff is"):
+        cd.discrepancy(draws, cd.Gumbel(2.0).sample(60, rng=17), family="gumbel", iid=True)
+    with pytest.warns(cd.DependenceWarning, match="reference: theta sits on the lower bound"):
+        result = cd.discrepancy(draws, cd.Frank(-4.0).sample(1000, rng=18), family="gumbel")
+    assert np.isfinite(result.level.se)
+    assert np.isnan(result.total.se)
+    assert np.isnan(result.estimates["ckl"].se)
