@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.inference import ar_chains
 from scipy import stats
 
 import copula_discrepancy as cd
+from benchmarks.inference import ar_chains
 
 TARGET = cd.Gumbel(2.0)
 
@@ -167,3 +167,46 @@ def test_independence_must_be_a_truth_value():
             cd.discrepancy(modes(None), TARGET, iid=bad)
         with pytest.raises(cd.InputError, match="iid must be True or False"):
             cd.fit(modes(None), "gumbel", iid=bad)
+
+
+@pytest.mark.parametrize(("still_from", "told"), [(340, False), (290, True)])
+def test_only_long_stands_are_told(still_from, told):
+    draws = cd.Gumbel(2.0).sample(600, rng=9)
+    draws[still_from:, 0] = 0.5
+    assert any("does not move" in warning for warning in judge(draws).warnings) == told
+
+
+def test_swapped_axes_are_asked_about():
+    draws = np.random.default_rng(10).standard_normal((300, 4, 2))
+    result = judge(draws, cd.Gaussian(0.0))
+    assert any("300 chains of 4 draws: more chains than draws" in warning for warning in result.warnings)
+    assert "chains too short to be compared" in result.sentences()["Draws"]
+    assert np.isnan(result.rhat)
+
+
+def test_a_reference_that_has_not_mixed_is_told():
+    draws = modes(None, None, None, None, seed=11)
+    result = judge(draws, modes(-1.5, 1.5, seed=12), family="gaussian")
+    assert any(warning.startswith("reference: R-hat for dependence") for warning in result.warnings)
+    assert "do not agree yet" in result.sentences()["Reference"]
+    assert result.reference_agreement.rhat > 1.1
+
+
+def test_stuck_chains_are_told_even_where_draws_are_taken_as_independent():
+    result = judge(modes(None, None, 1.5, None), iid=True)
+    assert any("R-hat for dependence" in warning for warning in result.warnings)
+
+
+def test_the_limit_of_rhat_is_the_limit_of_the_warning():
+    from copula_discrepancy.agreement import Agreement, disagreement
+
+    assert disagreement(Agreement(1.0099, ())) == ()
+    assert disagreement(Agreement(float("nan"), ())) == ()
+    assert "1.011, above 1.01" in disagreement(Agreement(1.0111, ()))[0]
+
+
+def test_nested_lists_and_frames_of_unequal_length():
+    long, short = np.zeros((5, 2)).tolist(), np.zeros((4, 2)).tolist()
+    for chains in ([long, short], [pd.DataFrame(long), pd.DataFrame(short)]):
+        with pytest.raises(cd.InputError, match="chain 1 has 4 and chain 0 has 5"):
+            cd.discrepancy(chains, TARGET)

@@ -65,7 +65,7 @@ def test_tau_out_of_range_keeps_its_honest_gap(method):
     assert result.cd_moment > 1.0
     assert result.fit.on_bound == "lower"
     assert result.warnings
-    assert all(sentence in repr(result) for sentence in result.warnings)
+    assert all(sentence in " ".join(repr(result).split()) for sentence in result.warnings)
     if method == "moment":
         assert result.total.value == result.level.value
 
@@ -129,9 +129,9 @@ def test_increasing_transforms_change_nothing():
 
 
 def test_result_is_readable_and_serialisable():
-    result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=10), cd.Gumbel(2.5))
+    result = cd.discrepancy(cd.Clayton(3.0).sample(1500, rng=10), cd.Gumbel(2.5))
     text = repr(result)
-    for word in ("level", "shape", "total", "CKL", "CED", "Gumbel(theta=2.5)", "500 draws", "p < 0.001", "n_eff", "R-hat"):
+    for word in ("level", "shape", "total", "CKL", "CED", "Gumbel(theta=2.5)", "1500 draws", "p < 0.001", "n_eff", "R-hat"):
         assert word in text
     again = json.loads(json.dumps(result.to_dict()))
     assert again["level"]["value"] == result.level.value

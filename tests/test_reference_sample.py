@@ -151,3 +151,62 @@ def test_a_poor_reference_is_said_to_be_one():
     assert np.isfinite(result.level.se)
     assert np.isnan(result.total.se)
     assert np.isnan(result.estimates["ckl"].se)
+
+
+def test_the_draws_as_their_own_reference():
+    draws = cd.Gumbel(2.0).sample(300, rng=19)
+    for family in ("gumbel", "auto"):
+        with pytest.warns(cd.DependenceWarning, match="the draws themselves"):
+            result = cd.discrepancy(draws, draws, family=family)
+        assert result.cd == result.ckl == 0.0
+        assert result.estimates["ckl"].pvalue == 1.0
+
+
+def test_ragged_perfect_and_ambiguous_references():
+    draws = cd.Gumbel(2.0).sample(300, rng=20)
+    with pytest.raises(cd.InputError, match="chain 0 has 50 and chain 1 has 60"):
+        cd.discrepancy(draws, [draws[:50], draws[:60]], family="gumbel")
+    with pytest.raises(cd.InputError, match="the reference is perfectly dependent"):
+        cd.discrepancy(draws, np.column_stack([draws[:, 0], draws[:, 0]]), family="gumbel")
+    twins = pd.DataFrame(draws, columns=["a", "a"])
+    with pytest.raises(cd.InputError, match="different names"):
+        cd.discrepancy(twins, twins, family="gumbel")
+
+
+def test_binary_references_do_not_choose_impossible_tails():
+    draws = np.random.default_rng(21).standard_normal((300, 2))
+    with pytest.warns(cd.DependenceWarning, match="tied|reference"):
+        result = cd.discrepancy((draws > 0) * 1.0, (draws[::-1] > 0.3) * 1.0)
+    assert result.fit.family != "StudentT"
+    assert np.isfinite(result.level.se)
+
+
+def test_words_against_a_reference_take_no_side():
+    result = cd.discrepancy(cd.Gumbel(2.5).sample(2000, rng=1), cd.Clayton(3.0).sample(2000, rng=2), family="gumbel")
+    assert "draws and reference differ by 0.08" in result.sentences()["Shape"]
+
+
+def test_the_scores_of_a_far_reference_have_the_delta_methods_error():
+    """Central differences in both thetas; the two slopes differ far from the null."""
+    draws, reference = cd.Clayton(1.0).sample(800, rng=22), cd.Clayton(4.0).sample(500, rng=23)
+    result = cd.discrepancy(draws, reference, family="clayton", iid=True)
+    own, other, h = result.theta, result.target.theta, 1e-4
+
+    def slope(score, first):
+        up, down = ((own + h, other), (own - h, other)) if first else ((own, other + h), (own, other - h))
+        return (score(*map(cd.Clayton, up)) - score(*map(cd.Clayton, down))) / (2 * h)
+
+    for name, score in (("ckl", lambda a, b: a.kl(b)), ("ced", lambda a, b: abs(a.entropy() - b.entropy()))):
+        parts = slope(score, True) * result.fit.se, slope(score, False) * result.reference.se
+        assert abs(abs(parts[0] / result.fit.se) - abs(parts[1] / result.reference.se)) > 0.05 or name == "ced"
+        assert result.estimates[name].se == pytest.approx(np.hypot(*parts), rel=1e-3)
+
+
+def test_leads_on_chains_count_what_the_draws_are_worth():
+    draws = np.repeat(cd.Gumbel(1.6).sample(300, rng=24), 10, axis=0)  # every draw ten times: a tenth of the evidence
+    found = cd.select_family(draws)
+    assert found.worth < 0.2
+    assert "for what the draws are worth" in found.words()
+    plain = cd.select_family(draws[::10])
+    assert found.worth * found.lead < 3 * plain.lead
+    assert cd.select_family(draws, iid=True).worth == 1.0

@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy import words
+from copula_discrepancy.inference import Estimate
 
 TARGET = cd.Gumbel(2.5)
 
@@ -22,6 +24,7 @@ def test_all_is_well():
     assert said["Shape"].startswith("no gap found")
     assert "enough for these tests" in said["Draws"]
     assert "halves agree" in said["Draws"]
+    assert said["Tails"] == "neither stands out against Gumbel at the same tau."
 
 
 @pytest.mark.parametrize(
@@ -37,7 +40,7 @@ def test_strength(truth, how, side):
     target = TARGET if truth.tau > 0 else cd.Frank.from_tau(0.6)
     _, said, lines = read(truth.sample(2000, rng=2), target)
     assert said["Strength"].startswith(f"{how}. Kendall's tau is")
-    assert f"{side} the target's (95% interval" in said["Strength"]
+    assert f"{side} the target's (95% interval of the gap" in said["Strength"]
     assert "p < 0.001" in said["Strength"]
     assert lines[0].endswith(": strength off")
     assert said["Shape"].startswith("no gap found")
@@ -48,17 +51,19 @@ def test_shape_and_tails_by_name():
     result, said, lines = read(draws)
     assert lines[0].endswith(": shape off")
     assert said["Shape"].startswith("wrong (p < 0.001). Gumbel fitted to these draws has a tau 0.")
-    assert "more draws where mu and log_sigma are both low" in said["Shape"]
-    assert "fewer draws where mu and log_sigma are both high" in said["Shape"]
+    low, high = (round(100 * abs(tail.value)) for tail in (result.lower_tail, result.upper_tail))
+    assert f"of 100 draws in the lowest tenth of mu, {low} more lie in the lowest tenth of log_sigma too" in said["Tails"]
+    assert f"of 100 draws in the highest tenth of mu, {high} fewer lie in the highest tenth of log_sigma too" in said["Tails"]
     assert max(map(len, lines)) <= 100
-    assert "mu and log_sigma" in result._repr_html_()
+    assert "log_sigma" in result._repr_html_()
 
 
 def test_negative_dependence_has_its_own_corners():
     truth = cd.Rotated(cd.Gumbel(2.0), 90)
     _, said, _ = read(truth.sample(3000, rng=4), cd.Rotated(cd.Clayton.from_tau(0.5), 90))
-    assert "x0 is low and x1 high" in said["Shape"]
-    assert "x0 is high and x1 low" in said["Shape"]
+    assert "in the lowest tenth of x0" in said["Tails"]
+    assert "in the highest tenth of x1 (" in said["Tails"]
+    assert "in the lowest tenth of x1 (" in said["Tails"]
 
 
 def test_both_are_off():
@@ -70,7 +75,7 @@ def test_a_bound_leaves_the_shape_untested():
     with pytest.warns(cd.DependenceWarning, match="bound"):
         _, said, lines = read(cd.Frank(-4.0).sample(500, rng=6))
     assert lines[0].endswith("strength off, shape not tested")
-    assert said["Shape"].startswith("cannot be tested: Gumbel was fitted on a bound")
+    assert said["Shape"].startswith("cannot be tested: Gumbel sits on a bound")
     assert any("note: theta sits on the lower bound" in line for line in lines)
 
 
@@ -78,7 +83,7 @@ def test_perfect_dependence_says_so():
     x = np.linspace(0.0, 1.0, 300)
     with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
         _, said, lines = read(np.column_stack([x, x]))
-    assert "strength and shape not tested" in lines[0]
+    assert lines[0] == "Copula discrepancy 0.4: strength and shape not tested"
     assert said["Strength"].startswith("cannot be tested")
     assert "no standard error can be had" in said["Draws"]
 
@@ -105,3 +110,46 @@ def test_hostile_names_are_escaped():
     html = cd.discrepancy(draws, TARGET)._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
+
+
+def gap(pvalue, value=0.1):
+    return Estimate(value, 0.02, (value - 0.04, value + 0.04), pvalue, 500.0)
+
+
+@pytest.mark.parametrize(
+    ("level", "shape", "tail", "verdict"),
+    [
+        (0.5, 0.5, 0.5, "no gap found"), (0.01, 0.5, 0.5, "strength off"), (0.5, 0.01, 0.01, "shape off"),
+        (0.01, 0.01, 0.5, "strength and shape off"), (0.5, 0.5, 0.02, "a tail off"), (0.5, 0.5, 0.04, "no gap found"),
+        (np.nan, np.nan, np.nan, "strength and shape not tested"), (0.01, np.nan, 0.5, "strength off, shape not tested"),
+        (0.5, np.nan, 0.5, "no gap found, shape not tested"),
+    ],
+)  # fmt: skip
+def test_verdicts(level, shape, tail, verdict):
+    """Each of two tails is tested at half the level."""
+    assert words.verdict(gap(level), gap(shape), [gap(tail), gap(0.9)]) == verdict
+
+
+def test_moments_leave_the_shape_out_but_not_the_tails():
+    result = cd.discrepancy(cd.Clayton(3.0).sample(2000, rng=10), TARGET, method="moment")
+    assert "fitted by Kendall's tau alone" in result.sentences()["Shape"]
+    assert "more lie in the lowest tenth" in result.sentences()["Tails"]
+    assert result.verdict == "a tail off, shape not tested"
+
+
+def test_a_reference_has_its_own_sentence():
+    with pytest.warns(cd.DependenceWarning, match="reference: n_eff"):
+        result = cd.discrepancy(TARGET.sample(2000, rng=11), TARGET.sample(60, rng=12), family="gumbel", iid=True)
+    assert result.sentences()["Draws"] == "2,000, taken as independent: enough for these tests."
+    assert result.sentences()["Reference"] == "60, taken as independent: too few to trust these tests."
+
+
+def test_estimates_and_agreement_are_readable():
+    result = cd.discrepancy(TARGET.sample(2000, rng=13).reshape(4, 500, 2), TARGET)
+    assert repr(result.level).startswith(f"{result.level.value:.6g} (se {result.level.se:.3g}, 95% ")
+    assert f"n_eff {result.level.n_eff:,.0f})" in str(result.level)
+    assert f"{result.level:.3f}" == f"{result.level.value:.3f}"
+    lines = repr(result.agreement).splitlines()
+    assert lines[0] == f"R-hat for dependence {result.rhat:.3f}; Kendall's tau of each chain:"
+    assert len(lines) == 5
+    assert "no standard error" in repr(Estimate.unknown(0.3))

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from copula_discrepancy.inference import Estimate, Spread, split_rhat
 from copula_discrepancy.influence import tau_influence
 from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.words import RHAT_LIMIT
 
-RHAT_LIMIT = 1.01  # Vehtari, Gelman, Simpson, Carpenter and Burkner (2021)
+_NAMED = 8  # chains whose taus a warning lists
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Agreement:
     """How well the chains agree about Kendall's tau.
 
@@ -23,7 +24,7 @@ class Agreement:
     rhat : float
         The largest of three split R-hats: of each draw's concordance with all draws, of its concordance with its own chain, and
         of the tau of all chains together against the mean of theirs. Near 1 where all chains have seen the same distribution;
-        NaN for one sequence of independent draws.
+        NaN where there is nothing to compare: one plain sequence of fewer than 1000 draws, or chains of fewer than 20.
     taus : tuple of Estimate
         Each chain's own tau with its standard error; NaN for a chain in which a variable does not vary.
     """
@@ -31,20 +32,23 @@ class Agreement:
     rhat: float
     taus: tuple[Estimate, ...]
 
+    def __repr__(self) -> str:
+        lines = [f"R-hat for dependence {self.rhat:.3f}; Kendall's tau of each chain:"]
+        return "\n".join([*lines, *(f"  chain {k:<4}{tau!r}" for k, tau in enumerate(self.taus))])
+
     def to_dict(self) -> dict[str, Any]:
         """Every number."""
         return {"rhat": self.rhat, "taus": [tau.to_dict() for tau in self.taus]}
 
 
-def chain_agreement(pair: RankedPair, pooled: Spread, *, iid: bool, confidence: float) -> Agreement:
-    """Compare the chains; `pooled` is the standard error of the tau of all of them.
+def chain_agreement(pair: RankedPair, pooled: Spread, *, compare: bool, iid: bool, confidence: float) -> Agreement:
+    """Compare the chains; `pooled` is the standard error of the tau of all of them. A single one is cut in halves if `compare`.
 
     A chain that is stuck in one mode has its own tau, and so shows in the second R-hat; chains stuck in different modes may
     have the same tau each, but not that of all of them together, and show in the third.
     """
-    alone = pair.n_chains == 1
-    together = math.nan if alone and iid else split_rhat(pair.by_chain(pair.concordance))
-    if alone:
+    together = split_rhat(pair.by_chain(pair.concordance)) if compare else math.nan
+    if pair.n_chains == 1:
         return Agreement(together, (Estimate.of(pair.tau, pooled, tested=False, confidence=confidence),))
     taus, values = [], []
     for x, y in zip(pair.by_chain(pair.x), pair.by_chain(pair.y), strict=True):
@@ -57,7 +61,7 @@ def chain_agreement(pair: RankedPair, pooled: Spread, *, iid: bool, confidence: 
     pooling = (pair.tau - float(np.mean(own))) ** 2
     within = float(np.mean(np.var(own, axis=1, ddof=1)))
     apart = math.sqrt(1.0 + pooling / within) if within > 0 else 1.0
-    return Agreement(max(together, split_rhat(own), apart), tuple(taus))
+    return Agreement(max(together, split_rhat(own), apart if math.isfinite(together) else math.nan), tuple(taus))
 
 
 def _own_tau(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -66,6 +70,19 @@ def _own_tau(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, NDA
     chain = RankedPair(x.copy(), y.copy(), False)
     influence = tau_influence(chain)
     return chain.tau, influence
+
+
+def disagreement(agreement: Agreement) -> tuple[str, ...]:
+    """A sentence where the chains do not agree about tau, with their own taus where there are few enough to name."""
+    if not agreement.rhat > RHAT_LIMIT:
+        return ()
+    parts, taus = "halves of the chain", ""
+    if len(agreement.taus) > 1:
+        parts = "chains"
+        if len(agreement.taus) <= _NAMED:
+            taus = " (" + ", ".join(f"{tau.value:.2f} se {tau.se:.2f}" for tau in agreement.taus) + ")"
+    said = f"R-hat for dependence is {agreement.rhat:.3f}, above {RHAT_LIMIT}"
+    return (f"{said}: the {parts} do not agree about Kendall's tau yet{taus}",)
 
 
 def stuck_chains(pair: RankedPair) -> tuple[str, ...]:

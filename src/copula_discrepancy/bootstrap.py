@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula
 from copula_discrepancy.fitting import Fit, fit_pair
 from copula_discrepancy.inference import Estimate
 from copula_discrepancy.pairs import RankedPair
 
 GAPS = ("tau", "theta", "tau_fitted", "level", "shape", "total")
+_ATTEMPTS = 100
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,39 @@ def replicates(
     samples = _parametric(fitted, rng) if fitted.iid else _moving_blocks(fitted.pair, block or block_length(fitted), rng)
     values = np.empty((n, 3))
     for k in _watched(n, progress, label):
-        again = fit_pair(next(samples), fitted.template, method=fitted.method)
+        again = _refit(fitted, samples)
         tau_fitted = again.sample_tau if fitted.method == "moment" else again.tau
         values[k] = again.sample_tau, again.theta, tau_fitted
     if fitted.iid:
-        implied = fitted.tau if fitted.regular else fitted.sample_tau
-        values -= implied, fitted.theta, implied
+        values -= fitted.tau, fitted.theta, fitted.tau
     else:
         # equal draws in a resample lower the likelihood's tau a little: what counts is the spread around its own mean
         values -= np.mean(values, axis=0)
     return Replicates(*values.T)
+
+
+def _refit(fitted: Fit, samples: Iterator[RankedPair]) -> Fit:
+    """The fit to the next sample that is not perfectly dependent: those have no theta."""
+    for _ in range(_ATTEMPTS):
+        again = fit_pair(next(samples), fitted.template, method=fitted.method, estimate_df=_free_df(fitted))
+        if math.isfinite(again.theta) and abs(again.sample_tau) < 1.0:
+            return again
+    raise InputError(f"{_ATTEMPTS} bootstrap samples in a row are perfectly dependent; there are too few draws for a bootstrap")
+
+
+def _free_df(fitted: Fit) -> bool:
+    return fitted.df_estimated and fitted.df_on_bound is None
+
+
+def require_resampling(fitted: Fit, whose: str) -> None:
+    """Raise where no bootstrap sample would be like the draws."""
+    if abs(fitted.sample_tau) == 1.0:
+        raise InputError(f"{whose} are perfectly dependent, and so is every bootstrap sample of them: there is no density")
+    if fitted.iid and not fitted.regular:
+        raise InputError(
+            f"{fitted.family} sits on a bound and cannot follow {whose}, so samples from it say nothing about them; with "
+            "iid=False blocks of the draws themselves are resampled"
+        )
 
 
 def block_length(fitted: Fit) -> int:
@@ -104,15 +129,18 @@ def _watched(n: int, progress: bool | None, label: str) -> Iterator[int]:
 
 
 def bootstrap_estimate(estimate: Estimate, deviations: NDArray[np.float64], *, tested: bool) -> Estimate:
-    """The same number with the bootstrap's standard error, basic interval and p-value (Davison and Hinkley, 1997)."""
+    """The same number with the bootstrap's standard error, basic interval and the p-value that goes with it.
+
+    Davison and Hinkley (1997): the interval is value less quantiles of the deviations; the p-value is twice the smaller share
+    of deviations beyond the value, which is below 1 - confidence just where the interval does not contain 0.
+    """
     tail = 0.5 * (1.0 - estimate.confidence)
     low, high = np.quantile(deviations, [tail, 1.0 - tail])
-    beyond = int(np.sum(np.abs(deviations) >= abs(estimate.value)))
     return Estimate(
         value=estimate.value,
         se=float(np.std(deviations, ddof=1)),
         ci=(estimate.value - float(high), estimate.value - float(low)),
-        pvalue=(1.0 + beyond) / (1.0 + deviations.size) if tested else math.nan,
+        pvalue=_two_sided(deviations, estimate.value) if tested else math.nan,
         n_eff=estimate.n_eff,
         bias=float(np.mean(deviations)),
         df=math.inf,
@@ -120,12 +148,17 @@ def bootstrap_estimate(estimate: Estimate, deviations: NDArray[np.float64], *, t
     )
 
 
+def _two_sided(deviations: NDArray[np.float64], value: float) -> float:
+    beyond = min(int(np.sum(deviations >= value)), int(np.sum(deviations <= value)))
+    return min(2.0 * (1.0 + beyond) / (1.0 + deviations.size), 1.0)
+
+
 def bootstrap_scores(
     ckl: Estimate, ced: Estimate, fitted: Copula, target: Copula, thetas: NDArray[np.float64]
 ) -> tuple[Estimate, Estimate]:
     """CKL and CED with intervals from the deviations of theta: both are functions of theta, smallest at the target.
 
-    p-values: how often a sample from the fitted copula is as far from it as the fitted copula is from the target.
+    CKL and CED are 0 where theta is the target's, so both have the p-value of that.
     """
     tail = 0.5 * (1.0 - ckl.confidence)
     domain = fitted._closed_domain()
@@ -133,17 +166,16 @@ def bootstrap_scores(
     ends = [fitted.with_theta(theta) for theta in (low, high)]
     inside = low <= target.theta <= high
     moved = [fitted.with_theta(float(np.clip(fitted.theta + d, *domain))) for d in thetas]
+    pvalue = _two_sided(thetas, fitted.theta - target.theta)
     results = []
     for estimate, score in ((ckl, _divergence), (ced, _entropy_distance)):
         at_ends = [score(end, target) for end in ends]
-        around = np.array([score(copula, fitted) for copula in moved])
-        beyond = int(np.sum(around >= estimate.value))
         results.append(
             Estimate(
                 value=estimate.value,
                 se=float(np.std([score(copula, target) for copula in moved], ddof=1)),
                 ci=(0.0 if inside else min(at_ends), max(at_ends)),
-                pvalue=(1.0 + beyond) / (1.0 + thetas.size),
+                pvalue=pvalue,
                 n_eff=estimate.n_eff,
                 df=math.inf,
                 confidence=estimate.confidence,

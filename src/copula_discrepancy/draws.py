@@ -136,13 +136,20 @@ def _require_equal_chains(draws: Any) -> None:
     """Chains given as a list of two-dimensional arrays must have one length."""
     if not isinstance(draws, list | tuple):
         return
-    lengths = [chain.shape[0] for chain in draws if isinstance(chain, np.ndarray) and chain.ndim == 2]
+    lengths = [len(chain) for chain in draws if _is_chain(chain)]
     if len(lengths) == len(draws) and len(set(lengths)) > 1:
         short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
         raise InputError(
             f"chains must have the same number of draws, but chain {short} has {lengths[short]} and chain {long} has "
             f"{lengths[long]}; cut all of them to the last {lengths[short]} draws, or find out why chain {short} stopped"
         )
+
+
+def _is_chain(given: Any) -> bool:
+    """Rows of rows, or a data frame: two dimensions."""
+    if isinstance(given, list | tuple):
+        return len(given) > 0 and isinstance(given[0], list | tuple | np.ndarray)
+    return getattr(given, "ndim", 0) == 2
 
 
 def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:

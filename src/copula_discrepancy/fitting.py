@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any
@@ -34,6 +34,8 @@ class Fit:
         draws are perfectly dependent and the likelihood has no maximum.
     df : float or None
         Degrees of freedom of a Student t copula, fixed or estimated.
+    df_estimated, df_on_bound
+        Whether they were estimated, and whether they sit on the "lower" or "upper" end of the search range.
     on_bound : {"lower", "upper"} or None
         Whether theta sits on a bound of its domain: the family cannot follow the draws any further.
     log_likelihood : float
@@ -62,6 +64,7 @@ class Fit:
     on_bound: str | None
     df: float | None = None
     df_estimated: bool = False
+    df_on_bound: str | None = None
     iid: bool = False
     warnings: tuple[str, ...] = ()
     version: str = ""
@@ -85,14 +88,15 @@ class Fit:
     @property
     def regular(self) -> bool:
         """Whether theta lies inside its domain at a maximum, so that its estimate has a normal limit."""
-        return self.on_bound is None and self.converged and math.isfinite(self.theta)
+        inside = self.on_bound is None and self.df_on_bound != "lower"  # a t copula with so small a df is next to none
+        return inside and self.converged and math.isfinite(self.theta)
 
     @cached_property
     def theta_influence(self) -> ThetaInfluence:
         """Influence on theta (and df), flat, with the information; only where the fit is `regular`."""
         if self.method == "moment":
             return ThetaInfluence(tau_influence(self.pair) / self._tau_slope, None, math.nan)
-        return theta_influence(self.pair, self.copula, df_estimated=self.df_estimated)
+        return theta_influence(self.pair, self.copula, df_estimated=self.df_estimated and self.df_on_bound is None)
 
     @cached_property
     def influence(self) -> Mapping[str, NDArray[np.float64]]:
@@ -122,12 +126,32 @@ class Fit:
         return found | {"theta": found["tau_fitted"].times(1.0 / self._tau_slope)}
 
     @cached_property
-    def theta_bias(self) -> float:
+    def rank_bias(self) -> float:
         """How far theta lies off on average though the family is right, because the margins are known by ranks only."""
         if self.method == "moment" or self.pair.uniform or not self.regular:
             return 0.0
         n_eff = self.spreads["shape"].n_eff  # what varies is how the ranks' noise differs between the two taus
         return rank_bias(self.copula, self.n, n_eff if math.isfinite(n_eff) else self.n)
+
+    @property
+    def bias_is_large(self) -> bool:
+        """Whether the rank bias is larger than the standard error: a correction of first order can then not be trusted."""
+        return self.regular and not abs(self.rank_bias) <= self.spreads["theta"].se
+
+    @property
+    def theta_bias(self) -> float:
+        """The rank bias that intervals and tests take off; 0 where it is too large for that."""
+        return 0.0 if self.bias_is_large else self.rank_bias
+
+    @property
+    def theta_limits(self) -> tuple[float, float]:
+        """The ends of theta's domain."""
+        return self.template.parameter.lower, self.template.parameter.upper
+
+    @property
+    def n_eff(self) -> float:
+        """The smallest effective number of draws behind tau, the fitted tau and their difference; NaN where none is known."""
+        return min((spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)), default=math.nan)
 
     @property
     def tau_bias(self) -> float:
@@ -138,13 +162,17 @@ class Fit:
     def estimates(self) -> Mapping[str, Estimate]:
         """theta, the tau it implies and the draws' tau, each with standard error and 95% interval."""
         found = {
-            "theta": Estimate.of(self.theta, self.spreads["theta"], bias=self.theta_bias, tested=False),
-            "tau_fitted": Estimate.of(self.tau, self.spreads["tau_fitted"], bias=self.tau_bias, tested=False),
-            "tau": Estimate.of(self.sample_tau, self.spreads["tau"], tested=False),
+            "theta": Estimate.of(
+                self.theta, self.spreads["theta"], bias=self.theta_bias, tested=False, limits=self.theta_limits
+            ),
+            "tau_fitted": Estimate.of(
+                self.tau, self.spreads["tau_fitted"], bias=self.tau_bias, tested=False, limits=(-1.0, 1.0)
+            ),
+            "tau": Estimate.of(self.sample_tau, self.spreads["tau"], tested=False, limits=(-1.0, 1.0)),
         }
         if self.df_estimated and self.df is not None and self.regular and self.theta_influence.df is not None:
             spread = Spread.of(self.pair.by_chain(self.theta_influence.df), iid=self.iid)
-            found["df"] = Estimate.of(self.df, spread, tested=False)
+            found["df"] = Estimate.of(self.df, spread, tested=False, limits=(0.0, math.inf))
         return found
 
     @property
@@ -280,10 +308,11 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     if method == "moment":
         return _fit_moment(pair, template, iid)
     notes: tuple[str, ...] = ()
-    df_known = True
+    df_known, df_on_bound = True, None
     try:
         if estimate_df:
-            template, notes = estimate_degrees(pair, template)
+            template, df_on_bound = estimate_degrees(pair, template)
+            notes = _df_notes(template, df_on_bound)
         outcome = maximise(pair, template)
     except NoMaximum as found:
         outcome, df_known = found.outcome, False
@@ -296,7 +325,18 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
         )
     if not outcome.converged:
         notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps, so there is no standard error",)
-    return _result(pair, template, method, outcome, notes, df_known=df_known, df_estimated=estimate_df, iid=iid)
+    result = _result(pair, template, method, outcome, notes, df_known=df_known, iid=iid)
+    return replace(result, df_estimated=estimate_df, df_on_bound=df_on_bound)
+
+
+def _df_notes(template: Copula, end: str | None) -> tuple[str, ...]:
+    inner = student_part(template)
+    if inner is None or end is None:
+        return ()
+    why = "a Gaussian copula fits these draws as well" if end == "upper" else "the tails are heavier than a t copula allows"
+    return (
+        f"df sits on the {end} end {inner.df:g} of its search range: {why}; it is taken as known, CKL and CED are not tested",
+    )
 
 
 def _fit_moment(pair: RankedPair, template: Copula, iid: bool) -> Fit:
@@ -329,7 +369,6 @@ def _result(
     *,
     iid: bool,
     df_known: bool = True,
-    df_estimated: bool = False,
 ) -> Fit:
     inner = student_part(template)
     tau = template._tau(outcome.theta) if outcome.on_bound is None else template._tau_at(outcome.on_bound)
@@ -345,7 +384,6 @@ def _result(
         converged=outcome.converged,
         on_bound=outcome.on_bound,
         df=inner.df if inner is not None and df_known else None,
-        df_estimated=df_estimated,
         iid=iid,
         warnings=notes,
         version=library_version(),

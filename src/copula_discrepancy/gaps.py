@@ -1,12 +1,12 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
 
-import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.agreement import RHAT_LIMIT, Agreement, chain_agreement, stuck_chains
+from copula_discrepancy.agreement import Agreement, chain_agreement, disagreement, stuck_chains
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError, one_of, true_or_false
 from copula_discrepancy.families._base import DEFAULT_MONTE_CARLO_SIZE
@@ -15,14 +15,15 @@ from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import METHODS, Fit, announce, fit_pair, library_version
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.likelihood import student_part
-from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.pairs import DISCRETE, RankedPair
 from copula_discrepancy.result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.shannon import shannon_scores
 from copula_discrepancy.tails import Corner, corners, tail_gap
 from copula_discrepancy.targets import Aim, resolve_target
 from copula_discrepancy.words import FEW_DRAWS
 
-# Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on.
+# Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on,
+# and only from here on are they compared.
 _RHAT_DRAWS = 1000
 
 
@@ -90,8 +91,12 @@ def discrepancy(
 
     Notes
     -----
-    CKL is tested by its second-order limit, 2 CKL / (I se(theta)^2) chi-square with one degree of freedom; its interval is
-    that of sqrt(2 CKL), squared, which is the delta method's away from 0.
+    CKL and CED are functions of theta, and their intervals the images of theta's: the delta method's away from 0, one that
+    begins at 0 where the target's theta is inside. To second order CKL is I (theta - theta_P)^2 / 2, I the Fisher information,
+    so the limit of 2 CKL / (I se^2), chi-square with one degree of freedom, is that of (theta - theta_P)^2 / se^2; with an
+    estimated se it is F(1, df). The tests of strength and shape are two at level 1 - confidence each.
+
+    `Discrepancy.infer` gives the same result with standard errors from the bootstrap.
 
     Examples
     --------
@@ -117,9 +122,10 @@ def discrepancy(
     pair = RankedPair.from_draws(given, margins)
     if not independent:
         require_chain_length(given.n_draws)
-    aim = resolve_target(target, family, given, method, margins, independent)
+    aim = resolve_target(target, family, given, method, margins, independent, share)
     if free_df and (student_part(aim.copula) is None or aim.fit is not None):
-        raise InputError(f"estimate_df=True needs a StudentT target with its df, got {target!r:.80}")
+        given_target = repr(target) if aim.fit is None else "a reference sample, whose df is estimated in any case"
+        raise InputError(f"estimate_df=True needs a StudentT target with its df, got {given_target}")
     _ = pair.concordance  # needed below, and tau is their mean
     fitted = fit_pair(pair, aim.copula, method=method, estimate_df=free_df, iid=independent)
     estimates, influence = _gaps(fitted, aim, share)
@@ -127,7 +133,8 @@ def discrepancy(
         scores = shannon_scores(fitted, aim.copula, aim.fit, confidence=share, shannon=shannon, m=m, rng=rng)
     estimates |= {"ckl": scores.ckl, "ced": scores.ced}
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
-    agreement = chain_agreement(pair, fitted.spreads["tau"], iid=independent, confidence=share)
+    comparable = given.n_chains > 1 or (not independent and (given.chained or given.n_draws >= _RHAT_DRAWS))
+    agreement = chain_agreement(pair, fitted.spreads["tau"], compare=comparable, iid=independent, confidence=share)
     result = Discrepancy(
         target=aim.copula,
         estimates=estimates,
@@ -139,6 +146,7 @@ def discrepancy(
         inference=INFERENCE_METHODS[0],
         fit=fitted,
         reference=aim.fit,
+        reference_agreement=aim.agreement,
         selection=aim.selection,
         warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, agreement, given)),
         version=library_version(),
@@ -149,6 +157,7 @@ def discrepancy(
 
 def _gaps(fitted: Fit, aim: Aim, confidence: float) -> tuple[dict[str, Estimate], dict[str, NDArray[np.float64]]]:
     """All taus and gaps with their uncertainty, and their influence values on the draws."""
+    with_confidence = partial(Estimate.of, confidence=confidence)
     reference, moment = aim.fit, fitted.method == "moment"
     influence = dict(fitted.influence)
     influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
@@ -165,17 +174,18 @@ def _gaps(fitted: Fit, aim: Aim, confidence: float) -> tuple[dict[str, Estimate]
         bias -= reference.tau_bias
     level, total = fitted.sample_tau - aim.tau, tau_fitted - tau_aimed
     own = fitted.spreads
+    possible = (-1.0 - aim.tau, 1.0 - aim.tau) if reference is None else (-2.0, 2.0)
     estimates = {
-        "tau": Estimate.of(fitted.sample_tau, own["tau"], tested=False, confidence=confidence),
-        "theta": Estimate.of(fitted.theta, own["theta"], bias=fitted.theta_bias, tested=False, confidence=confidence),
-        "tau_fitted": Estimate.of(tau_fitted, own["tau_fitted"], bias=fitted.tau_bias, tested=False, confidence=confidence),
-        "level": Estimate.of(level, against("tau"), confidence=confidence),
-        "shape": Estimate.of(total - level, against("shape"), bias=bias, confidence=confidence),
-        "total": Estimate.of(total, against("tau_fitted"), bias=bias, confidence=confidence),
+        "tau": with_confidence(fitted.sample_tau, own["tau"], tested=False, limits=(-1.0, 1.0)),
+        "theta": with_confidence(fitted.theta, own["theta"], bias=fitted.theta_bias, tested=False, limits=fitted.theta_limits),
+        "tau_fitted": with_confidence(tau_fitted, own["tau_fitted"], bias=fitted.tau_bias, tested=False, limits=(-1.0, 1.0)),
+        "level": with_confidence(level, against("tau"), limits=possible),
+        "shape": with_confidence(total - level, against("shape"), bias=bias, limits=(-2.0, 2.0)),
+        "total": with_confidence(total, against("tau_fitted"), bias=bias, limits=possible),
     }
     if moment:
         estimates["shape"] = Estimate.unknown(0.0, confidence=confidence)
-    for name, corner in zip(("lower_tail", "upper_tail"), corners(aim.tau), strict=True):
+    for name, corner in zip(("lower_tail", "upper_tail"), corners(fitted.sample_tau), strict=True):
         found = _tail(fitted, reference, corner, confidence)
         if found is not None:
             estimates[name], influence[name] = found
@@ -189,28 +199,27 @@ def _tail(fitted: Fit, reference: Fit | None, corner: Corner, confidence: float)
         return None
     spread = own.spread(fitted.iid).plus(other.spread(fitted.iid) if other is not None else None)
     value = own.value - (other.value if other is not None else 0.0)
-    return Estimate.of(value, spread, confidence=confidence), own.influence
+    return Estimate.of(value, spread, limits=(-1.0, 1.0), confidence=confidence), own.influence
 
 
 def _cautions(fitted: Fit, agreement: Agreement, given: Draws) -> tuple[str, ...]:
     """What to keep in mind about chains, effective draws and bounds."""
     notes = list(stuck_chains(fitted.pair))
-    n_eff = min((spread.n_eff for spread in fitted.spreads.values() if math.isfinite(spread.n_eff)), default=math.nan)
-    if n_eff < FEW_DRAWS:
-        notes.append(f"n_eff is {n_eff:.0f}, below {FEW_DRAWS}: standard errors and tests are rough; draw more")
-    if fitted.iid:
-        return tuple(notes)
-    if given.chained and given.n_chains == 1:
+    tied = fitted.pair.discrete_share()
+    if tied > DISCRETE:
+        notes.append(
+            f"{100 * tied:.2g}% of all pairs of draws are tied in a variable, as rounded or discrete values are: a likelihood "
+            "fit takes them for continuous, and shape is off by that; compare with a reference rounded alike"
+        )
+    if fitted.bias_is_large:
+        notes.append("ranks cannot resolve a dependence this strong with so few draws: shape, total, CKL and CED are rough")
+    if fitted.n_eff < FEW_DRAWS:
+        notes.append(f"n_eff is {fitted.n_eff:.0f}, below {FEW_DRAWS}: standard errors and tests are rough; draw more")
+    if given.chained and given.n_chains == 1 and not fitted.iid:
         notes.append("one chain: nothing tells whether another one would agree; R-hat compares its halves")
-    if agreement.rhat > RHAT_LIMIT and (given.chained or given.n_draws >= _RHAT_DRAWS):
-        parts = "chains" if given.n_chains > 1 else "halves of the chain"
-        said = f"R-hat for dependence is {agreement.rhat:.3f}, above {RHAT_LIMIT}"
-        notes.append(f"{said}: the {parts} do not agree about Kendall's tau yet{_odd_ones(agreement)}")
-    return tuple(notes)
-
-
-def _odd_ones(agreement: Agreement) -> str:
-    """The chains' taus, where there are few enough to name."""
-    if not 1 < len(agreement.taus) <= 8:
-        return ""
-    return " (" + ", ".join(f"{tau.value:.2f}" for tau in agreement.taus) + ")"
+    if given.n_chains > given.n_draws and not fitted.iid:
+        notes.append(
+            f"{given.n_chains} chains of {given.n_draws} draws: more chains than draws; arrays are (chain, draw, variable), "
+            "are the first two axes swapped?"
+        )
+    return (*notes, *disagreement(agreement))

@@ -19,6 +19,9 @@ from copula_discrepancy.errors import InputError
 FEWEST_DRAWS = 4  # per chain: two halves of two draws, the least from which an autocorrelation can be estimated
 # Geyer's sequence adds up some 4 n/n_eff autocovariances, so the variance it gives has about n_eff/4 degrees of freedom.
 _LAGS_PER_TIME = 4.0
+# Autocovariances of shorter chains are mostly noise: at 50 chains x 10 independent draws they gave a size of 12%.
+_SHORT_CHAIN = 20
+_ROUNDING = 1e-12  # relative differences below it are rounding
 _BATCHES = (
     4096  # per chain: longer chains are averaged over batches first; the variance then still has a thousand degrees of freedom
 )
@@ -74,8 +77,9 @@ class Spread:
         if other is None:
             return self
         a, b = self.se**2, other.se**2
-        df = (a + b) ** 2 / (a**2 / self.df + b**2 / other.df) if a + b > 0 else math.nan
-        return Spread(math.sqrt(a + b), df, min(self.n_eff, other.n_eff))
+        if not a + b > 0:
+            return Spread(math.nan, math.nan, math.nan)
+        return Spread(math.sqrt(a + b), (a + b) ** 2 / (a**2 / self.df + b**2 / other.df), min(self.n_eff, other.n_eff))
 
     def times(self, factor: float) -> "Spread":
         """Of an estimate multiplied by a factor."""
@@ -92,7 +96,7 @@ class Spread:
         return float(2.0 * stdtr(self.df, -abs(distance) / self.se))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A number with its uncertainty.
 
@@ -103,11 +107,12 @@ class Estimate:
     se : float
         Its standard error; NaN where there is none, as on a bound of a family.
     ci : (float, float)
-        Confidence interval at `confidence`, from Student's t with `df` degrees of freedom, `bias` taken off the value.
+        Confidence interval at `confidence`, from Student's t with `df` degrees of freedom, `bias` taken off the value; it ends
+        where the number's range does: a tau lies between -1 and 1.
     pvalue : float
         Two-sided p-value of the value being 0; NaN for a number that no hypothesis sets to 0.
     n_eff : float
-        How many independent draws would give the same standard error.
+        How many independent draws would give the same standard error; against a reference sample the smaller of the two.
     bias : float
         What a sample of this size adds on average though the draws are right; interval and p-value take it off, `value` not.
     """
@@ -123,12 +128,20 @@ class Estimate:
 
     @classmethod
     def of(
-        cls, value: float, spread: Spread, *, bias: float = 0.0, tested: bool = True, confidence: float = 0.95
+        cls,
+        value: float,
+        spread: Spread,
+        *,
+        bias: float = 0.0,
+        tested: bool = True,
+        limits: tuple[float, float] = (-math.inf, math.inf),
+        confidence: float = 0.95,
     ) -> "Estimate":
-        """From the standard error of a normal estimate."""
+        """From the standard error of a normal estimate; the interval ends where the number's own range does."""
         centre, reach = value - bias, spread.reach(confidence)
         pvalue = spread.pvalue(centre) if tested else math.nan
-        return cls(value, spread.se, (centre - reach, centre + reach), pvalue, spread.n_eff, bias, spread.df, confidence)
+        ci = (max(centre - reach, limits[0]), min(centre + reach, limits[1])) if spread.se > 0 else (math.nan, math.nan)
+        return cls(value, spread.se, ci, pvalue, spread.n_eff, bias, spread.df, confidence)
 
     @classmethod
     def unknown(cls, value: float, *, confidence: float = 0.95) -> "Estimate":
@@ -137,6 +150,18 @@ class Estimate:
 
     def __float__(self) -> float:
         return self.value
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __repr__(self) -> str:
+        if not math.isfinite(self.se):
+            return f"{self.value:.6g} (no standard error)"
+        low, high = self.ci
+        told = f"{self.value:.6g} (se {self.se:.3g}, {100 * self.confidence:g}% {low:.4g} to {high:.4g}"
+        if not math.isnan(self.pvalue):
+            told += ", p < 0.001" if self.pvalue < 0.001 else f", p = {self.pvalue:.3f}"
+        return f"{told}, n_eff {self.n_eff:,.0f})"
 
     def paper_test(self, alpha: float = 0.05) -> "PaperTest":
         """The paper's asymptotic test: T_n = sqrt(n) |value| / sigma against z_{1-alpha/2}, sigma the long-run one.
@@ -186,7 +211,7 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
 
     Autocovariances by FFT, pooled over split chains with the variance between them, Geyer's (1992) initial monotone positive
     sequence: ArviZ's effective sample size for the mean, of which this is the other side. Chains of 8192 draws and more are
-    averaged over short batches first.
+    averaged over short batches first; from several chains of fewer than 20 draws, the variance is that of the chains' means.
 
     Parameters
     ----------
@@ -215,23 +240,51 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     if values.ndim != 2 or values.size < 2 or not np.isfinite(values).all():
         raise InputError(f"influence must be finite values of shape (chain, draw), got shape {np.shape(influence)}")
     n = values.size
-    variance = float(np.var(values, ddof=1))
-    if not variance > 0:  # perfect dependence: every draw has the same influence, and the normal limit is degenerate
+    scale = float(np.max(np.abs(values)))
+    if nearly_constant(values, scale):  # perfect dependence: every draw says the same, and the normal limit is degenerate
         return LongRun(math.nan, math.nan, n, math.nan, math.nan)
+    values = values / scale  # squares of huge or tiny values would overflow or vanish
+    variance = float(np.var(values, ddof=1))
     if iid:
-        return LongRun(variance, variance, n, n, n - 1.0)
+        return LongRun(variance * scale * scale, variance * scale * scale, n, n, n - 1.0)
+    require_chain_length(values.shape[1])
+    long_run, df = _chain_means_variance(values) if _by_chain_means(*values.shape) else _geyer_variance(values, variance)
+    n_eff = n * variance / long_run
+    return LongRun(variance * scale * scale, long_run * scale * scale, n, n_eff, max(min(df, n_eff), 1.0))
+
+
+def nearly_constant(values: NDArray[np.float64], scale: float) -> bool:
+    """Whether values differ by rounding only, relative to their size."""
+    return scale == 0 or float(np.max(values) / scale - np.min(values) / scale) <= _ROUNDING
+
+
+def _by_chain_means(n_chains: int, n_draws: int) -> bool:
+    return n_chains > 1 and n_draws < _SHORT_CHAIN
+
+
+def _chain_means_variance(values: NDArray[np.float64]) -> tuple[float, float]:
+    """From many short chains: their means are independent, whatever happens inside; (variance, degrees of freedom)."""
     n_chains, n_draws = values.shape
-    require_chain_length(n_draws)
+    return max(n_draws * float(np.var(values.mean(axis=1), ddof=1)), np.finfo(float).tiny), n_chains - 1.0
+
+
+def _geyer_variance(values: NDArray[np.float64], variance: float) -> tuple[float, float]:
+    """From ArviZ's effective sample size; (variance, degrees of freedom).
+
+    Means of batches have the same long-run variance, per draw; the FFT of a long chain would take longer than its fit. A
+    remainder shorter than a batch is left out of this variance, not of any estimate.
+    """
     from arviz_stats.base import array_stats  # loads xarray and more: only where chains ask for it
 
-    # Means of batches have the same long-run variance, per draw; the FFT of a long chain would take longer than its fit. A
-    # remainder shorter than a batch is left out of this variance, not of any estimate.
+    n_chains, n_draws = values.shape
     batch = max(n_draws // _BATCHES, 1)
     means = values[:, : n_draws - n_draws % batch].reshape(n_chains, -1, batch).mean(axis=2) if batch > 1 else values
-    n_eff_means = float(array_stats.ess(means, method="mean"))
-    long_run = batch * float(np.var(means, ddof=1)) * means.size / n_eff_means
-    n_eff = n * variance / long_run
-    return LongRun(variance, long_run, n, n_eff, max(min(n_eff, n_eff_means) / _LAGS_PER_TIME, 1.0))
+    if batch > 1 and nearly_constant(means, 1.0):  # draws that alternate in step with the batches
+        batch, means = 1, values
+    n_eff = float(array_stats.ess(means, method="mean"))
+    if n_draws < _SHORT_CHAIN:
+        n_eff = min(n_eff, means.size)  # a single short chain cannot show that it is better than independent
+    return batch * float(np.var(means, ddof=1)) * means.size / n_eff, n_eff / _LAGS_PER_TIME
 
 
 def require_chain_length(n_draws: int) -> None:
@@ -244,12 +297,14 @@ def require_chain_length(n_draws: int) -> None:
 
 
 def split_rhat(values: NDArray[np.float64]) -> float:
-    """Split R-hat (Gelman et al., 2013) of one value per draw, (chain, draw); 1 where nothing varies.
+    """Split R-hat (Gelman et al., 2013) of one value per draw, (chain, draw); 1 where nothing varies, NaN under 20 draws.
 
     ArviZ computes it from the halves; it would refuse a single chain, whose halves can be compared all the same.
     """
     half = values.shape[1] // 2
-    if half < 2 or np.ptp(values) == 0:
+    if values.shape[1] < _SHORT_CHAIN:
+        return math.nan
+    if nearly_constant(values, float(np.max(np.abs(values)))):
         return 1.0
     from arviz_stats.base import array_stats
 

@@ -24,9 +24,11 @@ def tau_influence(pair: RankedPair) -> FloatArray:
     """Influence of each draw on Kendall's tau-b.
 
     Without ties 2 (h_i - tau), h_i the mean concordance of draw i. Tau-b is the ratio S / sqrt(A B), A and B the shares of
-    pairs not tied in x and in y; A and B move with the draws too.
+    pairs not tied in x and in y; A and B move with the draws too. Perfect dependence has influence 0.
     """
     first, second, n = pair.first, pair.second, pair.n
+    if abs(pair.tau) == 1.0:
+        return np.zeros(n)  # no draw moves it; rounding would
     mean = float(np.mean(pair.concordance))
     influence = 2.0 * (pair.concordance - mean)
     if not first.tied_pairs and not second.tied_pairs:
@@ -122,28 +124,29 @@ def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
     other one; a four-point rule with these moments replaces the ranks' distribution, quadrature does the rest. In a chain,
     ranks vary as if there were `n_eff` draws, while mid-ranks of near-copies keep them half a step from the edge.
     """
-    theta = copula.theta
-    images = copula._mirror_images
-    x, y, weight = (part[:, ::images] for part in copula._nodes(theta, _BIAS_LEVEL))
-    u, uc, v, vc = copula._unit(x, y)
-    m = min(max(n_eff, 1.0), float(n))
-    start, size = 0.5 * (1.0 + m / n), m * (1.0 + 1.0 / n)
-    spread_u, spread_v = np.sqrt((m - 1.0) * u * uc), np.sqrt((m - 1.0) * v * vc)
-    with np.errstate(divide="ignore", invalid="ignore"):  # nodes in a corner beyond all floats: no weight
+    with np.errstate(all="ignore"):  # quantiles of a t copula with a tiny df overflow: the bias is then NaN
+        theta = copula.theta
+        images = copula._mirror_images
+        x, y, weight = (part[:, ::images] for part in copula._nodes(theta, _BIAS_LEVEL))
+        u, uc, v, vc = copula._unit(x, y)
+        m = min(max(n_eff, 1.0), float(n))
+        start, size = 0.5 * (1.0 + m / n), m * (1.0 + 1.0 / n)
+        spread_u, spread_v = np.sqrt((m - 1.0) * u * uc), np.sqrt((m - 1.0) * v * vc)
+        # nodes in a corner beyond all floats: no weight
         correlation = (copula._cdf(theta, x, y) - u * v) / np.sqrt(u * uc * v * vc)
-    correlation = np.clip(np.nan_to_num(correlation), -1.0, 1.0)
-    ends = [
-        copula._coordinates(
-            (start + (m - 1.0) * u + s * spread_u) / size,
-            (start + (m - 1.0) * uc - s * spread_u) / size,
-            (start + (m - 1.0) * v + s * spread_v) / size,
-            (start + (m - 1.0) * vc - s * spread_v) / size,
-        )
-        for s in (1.0, -1.0)
-    ]
-    total = np.zeros_like(u)
-    for s, (a, _) in zip((1.0, -1.0), ends, strict=True):
-        for t, (_, b) in zip((1.0, -1.0), ends, strict=True):
-            total += 0.25 * (1.0 + s * t * correlation) * copula._theta_derivatives(theta, a, b)[0]
-    _, curvature = copula._theta_derivatives(theta, x, y)
-    return float(np.sum(weight * total) / -np.sum(weight * curvature))
+        correlation = np.clip(np.nan_to_num(correlation), -1.0, 1.0)
+        ends = [
+            copula._coordinates(
+                (start + (m - 1.0) * u + s * spread_u) / size,
+                (start + (m - 1.0) * uc - s * spread_u) / size,
+                (start + (m - 1.0) * v + s * spread_v) / size,
+                (start + (m - 1.0) * vc - s * spread_v) / size,
+            )
+            for s in (1.0, -1.0)
+        ]
+        total = np.zeros_like(u)
+        for s, (a, _) in zip((1.0, -1.0), ends, strict=True):
+            for t, (_, b) in zip((1.0, -1.0), ends, strict=True):
+                total += 0.25 * (1.0 + s * t * correlation) * copula._theta_derivatives(theta, a, b)[0]
+        _, curvature = copula._theta_derivatives(theta, x, y)
+        return float(np.sum(weight * total) / -np.sum(weight * curvature))

@@ -169,8 +169,11 @@ def with_df(template: Copula, df: float) -> Copula:
     return Rotated(changed, template.rotation) if isinstance(template, Rotated) else changed
 
 
-def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, tuple[str, ...]]:
-    """The template with the df of highest profile likelihood; a large sample is first thinned to find it roughly."""
+def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, str | None]:
+    """The template with the df of highest profile likelihood, and the end of the search range where it sits on one.
+
+    A large sample is first thinned to find it roughly.
+    """
     small = pair.thinned(_DF_START_DRAWS)
     start = _moment_start(template, pair.tau)
     grid = tuple(df for df in _DF_GRID if df >= _smallest_df(pair))
@@ -178,12 +181,7 @@ def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, tuple[
     if small is not None:
         # on an end of the range the neighbours do not bracket, and the whole grid is searched again
         df, end = _profile_maximum(pair, template, tuple(df * factor for factor in _DF_NEIGHBOURS), start, grid)
-    notes: tuple[str, ...] = ()
-    if end == "upper":
-        notes = (f"df sits on the upper end {df:g} of its search range: a Gaussian copula fits these draws as well",)
-    if end == "lower":
-        notes = (f"df sits on the lower end {df:g} of its search range: the tails are heavier than a t copula allows",)
-    return with_df(template, df), notes
+    return with_df(template, df), end
 
 
 def _smallest_df(pair: RankedPair) -> float:

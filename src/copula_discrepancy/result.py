@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from copula_discrepancy import words
 from copula_discrepancy.agreement import Agreement
-from copula_discrepancy.bootstrap import GAPS, block_length, bootstrap_estimate, bootstrap_scores, replicates
+from copula_discrepancy.bootstrap import (
+    GAPS,
+    block_length,
+    bootstrap_estimate,
+    bootstrap_scores,
+    replicates,
+    require_resampling,
+)
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
@@ -57,8 +64,8 @@ class Discrepancy:
         where no theta reaches it.
     fit : Fit
         How theta was found.
-    reference : Fit or None
-        The fit to the reference sample, whose copula is the target.
+    reference, reference_agreement : Fit and Agreement, or None
+        The fit to the reference sample, whose copula is the target, and whether its chains agree.
     selection : Selection or None
         How the family was chosen, with family="auto".
     """
@@ -73,6 +80,7 @@ class Discrepancy:
     inference: str
     fit: Fit
     reference: Fit | None
+    reference_agreement: Agreement | None
     selection: Selection | None
     warnings: tuple[str, ...]
     version: str
@@ -159,13 +167,21 @@ class Discrepancy:
 
     @property
     def n_eff(self) -> float:
-        """The smallest effective number of draws behind the three gaps."""
-        return smallest_n_eff(self.estimates)
+        """The smallest effective number of draws behind the three gaps, the reference's left aside."""
+        return self.fit.n_eff
+
+    @property
+    def tails(self) -> Mapping[str, Estimate]:
+        """The tail gaps that could be had, "lower_tail" and "upper_tail"."""
+        return {name: self.estimates[name] for name in ("lower_tail", "upper_tail") if name in self.estimates}
 
     @property
     def verdict(self) -> str:
-        """What is off, in a few words: "no gap found", "shape off", "strength off, shape not tested"."""
-        return words.verdict(self.level, self.shape)
+        """What is off, in a few words: "no gap found", "shape off", "strength off, shape not tested".
+
+        Strength and shape are tested at 1 - confidence each.
+        """
+        return words.verdict(self.level, self.shape, [*self.tails.values()])
 
     def infer(
         self,
@@ -181,8 +197,9 @@ class Discrepancy:
         Parameters
         ----------
         method : {"bootstrap"}
-            With iid=True, samples simulated from the fitted copula; otherwise moving blocks of the chains (Kunsch, 1989). A
-            reference is resampled too. Tail gaps keep the standard errors of their influence values.
+            With iid=True, samples simulated from the fitted copula; otherwise moving blocks of the chains (Kunsch, 1989), whose
+            deviations are taken from their own mean, so that they know no bias. A reference is resampled too. Tail gaps, and
+            CKL and CED with an estimated df, keep the standard errors of their influence values.
         replications : int
             Number of bootstrap samples; each is ranked and fitted anew.
         block : int, optional
@@ -195,26 +212,33 @@ class Discrepancy:
         Raises
         ------
         InputError
-            Where the fit is a limit without a density, from which nothing can be simulated.
+            Where no bootstrap sample is like the draws: perfect dependence, or with iid=True a family on its bound.
         """
         one_of(method, "method", INFERENCE_METHODS[1:])
         count, source = whole_number(replications, "replications", 10), random_generator(rng)
-        n_draws = self.n // self.fit.pair.n_chains
-        if block is not None and whole_number(block, "block", 1) > n_draws:
-            raise InputError(f"block must not be longer than a chain, {n_draws} draws, got {block}")
+        if block is not None and self.iid:
+            raise InputError(f"block is for chains; independent draws have none, got block={block!r} with iid=True")
+        samples = {"the draws": self.fit} | ({"the reference's draws": self.reference} if self.reference is not None else {})
+        for whose, fitted in samples.items():
+            require_resampling(fitted, whose)
+            n_draws = fitted.n // fitted.pair.n_chains
+            if block is not None and whole_number(block, "block", 1) > n_draws:
+                raise InputError(f"block must not be longer than a chain of {whose}, {n_draws} draws, got {block}")
         found = replicates(self.fit, count, source, block=block, progress=progress)
         if self.reference is not None:
-            found = found.less(
-                replicates(self.reference, count, source, block=block, progress=progress, label="bootstrap of the reference")
-            )
+            label = "bootstrap of the reference"
+            found = found.less(replicates(self.reference, count, source, block=block, progress=progress, label=label))
         deviations = found.deviations()
         estimates = dict(self.estimates)
         for name in GAPS:
-            untested = name not in ("level", "shape", "total") or (name == "shape" and self.method == "moment")
-            estimates[name] = bootstrap_estimate(self.estimates[name], deviations[name], tested=not untested)
-        if self.fit.regular and not self.fit.df_estimated:
-            scores = bootstrap_scores(estimates["ckl"], estimates["ced"], self.fit.copula, self.target, deviations["theta"])
-            estimates["ckl"], estimates["ced"] = scores
+            if not math.isfinite(self.estimates[name].se):
+                continue  # no normal limit, as on a bound: resampling does not make one
+            tested = name in ("level", "shape", "total")
+            estimates[name] = bootstrap_estimate(self.estimates[name], deviations[name], tested=tested)
+        if math.isfinite(estimates["ckl"].se) and not self.fit.df_estimated:
+            estimates["ckl"], estimates["ced"] = bootstrap_scores(
+                estimates["ckl"], estimates["ced"], self.fit.copula, self.target, deviations["theta"]
+            )
         length = f"blocks of {block or block_length(self.fit)}" if not self.iid else "parametric"
         return replace(self, estimates=estimates, inference=f"bootstrap ({length}, {count} replications)")
 
@@ -226,6 +250,7 @@ class Discrepancy:
         }
         plain |= {name: getattr(self, name) for name in ("method", "shannon", "inference", "version")}
         plain |= {"target": repr(self.target), "fit": self.fit.to_dict(), "agreement": self.agreement.to_dict()}
+        plain["reference_agreement"] = self.reference_agreement.to_dict() if self.reference_agreement is not None else None
         plain["reference"] = self.reference.to_dict() if self.reference is not None else None
         plain["selection"] = self.selection.to_dict() if self.selection is not None else None
         return plain | {"warnings": list(self.warnings)}
@@ -246,26 +271,34 @@ class Discrepancy:
         )
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words: "Strength", "Shape" and "Draws", and "Family" where it was chosen here."""
-        pair = self.fit.pair
-        tails = [
-            (corner.words(pair.names), self.estimates[name])
-            for name, corner in zip(("lower_tail", "upper_tail"), corners(self.tau_target), strict=True)
-            if name in self.estimates
-        ]
-        against_sample = self.reference is not None
-        whose = "the reference's" if against_sample else "the target's"
+        """The answer in words, by topic: Strength, Shape, Tails, Draws, and where they apply Reference, Family and Errors."""
+        pair, other = self.fit.pair, self.reference
+        whose, than = ("the target's", self.fit.family) if other is None else ("the reference's", "the reference")
         found = {
             "Strength": words.strength(self.level, self.tau, self.tau_target, whose=whose),
-            "Shape": words.shape(self.shape, tails, self.fit.family, against_sample=against_sample),
-            "Draws": words.enough(self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains),
+            "Shape": words.shape(
+                self.shape, self.fit.family, against_sample=other is not None, by_moments=self.method == "moment"
+            ),
         }
-        return found | ({"Family": self.selection.words() + "."} if self.selection is not None else {})
+        if self.tails:
+            places = dict(zip(("lower_tail", "upper_tail"), corners(self.tau), strict=True))
+            told = [(places[name].words(pair.names, gap.value), gap) for name, gap in self.tails.items()]
+            found["Tails"] = words.tails(told, than)
+        found["Draws"] = words.enough(self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains)
+        if other is not None and self.reference_agreement is not None:
+            rhat, n_chains = self.reference_agreement.rhat, other.pair.n_chains
+            found["Reference"] = words.enough(other.n, other.n_eff, rhat, iid=self.iid, n_chains=n_chains)
+        if self.selection is not None:
+            found["Family"] = self.selection.words() + "."
+        if self.inference != INFERENCE_METHODS[0]:
+            found["Errors"] = f"{self.inference}; those of the tails from influence values."
+        return found
 
     def __repr__(self) -> str:
         lines = [f"Copula discrepancy {self.cd:.4g}: {self.verdict}", *words.wrapped(self._summary())]
         lines += [*words.paragraphs(self.sentences()), *words.text_table(self._rows())]
-        return "\n".join(lines + [f"  note: {warning}" for warning in self.warnings])
+        notes = [line for warning in self.warnings for line in words.wrapped(f"  note: {warning}", " " * 8)]
+        return "\n".join(lines + notes)
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -281,9 +314,3 @@ class Discrepancy:
         title = f"Copula discrepancy {self.cd:.4g}: {self.verdict}"
         top = f"<p><b>{title}</b><br>{escape(self._summary())}</p>"
         return f"{top}{said}<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>{notes}"
-
-
-def smallest_n_eff(estimates: Mapping[str, Estimate]) -> float:
-    """The smallest known effective number of draws behind the three gaps; NaN where none is known."""
-    known = [estimates[name].n_eff for name in ("level", "shape", "total") if math.isfinite(estimates[name].n_eff)]
-    return min(known, default=math.nan)

@@ -4,11 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.draws import as_draws
+from copula_discrepancy.errors import InputError, true_or_false
 from copula_discrepancy.families import FAMILIES, Copula, Rotated
 from copula_discrepancy.families._rotated import ROTATIONS
 from copula_discrepancy.fitting import Fit, fit_pair, resolve_family
-from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.inference import require_chain_length
+from copula_discrepancy.pairs import DISCRETE, RankedPair
 
 # Burnham and Anderson (2002): a model less than 2 behind the best has about as much support, from 10 on next to none.
 CLOSE_RACE = 2.0
@@ -23,11 +25,14 @@ class Selection:
     fits : tuple of Fit
         The best first; each has its family, theta and log-likelihood.
     aic : tuple of float
-        Their criteria, in the same order.
+        Their criteria, in the same order; they count every draw.
+    worth : float
+        How much of a difference counts: n_eff / n of Kendall's tau, 1 for independent draws.
     """
 
     fits: tuple[Fit, ...]
     aic: tuple[float, ...]
+    worth: float
 
     @property
     def best(self) -> Fit:
@@ -41,9 +46,10 @@ class Selection:
 
     def words(self) -> str:
         """The choice in a sentence."""
-        close = "; too close to call" if self.lead < CLOSE_RACE else ""
-        behind = f"{self.fits[1].family} is {self.lead:.3g} behind{close}"
-        return f"{self.best.family} has the lowest AIC of {len(self.fits)} families, {behind}"
+        counted = f" ({self.worth * self.lead:.2g} for what the draws are worth)" if self.worth < 0.9 else ""
+        close = "; too close to call" if self.worth * self.lead < CLOSE_RACE else ""
+        behind = f"{self.fits[1].family} is {self.lead:.3g} behind{counted}{close}"
+        return f"{self.best.family} has the lowest AIC of {len(self.fits)} families and rotations, {behind}"
 
     def to_dict(self) -> dict[str, Any]:
         """Names, parameters and criteria."""
@@ -51,18 +57,19 @@ class Selection:
         return {"ranking": [{"family": fit.family, "theta": fit.theta, "df": fit.df, "aic": aic} for fit, aic in rows]}
 
     def __repr__(self) -> str:
-        lines = [f"Families fitted to {self.best.n} draws: {self.words()}", "  family         theta      df     AIC - best"]
+        lines = [f"{self.best.n} draws: {self.words()}", "  family         theta      df     AIC - best"]
         for fit, aic in zip(self.fits, self.aic, strict=True):
             df = f"{fit.df:.4g}" if fit.df is not None else ""
             lines.append(f"  {fit.family:<12}{fit.theta:>8.4g}{df:>8}{aic - self.aic[0]:>15.4g}")
         return "\n".join(lines)
 
 
-def select_family(draws: Any, *, margins: str = "rank") -> Selection:
+def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Selection:
     """Rank all families and rotations by Akaike's criterion on one sample.
 
     Rotations are tried where they make a difference: Frank, Gaussian and Student t copulas are their own. The log-likelihood
-    counts every draw; in an autocorrelated chain, read differences with n_eff / n in mind.
+    counts every draw; how much of a lead counts on an autocorrelated chain is told from n_eff. Rounded or discrete values
+    leave Student t out: ties are the tails of a vanishing df.
 
     Parameters
     ----------
@@ -70,6 +77,8 @@ def select_family(draws: Any, *, margins: str = "rank") -> Selection:
         The sample.
     margins : {"rank", "uniform"}
         See `fit`.
+    iid : bool
+        Take the draws as independent.
 
     Raises
     ------
@@ -82,23 +91,32 @@ def select_family(draws: Any, *, margins: str = "rank") -> Selection:
     >>> cd.select_family(cd.Clayton(3.0).sample(5000, rng=1)).best.family
     'Clayton'
     """
-    return select_pair(RankedPair.from_draws(draws, margins))
+    independent = true_or_false(iid, "iid")
+    given = as_draws(draws)
+    if not independent:
+        require_chain_length(given.n_draws)
+    return select_pair(RankedPair.from_draws(given, margins), iid=independent)
 
 
-def select_pair(pair: RankedPair) -> Selection:
+def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
     """Rank the families on a ranked pair."""
     if pair.perfect_sign(by_rank=False) != 0.0:
         raise InputError(
             "the draws are perfectly dependent, so no family fits better than another; give a family, such as family='gumbel'"
         )
     fits = []
+    discrete = pair.discrete_share() > DISCRETE
     for template, estimate_df in _candidates():
-        fitted = fit_pair(pair, template, method="mle", estimate_df=estimate_df)
-        if math.isfinite(fitted.log_likelihood) and fitted.converged:
+        if discrete and estimate_df:
+            continue
+        fitted = fit_pair(pair, template, method="mle", estimate_df=estimate_df, iid=iid)
+        if math.isfinite(fitted.log_likelihood) and fitted.converged and fitted.df_on_bound != "lower":
             parameters = 2.0 if estimate_df else 1.0
             fits.append((2.0 * parameters - 2.0 * fitted.log_likelihood, fitted))
     fits.sort(key=lambda entry: entry[0])
-    return Selection(tuple(fitted for _, fitted in fits), tuple(aic for aic, _ in fits))
+    n_eff = fits[0][1].spreads["tau"].n_eff
+    worth = min(n_eff / pair.n, 1.0) if math.isfinite(n_eff) else 1.0
+    return Selection(tuple(fitted for _, fitted in fits), tuple(aic for aic, _ in fits), worth)
 
 
 def _candidates() -> list[tuple[Copula, bool]]:

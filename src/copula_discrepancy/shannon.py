@@ -1,7 +1,7 @@
 """CKL and CED: the Shannon view of a gap, with standard errors, intervals and tests.
 
-Both are functions of theta, so their influence values are slopes times those of theta (delta method). CKL has slope 0 where the
-fitted copula is the target: its square root, a distance, is what has a normal limit on both sides of that point.
+Both are functions of theta, so their influence values are slopes times those of theta (delta method), and their intervals are
+the images of theta's, which hold also where a slope is 0: that of CKL is where the fitted copula is the target.
 """
 
 import math
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, stdtrit
+from scipy.special import fdtrc, stdtrit
 
 from copula_discrepancy.families import Copula
-from copula_discrepancy.families._checks import RandomSource, random_generator
+from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
 from copula_discrepancy.families._numerics import FloatArray
-from copula_discrepancy.families._quadrature import FIRST_LEVEL, refine
+from copula_discrepancy.families._quadrature import FIRST_LEVEL, collected_notes, refine
 from copula_discrepancy.families.student_t import t_quantile_df_slope
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Estimate, Spread
@@ -42,9 +42,11 @@ def shannon_scores(
     at_limit = not math.isfinite(fitted.theta) or fitted.theta in (domain.upper, domain.lower)
     if at_limit and not (fitted.theta == domain.lower and domain.lower_included):
         return _unknown(fitted, math.inf, math.inf, confidence)
+    if fitted.df_on_bound == "lower":  # its quantiles overflow: there is nothing to integrate
+        return _unknown(fitted, math.nan, math.nan, confidence)
     copula = fitted.copula
     ckl, entropy_gap = copula.kl(target), copula.entropy() - target.entropy()
-    if not fitted.regular or (reference is not None and not reference.regular):
+    if not fitted.regular or fitted.df_on_bound or (reference is not None and not reference.regular):
         scores = _unknown(fitted, ckl, abs(entropy_gap), confidence)
     elif fitted.df_estimated and _df(copula) != _df(target):
         scores = _two_parameters(fitted, target, ckl, entropy_gap, confidence)
@@ -61,88 +63,98 @@ def _unknown(fitted: Fit, ckl: float, ced: float, confidence: float) -> Scores:
 def _one_parameter(
     fitted: Fit, target: Copula, reference: Fit | None, ckl: float, entropy_gap: float, confidence: float
 ) -> Scores:
-    copula = fitted.copula
-    slopes = _slopes(copula, target)
-    information = fisher_information(target)
-    own = fitted.spreads["theta"]
-    step = fitted.theta - fitted.theta_bias - target.theta
-    spread = own
-    if reference is not None:
-        # how much the target's theta moves CKL against the fitted one; -1 where the two meet
-        weight = slopes.ckl_in_target / slopes.ckl if abs(step) > 0.01 * own.se else -1.0
-        spread = own.plus(reference.spreads["theta"].times(weight))
-        step += reference.theta_bias
-    reach = math.sqrt(information) * spread.se  # standard error of the distance sqrt(2 CKL) next to 0
-    away = abs(slopes.ckl) * spread.se / math.sqrt(2.0 * ckl) if ckl > 0 else 0.0
-    near = math.sqrt(2.0 * ckl) < reach  # the slope over the distance is 0/0 there
-    # second order: 2 CKL / (information * variance of theta) is chi-square with one degree of freedom where CKL = 0
-    pvalue = spread.pvalue(math.sqrt(2.0 * ckl / information)) if information > 0 else math.nan
-    ckl_estimate = _squared(ckl, reach if near else away, abs(slopes.ckl) * spread.se, pvalue, spread, confidence)
+    """Both scores are functions of theta: their intervals are the images of theta's, and both are 0 where it is the target's.
 
+    To second order CKL is I (theta - theta_P)^2 / 2, so its chi-square limit at 0, 2 CKL / (I se^2), is that of
+    (theta - theta_P)^2 / se^2; away from 0 the image is the delta method's interval to first order.
+    """
+    copula, slopes = fitted.copula, _slopes(fitted.copula, target, in_target=reference is not None)
+    own, centre = fitted.spreads["theta"], fitted.theta - fitted.theta_bias
+    spread, ckl_se, ced_se = own, abs(slopes.ckl) * own.se, abs(slopes.entropy) * own.se
     if reference is not None:
-        ced_spread = own.times(slopes.entropy).plus(reference.spreads["theta"].times(_slopes(target, target).entropy))
-    else:
-        ced_spread = own.times(slopes.entropy)
-    ced, sign = abs(entropy_gap), math.copysign(1.0, entropy_gap)
-    if target.entropy() == 0.0:  # the entropy is flat at independence, where CED is the divergence from it
-        ced_estimate = ckl_estimate if ckl == ced else replace(ckl_estimate, value=ced)
-    else:
-        bias = slopes.entropy * fitted.theta_bias
-        ced_estimate = _folded(entropy_gap, bias, ced_spread, confidence)
-    influence = fitted.influence["theta"]
+        other = reference.spreads["theta"]
+        spread, centre = own.plus(other), centre + reference.theta_bias
+        ckl_se = math.hypot(ckl_se, slopes.ckl_in_target * other.se)
+        ced_se = math.hypot(ced_se, _slopes(target, target).entropy * other.se)
+    zeros = [target.theta]
+    same_entropy = [*zeros, -target.theta] if copula.parameter.lower < 0 else zeros  # the sign of dependence does not matter
+    turns = [0.0] if copula.parameter.lower < 0 else []
+    reach = spread.reach(confidence)
+    ends = centre - reach, centre + reach
+
+    def estimate(value: float, se: float, score: Callable[[Copula], float], roots: list[float], inner: list[float]) -> Estimate:
+        pvalue = max(spread.pvalue(centre - root) for root in roots)
+        values = [_score_at(copula, end, score) for end in ends]
+        values += [_score_at(copula, theta, score) for theta in inner if ends[0] < theta < ends[1]]
+        if any(ends[0] <= root <= ends[1] for root in roots):
+            values.append(0.0)
+        return Estimate(value, se, (min(values), max(values)), pvalue, spread.n_eff, 0.0, spread.df, confidence)
+
+    goal = target.entropy()
+    with collected_notes():  # the ends of an interval need fewer digits than a score
+        ckl_estimate = estimate(ckl, ckl_se, lambda member: member.kl(target), zeros, [])
+        ced_estimate = estimate(abs(entropy_gap), ced_se, lambda member: abs(member.entropy() - goal), same_entropy, turns)
+    influence, sign = fitted.influence["theta"], math.copysign(1.0, entropy_gap)
     return Scores(ckl_estimate, ced_estimate, slopes.ckl * influence, sign * slopes.entropy * influence)
 
 
+def _score_at(copula: Copula, theta: float, score: Callable[[Copula], float]) -> float:
+    """A score of the family's member at theta: at a bound inside the family that of the bound, beyond an open one infinite."""
+    domain = copula.parameter
+    if theta >= domain.upper or (theta <= domain.lower and not domain.lower_included):
+        return math.inf
+    return score(copula.with_theta(max(theta, domain.lower)))
+
+
 def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float, confidence: float) -> Scores:
-    """With df estimated too: 2 CKL is a weighted sum of two chi-squares where CKL = 0, here by its first two moments."""
+    """With df estimated too, CKL is 0 where (rho, 1/df) are the target's: Wald's test of both.
+
+    1/df, because a df of 100 and one of 1000 are next to each other. The interval is that of the distance sqrt(2 CKL), squared.
+    """
     rho, df = fitted.influence["theta"], fitted.theta_influence.df
-    if df is None:
-        raise TypeError("the influence on df is missing")
+    own, goal = _df(fitted.copula), _df(target)
+    if df is None or own is None or goal is None:
+        raise TypeError("two parameters belong to a Student t copula with an estimated df")
     df = fitted.pair.by_chain(df)
+    inverse = -df / own**2
     slopes = _slopes(fitted.copula, target)
     influences = slopes.ckl * rho + slopes.ckl_in_df * df, slopes.entropy * rho + slopes.entropy_in_df * df
     spread, entropy_spread = (Spread.of(values, iid=fitted.iid) for values in influences)
-    variances = [Spread.of(values, iid=fitted.iid).se ** 2 for values in (rho, df, rho / np.std(rho) + df / np.std(df))]
-    mixed = 0.5 * (variances[2] - variances[0] / np.var(rho) - variances[1] / np.var(df)) * np.std(rho) * np.std(df)
+    # a long-run covariance from three long-run variances, on a common scale
+    scales = np.array([np.std(rho), np.std(inverse)])
+    first, second = rho / scales[0], inverse / scales[1]
+    variances = [Spread.of(values, iid=fitted.iid).se ** 2 for values in (first, second, first + second)]
+    mixed = 0.5 * (variances[2] - variances[0] - variances[1])
     covariance = np.array([[variances[0], mixed], [mixed, variances[1]]])
-    product = _student_information(target) @ covariance
-    trace, square = float(np.trace(product)), float(np.trace(product @ product))
-    pvalue = float(chdtrc(trace**2 / square, 2.0 * ckl * trace / square))
-    reach = math.sqrt(float(np.max(np.linalg.eigvals(product).real)))
-    near = math.sqrt(2.0 * ckl) < reach
-    distance_se = reach if near else spread.se / math.sqrt(2.0 * ckl)
-    estimate = _squared(ckl, distance_se, spread.se, pvalue, spread, confidence)
-    sign = math.copysign(1.0, entropy_gap)
-    return Scores(estimate, _folded(entropy_gap, 0.0, entropy_spread, confidence), influences[0], sign * influences[1])
-
-
-def _squared(ckl: float, distance_se: float, se: float, pvalue: float, spread: Spread, confidence: float) -> Estimate:
-    """An interval for CKL from one for the distance sqrt(2 CKL).
-
-    Far from 0 it is the delta method's; at 0 it is that of the chi-square limit, and begins at 0.
-    """
-    distance, reach = math.sqrt(2.0 * max(ckl, 0.0)), float(stdtrit(spread.df, 0.5 + 0.5 * confidence)) * distance_se
+    step = np.array([fitted.theta - fitted.theta_bias - target.theta, 1.0 / own - 1.0 / goal]) / scales
+    statistic = float(step @ np.linalg.solve(covariance, step))
+    pvalue = float(fdtrc(2.0, spread.df, max(statistic, 0.0) / 2.0))
+    distance = math.sqrt(2.0 * ckl)
+    reach = float(stdtrit(spread.df, 0.5 + 0.5 * confidence)) * spread.se / distance
     low = 0.0 if pvalue > 1.0 - confidence else 0.5 * max(distance - reach, 0.0) ** 2
-    return Estimate(ckl, se, (low, 0.5 * (distance + reach) ** 2), pvalue, spread.n_eff, 0.0, spread.df, confidence)
+    ci = (low, 0.5 * (distance + reach) ** 2)
+    estimate = Estimate(ckl, spread.se, ci, pvalue, spread.n_eff, 0.0, spread.df, confidence)
+    sign = math.copysign(1.0, entropy_gap)
+    return Scores(estimate, _folded(entropy_gap, entropy_spread, confidence), influences[0], sign * influences[1])
 
 
-def _folded(gap: float, bias: float, spread: Spread, confidence: float) -> Estimate:
+def _folded(gap: float, spread: Spread, confidence: float) -> Estimate:
     """The size of a signed gap: its interval is folded at 0."""
-    signed = Estimate.of(gap, spread, bias=bias, confidence=confidence)
+    signed = Estimate.of(gap, spread, confidence=confidence)
     low, high = signed.ci
     ci = (0.0 if low <= 0.0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high)))
-    return replace(signed, value=abs(gap), ci=ci, bias=math.copysign(1.0, gap) * bias)
+    return replace(signed, value=abs(gap), ci=ci)
 
 
 @dataclass(frozen=True)
 class _Slopes:
-    """Derivatives of CKL and of the entropy in the fitted theta, in the target's theta, and in df."""
+    """Derivatives of CKL and of the entropy in the fitted theta, in df, and of CKL in the target's theta."""
 
     ckl: float
-    ckl_in_target: float
     entropy: float
     ckl_in_df: float = 0.0
     entropy_in_df: float = 0.0
+    ckl_in_target: float = math.nan
 
 
 def _means(copula: Copula, values: Callable[[FloatArray, FloatArray], Sequence[FloatArray]]) -> list[float]:
@@ -162,41 +174,25 @@ def _means(copula: Copula, values: Callable[[FloatArray, FloatArray], Sequence[F
     return [mean(k) for k in range(len(terms(FIRST_LEVEL)))]
 
 
-def _slopes(copula: Copula, target: Copula) -> _Slopes:
-    """E[l_theta log(c / c_target)], -E[l_theta of the target], -E[l_theta log c], all under the fitted copula."""
+def _slopes(copula: Copula, target: Copula, *, in_target: bool = False) -> _Slopes:
+    """E[l_theta log(c / c_target)], -E[l_theta log c] and, on demand, -E[l_theta of the target], under the fitted copula."""
     theta, inner, same_df = copula.theta, student_part(copula), _df(copula) == _df(target)
 
     def values(x: FloatArray, y: FloatArray) -> list[FloatArray]:
         own, score = copula._logpdf(theta, x, y), copula._theta_derivatives(theta, x, y)[0]
         a, b = (x, y) if same_df else target._coordinates(*copula._unit(x, y))
         ratio = own - target._logpdf(target.theta, a, b)
-        found = [score * ratio, -target._theta_derivatives(target.theta, a, b)[0], -score * own]
+        found = [score * ratio, -score * own]
         if inner is not None and not same_df:
             in_df = inner._df_derivative(theta, x, y, *(t_quantile_df_slope(inner.df, part) for part in (x, y)))
             found += [in_df * ratio, -in_df * own]
         return found
 
-    return _Slopes(*_means(copula, values))
-
-
-def fisher_information(copula: Copula) -> float:
-    """E[l_theta^2] of one draw with known margins, by quadrature."""
-    return _means(copula, lambda x, y: [copula._theta_derivatives(copula.theta, x, y)[0] ** 2])[0]
-
-
-def _student_information(copula: Copula) -> NDArray[np.float64]:
-    """The 2 x 2 information on (rho, df)."""
-    inner = student_part(copula)
-    if inner is None:
-        raise TypeError(f"only a Student t copula has a df, not {copula!r}")
-
-    def products(x: FloatArray, y: FloatArray) -> list[FloatArray]:
-        in_rho = inner._theta_derivatives(inner.theta, x, y)[0]
-        in_df = inner._df_derivative(inner.theta, x, y, *(t_quantile_df_slope(inner.df, part) for part in (x, y)))
-        return [in_rho**2, in_rho * in_df, in_df**2]
-
-    rho, mixed, df = _means(inner, products)
-    return np.array([[rho, mixed], [mixed, df]])
+    known = _Slopes(*_means(copula, values))
+    if not in_target:
+        return known
+    (slope,) = _means(copula, lambda x, y: [-target._theta_derivatives(target.theta, x, y)[0]])
+    return replace(known, ckl_in_target=slope)
 
 
 def _df(copula: Copula) -> float | None:
@@ -207,6 +203,7 @@ def _df(copula: Copula) -> float | None:
 def _simulated(scores: Scores, copula: Copula, target: Copula, m: int, rng: RandomSource) -> Scores:
     """The paper's Monte Carlo values in place of the exact ones; their noise is added to standard errors and intervals."""
     source = random_generator(rng)
+    whole_number(m, "m", 2)  # one draw has no spread
     # the paper's order: divergence from the fitted copula, then one expectation under each copula
     own, unit = copula._simulated_logpdf(m, source)
     ratio = own - target._logpdf(target.theta, *target._coordinates(*unit))
@@ -219,6 +216,7 @@ def _simulated(scores: Scores, copula: Copula, target: Copula, m: int, rng: Rand
 
 
 def _noisy(exact: Estimate, value: float, noise: float) -> Estimate:
+    """A simulated value with the test of the exact one; its interval holds both, widened by the noise."""
     reach = float(stdtrit(exact.df, 0.5 + 0.5 * exact.confidence)) * noise
-    ci = (max(exact.ci[0] - reach, 0.0), exact.ci[1] + reach)
+    ci = (max(min(exact.ci[0], value) - reach, 0.0), max(exact.ci[1], value) + reach)
     return replace(exact, value=value, se=math.hypot(exact.se, noise), ci=ci)

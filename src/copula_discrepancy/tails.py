@@ -13,6 +13,7 @@ from copula_discrepancy.ranks import RankedColumn
 
 TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth: at n = 500 some 25 joint draws, enough for a normal limit
 _TAU_STEP = 1e-4
+_FEWEST = 5.0  # expected draws inside the corner, and in the tail but outside the corner: fewer have no normal limit
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,12 @@ class Corner:
     u_high: bool
     v_high: bool
 
-    def words(self, names: tuple[str, str]) -> str:
-        """How a person says it."""
-        if self.u_high == self.v_high:
-            return f"{names[0]} and {names[1]} are both {'high' if self.u_high else 'low'}"
-        return f"{names[0]} is {'high' if self.u_high else 'low'} and {names[1]} {'high' if self.v_high else 'low'}"
+    def words(self, names: tuple[str, str], gap: float) -> str:
+        """How a person says it: per hundred draws in the tail of the first variable."""
+        first, second = ("highest" if high else "lowest" for high in (self.u_high, self.v_high))
+        count = f"{abs(100 * gap):.0f} {'more' if gap > 0 else 'fewer'}"
+        also = " too" if self.u_high == self.v_high else ""
+        return f"of 100 draws in the {first} tenth of {names[0]}, {count} lie in the {second} tenth of {names[1]}{also}"
 
     def probability(self, copula: Copula, p: float, q: float) -> float:
         """Of the corner that holds the share p of all u and q of all v."""
@@ -58,7 +60,7 @@ class TailGap:
 
 
 def tail_gap(fitted: Fit, corner: Corner) -> TailGap | None:
-    """The tail gap of the draws in a corner; None where the family has no member with their tau, or no draw is in the tail.
+    """The tail gap of the draws in a corner; None where the family has no member with their tau, or too few draws are there.
 
     The influence on the joint share subtracts what ranks do to each edge (Segers, 2012), by difference quotients of the
     empirical copula over 1/sqrt(n); the influence on tau enters through the family's member.
@@ -74,10 +76,12 @@ def tail_gap(fitted: Fit, corner: Corner) -> TailGap | None:
     joint = float(np.mean(both))
     members = [template.with_theta(template._theta_from_tau(pair.tau + k * _TAU_STEP)) for k in (-1, 0, 1)]
     expected = [corner.probability(member, u.share, v.share) for member in members]
+    if pair.n * min(expected[1], max(u.share, v.share) - expected[1]) < _FEWEST:
+        return None
     slope = (expected[2] - expected[0]) / (2.0 * _TAU_STEP)
     flat = both - joint - u.slope(v.inside) * (u.inside - u.share) - v.slope(u.inside) * (v.inside - v.share)
-    influence = (pair.by_chain(flat) - slope * fitted.influence["tau"]) / TAIL_SHARE
-    return TailGap((joint - expected[1]) / TAIL_SHARE, influence)
+    influence = (pair.by_chain(flat) - slope * fitted.influence["tau"]) / u.share
+    return TailGap((joint - expected[1]) / u.share, influence)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy.agreement import stuck_chains
+from copula_discrepancy.agreement import Agreement, chain_agreement, disagreement, stuck_chains
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula
@@ -23,17 +23,18 @@ class Aim:
     copula: Copula
     tau: float
     fit: Fit | None = None
+    agreement: Agreement | None = None
     selection: Selection | None = None
     notes: tuple[str, ...] = ()
 
 
-def resolve_target(target: Any, family: Any, given: Draws, method: str, margins: str, iid: bool) -> Aim:
+def resolve_target(target: Any, family: Any, given: Draws, method: str, margins: str, iid: bool, confidence: float) -> Aim:
     """A copula as it is; a reference sample with the family fitted to it."""
     if isinstance(target, Copula):
         if family is not None:
             raise InputError(f"family is for a reference sample; the target {target!r} has its own")
         return Aim(target, target.tau)
-    if target is None or isinstance(target, str | type) or (np.ndim(target) == 0 and not hasattr(target, "columns")):
+    if target is None or isinstance(target, str | type | int | float | complex | Fit):
         raise InputError(
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}"
         )
@@ -41,20 +42,29 @@ def resolve_target(target: Any, family: Any, given: Draws, method: str, margins:
     if not iid:
         require_chain_length(reference.n_draws)
     pair = RankedPair.from_draws(reference, margins)
-    selection = None
+    selection, notes = None, tuple[str, ...]()
     if family is None or (isinstance(family, str) and family == "auto"):
-        selection = select_pair(pair)
-        template = selection.best.template
+        selection = select_pair(pair, iid=iid)
+        template, notes = selection.best.template, selection.best.warnings
     else:
         template, estimate_df = resolve_family(family, None)
         if estimate_df:
-            template = fit_pair(pair, template, method="mle", estimate_df=True).template
+            chosen = fit_pair(pair, template, method="mle", estimate_df=True)
+            template, notes = chosen.template, chosen.warnings
     fitted = fit_pair(pair, template, method=method, iid=iid)
-    notes = [f"reference: {note}" for note in (*fitted.warnings, *stuck_chains(pair))]
-    few = fitted.spreads["tau"].n_eff
-    if few < FEW_DRAWS:
-        notes.append(f"reference: n_eff is {few:.0f}, below {FEW_DRAWS}: its standard errors are rough")
-    return Aim(fitted.copula, pair.tau, fitted, selection, tuple(notes))
+    if fitted.on_bound == "upper" or (fitted.on_bound and not template.parameter.lower_included):
+        raise InputError(
+            "the reference is perfectly dependent, so no copula with a density describes it; check its two variables"
+        )
+    if np.array_equal(pair.x, given.column(0)) and np.array_equal(pair.y, given.column(1)):
+        notes += ("it is the draws themselves, so the two are not independent and every test is void",)
+    told = [f"reference: {note}" for note in dict.fromkeys((*notes, *fitted.warnings, *stuck_chains(pair)))]
+    if fitted.n_eff < FEW_DRAWS:
+        told.append(f"reference: n_eff is {fitted.n_eff:.0f}, below {FEW_DRAWS}: its standard errors are rough")
+    compare = reference.n_chains > 1 or (reference.chained and not iid)
+    agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=iid, confidence=confidence)
+    told += [f"reference: {note}" for note in disagreement(agreement)]
+    return Aim(fitted.copula, pair.tau, fitted, agreement, selection, tuple(told))
 
 
 def _matching(reference: Draws, given: Draws) -> Draws:
@@ -66,6 +76,10 @@ def _matching(reference: Draws, given: Draws) -> Draws:
                 f"got {reference.n_variables} against {given.n_variables}"
             )
         return reference
+    if len(set(given.names)) < len(given.names):
+        raise InputError(
+            f"variables must have different names to be matched with the reference's, got {', '.join(given.names)}"
+        )
     if sorted(reference.names) != sorted(given.names):
         raise InputError(
             f"the reference must have the same variables as the draws, got {', '.join(reference.names)} against "

@@ -2,10 +2,12 @@
 
 import math
 import textwrap
+from collections.abc import Sequence
 
 from copula_discrepancy.inference import Estimate
 
 FEW_DRAWS = 100  # effective draws below which normal limits and long-run variances are not to be trusted
+RHAT_LIMIT = 1.01  # Vehtari, Gelman, Simpson, Carpenter and Burkner (2021)
 WIDTH = 100  # characters per line of printed results
 
 
@@ -14,12 +16,24 @@ def significant(gap: Estimate) -> bool:
     return gap.pvalue < 1.0 - gap.confidence
 
 
-def verdict(level: Estimate, shape: Estimate) -> str:
+def tail_is_off(tail: Estimate) -> bool:
+    """Whether a tail stands out; two are looked at, so each gets half of the level."""
+    return tail.pvalue < 0.5 * (1.0 - tail.confidence)
+
+
+def verdict(level: Estimate, shape: Estimate, tails: Sequence[Estimate]) -> str:
     """The answer in a few words."""
-    off = [name for name, gap in (("strength", level), ("shape", shape)) if significant(gap)]
-    untested = [name for name, gap in (("strength", level), ("shape", shape)) if math.isnan(gap.pvalue)]
-    found = f"{' and '.join(off)} off" if off else "no gap found"
-    return found + (f", {' and '.join(untested)} not tested" if untested else "")
+    gaps = {"strength": level, "shape": shape}
+    off = [name for name, gap in gaps.items() if significant(gap)]
+    if "shape" not in off and any(tail_is_off(tail) for tail in tails):
+        off.append("a tail")
+    untested = [name for name, gap in gaps.items() if math.isnan(gap.pvalue)]
+    parts = [f"{' and '.join(off)} off"] if off else []
+    if not off and len(untested) < len(gaps):
+        parts.append("no gap found")
+    if untested:
+        parts.append(f"{' and '.join(untested)} not tested")
+    return ", ".join(parts)
 
 
 def strength(level: Estimate, tau: float, tau_target: float, *, whose: str) -> str:
@@ -27,43 +41,40 @@ def strength(level: Estimate, tau: float, tau_target: float, *, whose: str) -> s
     if math.isnan(level.pvalue):
         return "cannot be tested: every draw says the same."
     low, high = level.ci
+    sure = f"{100 * level.confidence:g}%"
     if not significant(level):
-        return f"no gap found ({_p(level.pvalue)}). Kendall's tau is within {max(abs(low), abs(high)):.2g} of {whose}."
+        within = max(abs(low), abs(high))
+        return f"no gap found ({_p(level.pvalue)}). Kendall's tau is within {within:.2g} of {whose}, with {sure} confidence."
     how = "of the wrong sign" if tau * tau_target < 0 else "too strong" if abs(tau) > abs(tau_target) else "too weak"
-    near, far = sorted((abs(low), abs(high)))
-    return (
-        f"{how}. Kendall's tau is {abs(level.value):.2g} {'above' if level.value > 0 else 'below'} {whose} "
-        f"({100 * level.confidence:g}% interval {near:.2g} to {far:.2g}, {_p(level.pvalue)})."
-    )
+    side = "above" if level.value > 0 else "below"
+    interval = f"{sure} interval of the gap {low:+.2g} to {high:+.2g}"
+    return f"{how}. Kendall's tau is {abs(level.value):.2g} {side} {whose} ({interval}, {_p(level.pvalue)})."
 
 
-def shape(gap: Estimate, tails: list[tuple[str, Estimate]], family: str, *, against_sample: bool) -> str:
-    """Is the shape of dependence right, and if not, which tail is off?"""
+def shape(gap: Estimate, family: str, *, against_sample: bool, by_moments: bool) -> str:
+    """Is the shape of dependence right?"""
+    if by_moments:
+        return f"not tested: {family} was fitted by Kendall's tau alone; use method='mle'."
     if math.isnan(gap.pvalue):
-        return f"cannot be tested: {family} was fitted on a bound, or by its tau alone."
-    than = "the reference" if against_sample else family
-    side = "above" if gap.value > 0 else "below"
+        return f"cannot be tested: {family} sits on a bound of its family, or has nothing that varies."
+    if against_sample:
+        if significant(gap):
+            return (
+                f"wrong ({_p(gap.pvalue)}). Seen through {family}, draws and reference differ by {abs(gap.value):.2g} in tau."
+            )
+        return f"no gap found ({_p(gap.pvalue)}). Seen through {family}, draws and reference look alike."
     if significant(gap):
-        how = f"{abs(gap.value):.2g} {side} theirs"
-        if against_sample:
-            how = f"off by {abs(gap.value):.2g} more than in the reference"
-        text = f"wrong ({_p(gap.pvalue)}). {family} fitted to these draws has a tau {how}."
-    elif against_sample:
-        text = f"no gap found ({_p(gap.pvalue)}). Seen through {family}, draws and reference look alike."
-    else:
-        text = f"no gap found ({_p(gap.pvalue)}). {family} fits these draws as far as they can tell."
-    # two tails are looked at, so each gets half of the level
-    off = [(where, tail) for where, tail in tails if tail.pvalue < 0.5 * (1.0 - tail.confidence)]
-    if off:
-        told = [
-            f"{'more' if tail.value > 0 else 'fewer'} draws where {where} (tail share {tail.value:+.2f}, se {tail.se:.2f})"
-            for where, tail in off
-        ]
-        lead = "Compared" if significant(gap) else "Yet compared"
-        text += f" {lead} with {than} at the same tau, {' and '.join(told)}."
-    elif significant(gap) and tails:
-        text += " Neither tail stands out on its own."
-    return text
+        side = "above" if gap.value > 0 else "below"
+        return f"wrong ({_p(gap.pvalue)}). {family} fitted to these draws has a tau {abs(gap.value):.2g} {side} theirs."
+    return f"no gap found ({_p(gap.pvalue)}). {family} fits these draws as far as they can tell."
+
+
+def tails(told: Sequence[tuple[str, Estimate]], than: str) -> str:
+    """Which tail is off?"""
+    off = [f"{text} (se {100 * tail.se:.0f})" for text, tail in told if tail_is_off(tail)]
+    if not off:
+        return f"neither stands out against {than} at the same tau."
+    return f"compared with {than} at the same tau, {'; '.join(off)}."
 
 
 def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int) -> str:
@@ -71,11 +82,12 @@ def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int) -> st
     if math.isnan(n_eff):
         return f"{n:,}, from which no standard error can be had."
     trust = "too few to trust these tests" if n_eff < FEW_DRAWS else "enough for these tests"
-    if iid:
-        return f"{n:,}, taken as independent: {trust}."
+    said = f"{n:,}, taken as independent: {trust}" if iid else f"{n:,}, worth {n_eff:,.0f} independent ones: {trust}"
+    if math.isnan(rhat):
+        return said + (", chains too short to be compared." if n_chains > 1 else ".")
     parts = "chains" if n_chains > 1 else "the chain's halves"
-    agree = "agree" if rhat <= 1.01 else "do not agree"
-    return f"worth {n_eff:,.0f} independent ones: {trust}; {parts} {agree} about tau (R-hat {rhat:.3f})."
+    agree = "agree" if rhat <= RHAT_LIMIT else "do not agree yet"
+    return f"{said}; {parts} {agree} about tau (R-hat {rhat:.3f})."
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
@@ -87,7 +99,7 @@ def paragraphs(sentences: dict[str, str]) -> list[str]:
     """Lines with the topics in a column of their own."""
     lines = []
     for topic, text in sentences.items():
-        lines += wrapped(f"{topic + ':':<10}{text}", " " * 10)
+        lines += wrapped(f"{topic + ':':<11}{text}", " " * 11)
     return lines
 
 
