@@ -5,7 +5,8 @@ import io
 import re
 from pathlib import Path
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def block(language, after=""):
@@ -44,3 +45,15 @@ def test_readme_names_only_what_exists():
 
 def block_of_table():
     return README[README.index("## What is in it") : README.index("Entropies and divergences")]
+
+
+def test_the_summary_is_the_studys():
+    study = (ROOT / "benchmarks" / "inference.md").read_text(encoding="utf-8")
+    table = re.search(r"## Summary.*?\n\n(.*?)\n\n", study, re.S).group(1)
+    assert table in README
+
+
+def test_nothing_is_left_to_fill_in_and_links_lead_somewhere():
+    assert "@@" not in README
+    for link in re.findall(r"\]\(([^)#]+)\)", README):
+        assert link.startswith("http") or (ROOT / link).exists(), link

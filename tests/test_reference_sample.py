@@ -175,10 +175,22 @@ def test_ragged_perfect_and_ambiguous_references():
 
 def test_binary_references_do_not_choose_impossible_tails():
     draws = np.random.default_rng(21).standard_normal((300, 2))
-    with pytest.warns(cd.DependenceWarning, match="tied|reference"):
-        result = cd.discrepancy((draws > 0) * 1.0, (draws[::-1] > 0.3) * 1.0)
+    binary = (draws[::-1] > 0.3) * 1.0
+    result = cd.discrepancy((draws > 0) * 1.0, binary)
     assert result.fit.family != "StudentT"
     assert np.isfinite(result.level.se)
+    with pytest.warns(cd.DependenceWarning, match="reference: .*of all pairs of draws are tied"):
+        cd.discrepancy(draws, binary)
+
+
+def test_a_reference_rounded_alike_is_a_fair_one():
+    draws, reference = (np.round(10 * cd.Gumbel(2.0).sample(500, rng=seed)) for seed in (1, 2))
+    result = cd.discrepancy(draws, reference, family="gumbel", iid=True)
+    assert not any("tied" in warning for warning in result.warnings)
+    assert result.shape.pvalue > 0.01
+    with pytest.warns(cd.DependenceWarning, match="tied in a variable"):
+        against_fine = cd.discrepancy(draws, cd.Gumbel(2.0).sample(500, rng=3), family="gumbel", iid=True)
+    assert abs(against_fine.shape.value) > abs(result.shape.value)
 
 
 def test_words_against_a_reference_take_no_side():

@@ -148,7 +148,7 @@ def discrepancy(
         reference=aim.fit,
         reference_agreement=aim.agreement,
         selection=aim.selection,
-        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, agreement, given)),
+        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given)),
         version=library_version(),
     )
     announce(result.warnings)
@@ -199,18 +199,14 @@ def _tail(fitted: Fit, reference: Fit | None, corner: Corner, confidence: float)
         return None
     spread = own.spread(fitted.iid).plus(other.spread(fitted.iid) if other is not None else None)
     value = own.value - (other.value if other is not None else 0.0)
-    return Estimate.of(value, spread, limits=(-1.0, 1.0), confidence=confidence), own.influence
+    largest = 1.0 if other is None else 2.0
+    return Estimate.of(value, spread, limits=(-largest, largest), confidence=confidence), own.influence
 
 
-def _cautions(fitted: Fit, agreement: Agreement, given: Draws) -> tuple[str, ...]:
+def _cautions(fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws) -> tuple[str, ...]:
     """What to keep in mind about chains, effective draws and bounds."""
     notes = list(stuck_chains(fitted.pair))
-    tied = fitted.pair.discrete_share()
-    if tied > DISCRETE:
-        notes.append(
-            f"{100 * tied:.2g}% of all pairs of draws are tied in a variable, as rounded or discrete values are: a likelihood "
-            "fit takes them for continuous, and shape is off by that; compare with a reference rounded alike"
-        )
+    notes += _ties(fitted.pair, reference.pair if reference is not None else None)
     if fitted.bias_is_large:
         notes.append("ranks cannot resolve a dependence this strong with so few draws: shape, total, CKL and CED are rough")
     if fitted.n_eff < FEW_DRAWS:
@@ -223,3 +219,16 @@ def _cautions(fitted: Fit, agreement: Agreement, given: Draws) -> tuple[str, ...
             "are the first two axes swapped?"
         )
     return (*notes, *disagreement(agreement))
+
+
+def _ties(pair: RankedPair, reference: RankedPair | None) -> list[str]:
+    """A sentence where values are rounded or discrete, unless the reference's are so alike."""
+    tied, other = pair.discrete_share(), reference.discrete_share() if reference is not None else 0.0
+    if max(tied, other) <= DISCRETE or 0.5 * tied < other < 2.0 * tied:
+        return []
+    whose = "reference: " if other > tied else ""
+    share = f"{100 * max(tied, other):.2g}%"
+    return [
+        f"{whose}{share} of all pairs of draws are tied in a variable, as rounded or discrete values are: "
+        "a likelihood fit takes them for continuous, and shape is off by that; compare samples that are rounded alike"
+    ]

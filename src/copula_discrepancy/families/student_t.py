@@ -65,7 +65,8 @@ class StudentT(Elliptical):
         return _t_logpdf(self.df, a)
 
     def _radius(self, log_tail: FloatArray) -> FloatArray:
-        return np.sqrt(self.df * np.expm1(-2.0 / self.df * log_tail))
+        # exp(600) is a radius of 1e130: with a tiny df floats end before the nodes do, at weights below 1e-13
+        return np.sqrt(self.df * np.expm1(np.minimum(-2.0 / self.df * log_tail, 600.0)))
 
     def _joint_kernel(self, q: FloatArray) -> FloatArray:
         return np.exp(-0.5 * self.df * np.log1p(q / self.df))
