@@ -144,11 +144,6 @@ class Fit:
         return 0.0 if self.bias_is_large else self.rank_bias
 
     @property
-    def theta_limits(self) -> tuple[float, float]:
-        """The ends of theta's domain."""
-        return self.template.parameter.lower, self.template.parameter.upper
-
-    @property
     def n_eff(self) -> float:
         """The smallest effective number of draws behind tau, the fitted tau and their difference; NaN where none is known."""
         return min((spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)), default=math.nan)
@@ -162,9 +157,7 @@ class Fit:
     def estimates(self) -> Mapping[str, Estimate]:
         """theta, the tau it implies and the draws' tau, each with standard error and 95% interval."""
         found = {
-            "theta": Estimate.of(
-                self.theta, self.spreads["theta"], bias=self.theta_bias, tested=False, limits=self.theta_limits
-            ),
+            "theta": self.theta_estimate(),
             "tau_fitted": Estimate.of(
                 self.tau, self.spreads["tau_fitted"], bias=self.tau_bias, tested=False, limits=(-1.0, 1.0)
             ),
@@ -174,6 +167,20 @@ class Fit:
             spread = Spread.of(self.pair.by_chain(self.theta_influence.df), iid=self.iid)
             found["df"] = Estimate.of(self.df, spread, tested=False, limits=(0.0, math.inf))
         return found
+
+    def theta_estimate(self, confidence: float = 0.95) -> Estimate:
+        """theta with its standard error; its interval is the image of that of its tau, where estimates are normal."""
+        spread, bias = self.spreads["theta"], self.theta_bias
+        plain = Estimate.of(self.theta, spread, bias=bias, tested=False, confidence=confidence)
+        return replace(plain, ci=self.theta_interval(self.spreads["tau_fitted"], self.tau - self.tau_bias, confidence))
+
+    def theta_interval(self, spread: Spread, tau: float, confidence: float) -> tuple[float, float]:
+        """The thetas whose taus lie within a confidence interval around `tau`; NaN on a bound."""
+        if not (self.regular and spread.se > 0):
+            return math.nan, math.nan
+        reach = spread.reach(confidence)
+        low, high = sorted(self.template._theta_within(tau + side * reach) for side in (-1.0, 1.0))
+        return low, high
 
     @property
     def se(self) -> float:

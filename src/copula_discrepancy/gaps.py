@@ -91,10 +91,11 @@ def discrepancy(
 
     Notes
     -----
-    CKL and CED are functions of theta, and their intervals the images of theta's: the delta method's away from 0, one that
-    begins at 0 where the target's theta is inside. To second order CKL is I (theta - theta_P)^2 / 2, I the Fisher information,
-    so the limit of 2 CKL / (I se^2), chi-square with one degree of freedom, is that of (theta - theta_P)^2 / se^2; with an
-    estimated se it is F(1, df). The tests of strength and shape are two at level 1 - confidence each.
+    Theta, CKL and CED are functions of the fitted tau, and their intervals the images of its own: the delta method's away from
+    0, one that begins at 0 where the target's tau is inside. To second order CKL is I (theta - theta_P)^2 / 2, I the Fisher
+    information, so the limit of 2 CKL / (I se^2), chi-square with one degree of freedom, is that of (theta - theta_P)^2 / se^2,
+    here taken on the scale of tau and with an estimated se, F(1, df). The tests of strength and shape are two at level
+    1 - confidence each.
 
     `Discrepancy.infer` gives the same result with standard errors from the bootstrap.
 
@@ -177,7 +178,7 @@ def _gaps(fitted: Fit, aim: Aim, confidence: float) -> tuple[dict[str, Estimate]
     possible = (-1.0 - aim.tau, 1.0 - aim.tau) if reference is None else (-2.0, 2.0)
     estimates = {
         "tau": with_confidence(fitted.sample_tau, own["tau"], tested=False, limits=(-1.0, 1.0)),
-        "theta": with_confidence(fitted.theta, own["theta"], bias=fitted.theta_bias, tested=False, limits=fitted.theta_limits),
+        "theta": fitted.theta_estimate(confidence),
         "tau_fitted": with_confidence(tau_fitted, own["tau_fitted"], bias=fitted.tau_bias, tested=False, limits=(-1.0, 1.0)),
         "level": with_confidence(level, against("tau"), limits=possible),
         "shape": with_confidence(total - level, against("shape"), bias=bias, limits=(-2.0, 2.0)),

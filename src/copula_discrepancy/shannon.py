@@ -66,34 +66,33 @@ def _one_parameter(
     """Both scores are functions of theta: their intervals are the images of theta's, and both are 0 where it is the target's.
 
     To second order CKL is I (theta - theta_P)^2 / 2, so its chi-square limit at 0, 2 CKL / (I se^2), is that of
-    (theta - theta_P)^2 / se^2; away from 0 the image is the delta method's interval to first order.
+    (theta - theta_P)^2 / se^2, which is tested on the scale of tau; away from 0 the image is the delta method's interval to
+    first order.
     """
     copula, slopes = fitted.copula, _slopes(fitted.copula, target, in_target=reference is not None)
-    own, centre = fitted.spreads["theta"], fitted.theta - fitted.theta_bias
-    spread, ckl_se, ced_se = own, abs(slopes.ckl) * own.se, abs(slopes.entropy) * own.se
+    own, spread, tau = fitted.spreads["theta"], fitted.spreads["tau_fitted"], fitted.tau - fitted.tau_bias
+    ckl_se, ced_se = abs(slopes.ckl) * own.se, abs(slopes.entropy) * own.se
     if reference is not None:
         other = reference.spreads["theta"]
-        spread, centre = own.plus(other), centre + reference.theta_bias
+        spread, tau = spread.plus(reference.spreads["tau_fitted"]), tau + reference.tau_bias
         ckl_se = math.hypot(ckl_se, slopes.ckl_in_target * other.se)
         ced_se = math.hypot(ced_se, _slopes(target, target).entropy * other.se)
-    zeros = [target.theta]
-    same_entropy = [*zeros, -target.theta] if copula.parameter.lower < 0 else zeros  # the sign of dependence does not matter
-    turns = [0.0] if copula.parameter.lower < 0 else []
-    reach = spread.reach(confidence)
-    ends = centre - reach, centre + reach
+    ends = fitted.theta_interval(spread, tau, confidence)
+    mirrored = copula.parameter.lower < 0  # a family of both signs has one entropy for theta and -theta
 
-    def estimate(value: float, se: float, score: Callable[[Copula], float], roots: list[float], inner: list[float]) -> Estimate:
-        pvalue = max(spread.pvalue(centre - root) for root in roots)
-        values = [_score_at(copula, end, score) for end in ends]
-        values += [_score_at(copula, theta, score) for theta in inner if ends[0] < theta < ends[1]]
-        if any(ends[0] <= root <= ends[1] for root in roots):
-            values.append(0.0)
-        return Estimate(value, se, (min(values), max(values)), pvalue, spread.n_eff, 0.0, spread.df, confidence)
+    def estimate(value: float, se: float, score: Callable[[Copula], float], zeros: list[float], turns: list[float]) -> Estimate:
+        pvalue = max(spread.pvalue(tau - zero) for zero in zeros)
+        values = [_score_at(copula, theta, score) for theta in (*ends, *(turn for turn in turns if ends[0] < turn < ends[1]))]
+        low = 0.0 if pvalue > 1.0 - confidence else min(values)
+        return Estimate(value, se, (low, max(values)), pvalue, spread.n_eff, 0.0, spread.df, confidence)
 
     goal = target.entropy()
+    same = [target.tau, -target.tau] if mirrored else [target.tau]
     with collected_notes():  # the ends of an interval need fewer digits than a score
-        ckl_estimate = estimate(ckl, ckl_se, lambda member: member.kl(target), zeros, [])
-        ced_estimate = estimate(abs(entropy_gap), ced_se, lambda member: abs(member.entropy() - goal), same_entropy, turns)
+        ckl_estimate = estimate(ckl, ckl_se, lambda member: member.kl(target), [target.tau], [])
+        ced_estimate = estimate(
+            abs(entropy_gap), ced_se, lambda member: abs(member.entropy() - goal), same, [0.0] if mirrored else []
+        )
     influence, sign = fitted.influence["theta"], math.copysign(1.0, entropy_gap)
     return Scores(ckl_estimate, ced_estimate, slopes.ckl * influence, sign * slopes.entropy * influence)
 

@@ -257,6 +257,15 @@ class Leaves(abc.ABC):
             return 1.0
         return self._tau(self.parameter.lower) if self.parameter.lower_included else -1.0
 
+    def _theta_within(self, tau: float) -> float:
+        """The theta of a tau, or the end of theta's domain that lies beyond where the family does not reach it."""
+        for end, bound in (("lower", self.parameter.lower), ("upper", self.parameter.upper)):
+            limit = self._tau_at(end)
+            other = self._tau_at("upper" if end == "lower" else "lower")
+            if (tau <= limit) if limit < other else (tau >= limit):
+                return bound
+        return self._theta_from_tau(tau)
+
     @property
     def tau_range(self) -> tuple[float, float]:
         """Smallest and largest Kendall's tau the family can reach, limits included."""
