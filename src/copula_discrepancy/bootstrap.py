@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.fitting import Fit, fit_pair
 from copula_discrepancy.inference import Estimate
 from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.shannon import score_intervals
 
 GAPS = ("tau", "theta", "tau_fitted", "level", "shape", "total")
 _ATTEMPTS = 100
@@ -154,39 +155,19 @@ def _two_sided(deviations: NDArray[np.float64], value: float) -> float:
 
 
 def bootstrap_scores(
-    ckl: Estimate, ced: Estimate, fitted: Copula, target: Copula, thetas: NDArray[np.float64]
+    ckl: Estimate, ced: Estimate, theta: Estimate, fitted: Copula, target: Copula, thetas: NDArray[np.float64]
 ) -> tuple[Estimate, Estimate]:
-    """CKL and CED with intervals from the deviations of theta: both are functions of theta, smallest at the target.
+    """CKL and CED with the images of theta's basic interval; both are 0 where theta is the target's, and share its p-value.
 
-    CKL and CED are 0 where theta is the target's, so both have the p-value of that.
+    Their standard errors grow with theta's, as in the delta method.
     """
     tail = 0.5 * (1.0 - ckl.confidence)
-    domain = fitted._closed_domain()
-    low, high = (float(np.clip(fitted.theta - d, *domain)) for d in np.quantile(thetas, [1.0 - tail, tail]))
-    ends = [fitted.with_theta(theta) for theta in (low, high)]
-    inside = low <= target.theta <= high
-    moved = [fitted.with_theta(float(np.clip(fitted.theta + d, *domain))) for d in thetas]
+    low, high = np.quantile(thetas, [tail, 1.0 - tail])
+    ends = fitted.theta - float(high), fitted.theta - float(low)
+    growth = float(np.std(thetas, ddof=1)) / theta.se
     pvalue = _two_sided(thetas, fitted.theta - target.theta)
-    results = []
-    for estimate, score in ((ckl, _divergence), (ced, _entropy_distance)):
-        at_ends = [score(end, target) for end in ends]
-        results.append(
-            Estimate(
-                value=estimate.value,
-                se=float(np.std([score(copula, target) for copula in moved], ddof=1)),
-                ci=(0.0 if inside else min(at_ends), max(at_ends)),
-                pvalue=pvalue,
-                n_eff=estimate.n_eff,
-                df=math.inf,
-                confidence=estimate.confidence,
-            )
-        )
-    return results[0], results[1]
-
-
-def _divergence(copula: Copula, target: Copula) -> float:
-    return copula.kl(target)
-
-
-def _entropy_distance(copula: Copula, target: Copula) -> float:
-    return abs(copula.entropy() - target.entropy())
+    first, second = (
+        replace(estimate, se=growth * estimate.se, ci=ci, pvalue=pvalue, df=math.inf)
+        for estimate, ci in zip((ckl, ced), score_intervals(fitted, target, ends), strict=True)
+    )
+    return first, second

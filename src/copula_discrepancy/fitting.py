@@ -93,9 +93,9 @@ class Fit:
 
     @cached_property
     def theta_influence(self) -> ThetaInfluence:
-        """Influence on theta (and df), flat, with the information; only where the fit is `regular`."""
+        """Influence on theta (and df), flat; only where the fit is `regular`."""
         if self.method == "moment":
-            return ThetaInfluence(tau_influence(self.pair) / self._tau_slope, None, math.nan)
+            return ThetaInfluence(tau_influence(self.pair) / self._tau_slope)
         return theta_influence(self.pair, self.copula, df_estimated=self.df_estimated and self.df_on_bound is None)
 
     @cached_property

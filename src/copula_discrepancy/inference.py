@@ -62,12 +62,12 @@ class Spread:
     n_eff: float
 
     @classmethod
-    def of(cls, influence: NDArray[np.float64], *, iid: bool, scale: float = 1.0) -> "Spread":
-        """Of an estimate whose influence values are `scale` times these, (chain, draw); unknown where they are NaN."""
+    def of(cls, influence: NDArray[np.float64], *, iid: bool) -> "Spread":
+        """Of an estimate with these influence values, (chain, draw); unknown where they are NaN."""
         if math.isnan(influence.flat[0]):
             return cls(math.nan, math.nan, math.nan)
         found = long_run_variance(influence, iid=iid)
-        return cls(abs(scale) * found.se, found.df, found.n_eff)
+        return cls(found.se, found.df, found.n_eff)
 
     def plus(self, other: "Spread | None") -> "Spread":
         """Of the difference of two independent estimates: variances add, degrees of freedom as in Welch (1947).

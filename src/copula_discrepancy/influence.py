@@ -43,11 +43,10 @@ def tau_influence(pair: RankedPair) -> FloatArray:
 
 @dataclass(frozen=True)
 class ThetaInfluence:
-    """Influence of each draw on theta, and on df where it was estimated, with the information of one draw."""
+    """Influence of each draw on theta, and on df where it was estimated."""
 
     theta: FloatArray
-    df: FloatArray | None
-    information: float
+    df: FloatArray | None = None
 
 
 def theta_influence(pair: RankedPair, copula: Copula, *, df_estimated: bool = False) -> ThetaInfluence:
@@ -67,8 +66,7 @@ def theta_influence(pair: RankedPair, copula: Copula, *, df_estimated: bool = Fa
         curvature += float(np.sum(second))
         if not pair.uniform:
             in_u[block], in_v[block] = copula._mixed_derivatives(theta, *coordinates, *unit)
-    information = -curvature / n
-    return ThetaInfluence(_with_rank_terms(pair, score, in_u, in_v) / information, None, information)
+    return ThetaInfluence(_with_rank_terms(pair, score, in_u, in_v) / (-curvature / n))
 
 
 def _with_rank_terms(pair: RankedPair, score: FloatArray, in_u: FloatArray, in_v: FloatArray) -> FloatArray:
@@ -114,7 +112,7 @@ def _student_influence(pair: RankedPair, copula: Copula) -> ThetaInfluence:
     information = -curvature / n
     scores = np.stack([_with_rank_terms(pair, *rho), _with_rank_terms(pair, *df)])
     both = np.linalg.solve(information, scores)
-    return ThetaInfluence(both[0], both[1], float(information[0, 0]))
+    return ThetaInfluence(both[0], both[1])
 
 
 def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
@@ -134,7 +132,7 @@ def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
         spread_u, spread_v = np.sqrt((m - 1.0) * u * uc), np.sqrt((m - 1.0) * v * vc)
         # nodes in a corner beyond all floats: no weight
         correlation = (copula._cdf(theta, x, y) - u * v) / np.sqrt(u * uc * v * vc)
-        correlation = np.clip(np.nan_to_num(correlation), -1.0, 1.0)
+        correlation = np.clip(np.nan_to_num(correlation), -1.0, 1.0)  # rounding passes 1 by a unit next to the diagonal
         ends = [
             copula._coordinates(
                 (start + (m - 1.0) * u + s * spread_u) / size,

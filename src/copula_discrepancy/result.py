@@ -236,9 +236,9 @@ class Discrepancy:
             tested = name in ("level", "shape", "total")
             estimates[name] = bootstrap_estimate(self.estimates[name], deviations[name], tested=tested)
         if math.isfinite(estimates["ckl"].se) and not self.fit.df_estimated:
-            estimates["ckl"], estimates["ced"] = bootstrap_scores(
-                estimates["ckl"], estimates["ced"], self.fit.copula, self.target, deviations["theta"]
-            )
+            ckl, ced, theta = (self.estimates[name] for name in ("ckl", "ced", "theta"))
+            scores = bootstrap_scores(ckl, ced, theta, self.fit.copula, self.target, deviations["theta"])
+            estimates["ckl"], estimates["ced"] = scores
         length = f"blocks of {block or block_length(self.fit)}" if not self.iid else "parametric"
         return replace(self, estimates=estimates, inference=f"bootstrap ({length}, {count} replications)")
 

@@ -78,23 +78,47 @@ def _one_parameter(
         ckl_se = math.hypot(ckl_se, slopes.ckl_in_target * other.se)
         ced_se = math.hypot(ced_se, _slopes(target, target).entropy * other.se)
     ends = fitted.theta_interval(spread, tau, confidence)
-    mirrored = copula.parameter.lower < 0  # a family of both signs has one entropy for theta and -theta
-
-    def estimate(value: float, se: float, score: Callable[[Copula], float], zeros: list[float], turns: list[float]) -> Estimate:
-        pvalue = max(spread.pvalue(tau - zero) for zero in zeros)
-        values = [_score_at(copula, theta, score) for theta in (*ends, *(turn for turn in turns if ends[0] < turn < ends[1]))]
-        low = 0.0 if pvalue > 1.0 - confidence else min(values)
-        return Estimate(value, se, (low, max(values)), pvalue, spread.n_eff, 0.0, spread.df, confidence)
-
-    goal = target.entropy()
-    same = [target.tau, -target.tau] if mirrored else [target.tau]
-    with collected_notes():  # the ends of an interval need fewer digits than a score
-        ckl_estimate = estimate(ckl, ckl_se, lambda member: member.kl(target), [target.tau], [])
-        ced_estimate = estimate(
-            abs(entropy_gap), ced_se, lambda member: abs(member.entropy() - goal), same, [0.0] if mirrored else []
-        )
+    intervals = score_intervals(copula, target, ends)
+    zeros = [target.tau], [target.tau, -target.tau] if _mirrored(copula) else [target.tau]
+    estimates = [
+        Estimate(value, se, ci, max(spread.pvalue(tau - zero) for zero in at), spread.n_eff, 0.0, spread.df, confidence)
+        for value, se, ci, at in zip((ckl, abs(entropy_gap)), (ckl_se, ced_se), intervals, zeros, strict=True)
+    ]
     influence, sign = fitted.influence["theta"], math.copysign(1.0, entropy_gap)
-    return Scores(ckl_estimate, ced_estimate, slopes.ckl * influence, sign * slopes.entropy * influence)
+    return Scores(estimates[0], estimates[1], slopes.ckl * influence, sign * slopes.entropy * influence)
+
+
+def _mirrored(copula: Copula) -> bool:
+    """Whether the family has both signs of dependence, and one entropy for theta and -theta."""
+    return copula.parameter.lower < 0
+
+
+def score_intervals(
+    copula: Copula, target: Copula, ends: tuple[float, float]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The ranges of CKL and CED while theta of a copula moves between two ends.
+
+    CKL falls until theta is the target's, then rises; so does CED, which in a family of both signs also meets the target at
+    -theta, and turns at independence.
+    """
+    goal, theta = target.entropy(), target.theta
+
+    def span(score: Callable[[Copula], float], zeros: list[float], turns: list[float]) -> tuple[float, float]:
+        inside = [turn for turn in turns if ends[0] < turn < ends[1]]
+        values = [_score_at(copula, place, score) for place in (*ends, *inside)]
+        touches = any(ends[0] <= zero <= ends[1] for zero in zeros)
+        return 0.0 if touches else min(values), max(values)
+
+    with collected_notes():  # the ends of an interval need fewer digits than a score
+        both_signs = _mirrored(copula)
+        return (
+            span(lambda member: member.kl(target), [theta], []),
+            span(
+                lambda member: abs(member.entropy() - goal),
+                [theta, -theta] if both_signs else [theta],
+                [0.0] if both_signs else [],
+            ),
+        )
 
 
 def _score_at(copula: Copula, theta: float, score: Callable[[Copula], float]) -> float:
