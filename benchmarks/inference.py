@@ -35,9 +35,9 @@ PHIS = (0.5, 0.9, 0.95)
 NOTE = """
 With 1000 replications a rate of 5% has a standard error of 0.7. `iid=True` on a chain is what the paper's theory would do.
 Where chains are worth about a hundred independent draws, at coefficient 0.95 here, the long-run variance is estimated from too
-few of them: level and total still hold, the shape test begins to reject too often. That is where R-hat for dependence is above
-1.01 in nearly every run and n_eff comes close to the limit of 100 at which the result warns: run the chains longer before
-believing a shape gap.
+few of them: level still holds, the tests of shape and, for Clayton, of total begin to reject too often. That is where R-hat for
+dependence is above 1.01 in nearly every run and n_eff comes close to the limit of 100 at which the result warns: run the chains
+longer before believing a gap of shape.
 """
 
 
