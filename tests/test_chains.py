@@ -63,6 +63,13 @@ def test_mixing_chains_agree():
         assert abs(tau.value - 0.5) < 5 * tau.se
 
 
+def test_each_chains_interval_stays_within_what_a_tau_can_be():
+    result = judge(cd.Gumbel(6.0).sample(40, rng=13).reshape(4, 10, 2), cd.Gumbel(6.0))
+    known = [tau for tau in result.agreement.taus if np.isfinite(tau.se)]  # one of the four is perfectly dependent
+    assert len(known) == 3
+    assert all(-1.0 <= tau.ci[0] < tau.ci[1] == 1.0 for tau in known)
+
+
 def test_one_stuck_chain_shows():
     result = judge(modes(None, None, 1.5, None))
     assert result.rhat > 1.05

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,15 @@ def chain_agreement(pair: RankedPair, pooled: Spread, *, compare: bool, iid: boo
     A chain that is stuck in one mode has its own tau, and so shows in the second R-hat; chains stuck in different modes may
     have the same tau each, but not that of all of them together, and show in the third.
     """
+    own_estimate = partial(Estimate.of, tested=False, limits=(-1.0, 1.0), confidence=confidence)
     together = split_rhat(pair.by_chain(pair.concordance)) if compare else math.nan
     if pair.n_chains == 1:
-        return Agreement(together, (Estimate.of(pair.tau, pooled, tested=False, confidence=confidence),))
+        return Agreement(together, (own_estimate(pair.tau, pooled),))
     taus, values = [], []
     for x, y in zip(pair.by_chain(pair.x), pair.by_chain(pair.y), strict=True):
         tau, influence = _own_tau(x, y)
         spread = Spread.of(influence[None], iid=iid)
-        taus.append(Estimate.of(tau, spread, tested=False, confidence=confidence))
+        taus.append(own_estimate(tau, spread))
         values.append(tau + influence if math.isfinite(tau) else np.zeros_like(x))
     own = np.stack(values)
     # the draws' values have the chains' taus as their means: what pooling adds is a variance between chains, as in R-hat

@@ -27,10 +27,11 @@ def tau_influence(pair: RankedPair) -> FloatArray:
     pairs not tied in x and in y; A and B move with the draws too. Perfect dependence has influence 0.
     """
     first, second, n = pair.first, pair.second, pair.n
+    concordance = pair.concordance  # before tau, which is then their mean and need not be counted again
     if abs(pair.tau) == 1.0:
         return np.zeros(n)  # no draw moves it; rounding would
-    mean = float(np.mean(pair.concordance))
-    influence = 2.0 * (pair.concordance - mean)
+    mean = float(np.mean(concordance))
+    influence = 2.0 * (concordance - mean)
     if not first.tied_pairs and not second.tied_pairs:
         return influence
     pairs = 0.5 * n * (n - 1.0)
