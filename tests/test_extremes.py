@@ -208,3 +208,19 @@ def test_the_other_conditional_of_a_turned_copula():
         assert copula.conditional_ppf(value, 0.3, given="u") == pytest.approx(0.6, rel=1e-10)
     with pytest.raises(cd.InputError, match="given must be 'v' or 'u'"):
         cd.Joe(2.0).conditional_cdf(0.3, 0.6, given="w")
+
+
+@pytest.mark.parametrize("theta", [1.0, 1.0 + 1e-9, 1.001])
+def test_gumbel_gradient_next_to_independence_in_the_upper_corner(theta):
+    """w + theta - 1 loses w there unless theta - 1 is taken first; against 60 digits."""
+    mp = pytest.importorskip("mpmath")
+    with mp.workdps(60):
+
+        def log_density(u, v):
+            x, y, t = -mp.log(u), -mp.log(v), mp.mpf(theta)
+            w = (x**t + y**t) ** (1 / t)
+            return -w + x + y + (t - 1) * mp.log(x * y) + (1 - 2 * t) * mp.log(w) + mp.log(w + t - 1)
+
+        for u, v in ((1 - 1.1e-16, 1 - 2.2e-16), (1 - 1e-9, 1 - 3e-9), (0.3, 0.7)):
+            truth = mp.diff(lambda a, v=v: log_density(a, mp.mpf(v)), mp.mpf(u), h=mp.mpf(10) ** -30)
+            assert float(cd.Gumbel(theta).gradient(u, v)[0]) == pytest.approx(float(truth), rel=1e-13, abs=1e-13)

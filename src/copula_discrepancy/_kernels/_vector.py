@@ -157,6 +157,7 @@ def gumbel_sums(theta, top, gap):
     factor = np.empty(CHUNK)
     inverse = 1.0 / theta
     odd = 1.0 - 2.0 * theta
+    excess = theta - 1.0  # first: near theta = 1 in the upper corner w alone has the digits
     sums = np.zeros(3)
     for start in range(0, n, CHUNK):
         size = min(CHUNK, n - start)
@@ -171,7 +172,7 @@ def gumbel_sums(theta, top, gap):
             w = top[start + i] * _exp(q)
             w1 = w * q1
             w2 = w * (q2 + q1 * q1)
-            outer = w + theta - 1.0
+            outer = w + excess
             b = 1.0 / outer
             slope = (w1 + 1.0) * b
             value[i] = odd * q - w - (theta - 1.0) * d

@@ -68,7 +68,7 @@ class Gumbel(Archimedean):
         q2 = (gap**2 * share / (1.0 + e) - 2.0 * q1) / theta
         w = np.maximum(x, y) * np.exp(q)
         w1, w2 = w * q1, w * (q2 + q1**2)
-        outer = w + theta - 1.0
+        outer = w + (theta - 1.0)  # near theta = 1 in the upper corner w alone has the digits
         slope = (w1 + 1.0) / outer
         odd = 1.0 - 2.0 * theta
         first = slope - w1 - gap - 2.0 * q + odd * q1
@@ -85,13 +85,13 @@ class Gumbel(Archimedean):
         q = np.log1p(e) / theta
         q1 = -(gap * small + q) / theta
         w = np.maximum(x, y) * np.exp(q)
-        outer = w + theta - 1.0
+        outer = w + (theta - 1.0)  # near theta = 1 in the upper corner w alone has the digits
         odd = 1.0 - 2.0 * theta
         slope = (w * q1 + 1.0) / outer
 
         def along(share: FloatArray, turn: FloatArray, z: FloatArray) -> Pair:
             """Derivatives in log z, then in (theta, log z); share is d log w / d log z, turn its theta derivative."""
-            first = z + theta - 1.0 + share * (w / outer - w + odd)
+            first = z + (theta - 1.0) - share * (w + (theta - 1.0) * (2.0 + 1.0 / outer))
             mixed = 1.0 - 2.0 * share + (w * q1 * share + w * turn) * (1.0 / outer - 1.0)
             return first, mixed + odd * turn - w * share / outer * slope
 
