@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy import _kernels
+from copula_discrepancy._parallel import checked_jobs, threads
 from copula_discrepancy.draws import Draws, as_column, as_draws, require_varying
 from copula_discrepancy.errors import InputError, one_of
 
@@ -193,19 +194,17 @@ def _fill_totals(
         _kernels.concordance_totals(orders, ranks, ties, first[part], second[part], out)
         return out
 
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
-        raise InputError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
+    jobs = checked_jobs(n_jobs)
     if first.size * orders.shape[1] < 200_000:  # about a millisecond of work: starting threads costs more
         totals[:] = fill(slice(None))
         return
     import joblib
 
     # kernels release the interpreter lock, so threads share the ranks without copying them
-    workers = joblib.effective_n_jobs(n_jobs)
+    workers = joblib.effective_n_jobs(jobs)
     edges = np.linspace(0, first.size, 4 * workers + 1).astype(int)
     parts = [slice(start, stop) for start, stop in pairwise(edges) if stop > start]
-    results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(joblib.delayed(fill)(part) for part in parts)
-    for part, result in zip(parts, results, strict=True):
+    for part, result in zip(parts, threads(fill, parts, jobs), strict=True):
         totals[part] = result
 
 

@@ -10,6 +10,7 @@ from copula_discrepancy._kernels._ranks import (
     rank_column,
     sums_above,
 )
+from copula_discrepancy._kernels._stein import stein_sums, stein_tile
 from copula_discrepancy._kernels._vector import clayton_sums, gumbel_sums
 
 __all__ = [
@@ -19,5 +20,7 @@ __all__ = [
     "concordance_totals",
     "gumbel_sums",
     "rank_column",
+    "stein_sums",
+    "stein_tile",
     "sums_above",
 ]

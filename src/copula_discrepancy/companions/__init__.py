@@ -1,0 +1,1 @@
+"""What people compare a copula discrepancy with: kernel Stein discrepancy, ESS, R-hat, the gap of the taus."""

@@ -1,0 +1,241 @@
+"""The kernel Stein discrepancy against brute force, its mean under the target, its tests, and bad input."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import binom
+
+import copula_discrepancy as cd
+from copula_discrepancy.companions import stein
+
+pytestmark = pytest.mark.filterwarnings("ignore:on the unit square:copula_discrepancy.DependenceWarning")
+
+
+def stein_matrix(x, s, c=1.0, beta=-0.5):
+    """k_p(x_i, x_j) for all i and j, term by term from the definition with k = (c^2 + r^2)^beta."""
+    gap = x[:, None] - x[None]
+    r2 = (gap**2).sum(-1)
+    q = c * c + r2
+    k = q**beta
+    gradient = (2 * beta * q ** (beta - 1))[..., None] * gap  # in the first argument; minus it in the second
+    trace = -2 * beta * x.shape[1] * q ** (beta - 1) - 4 * beta * (beta - 1) * q ** (beta - 2) * r2
+    return (s @ s.T) * k - np.einsum("id,ijd->ij", s, gradient) + np.einsum("jd,ijd->ij", s, gradient) + trace
+
+
+def statistics(matrix):
+    n = len(matrix)
+    return (matrix.sum() - np.trace(matrix)) / (n * (n - 1)), matrix.mean()
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize(("c", "beta"), [(1.0, -0.5), (0.3, -0.5), (2.0, -0.8)])
+@pytest.mark.parametrize("n", [2, 17, 600, 1100])  # one tile, several, and dealt out to threads
+def test_equals_brute_force(d, c, beta, n):
+    x = np.random.default_rng(n + d).normal(0.0, 2.0, (n, d))
+
+    def score(points):
+        return np.cos(points) - points
+
+    u, v = statistics(stein_matrix(x, score(x), c, beta))
+    # sums of n^2 terms in another order
+    tolerance = {"rtol": 1e-11, "atol": 1e-13 * np.abs(stein_matrix(x, score(x), c, beta)).mean()}
+    np.testing.assert_allclose(cd.ksd(x, score, c=c, beta=beta, iid=True).value, u, **tolerance)
+    np.testing.assert_allclose(cd.ksd(x, score, c=c, beta=beta, iid=True, statistic="v").value, v, **tolerance)
+
+
+@pytest.mark.parametrize(
+    "copula", [cd.Clayton(3.0), cd.Gumbel(2.5), cd.StudentT(0.5, df=4.0), cd.Rotated(cd.Joe(2.0), 90)], ids=repr
+)
+@pytest.mark.parametrize("space", ["normal", "unit"])
+def test_copula_scores_are_gradients_of_the_log_density(copula, space):
+    """The points' scores by differences of the log density on the same scale."""
+    draws = copula.sample(60, rng=3)
+    points = stein._copula_points(stein.RankedPair.from_draws(draws), copula, space)
+    u = cd.pseudo_observations(draws)
+    x = ndtri(u) if space == "normal" else u
+    np.testing.assert_allclose(points.x.T, x, rtol=1e-12)
+
+    def log_density(at):
+        if space == "unit":
+            return copula.logpdf(*at.T)
+        from scipy.special import ndtr
+
+        return copula.logpdf(*ndtr(at).T) - 0.5 * (at**2).sum(axis=1)
+
+    h = 1e-6
+    for k, axis in enumerate(np.eye(2)):
+        slope = (log_density(x + h * axis) - log_density(x - h * axis)) / (2 * h)
+        np.testing.assert_allclose(points.score[k], slope, rtol=1e-5, atol=1e-5)  # of the differences: h^2 and 1e-16/h
+
+
+def test_known_margins_take_the_values_themselves():
+    u = cd.Gumbel(2.0).sample(300, rng=1)
+    target = cd.Gumbel(2.0)
+    scores = np.stack(target.gradient(*u.T), axis=1)
+    expected = statistics(stein_matrix(u, scores))[0]
+    result = cd.ksd(u, target, space="unit", margins="uniform", iid=True)
+    assert result.value == pytest.approx(expected, rel=1e-10)
+    assert math.isfinite(result.se)
+
+
+def test_vanishes_on_target_on_normal_scores_but_not_on_the_unit_square():
+    """With known margins the U-statistic has mean 0 under Stein's identity: that of normal scores, not of the square."""
+    target = cd.Clayton(3.0)
+    values = {"normal": [], "unit": []}
+    for seed in range(60):
+        draws = target.sample(300, rng=seed)
+        for space, found in values.items():
+            found.append(cd.ksd(draws, target, space=space, margins="uniform", iid=True, n_jobs=1).value)
+    normal = np.array(values["normal"])
+    assert abs(normal.mean()) < 4 * normal.std(ddof=1) / math.sqrt(60)
+    ranked = [cd.ksd(target.sample(2000, rng=seed), target, space="unit", iid=True).value for seed in range(8)]
+    assert np.mean(ranked) < -2.0  # settles near -4
+    off = [cd.ksd(cd.Gumbel(2.5).sample(500, rng=seed), target, iid=True).value for seed in range(8)]
+    assert min(off) > 0.08  # 0.14 on average
+    on = [cd.ksd(target.sample(500, rng=seed), target, iid=True).value for seed in range(8)]
+    assert max(np.abs(on)) < 0.04  # -0.018 on average
+
+
+def test_the_unit_square_is_marked_as_no_discrepancy():
+    draws = cd.Clayton(3.0).sample(100, rng=1)
+    with pytest.warns(cd.DependenceWarning, match="not a discrepancy"):
+        result = cd.ksd(draws, cd.Clayton(3.0), space="unit")
+    assert not result.is_discrepancy
+    assert "not a discrepancy" in repr(result)
+    assert result.to_dict()["warnings"] == list(result.warnings)
+    assert cd.ksd(draws, cd.Clayton(3.0)).is_discrepancy
+
+
+def test_digits_do_not_depend_on_threads():
+    draws = cd.Gumbel(2.0).sample(1500, rng=2)
+    values = {cd.ksd(draws, cd.Clayton(2.0), n_jobs=jobs).value for jobs in (1, 2, 3, None)}
+    assert len(values) == 1
+
+
+def test_memory_grows_with_n_not_with_its_square():
+    x = np.random.default_rng(1).standard_normal((20_000, 2))
+    cd.ksd(x[:50], lambda points: -points)
+    tracemalloc.start()
+    try:
+        cd.ksd(x, lambda points: -points)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30e6  # the matrix would take 3.2 GB; asked for: 100 MB
+
+
+def test_standard_error_covers_the_spread_of_samples():
+    """Off target: draws with a wrong mean, 200 samples; the spread of a standard deviation from 200 values is 5%."""
+
+    def score(x):
+        return -(x - 0.7)
+
+    rng = np.random.default_rng(5)
+    found = [cd.ksd(rng.standard_normal((300, 2)), score, iid=True, n_jobs=1) for _ in range(200)]
+    values, errors = np.array([r.value for r in found]), np.array([r.se for r in found])
+    assert errors.mean() == pytest.approx(values.std(ddof=1), rel=0.2)
+
+
+def chain(rng, phi, chains, draws):
+    noise = rng.standard_normal((chains, draws, 2))
+    noise[:, 1:] *= math.sqrt(1 - phi**2)
+    for t in range(1, draws):
+        noise[:, t] += phi * noise[:, t - 1]
+    return noise
+
+
+def rejections(make, runs, **options):
+    rng = np.random.default_rng(7)
+    return sum(cd.ksd(make(rng), bootstrap=99, rng=rng, n_jobs=1, **options).pvalue <= 0.05 for _ in range(runs))
+
+
+GUMBEL = cd.Gumbel(2.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (lambda rng: rng.standard_normal((150, 2)), {"target": lambda x: -x, "iid": True}),
+        (lambda rng: chain(rng, 0.7, 4, 200), {"target": lambda x: -x}),
+        (lambda rng: GUMBEL.sample(150, rng=rng), {"target": GUMBEL, "iid": True}),
+        (lambda rng: GUMBEL.sample(300, rng=rng).reshape(2, 150, 2), {"target": GUMBEL}),
+        (
+            lambda rng: cd.metropolis(cd.MetaCopula(GUMBEL), np.zeros((4, 2)), scale=1.5, n_draws=200, rng=rng),
+            {"target": GUMBEL},
+        ),
+    ],
+    ids=["wild", "wild, chains", "parametric", "wild, ranks", "wild, ranks of Metropolis chains"],
+)
+def test_size_of_the_bootstrap(make, options):
+    """80 runs at a nominal 5%: within the exact 99.9% band of a true rate between 1% and 10%."""
+    found = rejections(make, 80, **options)
+    assert found <= binom.ppf(0.9995, 80, 0.10)
+    if "Metropolis" not in repr(options):
+        assert found >= binom.ppf(0.0005, 80, 0.01)
+
+
+def test_power_of_the_bootstrap():
+    gaussian = cd.Gaussian.from_tau(0.6)
+    for options in ({"iid": True}, {}):
+        found = rejections(lambda rng: gaussian.sample(500, rng=rng).reshape(2, 250, 2), 20, target=GUMBEL, **options)
+        assert found >= 10  # some 70%
+    assert rejections(lambda rng: rng.standard_normal((200, 2)) + 0.3, 20, target=lambda x: -x, iid=True) >= 18
+
+
+def test_chains_taken_for_independent_raise_false_alarms():
+    assert rejections(lambda rng: chain(rng, 0.9, 4, 200), 20, target=lambda x: -x, iid=True) >= 15
+
+
+def test_bootstrap_is_seeded():
+    draws = GUMBEL.sample(200, rng=1)
+    for iid in (True, False):
+        first, second, other = (cd.ksd(draws, GUMBEL, iid=iid, bootstrap=50, rng=seed).pvalue for seed in (1, 1, 2))
+        assert first == second
+        assert 0 < other <= 1
+
+
+def test_quadratic_forms_equal_the_matrix():
+    x = np.random.default_rng(3).standard_normal((700, 2))  # three tiles, the last one not full
+    kernel = stein._Kernel(1.0, -0.5)
+    points = stein._Points(x.T.copy(), -x.T.copy())
+    weights = np.random.default_rng(4).standard_normal((700, 5))
+    expected = np.einsum("ik,ij,jk->k", weights, stein_matrix(x, -x), weights)
+    np.testing.assert_allclose(stein._quadratic_forms(points, kernel, weights), expected, rtol=1e-10)
+
+
+def test_words():
+    x = np.random.default_rng(1).standard_normal((200, 2))
+    told = repr(cd.ksd(x, lambda points: -points))
+    assert "own scale" in told
+    assert "no p-value" in told
+    assert "p <= 0.048" in repr(cd.ksd(x + 3.0, lambda points: -points, bootstrap=20, rng=1))
+    assert float(cd.ksd(x, lambda points: -points)) == cd.ksd(x, lambda points: -points).value
+    assert cd.ksd(x, lambda points: -points, statistic="v").ksd > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: cd.ksd(x, 3.0), "target must be a copula"),
+        (lambda x: cd.ksd(x, lambda p: p[:, :1]), r"must have that shape, got \(50, 1\)"),
+        (lambda x: cd.ksd(x, lambda p: p * np.nan), "not finite at 50 of 50 draws, first at draw 0"),
+        (lambda x: cd.ksd(x, lambda p: -p, space="unit"), "for a copula target"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), beta=0.5), "beta must lie strictly between -1 and 0, got 0.5"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), beta=-1.0), "beta must lie"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), c=0.0), "c must be positive"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), bootstrap=-1), "bootstrap must be a whole number >= 0"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), statistic="w"), "statistic must be 'u' or 'v'"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), space="cube"), "space must be"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), n_jobs=0), "n_jobs must be"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), space="unit", bootstrap=9), "no Stein identity"),
+        (lambda x: cd.ksd(np.c_[x, x], cd.Gumbel(2.0)), "draws must have two variables, got 4"),
+        (lambda x: cd.ksd(x, cd.Gumbel(2.0), margins="uniform"), "strictly between 0 and 1"),
+        (lambda x: cd.ksd(x[:3], lambda p: -p, bootstrap=9), "at least 4 draws per chain"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(cd.InputError, match=message):
+        call(np.random.default_rng(1).standard_normal((50, 2)))
