@@ -1,0 +1,355 @@
+"""Choose a sampler's setting by what it does to the dependence: CD, shape, ESS and KSD of each, and what can be told apart."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+
+from copula_discrepancy._parallel import checked_jobs
+from copula_discrepancy.companions.classic import ess
+from copula_discrepancy.companions.stein import Score, ksd
+from copula_discrepancy.draws import as_draws
+from copula_discrepancy.errors import DependenceWarning, InputError, one_of
+from copula_discrepancy.families import Copula
+from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
+from copula_discrepancy.gaps import discrepancy
+from copula_discrepancy.inference import open_probability
+from copula_discrepancy.selection import select_family
+
+CRITERIA = ("total", "level", "shape")
+Sampler = Callable[[Any, np.random.Generator], Any]
+
+
+@dataclass(frozen=True)
+class TunedSetting:
+    """What one setting of a sampler gave.
+
+    Attributes
+    ----------
+    setting
+        As given.
+    cd, cd_se : float
+        Mean over the runs of the absolute gap (of `Tuning.by`), and its standard error: from the spread of the runs, or from
+        the chains of a single run.
+    shape, shape_se, level, level_se : float
+        Means of the signed gaps.
+    ess, ess_se : float
+        ArviZ's bulk effective sample size, the smallest of the variables.
+    ksd, ksd_se : float
+        Squared kernel Stein discrepancy; NaN where no score is known.
+    seconds : float
+        Per run.
+    pvalue : float
+        Of being no worse than the best setting, corrected for the number of settings; 1 for the best itself.
+    near_best : bool
+        Whether no test at the study's level tells it from the best.
+    failure : str or None
+        Why its runs could not be judged, such as a divergence.
+    """
+
+    setting: Any
+    cd: float = math.nan
+    cd_se: float = math.nan
+    shape: float = math.nan
+    shape_se: float = math.nan
+    level: float = math.nan
+    level_se: float = math.nan
+    ess: float = math.nan
+    ess_se: float = math.nan
+    ksd: float = math.nan
+    ksd_se: float = math.nan
+    seconds: float = math.nan
+    pvalue: float = math.nan
+    near_best: bool = False
+    failure: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True, repr=False)
+class Tuning:
+    """A study of settings, in the order given; print it for the table and the answer."""
+
+    rows: tuple[TunedSetting, ...]
+    name: str
+    by: str
+    replications: int
+    confidence: float
+
+    @property
+    def best(self) -> TunedSetting:
+        """The setting with the smallest CD."""
+        judged = [row for row in self.rows if row.failure is None]
+        if not judged:
+            raise InputError(f"no setting could be judged; the first failed with: {self.rows[0].failure}")
+        return min(judged, key=lambda row: row.cd)
+
+    @property
+    def near_best(self) -> tuple[TunedSetting, ...]:
+        """The settings that no test tells from the best."""
+        return tuple(row for row in self.rows if row.near_best)
+
+    @property
+    def largest_ess(self) -> TunedSetting:
+        """The setting that ESS alone would choose."""
+        judged = [row for row in self.rows if row.failure is None]
+        if not judged:
+            raise InputError(f"no setting could be judged; the first failed with: {self.rows[0].failure}")
+        return max(judged, key=lambda row: row.ess)
+
+    def sentences(self) -> list[str]:
+        """The answer in words."""
+        failed = [row for row in self.rows if row.failure is not None]
+        told = [f"{self.name} {row.setting!s} failed: {row.failure}" for row in failed]
+        if len(failed) == len(self.rows):
+            return told
+        best, large = self.best, self.largest_ess
+        near = [str(_shown(row.setting)) for row in self.near_best if row is not best]
+        told.insert(0, f"CD is smallest at {self.name} {_shown(best.setting)}: {best.cd:.4f} (se {best.cd_se:.2g}).")
+        told.insert(1, f"No test tells {_listed(near)} from it." if near else "Every other setting is worse, beyond chance.")
+        if large is best:
+            told.insert(2, "ESS is largest there too.")
+        elif large.near_best:
+            told.insert(2, f"ESS is largest at {_shown(large.setting)}, which is among them: take that one.")
+        else:
+            told.insert(
+                2,
+                f"ESS and CD disagree: ESS is largest at {_shown(large.setting)} ({large.ess:.0f} against "
+                f"{best.ess:.0f}), where "
+                f"CD is {large.cd:.4f}, worse than the best ({_chance(large.pvalue)}).",
+            )
+        return told
+
+    def __repr__(self) -> str:
+        with_ksd = any(math.isfinite(row.ksd) for row in self.rows)
+        headings = [self.name, "CD", "se", "shape", "se", "ESS", "se", *(["KSD^2", "se"] if with_ksd else []), "p", ""]
+        lines = [headings]
+        for row in self.rows:
+            if row.failure is not None:
+                lines.append([_shown(row.setting), *["-"] * (len(headings) - 2), "failed"])
+                continue
+            cells = [_shown(row.setting), f"{row.cd:.4f}", f"{row.cd_se:.2g}", f"{row.shape:+.4f}", f"{row.shape_se:.2g}"]
+            cells += [f"{row.ess:.0f}", _or_dash(row.ess_se)]
+            cells += [f"{row.ksd:.3g}", _or_dash(row.ksd_se)] if with_ksd else []
+            mark = "best" if row is self.best else "not told from it" if row.near_best else ""
+            lines.append([*cells, "" if row is self.best else _short_p(row.pvalue), mark])
+        widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
+        table = [
+            "  ".join(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=False)) + f"  {line[-1]}"
+            for line in lines
+        ]
+        runs = "run" if self.replications == 1 else "runs"
+        head = f"{len(self.rows)} settings, {self.replications} {runs} each; CD is the mean of |{self.by}|"
+        return "\n".join([head, *(line.rstrip() for line in table), *self.sentences()])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number."""
+        return {
+            "name": self.name, "by": self.by, "replications": self.replications, "confidence": self.confidence,
+            "settings": [row.to_dict() for row in self.rows],
+        }  # fmt: skip
+
+    def to_dataframe(self) -> Any:
+        """One row per setting, as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame([row.to_dict() for row in self.rows])
+
+    def plot(self, *, axes: Any = None) -> Any:
+        """Draw CD, ESS and KSD over the settings; gives back the axes (see `plots.plot_tuning`)."""
+        from copula_discrepancy.plots import plot_tuning
+
+        return plot_tuning(self, axes=axes)
+
+
+def tune(
+    sampler: Sampler,
+    settings: Sequence[Any],
+    target: Any,
+    *,
+    score: Score | None = None,
+    family: Any = None,
+    by: str = "total",
+    replications: int = 10,
+    name: str = "setting",
+    confidence: float = 0.95,
+    rng: RandomSource = None,
+    n_jobs: int | None = None,
+) -> Tuning:
+    """Sweep a sampler's setting and say which values keep the dependence, and which of them cannot be told apart.
+
+    Every setting is run `replications` times and judged each time by `discrepancy`, ArviZ's ESS and the KSD. The
+    mean absolute gap over the runs weighs bias against noise: small steps are right but slow, large ones fast but wrong.
+
+    Parameters
+    ----------
+    sampler : callable
+        (setting, rng) -> draws of two variables, (chain, draw, 2) or anything `as_draws` takes. An error of the library, such
+        as a DivergenceError, or draws that are not finite, are reported for that setting; the others go on.
+    settings : sequence
+        Values to try, such as step sizes.
+    target : Copula or draws
+        As in `discrepancy`.
+    score : callable, optional
+        Gradient of the target's log density on the draws' scale, for the KSD. Without it a target copula is used, on normal
+        scores; against a reference sample there is none.
+    family : str, class or instance, optional
+        With a reference sample: the family to fit; by default the one with the lowest AIC on the reference.
+    by : {"total", "level", "shape"}
+        The gap whose absolute value is "CD" here: the paper's by maximum likelihood, by moments, or the shape gap.
+    replications : int
+        Runs per setting. With one, standard errors come from its chains.
+    name : str
+        What the setting is called in tables and pictures.
+    confidence : float
+        A setting is marked as worse than the best only where a one-sided Welch test says so at level 1 - confidence, divided by
+        the number of comparisons: the truly best setting is then among those near the best with at least this probability
+        (Gupta, 1965).
+    rng, n_jobs
+        Seed, and joblib workers; the numbers do not depend on the workers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> target = cd.MetaCopula(cd.Gaussian(0.7))
+    >>> def sampler(step, rng):
+    ...     return cd.sgld(target, np.zeros((2, 2)), step=step, n_draws=1000, rng=rng)
+    >>> study = cd.tune(sampler, [0.01, 0.1, 0.5], cd.Gaussian(0.7), replications=4, name="step size", rng=1)
+    >>> len(study.rows), study.best.failure is None
+    (3, True)
+    """
+    one_of(by, "by", CRITERIA)
+    if not callable(sampler):
+        raise InputError(f"sampler must be a function of a setting and a generator, got {sampler!r:.60}")
+    try:
+        values = list(settings)
+    except TypeError:
+        raise InputError(f"settings must be a sequence of values to try, got {settings!r}") from None
+    if not values:
+        raise InputError("settings must hold at least one value to try, got none")
+    runs = whole_number(replications, "replications", 1)
+    level = 1.0 - open_probability(confidence, "confidence")
+    source = random_generator(rng)
+    jobs = checked_jobs(n_jobs)
+    if not isinstance(target, Copula):
+        target = as_draws(target)
+        if family is None or (isinstance(family, str) and family == "auto"):
+            family = select_family(target).best.copula  # once: the reference is the same for every run
+    # one stream per setting and run, whoever computes it
+    sources = [source.spawn(runs) for _ in values]
+    import joblib
+
+    tasks = [(setting, generator) for setting, generators in zip(values, sources, strict=True) for generator in generators]
+    judged = joblib.Parallel(n_jobs=jobs)(
+        joblib.delayed(_judge)(sampler, setting, generator, target, score, family, by) for setting, generator in tasks
+    )
+    rows = [_summary(setting, judged[k * runs : (k + 1) * runs]) for k, setting in enumerate(values)]
+    return Tuning(tuple(_compared(rows, runs, level)), name, by, runs, 1.0 - level)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One judged run, or why it could not be judged."""
+
+    values: dict[str, float]
+    failure: str | None = None
+
+
+def _judge(
+    sampler: Sampler, setting: Any, source: np.random.Generator, target: Any, score: Score | None, family: Any, by: str
+) -> _Run:
+    begin = time.perf_counter()
+    try:
+        draws = as_draws(sampler(setting, source))
+    except InputError as error:  # a divergence, or draws that are not finite: a finding about this setting, not an end
+        return _Run({}, str(error))
+    seconds = time.perf_counter() - begin
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)  # bad settings are what the study is about
+            result = discrepancy(draws, target, family=family)
+            stein = None
+            if score is not None or isinstance(target, Copula):
+                stein = ksd(draws, target if score is None else score, n_jobs=1)
+    except InputError as error:
+        return _Run({}, str(error))
+    gap = getattr(result, by)
+    values = {
+        "cd": abs(gap.value), "cd_se": gap.se, "df": gap.df,
+        "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
+        "ess": min(ess(draws).values()),
+        "ksd": math.nan if stein is None else stein.value, "ksd_se": math.nan if stein is None else stein.se,
+        "seconds": seconds,
+    }  # fmt: skip
+    return _Run(values)
+
+
+def _summary(setting: Any, runs: Sequence[_Run]) -> TunedSetting:
+    failures = [run.failure for run in runs if run.failure is not None]
+    if failures:
+        share = "" if len(runs) == 1 else f"{len(failures)} of {len(runs)} runs, first: "
+        return TunedSetting(setting, failure=f"{share}{failures[0]}")
+    numbers: dict[str, Any] = {}
+    for key in ("cd", "shape", "level", "ess", "ksd"):
+        found = np.array([run.values[key] for run in runs])
+        numbers[key] = float(np.mean(found))
+        if len(runs) > 1:
+            numbers[f"{key}_se"] = float(np.std(found, ddof=1)) / math.sqrt(len(runs))
+        elif key != "ess":
+            numbers[f"{key}_se"] = runs[0].values[f"{key}_se"]
+    return TunedSetting(setting, **numbers, seconds=float(np.mean([run.values["seconds"] for run in runs])))
+
+
+def _compared(rows: Sequence[TunedSetting], runs: int, level: float) -> list[TunedSetting]:
+    """The same rows with their test against the best."""
+    from dataclasses import replace
+
+    judged = [row for row in rows if row.failure is None]
+    if not judged:
+        return list(rows)
+    best = min(judged, key=lambda row: row.cd)
+    compared = []
+    for row in rows:
+        if row.failure is not None:
+            compared.append(row)
+            continue
+        pvalue = 1.0 if row is best else min((len(judged) - 1.0) * _worse(row, best, runs), 1.0)
+        compared.append(replace(row, pvalue=pvalue, near_best=not pvalue < level))
+    return compared
+
+
+def _worse(row: TunedSetting, best: TunedSetting, runs: int) -> float:
+    """One-sided p-value of Welch's test that the setting is no worse than the best."""
+    a, b = row.cd_se**2, best.cd_se**2
+    if not a + b > 0:
+        return math.nan if row.cd > best.cd else 1.0
+    df = (a + b) ** 2 / ((a**2 + b**2) / (runs - 1.0)) if runs > 1 else math.inf
+    return float(stdtr(df, -(row.cd - best.cd) / math.sqrt(a + b)))
+
+
+def _shown(setting: Any) -> str:
+    return f"{setting:.4g}" if isinstance(setting, float | np.floating) else str(setting)
+
+
+def _or_dash(value: float) -> str:
+    return f"{value:.2g}" if math.isfinite(value) else "-"
+
+
+def _short_p(pvalue: float) -> str:
+    return "-" if math.isnan(pvalue) else "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
+
+
+def _chance(pvalue: float) -> str:
+    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
