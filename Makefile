@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench study clean
+.PHONY: demo test lint format bench study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -14,6 +14,10 @@ $(VENV)/.run: pyproject.toml
 
 $(VENV)/.test: $(VENV)/.run
 	$(PIP) -e '.[test]'
+	touch $@
+
+$(VENV)/.examples: $(VENV)/.run
+	$(PIP) -e '.[examples]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.run
@@ -38,6 +42,16 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.bench  ## speed and accuracy against peers, as ratios of one run, in benchmarks/results.md
 	$(BIN)/python -m benchmarks.core --write benchmarks/results.md
+
+reproduce: $(VENV)/.run  ## the paper's experiments again, beside the published numbers; what git keeps is benchmarks/reproduction
+	$(BIN)/copula-discrepancy reproduce all --out reproduction
+	mkdir -p benchmarks/reproduction/figures
+	cp reproduction/report.md benchmarks/reproduction/report.md
+	cp reproduction/figures/*.png benchmarks/reproduction/figures/
+
+examples: $(VENV)/.examples  ## a step-size study with the built-in SGLD, and one with BlackJAX's
+	$(BIN)/python examples/step_size_study.py
+	$(BIN)/python examples/blackjax_sgld.py
 
 study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchmarks/inference.md
 	$(BIN)/python -m benchmarks.inference --write benchmarks/inference.md

@@ -1,12 +1,13 @@
 """The core against its peers: `make bench` prints medians and ratios of one run, on the same data, in one process.
 
 Peers: SciPy's `minimize_scalar` over NumPy formulas (the fastest correct maximum likelihood), `scipy.stats.kendalltau`,
-`pandas.DataFrame.corr`, pyvinecopulib. Accuracy is measured against mpmath.
+`pandas.DataFrame.corr`, pyvinecopulib, stein-thinning. Accuracy is measured against mpmath.
 """
 
 import os
 import platform
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -194,6 +195,42 @@ def speed() -> Report:
         simulate = getattr(peer, "sample", None) or peer.simulate  # the name has changed between versions
         ours, theirs_sample = medians(lambda: cd.Gumbel(2.5).sample(1_000_000, rng=5), lambda: simulate(1_000_000), repeats=3)
         row("sample 1e6 draws of Gumbel(2.5)", "pyvinecopulib simulate", ours, theirs_sample, 3)
+    stein = stein_jobs(5000)
+    if stein is not None:
+        one, every, theirs_ksd = medians(*stein, repeats=5)
+        peer = f"stein-thinning {version('stein-thinning')} ksd"
+        row("ksd with its standard error, n = 5000, d = 2, one thread", peer, one, theirs_ksd, 30)
+        row("ksd with its standard error, n = 5000, d = 2, all threads", peer, every, theirs_ksd, 30)
+    return report
+
+
+def stein_jobs(n: int) -> tuple[Job, Job, Job] | None:
+    """The same kernel Stein discrepancy by us, on one thread and on all, and by stein-thinning; None where that is missing."""
+    try:
+        from stein_thinning.kernel import vfk0_imq
+        from stein_thinning.stein import ksd
+    except ImportError:
+        return None
+    x = np.random.default_rng(7).standard_normal((n, 2))
+
+    def integrand(i: object, j: object) -> np.ndarray:
+        a, b = x[i].reshape(-1, 2), x[j].reshape(-1, 2)
+        return vfk0_imq(a, b, -a, -b, np.eye(2)).squeeze()
+
+    theirs, ours = ksd(integrand, n)[-1], cd.ksd(x, np.negative, statistic="v").ksd
+    if abs(ours / theirs - 1) > 1e-9:
+        raise AssertionError(f"the peer's value is {theirs}, ours {ours}")
+    return lambda: cd.ksd(x, np.negative, n_jobs=1), lambda: cd.ksd(x, np.negative), lambda: ksd(integrand, n)
+
+
+def memory() -> Report:
+    report = Report("Memory: peak above the data", ("job", "peak, MB", "asked"))
+    x = np.random.default_rng(8).standard_normal((20_000, 2))
+    cd.ksd(x[:100], np.negative)
+    tracemalloc.start()
+    cd.ksd(x, np.negative)
+    report.rows.append(("ksd, n = 20000, d = 2", f"{tracemalloc.get_traced_memory()[1] / 1e6:.1f}", "100"))
+    tracemalloc.stop()
     return report
 
 
@@ -279,7 +316,7 @@ def main() -> None:
     options = parser.parse_args()
     console = Console(width=150)
     console.print(machine())
-    reports = [speed(), accuracy(tuple(n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= options.largest))]
+    reports = [speed(), memory(), accuracy(tuple(n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= options.largest))]
     for report in reports:
         report.show(console)
     if options.write:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from copula_discrepancy.agreement import Agreement
+    from copula_discrepancy.companions.classic import ess, naive_tau, paper_ess, rhat
+    from copula_discrepancy.companions.stein import SteinDiscrepancy, ksd
     from copula_discrepancy.draws import Draws, as_draws
     from copula_discrepancy.errors import DependenceWarning, InputError
+    from copula_discrepancy.experiments.reproduce import Reproduction, reproduce
     from copula_discrepancy.families import (
         A1,
         A2,
@@ -36,7 +39,19 @@ if TYPE_CHECKING:
     )
     from copula_discrepancy.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
     from copula_discrepancy.result import Discrepancy
+    from copula_discrepancy.samplers import (
+        BimodalMixture,
+        Chains,
+        DivergenceError,
+        GaussianTarget,
+        MetaCopula,
+        WellingTeh,
+        metropolis,
+        sghmc,
+        sgld,
+    )
     from copula_discrepancy.selection import Selection, select_family
+    from copula_discrepancy.tuning import TunedSetting, Tuning, tune
 
 _HOME = {
     "agreement": ("Agreement",),
@@ -44,8 +59,16 @@ _HOME = {
     "result": ("Discrepancy",),
     "inference": ("Estimate", "LongRun", "PaperTest", "contamination_bound", "long_run_variance", "tau_influence_bound"),
     "selection": ("Selection", "select_family"),
+    "companions.classic": ("ess", "naive_tau", "paper_ess", "rhat"),
+    "companions.stein": ("SteinDiscrepancy", "ksd"),
     "draws": ("Draws", "as_draws"),
     "errors": ("DependenceWarning", "InputError"),
+    "experiments.reproduce": ("Reproduction", "reproduce"),
+    "samplers": (
+        "BimodalMixture", "Chains", "DivergenceError", "GaussianTarget", "MetaCopula", "WellingTeh", "metropolis", "sghmc",
+        "sgld",
+    ),
+    "tuning": ("TunedSetting", "Tuning", "tune"),
     "families": (
         "A1", "A2", "FAMILIES", "Clayton", "Copula", "Frank", "Gaussian", "Gumbel", "Joe", "Rotated", "StudentT", "family",
     ),
@@ -59,35 +82,55 @@ __all__ = [
     "A2",
     "FAMILIES",
     "Agreement",
+    "BimodalMixture",
+    "Chains",
     "Clayton",
     "Copula",
     "DependenceWarning",
     "Discrepancy",
+    "DivergenceError",
     "Draws",
     "Estimate",
     "Fit",
     "Frank",
     "Gaussian",
+    "GaussianTarget",
     "Gumbel",
     "InputError",
     "Joe",
     "LongRun",
+    "MetaCopula",
     "PaperTest",
+    "Reproduction",
     "Rotated",
     "Selection",
+    "SteinDiscrepancy",
     "StudentT",
+    "TunedSetting",
+    "Tuning",
+    "WellingTeh",
     "as_draws",
     "concordance",
     "contamination_bound",
     "discrepancy",
+    "ess",
     "family",
     "fit",
     "kendall_matrix",
     "kendall_tau",
+    "ksd",
     "long_run_variance",
+    "metropolis",
+    "naive_tau",
+    "paper_ess",
     "pseudo_observations",
+    "reproduce",
+    "rhat",
     "select_family",
+    "sghmc",
+    "sgld",
     "tau_influence_bound",
+    "tune",
 ]
 
 

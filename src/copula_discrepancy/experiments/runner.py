@@ -1,0 +1,170 @@
+"""Replications of an experiment, dealt out to joblib's workers part by part, each kept as soon as it is done."""
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import joblib
+import numpy as np
+
+from copula_discrepancy.errors import DependenceWarning
+from copula_discrepancy.experiments.store import Row, Store
+
+# Replications per part: parts are short enough to lose little when stopped, and long enough not to be mostly overhead.
+BLOCK = 10
+
+
+def _any_number(value: float) -> int:
+    return sys.maxsize
+
+
+@dataclass(frozen=True)
+class Study:
+    """One experiment: what to vary, and what one replication measures.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    variable : str
+        What varies: "n" or "step_size".
+    values : sequence of float
+        Its values.
+    measure : callable
+        (value, seed, context) -> numbers of one replication; a module's function, so that it reaches any worker.
+    cost : callable
+        value -> rough milliseconds of one replication, for the time left.
+    context : mapping
+        What all replications share, such as the tau of a reference chain.
+    parallel : bool
+        False where times are measured: nothing else may run beside it.
+    most : callable
+        value -> most replications of it.
+    """
+
+    name: str
+    variable: str
+    values: Sequence[float]
+    measure: Callable[[float, "Seed", Mapping[str, float]], Row]
+    cost: Callable[[float], float]
+    context: Mapping[str, float] = field(default_factory=dict)
+    parallel: bool = True
+    most: Callable[[float], int] = _any_number
+
+
+@dataclass(frozen=True)
+class Seed:
+    """Where one replication's randomness comes from: the same numbers whichever worker does it, in whatever order."""
+
+    seed: int
+    study: str
+    value: float
+    replication: int
+
+    def generator(self, purpose: str) -> np.random.Generator:
+        """A stream of its own for each purpose within the replication."""
+        key = (*self._word(self.study), int(np.float64(self.value).view(np.uint64)), self.replication, *self._word(purpose))
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    @staticmethod
+    def _word(text: str) -> tuple[int, ...]:
+        return (int.from_bytes(text.encode(), "big"),)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some replications at one value."""
+
+    study: Study
+    value: float
+    first: int
+    stop: int
+    seed: int
+    process: int = field(default_factory=os.getpid)
+
+    @property
+    def name(self) -> str:
+        """Path of the part's file inside the store."""
+        return f"{self.study.name}/{self.study.variable}={self.value:.10g}/{self.first:05d}-{self.stop - 1:05d}"
+
+    @property
+    def cost(self) -> float:
+        """Rough milliseconds."""
+        return (self.stop - self.first) * self.study.cost(self.value)
+
+
+def _compute(part: _Part) -> tuple[_Part, list[Row]]:
+    """What a worker does."""
+    if os.getpid() != part.process:  # a worker process; `run` silences its own, which threads of it share
+        _silence()
+    rows = []
+    for replication in range(part.first, part.stop):
+        seed = Seed(part.seed, part.study.name, part.value, replication)
+        numbers = part.study.measure(part.value, seed, part.study.context)
+        rows.append({part.study.variable: part.value, "replication": replication, **numbers})
+    return part, rows
+
+
+def _silence() -> None:
+    # small samples and bad settings are what the studies are about; results keep their warnings in any case
+    warnings.simplefilter("ignore", DependenceWarning)
+
+
+def run(
+    study: Study, replications: int, seed: int, store: Store, *, n_jobs: int | None, tick: Callable[[float, float], None]
+) -> list[Row]:
+    """All rows of a study, in order; `tick(done, total)` hears of the cost done so far."""
+    parts = [
+        _Part(study, float(value), first, min(first + BLOCK, count), seed)
+        for value in study.values
+        for count in [min(replications, study.most(value))]
+        for first in range(0, count, BLOCK)
+    ]
+    found = {part.name: store.read(part.name) for part in parts}
+    # the longest first: short ones fill the gaps at the end
+    todo = sorted((part for part in parts if found[part.name] is None), key=lambda part: -part.cost)
+    total = sum(part.cost for part in parts)
+    done = total - sum(part.cost for part in todo)
+    tick(done, total)
+    with warnings.catch_warnings():
+        _silence()
+        for part, rows in _results(todo, n_jobs if study.parallel else 1):
+            store.write(part.name, rows)
+            found[part.name] = rows
+            done += part.cost
+            tick(done, total)
+    return [row for part in parts for row in found[part.name] or []]
+
+
+def _results(parts: Sequence[_Part], n_jobs: int | None) -> Iterator[tuple[_Part, list[Row]]]:
+    """Finished parts as they come, from whatever backend `joblib.parallel_config` names."""
+    if not parts:
+        return
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
+    yield from parallel(joblib.delayed(_compute)(part) for part in parts)
+
+
+@contextmanager
+def progress_bar(show: bool | None) -> Iterator[Callable[[str], Callable[[float, float], None]]]:
+    """A function that starts a bar by name and gives back its `tick`; on a terminal only, unless `show` says."""
+    if not (sys.stderr.isatty() if show is None else show):
+        yield lambda name: lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns: tuple[Any, ...] = (
+        TextColumn("{task.description:<12}"), BarColumn(), TaskProgressColumn(),
+        TextColumn("left"), TimeRemainingColumn(), TextColumn("used"), TimeElapsedColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as bars:
+
+        def start(name: str) -> Callable[[float, float], None]:
+            task = bars.add_task(name, total=None)
+            return lambda done, total: bars.update(task, completed=done, total=total)
+
+        yield start
