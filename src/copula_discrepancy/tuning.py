@@ -4,12 +4,13 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
 
+from copula_discrepancy import words
 from copula_discrepancy._parallel import checked_jobs
 from copula_discrepancy.companions.classic import ess
 from copula_discrepancy.companions.stein import Score, ksd
@@ -106,48 +107,47 @@ class Tuning:
 
     def sentences(self) -> list[str]:
         """The answer in words."""
-        failed = [row for row in self.rows if row.failure is not None]
-        told = [f"{self.name} {row.setting!s} failed: {row.failure}" for row in failed]
-        if len(failed) == len(self.rows):
-            return told
+        failures = [f"{self.name} {_shown(row.setting)} failed: {row.failure}" for row in self.rows if row.failure is not None]
+        if len(failures) == len(self.rows):
+            return failures
         best, large = self.best, self.largest_ess
-        near = [str(_shown(row.setting)) for row in self.near_best if row is not best]
-        told.insert(0, f"CD is smallest at {self.name} {_shown(best.setting)}: {best.cd:.4f} (se {best.cd_se:.2g}).")
-        told.insert(1, f"No test tells {_listed(near)} from it." if near else "Every other setting is worse, beyond chance.")
+        told = [f"CD is smallest at {self.name} {_shown(best.setting)}: {best.cd:.4f} (se {best.cd_se:.2g})."]
+        near = [_shown(row.setting) for row in self.near_best if row is not best]
+        if near:
+            told.append(f"No test tells {_listed(near)} from it.")
+        elif len(failures) + 1 < len(self.rows):
+            told.append("Every other setting is worse, beyond chance.")
         if large is best:
-            told.insert(2, "ESS is largest there too.")
+            told.append("ESS is largest there too.")
         elif large.near_best:
-            told.insert(2, f"ESS is largest at {_shown(large.setting)}, which is among them: take that one.")
+            told.append(f"ESS is largest at {_shown(large.setting)}, which is among them: take that one.")
         else:
-            told.insert(
-                2,
-                f"ESS and CD disagree: ESS is largest at {_shown(large.setting)} ({large.ess:.0f} against "
-                f"{best.ess:.0f}), where "
-                f"CD is {large.cd:.4f}, worse than the best ({_chance(large.pvalue)}).",
+            told.append(
+                f"ESS and CD disagree: ESS is largest at {_shown(large.setting)} ({large.ess:.0f} against {best.ess:.0f}), "
+                f"where CD is {large.cd:.4f}, worse than the best ({words.chance(large.pvalue)})."
             )
-        return told
+        return told + failures
 
     def __repr__(self) -> str:
         with_ksd = any(math.isfinite(row.ksd) for row in self.rows)
-        headings = [self.name, "CD", "se", "shape", "se", "ESS", "se", *(["KSD^2", "se"] if with_ksd else []), "p", ""]
-        lines = [headings]
+        lines = [[self.name, "CD", "se", "shape", "se", "ESS", "se", *(["KSD^2", "se"] if with_ksd else []), "p"]]
+        marks = [""]
         for row in self.rows:
             if row.failure is not None:
-                lines.append([_shown(row.setting), *["-"] * (len(headings) - 2), "failed"])
+                lines.append([_shown(row.setting), *["-"] * (len(lines[0]) - 1)])
+                marks.append("  failed")
                 continue
             cells = [_shown(row.setting), f"{row.cd:.4f}", f"{row.cd_se:.2g}", f"{row.shape:+.4f}", f"{row.shape_se:.2g}"]
             cells += [f"{row.ess:.0f}", _or_dash(row.ess_se)]
             cells += [f"{row.ksd:.3g}", _or_dash(row.ksd_se)] if with_ksd else []
-            mark = "best" if row is self.best else "not told from it" if row.near_best else ""
-            lines.append([*cells, "" if row is self.best else _short_p(row.pvalue), mark])
-        widths = [max(len(line[k]) for line in lines) for k in range(len(headings))]
-        table = [
-            "  ".join(cell.rjust(width) for cell, width in zip(line[:-1], widths, strict=False)) + f"  {line[-1]}"
-            for line in lines
-        ]
+            best = row is self.best
+            lines.append([*cells, "" if best else _short_p(row.pvalue)])
+            marks.append("  best" if best else "  not told from it" if row.near_best else "")
+        table = [(line + mark).rstrip() for line, mark in zip(words.text_table(lines), marks, strict=True)]
         runs = "run" if self.replications == 1 else "runs"
         head = f"{len(self.rows)} settings, {self.replications} {runs} each; CD is the mean of |{self.by}|"
-        return "\n".join([head, *(line.rstrip() for line in table), *self.sentences()])
+        told = [line for sentence in self.sentences() for line in words.wrapped(sentence, "  ")]
+        return "\n".join([head, *table, *told])
 
     def to_dict(self) -> dict[str, Any]:
         """Every number."""
@@ -310,8 +310,6 @@ def _summary(setting: Any, runs: Sequence[_Run]) -> TunedSetting:
 
 def _compared(rows: Sequence[TunedSetting], runs: int, level: float) -> list[TunedSetting]:
     """The same rows with their test against the best."""
-    from dataclasses import replace
-
     judged = [row for row in rows if row.failure is None]
     if not judged:
         return list(rows)
@@ -345,10 +343,6 @@ def _or_dash(value: float) -> str:
 
 def _short_p(pvalue: float) -> str:
     return "-" if math.isnan(pvalue) else "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
-
-
-def _chance(pvalue: float) -> str:
-    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
 
 
 def _listed(names: Sequence[str]) -> str:

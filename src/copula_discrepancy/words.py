@@ -44,11 +44,13 @@ def strength(level: Estimate, tau: float, tau_target: float, *, whose: str) -> s
     sure = f"{100 * level.confidence:g}%"
     if not significant(level):
         within = max(abs(low), abs(high))
-        return f"no gap found ({_p(level.pvalue)}). Kendall's tau is within {within:.2g} of {whose}, with {sure} confidence."
+        return (
+            f"no gap found ({chance(level.pvalue)}). Kendall's tau is within {within:.2g} of {whose}, with {sure} confidence."
+        )
     how = "of the wrong sign" if tau * tau_target < 0 else "too strong" if abs(tau) > abs(tau_target) else "too weak"
     side = "above" if level.value > 0 else "below"
     interval = f"{sure} interval of the gap {low:+.2g} to {high:+.2g}"
-    return f"{how}. Kendall's tau is {abs(level.value):.2g} {side} {whose} ({interval}, {_p(level.pvalue)})."
+    return f"{how}. Kendall's tau is {abs(level.value):.2g} {side} {whose} ({interval}, {chance(level.pvalue)})."
 
 
 def shape(gap: Estimate, family: str, *, against_sample: bool, by_moments: bool) -> str:
@@ -59,14 +61,13 @@ def shape(gap: Estimate, family: str, *, against_sample: bool, by_moments: bool)
         return f"cannot be tested: {family} sits on a bound of its family, or has nothing that varies."
     if against_sample:
         if significant(gap):
-            return (
-                f"wrong ({_p(gap.pvalue)}). Seen through {family}, draws and reference differ by {abs(gap.value):.2g} in tau."
-            )
-        return f"no gap found ({_p(gap.pvalue)}). Seen through {family}, draws and reference look alike."
+            apart = f"draws and reference differ by {abs(gap.value):.2g} in tau"
+            return f"wrong ({chance(gap.pvalue)}). Seen through {family}, {apart}."
+        return f"no gap found ({chance(gap.pvalue)}). Seen through {family}, draws and reference look alike."
     if significant(gap):
         side = "above" if gap.value > 0 else "below"
-        return f"wrong ({_p(gap.pvalue)}). {family} fitted to these draws has a tau {abs(gap.value):.2g} {side} theirs."
-    return f"no gap found ({_p(gap.pvalue)}). {family} fits these draws as far as they can tell."
+        return f"wrong ({chance(gap.pvalue)}). {family} fitted to these draws has a tau {abs(gap.value):.2g} {side} theirs."
+    return f"no gap found ({chance(gap.pvalue)}). {family} fits these draws as far as they can tell."
 
 
 def tails(told: Sequence[tuple[str, Estimate]], than: str) -> str:
@@ -136,5 +137,6 @@ def _plain(value: float) -> str:
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
 
 
-def _p(pvalue: float) -> str:
+def chance(pvalue: float) -> str:
+    """A p-value in a sentence."""
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"

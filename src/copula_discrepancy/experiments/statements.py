@@ -49,12 +49,14 @@ def agreement(comparisons: Sequence[Comparison]) -> str:
     # P(at least `outside` of n), each with probability 5%: an incomplete beta function
     chance = 1.0 if outside == 0 else float(betainc(outside, inside + 1.0, 0.05))
     worst = max(held, key=lambda item: abs(item.z))
+    size = math.sqrt(sum(item.z**2 for item in held) / len(held))
     return (
         f"{inside} of {len(held)} published means of CD, CKL, naive tau and the unit-square KSD in experiments 1 and 3 "
         f"({100 * inside / len(held):.0f}%) lie within the combined 95% interval of ours; chance alone leaves {outside} "
         "or more "
-        f"outside with probability {chance:.2g}. The largest difference is {worst.z:+.1f} combined standard errors "
-        f"({worst.experiment}, {worst.diagnostic}, at {worst.value:g})."
+        f"outside with probability {chance:.2g}, more often as CD and CKL share draws. Root mean square of z: "
+        f"{size:.2f}; largest: "
+        f"{worst.z:+.1f} ({worst.experiment}, {worst.diagnostic}, at {worst.value:g})."
     )
 
 
