@@ -327,7 +327,9 @@ def test_interrupted_on_the_command_line(tmp_path, capsys, monkeypatch):
 
 
 def test_progress_bar_shows_the_time_left(capsys):
-    with runner.progress_bar(True) as begin:
-        tick = begin("experiment1")
-        tick(30.0, 100.0)
-    assert "experiment1" in capsys.readouterr().err
+    with runner.progress_bars(True, {"experiment1": 100.0, "overhead": 300.0}) as tick:
+        tick("experiment1")(30.0)
+        tick("overhead")(70.0)
+    shown = capsys.readouterr().err
+    for text in ("experiment1", "30%", "23%", "all", "25%", "left"):
+        assert text in shown

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 import copula_discrepancy as cd
-from copula_discrepancy.companions import stein
+from copula_discrepancy.companions import imq, stein
 
 pytestmark = pytest.mark.filterwarnings("ignore:on the unit square:copula_discrepancy.DependenceWarning")
 
@@ -199,11 +199,11 @@ def test_bootstrap_is_seeded():
 
 def test_quadratic_forms_equal_the_matrix():
     x = np.random.default_rng(3).standard_normal((700, 2))  # three tiles, the last one not full
-    kernel = stein._Kernel(1.0, -0.5)
-    points = stein._Points(x.T.copy(), -x.T.copy())
+    kernel = imq.Kernel(1.0, -0.5)
+    points = imq.Points(x.T.copy(), -x.T.copy())
     weights = np.random.default_rng(4).standard_normal((700, 5))
     expected = np.einsum("ik,ij,jk->k", weights, stein_matrix(x, -x), weights)
-    np.testing.assert_allclose(stein._quadratic_forms(points, kernel, weights), expected, rtol=1e-10)
+    np.testing.assert_allclose(imq.quadratic_forms(points, kernel, weights), expected, rtol=1e-10)
 
 
 def test_words():

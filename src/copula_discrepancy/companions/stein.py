@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from copula_discrepancy import _kernels
 from copula_discrepancy._arrays import real_array
-from copula_discrepancy._parallel import checked_jobs, threads
+from copula_discrepancy._parallel import checked_jobs
+from copula_discrepancy.companions.imq import Kernel, Points, quadratic_forms, statistic_of
 from copula_discrepancy.companions.resampling import Margin, multipliers, slowest_time
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError, one_of, true_or_false
@@ -29,11 +29,7 @@ _NOT_A_DISCREPANCY = (
     "on the unit square a copula's score does not vanish at the edge, so Stein's identity fails: this number is not a "
     "discrepancy, it does not go to 0 on draws from the target; use space='normal'"
 )
-# Rows are dealt out in this many parts, whatever the number of threads: sums are then added in one order, to the same digits.
-_PARTS = 16
-_THREADED = 1000  # below it starting threads takes longer than the sums
 _BOOTSTRAP_BYTES = 2**25  # multipliers held at once
-_BOOTSTRAP_TILE = 256
 _STEP = 1e-4  # of a derivative: an error of 1e-4 of it, and 1e-8 from rounding
 
 
@@ -97,52 +93,6 @@ class SteinDiscrepancy:
     def to_dict(self) -> dict[str, Any]:
         """Every number."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"warnings": list(self.warnings)}
-
-
-@dataclass(frozen=True, eq=False)
-class _Points:
-    """Points and their scores, (d, n)."""
-
-    x: NDArray[np.float64]
-    score: NDArray[np.float64]
-
-    @property
-    def n(self) -> int:
-        return self.x.shape[1]
-
-
-@dataclass(frozen=True)
-class _Kernel:
-    """The inverse multiquadric (c^2 + r^2)^beta."""
-
-    c: float
-    beta: float
-
-    def diagonal(self, points: _Points) -> NDArray[np.float64]:
-        """k_p(x, x) of every point."""
-        scale: float = self.c ** (2.0 * self.beta)
-        return scale * (np.sum(points.score**2, axis=0) - 2.0 * self.beta * len(points.x) / self.c**2)
-
-    def row_sums(self, points: _Points, jobs: int | None) -> NDArray[np.float64]:
-        """Sum of k_p(x_i, x_j) over all j other than i, for every i."""
-        n = points.n
-        arguments = points.x, points.score
-        if n < _THREADED:
-            sums = np.zeros(n)
-            _kernels.stein_sums(*arguments, 0, n, self.c**2, self.beta, sums)
-            return sums
-        # row i meets n - 1 - i columns: these edges deal out equal areas of the triangle
-        edges = np.rint(n * (1.0 - np.sqrt(np.linspace(1.0, 0.0, _PARTS + 1)))).astype(int)
-
-        def part(k: int) -> NDArray[np.float64]:
-            sums = np.zeros(n)
-            _kernels.stein_sums(*arguments, int(edges[k]), int(edges[k + 1]), self.c**2, self.beta, sums)
-            return sums
-
-        total = np.zeros(n)
-        for sums in threads(part, range(_PARTS), jobs):
-            total += sums
-        return total
 
 
 def ksd(
@@ -222,7 +172,7 @@ def ksd(
     if samples and not independent:
         require_chain_length(given.n_draws)
     sums = kernel.row_sums(points, jobs)
-    value = _statistic(sums, kernel.diagonal(points), statistic)
+    value = statistic_of(sums, kernel.diagonal(points), statistic)
     method = None
     pvalue = math.nan
     if samples:
@@ -255,16 +205,16 @@ def ksd(
     return result
 
 
-def _checked_kernel(c: Any, beta: Any) -> _Kernel:
+def _checked_kernel(c: Any, beta: Any) -> Kernel:
     scale, power = real_number(c, "c"), real_number(beta, "beta")
     if not 0 < scale < math.inf:
         raise InputError(f"c must be positive and finite, got {scale:g}")
     if not -1 < power < 0:
         raise InputError(f"beta must lie strictly between -1 and 0, got {power:g}; the usual choice is -0.5")
-    return _Kernel(scale, power)
+    return Kernel(scale, power)
 
 
-def _copula_points(pair: RankedPair, copula: Any, space: str) -> _Points:
+def _copula_points(pair: RankedPair, copula: Any, space: str) -> Points:
     """Normal scores or pseudo-observations, with the gradient of their log density."""
     parts = []
     for u, uc, v, vc in pair.units():
@@ -275,14 +225,14 @@ def _copula_points(pair: RankedPair, copula: Any, space: str) -> _Points:
         scores = [np.where(p < 0.5, ndtri(p), -ndtri(q)) for p, q in ((u, uc), (v, vc))]
         points = _normal_points(copula, *scores)
         parts.append((points.x, points.score))
-    return _Points(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
+    return Points(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
 
 
-def _normal_points(copula: Any, first: NDArray[np.float64], second: NDArray[np.float64]) -> _Points:
+def _normal_points(copula: Any, first: NDArray[np.float64], second: NDArray[np.float64]) -> Points:
     """Normal scores z with the gradient of log c(Phi(z)) phi(z1) phi(z2)."""
     x = np.stack([first, second])
     slopes = copula._unit_derivatives(copula.theta, ndtr(first), ndtr(-first), ndtr(second), ndtr(-second))[:2]
-    return _Points(x, np.stack(slopes) * _density(x) - x)
+    return Points(x, np.stack(slopes) * _density(x) - x)
 
 
 def _density(z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -290,7 +240,7 @@ def _density(z: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
 
 
-def _scored_points(given: Draws, score: Any) -> _Points:
+def _scored_points(given: Draws, score: Any) -> Points:
     if not callable(score):
         raise InputError(
             f"target must be a copula such as Gumbel(2.5) or a score function, (n, d) -> (n, d), got {score!r:.60}"
@@ -305,15 +255,7 @@ def _scored_points(given: Draws, score: Any) -> _Points:
         raise InputError(
             f"the score is not finite at {int(bad.sum())} of {len(x)} draws, first at draw {first}, {x[first].tolist()!r:.80}"
         )
-    return _Points(np.ascontiguousarray(x.T), np.ascontiguousarray(slopes.T, dtype=np.float64))
-
-
-def _statistic(sums: NDArray[np.float64], diagonal: NDArray[np.float64], statistic: str) -> float:
-    n = sums.size
-    total = float(np.sum(sums))
-    if statistic == "u":
-        return total / (n * (n - 1.0))
-    return (total + float(np.sum(diagonal))) / (n * float(n))
+    return Points(np.ascontiguousarray(x.T), np.ascontiguousarray(slopes.T, dtype=np.float64))
 
 
 def _standard_error(sums: NDArray[np.float64], given: Draws, independent: bool, statistic: str) -> float:
@@ -326,7 +268,7 @@ def _standard_error(sums: NDArray[np.float64], given: Draws, independent: bool, 
 
 
 def _simulated(
-    copula: Copula, given: Draws, margins: str, space: str, kernel: _Kernel, statistic: str, samples: int,
+    copula: Copula, given: Draws, margins: str, space: str, kernel: Kernel, statistic: str, samples: int,
     source: np.random.Generator, jobs: int | None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """The statistic of independent samples of the copula, as many draws each and treated alike."""
@@ -334,7 +276,7 @@ def _simulated(
     null = np.empty(samples)
     for k in range(samples):
         points = _copula_points(RankedPair.from_draws(copula.sample(n, rng=source), margins), copula, space)
-        null[k] = _statistic(kernel.row_sums(points, jobs), kernel.diagonal(points), statistic)
+        null[k] = statistic_of(kernel.row_sums(points, jobs), kernel.diagonal(points), statistic)
     return null
 
 
@@ -342,15 +284,15 @@ def _simulated(
 class _Resampled:
     """Points that multipliers are put on, and how: weights (draw, count) -> weights (point, count)."""
 
-    points: _Points
+    points: Points
     spread: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
-def _plain(points: _Points) -> _Resampled:
+def _plain(points: Points) -> _Resampled:
     return _Resampled(points, lambda weights: weights)
 
 
-def _rank_aware(pair: RankedPair, copula: Any, points: _Points) -> _Resampled:
+def _rank_aware(pair: RankedPair, copula: Any, points: Points) -> _Resampled:
     """The points and, beside each, one a small step away along either axis.
 
     A weight on the difference is a weight on the derivative, which is what margins known by ranks add to the statistic.
@@ -363,11 +305,11 @@ def _rank_aware(pair: RankedPair, copula: Any, points: _Points) -> _Resampled:
         return np.concatenate([weights - along[0] - along[1], *along])
 
     every = (points, *moved)
-    return _Resampled(_Points(np.hstack([p.x for p in every]), np.hstack([p.score for p in every])), spread)
+    return _Resampled(Points(np.hstack([p.x for p in every]), np.hstack([p.score for p in every])), spread)
 
 
 def _wild_pvalue(
-    points: _Points, resampled: _Resampled, kernel: _Kernel, sums: NDArray[np.float64], given: Draws, independent: bool,
+    points: Points, resampled: _Resampled, kernel: Kernel, sums: NDArray[np.float64], given: Draws, independent: bool,
     samples: int, source: np.random.Generator,
 ) -> float:  # fmt: skip
     """Share of quadratic forms w' K w, w multipliers with mean 0 and variance 1, that reach the sum of all kernels.
@@ -380,20 +322,5 @@ def _wild_pvalue(
     reached = 0
     for done in range(0, samples, together):
         weights = multipliers(min(together, samples - done), given.n_chains, given.n_draws, time, source)
-        reached += int(np.sum(_quadratic_forms(resampled.points, kernel, resampled.spread(weights)) >= total))
+        reached += int(np.sum(quadratic_forms(resampled.points, kernel, resampled.spread(weights)) >= total))
     return (1.0 + reached) / (1.0 + samples)
-
-
-def _quadratic_forms(points: _Points, kernel: _Kernel, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """w' K w for every column w, K the matrix of Stein kernels, of which one tile exists at a time."""
-    n = points.n
-    forms = np.zeros(weights.shape[1])
-    tile = np.empty((_BOOTSTRAP_TILE, _BOOTSTRAP_TILE))
-    ends = [(first, min(first + _BOOTSTRAP_TILE, n)) for first in range(0, n, _BOOTSTRAP_TILE)]
-    for k, rows in enumerate(ends):
-        for columns in ends[k:]:
-            part = tile[: rows[1] - rows[0], : columns[1] - columns[0]]
-            _kernels.stein_tile(points.x, points.score, rows, columns, kernel.c**2, kernel.beta, part)
-            product = np.sum(weights[slice(*rows)] * (part @ weights[slice(*columns)]), axis=0)
-            forms += product if rows == columns else 2.0 * product
-    return forms

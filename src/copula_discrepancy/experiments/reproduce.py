@@ -12,7 +12,7 @@ from copula_discrepancy._parallel import checked_jobs
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.experiments import figures, report, statements
 from copula_discrepancy.experiments.published import Comparison, compare, summarise
-from copula_discrepancy.experiments.runner import progress_bar, run
+from copula_discrepancy.experiments.runner import cost, progress_bars, run
 from copula_discrepancy.experiments.statements import Means
 from copula_discrepancy.experiments.store import Row, Store, write_json, write_text
 from copula_discrepancy.experiments.studies import study
@@ -137,13 +137,12 @@ def reproduce(
     chosen = None if sizes is None else _checked_sizes(sizes)
     jobs = checked_jobs(n_jobs)
     store = Store(out, start)
+    planned = {name: study(name, chosen, start) for name in names}
     done: dict[str, Experiment] = {}
-    with progress_bar(progress) as begin:
-        for name in names:
-            tick = begin(name)
-            found = study(name, chosen, start)
-            rows = run(found, count, start, store, n_jobs=jobs, tick=tick)
-            done[name] = _written(name, found.variable, rows, found.context, start, store.folder)
+    with progress_bars(progress, {name: cost(plan, count) for name, plan in planned.items()}) as tick:
+        for name, plan in planned.items():
+            rows = run(plan, count, start, store, n_jobs=jobs, tick=tick(name))
+            done[name] = _written(name, plan.variable, rows, plan.context, start, store.folder)
     result = Reproduction(done, store.folder, count, start)
     _write_report(result)
     return result

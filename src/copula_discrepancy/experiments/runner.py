@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import joblib
@@ -16,6 +17,8 @@ from copula_discrepancy.experiments.store import Row, Store
 
 # Replications per part: parts are short enough to lose little when stopped, and long enough not to be mostly overhead.
 BLOCK = 10
+
+Tick = Callable[[float], None]  # hears of the cost done so far
 
 
 def _any_number(value: float) -> int:
@@ -114,29 +117,36 @@ def _silence() -> None:
     warnings.simplefilter("ignore", DependenceWarning)
 
 
-def run(
-    study: Study, replications: int, seed: int, store: Store, *, n_jobs: int | None, tick: Callable[[float, float], None]
-) -> list[Row]:
-    """All rows of a study, in order; `tick(done, total)` hears of the cost done so far."""
-    parts = [
+def cost(study: Study, replications: int) -> float:
+    """Rough milliseconds of all of it, on one core."""
+    return sum(part.cost for part in _parts(study, replications, 0))
+
+
+def _parts(study: Study, replications: int, seed: int) -> list[_Part]:
+    return [
         _Part(study, float(value), first, min(first + BLOCK, count), seed)
         for value in study.values
         for count in [min(replications, study.most(value))]
         for first in range(0, count, BLOCK)
     ]
+
+
+def run(study: Study, replications: int, seed: int, store: Store, *, n_jobs: int | None, tick: Tick) -> list[Row]:
+    """All rows of a study, in order; `tick` hears of the cost done so far."""
+    parts = _parts(study, replications, seed)
     found = {part.name: store.read(part.name) for part in parts}
     # the longest first: short ones fill the gaps at the end
     todo = sorted((part for part in parts if found[part.name] is None), key=lambda part: -part.cost)
-    total = sum(part.cost for part in parts)
-    done = total - sum(part.cost for part in todo)
-    tick(done, total)
+    done = sum(part.cost for part in parts if found[part.name] is not None)
+    tick(done)
     with warnings.catch_warnings():
         _silence()
         for part, rows in _results(todo, n_jobs if study.parallel else 1):
             store.write(part.name, rows)
             found[part.name] = rows
             done += part.cost
-            tick(done, total)
+            tick(done)
+    tick(sum(part.cost for part in parts))  # sums in another order differ by rounding, and a bar would stay open
     return [row for part in parts for row in found[part.name] or []]
 
 
@@ -149,22 +159,28 @@ def _results(parts: Sequence[_Part], n_jobs: int | None) -> Iterator[tuple[_Part
 
 
 @contextmanager
-def progress_bar(show: bool | None) -> Iterator[Callable[[str], Callable[[float, float], None]]]:
-    """A function that starts a bar by name and gives back its `tick`; on a terminal only, unless `show` says."""
+def progress_bars(show: bool | None, costs: Mapping[str, float]) -> Iterator[Callable[[str], Tick]]:
+    """A function that gives each study's `tick`: one bar per study and one for all, on a terminal only unless `show` says."""
     if not (sys.stderr.isatty() if show is None else show):
-        yield lambda name: lambda done, total: None
+        yield lambda name: lambda done: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns: tuple[Any, ...] = (
-        TextColumn("{task.description:<12}"), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.description:<11}"), BarColumn(bar_width=None), TaskProgressColumn(),
         TextColumn("left"), TimeRemainingColumn(), TextColumn("used"), TimeElapsedColumn(),
     )  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as bars:
+        tasks = {name: bars.add_task(name, total=cost, start=False) for name, cost in costs.items()}
+        whole = bars.add_task("all", total=sum(costs.values())) if len(costs) > 1 else None
+        finished = dict.fromkeys(costs, 0.0)
 
-        def start(name: str) -> Callable[[float, float], None]:
-            task = bars.add_task(name, total=None)
-            return lambda done, total: bars.update(task, completed=done, total=total)
+        def tick(name: str, done: float) -> None:
+            finished[name] = done
+            bars.start_task(tasks[name])
+            bars.update(tasks[name], completed=done)
+            if whole is not None:
+                bars.update(whole, completed=sum(finished.values()))
 
-        yield start
+        yield lambda name: partial(tick, name)

@@ -154,19 +154,19 @@ def overhead(n: float, seed: Seed, context: Mapping[str, float]) -> Row:
 
 
 def _cost1(n: float) -> float:
-    return 20.0 + 2e-3 * n
+    return 7.0 + 5e-4 * n
 
 
 def _cost2(step: float) -> float:
-    return 15.0
+    return 17.0
 
 
 def _cost3(n: float) -> float:
-    return 20.0 + 2e-3 * n + 2e-6 * n * n
+    return 12.0 + 2e-3 * n + 1.8e-6 * n * n
 
 
 def _cost_overhead(n: float) -> float:
-    return 10.0 + 1e-3 * n + (6e-7 * n * n if n <= KSD_LIMIT else 0.0)
+    return 6.0 + 5e-4 * n + (5e-7 * n * n if n <= KSD_LIMIT else 0.0)
 
 
 def _most_timings(n: float) -> int:
