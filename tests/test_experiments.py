@@ -194,6 +194,22 @@ def test_a_killed_run_leaves_no_half_part(tmp_path):
     assert again.experiments["experiment3"].rows == whole.experiments["experiment3"].rows
 
 
+def _dies(value, seed, context):
+    if seed.replication >= 10:
+        time.sleep(1.0)  # until the first part is back
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"cd": float(seed.replication)}
+
+
+def test_a_worker_that_dies_is_told_and_the_rest_is_kept(tmp_path):
+    study = runner.Study("experiment1", "n", [100], _dies, lambda n: 1.0)
+    kept = store.Store(tmp_path / "run", 1)
+    with pytest.raises(cd.InputError, match="a worker process died"):
+        runner.run(study, 20, 1, kept, n_jobs=2, tick=lambda done: None)
+    assert len(kept.read("experiment1/n=100/00000-00009")) == 10
+    assert kept.read("experiment1/n=100/00010-00019") is None
+
+
 def test_a_damaged_part_is_computed_again(tmp_path):
     first = reproduce("experiment3", replications=3, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
     (part,) = (tmp_path / "run" / "parts").rglob("0*.json")

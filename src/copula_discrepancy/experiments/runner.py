@@ -2,8 +2,10 @@
 
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +14,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from copula_discrepancy.errors import DependenceWarning
+from copula_discrepancy.errors import DependenceWarning, InputError
 from copula_discrepancy.experiments.store import Row, Store
 
 # Replications per part: parts are short enough to lose little when stopped, and long enough not to be mostly overhead.
@@ -155,7 +157,32 @@ def _results(parts: Sequence[_Part], n_jobs: int | None) -> Iterator[tuple[_Part
     if not parts:
         return
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
-    yield from parallel(joblib.delayed(_compute)(part) for part in parts)
+    try:
+        with _quiet_executor():
+            yield from parallel(joblib.delayed(_compute)(part) for part in parts)
+    except BrokenExecutor as error:
+        raise InputError(
+            f"a worker process died ({error!s:.80}), as for want of memory; what is finished is kept: the same call "
+            "goes on from "
+            "there, with fewer workers if need be"
+        ) from error
+
+
+@contextmanager
+def _quiet_executor() -> Iterator[None]:
+    """Keep quiet when the thread behind joblib's processes stumbles over the work that an interrupt took away from it."""
+    usual = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        named = failure.thread.name if failure.thread is not None else ""
+        if not (failure.exc_type is KeyError and named == "ExecutorManagerThread"):
+            usual(failure)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = usual
 
 
 @contextmanager
