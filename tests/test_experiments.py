@@ -4,9 +4,11 @@ import csv
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -15,15 +17,11 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
-from copula_discrepancy.experiments import runner, statements, store, studies
+from copula_discrepancy.experiments import figures, progress, runner, statements, store, studies
 from copula_discrepancy.experiments.published import Comparison, compare, published, summarise
 from copula_discrepancy.experiments.reproduce import reproduce
 
 pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
-
-
-def without_times(rows):
-    return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,7 @@ def test_writes_every_number_and_every_figure(small):
                 assert float(text[key]) == value if not (isinstance(value, float) and math.isnan(value)) else text[key] == ""
         content = json.loads((folder / "results.json").read_text())
         assert len(content["summary"]) == len(experiment.summary)
-        assert len(content["replications"]) == len(rows)
+        assert len(content["rows"]) == len(rows)
     report = small.report.read_text()
     for experiment in small.experiments.values():
         assert all(sentence in report for sentence in experiment.statements)
@@ -64,10 +62,19 @@ def test_experiment_1_measures_what_the_paper_measured(small):
     draws = cd.Clayton(3.0).sample(100, rng=seed.generator("off"))
     result = cd.discrepancy(draws, cd.Gumbel(2.5), iid=True)
     assert (row["off_cd"], row["off_ckl"], row["off_ced"]) == (result.cd, result.ckl, result.ced)
-    # 5000 simulated draws: the standard deviation of log c is near 1
-    assert row["off_ckl_mc"] == pytest.approx(result.ckl, abs=5 / math.sqrt(5000))
-    assert row["off_ced_mc"] == pytest.approx(result.ced, abs=5 / math.sqrt(5000))
-    assert row["off_ced_mc"] != row["off_ced"]
+    assert (row["off_shape"], row["off_shape_pvalue"]) == (result.shape.value, result.shape.pvalue)
+    assert row["off_shape_rejected"] == float(result.shape.pvalue < 0.05)
+    assert row["off_level_rejected"] == float(result.level.pvalue < 0.05)
+    assert row["off_total_pvalue"] == result.total.pvalue
+    fitted = result.fit.copula
+    assert row["off_ckl_mc"] == fitted.kl(cd.Gumbel(2.5), method="monte_carlo", m=5000, rng=seed.generator("off kl"))
+    entropy = fitted.entropy(method="monte_carlo", m=5000, rng=seed.generator("off entropy"))
+    context = small.experiments["experiment1"].context
+    assert row["off_ced_mc"] == abs(entropy - context["target_entropy_mc"])
+    assert abs(context["target_entropy_mc"] - cd.Gumbel(2.5).entropy()) < 5 * context["shared_off_ced_mc"]
+    assert 0.001 < context["shared_off_ced_mc"] < 0.006  # 1/sqrt(100,000), as the standard deviation of log c is near 1
+    right = cd.Gumbel(2.5).sample(100, rng=seed.generator("on"))
+    assert row["on_cd"] == cd.discrepancy(right, cd.Gumbel(2.5), iid=True).cd
 
 
 def test_experiment_2_has_both_references(small):
@@ -82,6 +89,16 @@ def test_experiment_2_has_both_references(small):
         assert row["published_cd"] == pytest.approx(abs(row["tau"] - context["tau_stuck"]), abs=1e-12)
         assert row["cd_se"] > 0
     at = {row["step_size"]: row for row in experiment.rows if row["replication"] == 0}
+    run = studies.bimodal_run(0.1, runner.Seed(4, "experiment2", 0.1, 0).generator("sgld"))
+    target, stuck = cd.Gumbel.from_tau(context["tau_exact"]), cd.Gumbel(max(1 / (1 - context["tau_stuck"]), 1.0001))
+    judged = cd.discrepancy(run, target, method="moment")
+    fitted = cd.Gumbel.from_tau(judged.tau)
+    for name, value in {
+        "ess": min(cd.ess(run).values()), "paper_ess": min(cd.paper_ess(run).values()), "rhat": max(cd.rhat(run).values()),
+        "ckl": judged.ckl, "ced": judged.ced, "cd_se": judged.total.se, "cd_pvalue": judged.total.pvalue,
+        "published_ckl": fitted.kl(stuck), "published_ced": abs(fitted.entropy() - stuck.entropy()),
+    }.items():  # fmt: skip
+        assert at[0.1][name] == pytest.approx(value, rel=1e-12), name
     assert at[0.4]["cd"] > 0.5 > 0.1 > at[0.1]["cd"]
     assert at[0.1]["paper_ess"] == pytest.approx(3.17, abs=0.1)
 
@@ -93,6 +110,9 @@ def test_experiment_3_measures_both_stein_discrepancies(small):
     assert row["ksd"] == cd.ksd(draws, cd.Clayton(3.0)).value
     assert row["naive_tau"] == cd.naive_tau(draws, cd.Clayton(3.0))
     assert row["shape"] == cd.discrepancy(draws, cd.Clayton(3.0), iid=True).shape.value
+    right = cd.Clayton(3.0).sample(100, rng=runner.Seed(4, "experiment3", 100.0, 0).generator("right"))
+    assert row["on_target_ksd_unit"] == cd.ksd(right, cd.Clayton(3.0), space="unit").value
+    assert row["on_target_ksd"] == cd.ksd(right, cd.Clayton(3.0)).value
 
 
 def test_overhead_times_everything(small):
@@ -105,11 +125,12 @@ def test_overhead_times_everything(small):
 
 def test_published_means_agree_with_ours():
     """Four of the published sizes, 40 replications: no more differ by 1.96 combined standard errors than chance allows."""
+    entropies = {"target_entropy_mc": -0.8}  # no part in what is compared
     rows1, rows3 = [], []
     for n in (100, 372, 1000, 2682):
         for replication in range(40):
-            rows1.append({"n": n, **studies.experiment1(n, runner.Seed(1, "experiment1", n, replication), {})})
-            rows3.append({"n": n, **studies.experiment3(n, runner.Seed(1, "experiment3", n, replication), {})})
+            rows1.append({"n": n, **studies.experiment1(n, runner.Seed(1, "experiment1", n, replication), entropies)})
+            rows3.append({"n": n, **studies.experiment3(n, runner.Seed(1, "experiment3", n, replication), entropies)})
     found = [
         item
         for name, rows in (("experiment1", rows1), ("experiment3", rows3))
@@ -175,7 +196,7 @@ def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
 
 
 def test_a_killed_run_leaves_no_half_part(tmp_path):
-    """Killed in the middle, as by a power cut, and started again: the same numbers as an undisturbed run."""
+    """Killed in the middle and started again: the same numbers as an undisturbed run."""
     command = [
         sys.executable, "-m", "copula_discrepancy", "reproduce", "experiment3", "--replications", "60", "--sizes", "1000",
         "--jobs", "1", "--out", str(tmp_path / "killed"),
@@ -206,14 +227,35 @@ def test_a_worker_that_dies_is_told_and_the_rest_is_kept(tmp_path):
     kept = store.Store(tmp_path / "run", 1)
     with pytest.raises(cd.InputError, match="a worker process died"):
         runner.run(study, 20, 1, kept, n_jobs=2, tick=lambda done: None)
-    assert len(kept.read("experiment1/n=100/00000-00009")) == 10
-    assert kept.read("experiment1/n=100/00010-00019") is None
+    first, second = runner.parts_of(study, 20)
+    assert len(kept.read(first.name, first.is_whole)) == 10
+    assert kept.read(second.name, second.is_whole) is None
 
 
-def test_a_damaged_part_is_computed_again(tmp_path):
+def test_timings_run_alone_whatever_the_backend(tmp_path):
+    """Some backends do not heed n_jobs=1."""
+    threads = set()
+
+    def measure(value, seed, context):
+        threads.add(threading.get_ident())
+        return {"cd": 1.0}
+
+    study = runner.Study("overhead", "n", [100, 200], measure, lambda n: 1.0, parallel=False)
+    with joblib.parallel_config("threading", n_jobs=4):
+        runner.run(study, 40, 1, store.Store(tmp_path / "run", 1), n_jobs=4, tick=lambda done: None)
+    assert threads == {threading.get_ident()}
+
+
+def test_a_damaged_part_is_computed_again(tmp_path, monkeypatch):
     first = reproduce("experiment3", replications=3, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
     (part,) = (tmp_path / "run" / "parts").rglob("0*.json")
-    for damage in (part.read_text()[:100], "[]", '{"part": "another", "rows": []}'):
+    whole = json.loads(part.read_text())
+    rows = whole["rows"]
+    wrong_rows = ([], rows[:2], rows[::-1], [1, 2, 3], [{}] * 3, [{**rows[0], "cd": "abc"}, *rows[1:]], None)
+    damages = ["", part.read_text()[:100], "[]", '{"part": "another", "rows": []}']
+    damages += [json.dumps(whole | {"rows": wrong}) for wrong in wrong_rows]
+    monkeypatch.setattr(figures, "draw", lambda *arguments: [])  # not what this is about, and slow
+    for damage in damages:
         part.write_text(damage)
         again = reproduce("experiment3", replications=3, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
         assert again.experiments["experiment3"].rows == first.experiments["experiment3"].rows
@@ -246,12 +288,47 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
 
 
+def test_a_folder_deleted_during_the_run_can_be_gone_on_with(tmp_path):
+    kept = store.Store(tmp_path / "run", 1)
+    shutil.rmtree(tmp_path / "run")
+    kept.write("experiment1/n=100/00000-00009", [])
+    store.Store(tmp_path / "run", 1)
+
+
+def test_what_a_killed_write_leaves_does_not_lock_the_folder(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / f".run.json.1{store.PARTIAL}").write_text("{")
+    store.Store(tmp_path / "run", 1)
+
+
+def test_infinite_numbers_come_back_as_they_were(tmp_path):
+    kept = store.Store(tmp_path / "run", 1)
+    rows = [{"n": 100.0, "a": math.inf, "b": -math.inf, "c": 0.1}]
+    kept.write("x", rows)
+    assert kept.read("x", lambda rows: True) == rows
+
+
+def test_a_later_call_keeps_words_and_pictures_together(tmp_path):
+    """Another experiment, or the same with other sizes, in the same folder: the report tells of what the folder holds."""
+    reproduce("experiment3", replications=2, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
+    both = reproduce("experiment1", replications=3, sizes=[138], seed=1, n_jobs=1, out=tmp_path / "run")
+    told = both.report.read_text()
+    assert "Experiment 1" in told
+    assert "Experiment 3" in told
+    assert told.index("3 replications.") < told.index("2 replications.")
+    again = reproduce("experiment3", replications=4, sizes=[193], seed=1, n_jobs=1, out=tmp_path / "run").report.read_text()
+    assert "| 193 |" in again
+    assert "| 100 |" not in again
+    assert "| 138 |" in again
+
+
 def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(cd.InputError, match="cannot be written"):
         reproduce("experiment3", replications=2, sizes=[100], out=tmp_path / "file" / "run")
-    with pytest.raises(cd.InputError, match=r"cannot be written|not a folder"):
-        reproduce("experiment3", replications=2, sizes=[100], out=tmp_path / "file")
+    for wrong in (tmp_path / "file", tmp_path / ("a" * 300), "a\0b", None, 3):
+        with pytest.raises(cd.InputError, match=r"cannot be (written|used)|must be the path"):
+            reproduce("experiment3", replications=2, sizes=[100], out=wrong)
 
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
@@ -272,6 +349,9 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
         ({"replications": True}, "replications must be"),
         ({"sizes": []}, "at least one sample size"),
         ({"sizes": [5]}, "each of sizes must be a whole number >= 10"),
+        ({"sizes": [10**9]}, "each of sizes must be at most 10,000,000"),
+        ({"seed": 10**5000}, "seed must be a whole number"),
+        ({"progress": "x"}, "progress must be True or False"),
         ({"sizes": 100}, "sizes must be a sequence"),
         ({"seed": -1}, "seed must be a whole number >= 0"),
         ({"n_jobs": 0}, "n_jobs must be"),
@@ -290,24 +370,125 @@ def test_summary_and_comparison_by_hand():
     assert summary["se"] == pytest.approx(np.std([0.1, 0.2, 0.6], ddof=1) / math.sqrt(3))
     assert summary["hi"] - summary["mean"] == pytest.approx(4.302652729911275 * summary["se"])  # t with 2 degrees, 97.5%
     assert (summary["replications"], summary["missing"], summary["median"]) == (3, 1, pytest.approx(0.2))
-    item = Comparison("experiment3", "cd", 100, 0.17, 0.003, 0.15, 0.004)
+    item = Comparison("experiment3", "cd", 100, 0.17, 0.003, 0.15, 0.004, 100)
     assert item.z == pytest.approx(4.0)
+    assert item.limit == pytest.approx(1.973, abs=1e-3)  # t with 184 degrees
     assert not item.within
+    few = replace(item, ours=0.161, replications=2)
+    assert few.limit == pytest.approx(2.334, abs=1e-3)  # t with 25^2 / (9^2 / 1 + 16^2 / 99) = 7.48 degrees
+    assert few.within
+    assert not replace(few, replications=100).within
+    assert Comparison.from_row(item.to_row()) == item
     theirs = next(item for item in published("experiment3") if (item.diagnostic, item.value) == ("cd", 100))
     assert theirs.mean == 0.15007
     assert theirs.se == pytest.approx((0.16177 - 0.13838) / 2 / 1.98422, rel=1e-5)  # t with 99 degrees
     (found,) = compare("experiment3", [{**summary, "diagnostic": "cd"}], "n", {})
     assert (found.ours, found.published) == (summary["mean"], 0.15007)
+    assert not compare("experiment3", [{**summary, "diagnostic": "cd", "n": 100.4}], "n", {})  # no such size was published
+    (shared,) = compare("experiment3", [{**summary, "diagnostic": "cd"}], "n", {"shared_cd": 0.01})
+    assert shared.ours_se == pytest.approx(math.hypot(found.ours_se, 0.01))
+    assert shared.published_se == pytest.approx(math.hypot(found.published_se, 0.01))
+
+
+def test_published_columns_are_the_papers():
+    """The first and the last mean of every published column, read off the tables by eye."""
+    ends = {
+        ("experiment1", "on_cd"): (0.037293, 0.002818), ("experiment1", "off_cd"): (0.082423, 0.095163),
+        ("experiment1", "on_ckl"): (0.009827, 0.000061), ("experiment1", "off_ckl"): (0.035551, 0.03669),
+        ("experiment1", "on_ced_mc"): (0.081785, 0.011368), ("experiment1", "off_ced_mc"): (0.155227, 0.184307),
+        ("experiment2", "published_cd"): (0.50339, 0.49982), ("experiment2", "paper_ess"): (2.997, 3.1709),
+        ("experiment2", "published_ckl"): (0.41467, 0.37564), ("experiment2", "published_ced"): (0.41484, 0.3754),
+        ("experiment3", "cd"): (0.15007, 0.16935), ("experiment3", "naive_tau"): (0.040651, 0.003435),
+        ("experiment3", "ksd_unit"): (21.127, 429.03), ("experiment3", "ckl"): (0.13693, 0.15256),
+        ("experiment3", "ced_mc"): (0.27829, 0.31464),
+    }  # fmt: skip
+    for (experiment, diagnostic), (first, last) in ends.items():
+        means = [item.mean for item in published(experiment) if item.diagnostic == diagnostic]
+        assert (means[0], means[-1]) == (first, last)
 
 
 def test_words_on_agreement():
-    items = [Comparison("experiment3", "cd", n, 0.17, 0.003, 0.17, 0.003) for n in range(19)]
+    items = [Comparison("experiment3", "cd", n, 0.17, 0.003, 0.17, 0.003, 100) for n in range(19)]
     items.append(replace(items[0], ours=0.3))
     told = statements.agreement(items)
     assert "19 of 20" in told
-    assert f"probability {1 - 0.95**20:.2g}" in told
+    assert "leaves out 1 on average" in told
+    assert f"largest: {0.13 / math.hypot(0.003, 0.003):+.1f} (experiment3, cd, at 0)" in told
     assert len(statements.outside(items)) == 1
     assert "No mean" in statements.agreement([])
+
+
+def made_up(variable, values, diagnostics):
+    """Means that are all different: the k-th diagnostic at the i-th value is k + i/10 unless given, with se 0.01."""
+    summary = []
+    for k, (name, given) in enumerate(diagnostics.items()):
+        for i, value in enumerate(values):
+            mean = given[i] if given is not None else k + i / 10
+            summary.append({variable: value, "diagnostic": name, "mean": mean, "se": 0.01, "median": mean})
+    return statements.Means(summary, variable)
+
+
+def test_sentences_carry_the_right_numbers():
+    context = {"target_entropy_mc": -0.8, "target_entropy": -0.81, "shared_on_ced_mc": 0.0031}
+    means = made_up(
+        "n", [100, 1000],
+        {"on_ced": (0.3, 0.1), "on_ced_mc": (0.4, 0.2), "off_shape_rejected": (0.91, 1), "on_shape_rejected": (0.06, 0)},
+    )  # fmt: skip
+    first, second = statements.experiment1(means, context)
+    assert "exact on-target CED is 0.1000, the simulated one 0.2000; noise adds" in first
+    assert "off by +0.0100 (se 0.0031)" in first
+    assert "Clayton draws at the 5% level in 91%" in second
+    assert "which are right, in 6%" in second
+    calm = made_up("n", [100], {"on_ced": (0.2,), "on_ced_mc": (0.1,), "off_shape_rejected": (1,), "on_shape_rejected": (0,)})
+    assert "noise adds" not in statements.experiment1(calm, context)[0]
+    names = {
+        "on_target_ksd_unit": (-5.0, -4.0), "ksd_unit": (20.0, 400.0), "on_target_ksd": (-0.1, -0.001), "ksd": (0.1, 0.2),
+        "shape": (-0.15, -0.17), "shape_rejected": (0.98, 1), "level_rejected": (0.04, 0.05),
+    }  # fmt: skip
+    told = statements.experiment3(made_up("n", [100, 1000], names), {})
+    assert "its mean is -4.00 (se 0.01) at n = 1000, not 0, and off target it grows with n, from 20 to 400." in told[0]
+    assert "-0.0010 on target" in told[1]
+    assert "0.200 off target" in told[1]
+    assert "-0.170 at n = 1000 and rejects at the 5% level in 98% of the replications at n = 100" in told[2]
+    assert "rejects in 4% of them, in 5% at n = 1000" in told[2]
+    one = statements.experiment3(made_up("n", [100], {name: values[:1] for name, values in names.items()}), {})
+    assert "grows" not in one[0]
+
+
+def test_sentences_on_step_sizes_carry_the_right_numbers():
+    context = {
+        "tau_exact": 0.5, "tau_stuck": -0.0055, "tau_stuck_se": 0.008, "references": 100.0, "reference_crossings": 1.1,
+        "reference_stuck": 0.07, "reference_low": 0.006, "reference_median": 0.49, "reference_high": 0.504,
+    }  # fmt: skip
+    steps = [1e-5, 0.1, 0.15, 0.3, 0.4]
+    names = {
+        "cd": (0.2, 0.05, 0.01, 0.3, 1.2), "published_cd": (0.51, 0.49, 0.5, 0.5, 0.5), "paper_ess": (2.9, 3.2, 9, 9, 9),
+        "ess": (2.0, 3.0, 4.0, 5.0, 5000.0), "rhat": (2.4, 1.8, 1.7, 1.6, 1.5), "diverged": (0, 0, 0, 0, 0.25),
+    }  # fmt: skip
+    told = statements.experiment2(made_up("step_size", steps, names), context)
+    assert "crosses between the modes 1.1 times" in told[1]
+    assert "it is +0.006 to 0.504 (5% to 95%), median 0.490; in 7% of them" in told[1]
+    assert "with tau 0.0001; the stuck run taken here has -0.0055" in told[1]
+    assert "between 0.490 and 0.510" in told[2]
+    assert "0.200 at 1e-05, 0.0500 at 0.1, where the published grid ends, 0.300 at 0.3 and 1.20 at 0.4" in told[3]
+    assert "smallest at 0.15 (0.0100): slow mixing" in told[3]
+    assert "2.90 to 3.20" in told[4]
+    assert "3.0 at 0.1 (R-hat 1.8)" in told[4]
+    assert "largest at 0.4, where the mean CD is 1.20" in told[4]
+    assert told[5].endswith("step sizes 0.4.")
+    flat = statements.experiment2(made_up("step_size", steps, names | {"cd": (0.2, 0.2, 0.19, 0.2, 0.2)}), context)
+    assert "slow mixing" not in flat[3]
+
+
+def test_fitted_exponents():
+    sizes = [100, 1000, 10_000, 100_000]
+    means = made_up("n", sizes, {"cd_mle": [1e-6 * n**1.5 for n in sizes]})
+    assert statements.exponent(means, "cd_mle", sizes) == pytest.approx(1.5)
+    (told,) = statements.overhead(means, {})
+    assert (
+        told
+        == "CD by maximum likelihood: 3.16e+04 ms at n = 100,000; grows as n^1.50 over the paper's sizes, as n^1.50 beyond."
+    )
 
 
 def test_command_line(tmp_path, capsys):
@@ -320,7 +501,7 @@ def test_command_line(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "published" in printed
     assert "Stein's identity fails" in " ".join(printed.split())
-    assert "report_experiment3.md" in printed
+    assert "report.md" in printed
     assert main(["reproduce", "experiment3", "--replications", "0", "--out", str(tmp_path / "other")]) == 1
     assert "replications must be" in capsys.readouterr().err
     assert main(["reproduce", "experiment3", "--seed", "2", "--out", str(out)]) == 1
@@ -343,7 +524,7 @@ def test_interrupted_on_the_command_line(tmp_path, capsys, monkeypatch):
 
 
 def test_progress_bar_shows_the_time_left(capsys):
-    with runner.progress_bars(True, {"experiment1": 100.0, "overhead": 300.0}) as tick:
+    with progress.progress_bars(True, {"experiment1": 100.0, "overhead": 300.0}) as tick:
         tick("experiment1")(30.0)
         tick("overhead")(70.0)
     shown = capsys.readouterr().err

@@ -481,3 +481,48 @@ def test_user_functions_get_their_own_copy_and_stream():
     assert np.abs(one.values).max() < 10.0
     all_at_once = sgld(greedy, np.zeros((2, 2)), step=0.1, n_draws=5, burn_in=0, rng=1, vectorized=True)
     assert all_at_once.values.shape == (2, 5, 2)
+
+
+def test_acceptance_counts_the_moves_after_burn_in():
+    """From the path of a run without burn-in: the share of its later states that differ from the one before."""
+    target = MetaCopula(cd.Gumbel(2.5))
+    path = metropolis(target, np.zeros((2, 2)), scale=2.0, n_draws=70, burn_in=0, rng=3).values
+    moved = np.any(path[:, 1:] != path[:, :-1], axis=2)
+    run = metropolis(target, np.zeros((2, 2)), scale=2.0, n_draws=40, burn_in=30, rng=3)
+    np.testing.assert_array_equal(run.values, path[:, 30:])
+    np.testing.assert_allclose(run.acceptance, moved[:, 29:].mean(axis=1))
+    counted = metropolis(target, np.zeros((2, 2)), scale=2.0, n_draws=np.uint8(40), burn_in=np.uint8(30), rng=3)
+    np.testing.assert_array_equal(counted.acceptance, run.acceptance)
+
+
+def test_a_vectorized_stochastic_gradient_has_a_stream_of_its_own():
+    """Not a chain's: the same numbers for both would tie the minibatch to one chain's."""
+    seen = {True: [], False: []}
+    for vectorized, found in seen.items():
+
+        def gradient(x, rng, found=found):
+            found.append(float(rng.random()))
+            return -x
+
+        sgld(gradient, np.zeros((2, 2)), step=0.1, n_draws=3, burn_in=0, rng=1, vectorized=vectorized)
+    assert len(seen[True]) == 3
+    assert not set(seen[True]) & set(seen[False])
+
+
+def test_exact_draws_of_a_copula_that_is_not_exchangeable():
+    copula = cd.Rotated(cd.Clayton(3.0), 90)
+    draws = MetaCopula(copula, (stats.expon(), stats.norm())).sample(4000, rng=1)
+    result = cd.discrepancy(draws, copula, iid=True)
+    assert min(result.level.pvalue, result.shape.pvalue) > 0.001
+    lower, upper = result.lower_tail, result.upper_tail
+    assert max(abs(lower.value), abs(upper.value)) < 0.1  # swapped variables have the tail in the other corner: 0.5
+
+
+@pytest.mark.parametrize("data", [[100.0, -100.0], [1e6, -1e6]])
+def test_a_posterior_too_narrow_for_the_grid_is_told(data):
+    with pytest.raises(cd.InputError, match="too narrow a posterior"):
+        WellingTeh(data).sample(10, rng=1)
+
+
+def test_the_seed_of_the_data_is_no_attribute():
+    assert not hasattr(WellingTeh(rng=5), "rng")

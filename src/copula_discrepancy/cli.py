@@ -74,6 +74,7 @@ def _reproduce(options: argparse.Namespace) -> None:
         print(f"copula-discrepancy: what is finished is in {options.out}; the same command goes on from there", file=sys.stderr)
         raise
     console = Console()
+    console.width = max(console.width, 80)  # narrower columns would cut numbers off
     for experiment in result.experiments.values():
         console.print(f"[bold]{TITLES[experiment.name]}[/bold]\n")
         for table in rich_tables(experiment.tables):
@@ -81,7 +82,9 @@ def _reproduce(options: argparse.Namespace) -> None:
         for sentence in experiment.statements:
             console.print(f"- {sentence}", highlight=False)
         console.print()
-    console.print(f"{result.agreement} z is the difference in combined standard errors, * beyond 1.96.", highlight=False)
+    if result.comparisons:
+        console.print("z is the difference in combined standard errors, * beyond its 95% limit.", highlight=False)
+        console.print(result.agreement, highlight=False)
     console.print(f"Every number, table and figure: {result.folder} (begin with {result.report.name})", highlight=False)
 
 

@@ -16,13 +16,15 @@ _EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
 class Draws:
     """Finite draws, (chain, draw, variable), with a name for each variable; the array is a read-only view where it can be.
 
-    `named` says whether the user gave the names, `chained` whether the user gave chains, be it a single one.
+    `named` says whether the user gave the names, `chained` whether the user gave chains, be it a single one, and `ranked`
+    whether values too large for a float64 were replaced by their ranks.
     """
 
     values: NDArray[np.float64]
     names: tuple[str, ...]
     named: bool = False
     chained: bool = True
+    ranked: bool = False
 
     @property
     def n_chains(self) -> int:
@@ -60,11 +62,13 @@ def as_draws(draws: Any) -> Draws:
     if isinstance(draws, Draws):
         return draws
     names: tuple[str, ...] | None = None
+    framed_ranks = False
     if hasattr(draws, "columns") and hasattr(draws, "to_numpy"):  # pandas and polars, without importing either
         names = tuple(str(name) for name in draws.columns)
-        draws = _frame_values(draws, names)
+        _require_different(names)
+        draws, framed_ranks = _frame_values(draws, names)
     _require_equal_chains(draws)
-    array = _numeric(draws, "draws")
+    array, ranked = _numeric(draws, "draws")
     chained = array.ndim == 3
     if array.ndim == 2:
         array = array[None]
@@ -78,12 +82,23 @@ def as_draws(draws: Any) -> Draws:
     _require_finite(array, names)
     values = array.view() if array.dtype == np.float64 else array.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
-    return Draws(values, names, named, chained)
+    return Draws(values, names, named, chained, ranked or framed_ranks)
+
+
+def as_values(draws: Any, purpose: str) -> Draws:
+    """`as_draws` for what needs the values themselves, not their order alone."""
+    given = as_draws(draws)
+    if given.ranked:
+        raise InputError(
+            f"{purpose} needs the draws' values, and some are too large for a float64, which cannot tell them apart; subtract "
+            "an offset or rescale them first"
+        )
+    return given
 
 
 def as_column(values: Any, name: str) -> NDArray[np.float64]:
     """One variable as a contiguous float64 vector with at least two finite, not all equal, values."""
-    array = _numeric(values, name)
+    array, _ = _numeric(values, name)
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.size < 2:
@@ -103,9 +118,15 @@ def require_varying(column: NDArray[np.float64], name: str) -> None:
         )
 
 
-def _frame_values(frame: Any, names: tuple[str, ...]) -> NDArray[Any]:
+def _require_different(names: tuple[str, ...]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(f"variables must have different names, but {', '.join(repeated)} occurs more than once; rename them")
+
+
+def _frame_values(frame: Any, names: tuple[str, ...]) -> tuple[NDArray[Any], bool]:
     """A data frame column by column: a frame of mixed types as one array would round large integers or hold objects."""
-    columns = []
+    columns, any_ranked = [], False
     for k, name in enumerate(names):
         column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame.to_series(k)
         if hasattr(column.dtype, "numpy_dtype"):  # pandas' nullable types
@@ -113,23 +134,26 @@ def _frame_values(frame: Any, names: tuple[str, ...]) -> NDArray[Any]:
             column = column.to_numpy(column.dtype.numpy_dtype) if complete else column.to_numpy(np.float64, na_value=np.nan)
         else:
             column = column.to_numpy()
-        columns.append(_numeric(column, f"variable {name}"))
-    return np.stack(columns, axis=-1) if columns else np.empty((len(frame), 0))
+        values, ranked = _numeric(column, f"variable {name}")
+        columns.append(values)
+        any_ranked = any_ranked or ranked
+    return (np.stack(columns, axis=-1) if columns else np.empty((len(frame), 0))), any_ranked
 
 
-def _numeric(values: Any, name: str) -> NDArray[Any]:
+def _numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
+    """Numbers that fit a float64, and whether they are ranks in place of values that do not."""
     array = real_array(values, name)
     large = array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > _EXACT_INTEGERS
     if not large and array.dtype.itemsize <= 8:
-        return array
+        return array, False
     if not np.isfinite(array).all():
-        return array  # refused by the caller, with its count
+        return array, False  # refused by the caller, with its count
     with np.errstate(over="ignore"):
         rounded = array.astype(np.float64)
     distinct, codes = np.unique(array, return_inverse=True)
     if np.isfinite(rounded).all() and np.unique(rounded).size == distinct.size:
-        return rounded
-    return codes.reshape(array.shape).astype(np.float64)
+        return rounded, False
+    return codes.reshape(array.shape).astype(np.float64), True
 
 
 def _require_equal_chains(draws: Any) -> None:

@@ -1,8 +1,13 @@
 """One look for every picture, and the picture of a step-size study; matplotlib loads when a picture is drawn."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copula_discrepancy.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,8 +49,10 @@ def styled() -> Iterator[None]:
 def band(
     ax: "Axes", x: Any, mean: Any, low: Any, high: Any, *, color: str, label: str, marker: str = "o", line: str = "-"
 ) -> None:
-    """A line of means with its interval as a band."""
+    """A line of means with its interval as a band; a single point has an error bar."""
     ax.plot(x, mean, line, marker=marker, color=color, label=label)
+    if len(x) == 1:
+        ax.vlines(x, low, high, color=color)
     ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
 
 
@@ -55,47 +62,62 @@ def plot_tuning(tuning: "Tuning", *, axes: Any = None) -> Any:
     Draws into `axes`, a sequence of as many Axes as there are panels, or into a new figure; gives back the axes.
     """
     import matplotlib.pyplot as plt
-    import numpy as np
 
     panels = [("cd", "CD", BLUE), ("ess", "ESS (smallest)", ORANGE)]
-    if any(np.isfinite(row.ksd) for row in tuning.rows):
+    if any(math.isfinite(row.ksd) for row in tuning.rows):
         panels.append(("ksd", "KSD$^2$", GREEN))
     with styled():
         if axes is None:
             size = (5.2, 1.7 * len(panels) + 0.4)
-            figure, made = plt.subplots(len(panels), 1, sharex=True, figsize=size, squeeze=False, layout="constrained")
-            axes = made[:, 0]
-            figure.align_ylabels(axes)
+            axes = plt.subplots(len(panels), 1, sharex=True, figsize=size, squeeze=False, layout="constrained")[1][:, 0]
+            axes[0].figure.align_ylabels(axes)
         axes = np.atleast_1d(np.asarray(axes, dtype=object))
-        rows = [row for row in tuning.rows if row.failure is None]
-        numeric = all(isinstance(row.setting, int | float | np.number) for row in tuning.rows)
-        places = [float(row.setting) if numeric else float(k) for k, row in enumerate(tuning.rows) if row.failure is None]
+        if axes.shape != (len(panels),):
+            raise InputError(f"axes must be {len(panels)} Axes, for CD, ESS and, where it is known, KSD; got {axes.size}")
+        places = _setting_places(axes[-1], tuning)
         for ax, (name, label, color) in zip(axes, panels, strict=True):
-            values = np.array([getattr(row, name) for row in rows])
-            reach = 1.96 * np.array([getattr(row, f"{name}_se") for row in rows])
-            reach = np.where(np.isfinite(reach), reach, 0.0)
-            ax.errorbar(places, values, yerr=reach, color=color, marker="o", capsize=2)
+            _draw_panel(ax, tuning, places, name, color)
             ax.set_ylabel(label)
-            if name == "cd":
-                near = [k for k, row in enumerate(rows) if row.near_best]
-                ax.plot(
-                    [places[k] for k in near], values[near], "o", markersize=9, markerfacecolor="none", color=PURPLE,
-                    label="not told from the best",
-                )  # fmt: skip
-                ax.legend(loc="best")
-            if values.size and np.all(values - reach > 0) and values.max() > 20 * values.min():
-                ax.set_yscale("log")
-        if numeric and places and min(places) > 0 and max(places) > 20 * min(places):
-            axes[-1].set_xscale("log")
-        if not numeric:
-            axes[-1].set_xticks(places, [str(row.setting) for row in rows])
-        for k, row in enumerate(tuning.rows):
-            if row.failure is not None:
-                place = float(row.setting) if numeric else float(k)
-                axes[0].axvline(place, color=GREY, linestyle=":", linewidth=1)
-                axes[0].annotate(
-                    "failed", (place, 1.0), xycoords=("data", "axes fraction"), fontsize=7, color=GREY, rotation=90, ha="right",
-                    va="top",
-                )  # fmt: skip
+        if tuning.near_best:
+            axes[0].legend(loc="best")
+        else:
+            axes[0].annotate("no setting could be judged", (0.5, 0.5), xycoords="axes fraction", ha="center", color=GREY)
         axes[-1].set_xlabel(tuning.name)
     return axes
+
+
+def _setting_places(ax: "Axes", tuning: "Tuning") -> list[float]:
+    """Where on the x axis each setting goes, failed ones too: at its value, or in order where settings are not numbers."""
+    settings = [row.setting for row in tuning.rows]
+    numbers = [float(s) if isinstance(s, int | float | np.number) else math.nan for s in settings]
+    if all(math.isfinite(number) for number in numbers):
+        if min(numbers) > 0 and max(numbers) > 20 * min(numbers):
+            ax.set_xscale("log")
+        return numbers
+    labels = [str(setting) for setting in settings]
+    slanted = sum(map(len, labels)) > 40  # more than stands beside each other
+    ax.set_xticks(range(len(labels)), labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
+    return [float(k) for k in range(len(labels))]
+
+
+def _draw_panel(ax: "Axes", tuning: "Tuning", places: list[float], name: str, color: str) -> None:
+    """One number of every setting with its interval; failed settings as dotted lines."""
+    judged = [k for k, row in enumerate(tuning.rows) if row.failure is None]
+    values = np.array([getattr(tuning.rows[k], name) for k in judged])
+    reach = 1.96 * np.array([getattr(tuning.rows[k], f"{name}_se") for k in judged])
+    reach = np.where(np.isfinite(reach), reach, 0.0)  # one run has no standard error of its ESS
+    ax.errorbar([places[k] for k in judged], values, yerr=reach, color=color, marker="o", capsize=2)
+    if values.size and np.all(values - reach > 0) and values.max() > 20 * values.min():
+        ax.set_yscale("log")
+    for k, row in enumerate(tuning.rows):
+        if row.failure is not None:
+            ax.axvline(places[k], color=GREY, linestyle=":", linewidth=1)
+            if name == "cd":
+                ax.annotate(
+                    "failed", (places[k], 1.0), xycoords=("data", "axes fraction"), fontsize=7, color=GREY, rotation=90,
+                    ha="right", va="top",
+                )  # fmt: skip
+    if name == "cd":
+        near = [(places[k], tuning.rows[k].cd) for k in judged if tuning.rows[k].near_best]
+        ring: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": "none", "color": PURPLE}
+        ax.plot(*zip(*near, strict=True) if near else ([], []), label="not told from the best", **ring)

@@ -2,7 +2,6 @@
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,13 +10,14 @@ import numpy as np
 from scipy.special import stdtr
 
 from copula_discrepancy import words
-from copula_discrepancy._parallel import checked_jobs
+from copula_discrepancy._parallel import Silence, checked_jobs, silenced
 from copula_discrepancy.companions.classic import ess
 from copula_discrepancy.companions.stein import Score, ksd
 from copula_discrepancy.draws import as_draws
-from copula_discrepancy.errors import DependenceWarning, InputError, one_of
+from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
+from copula_discrepancy.fitting import resolve_family
 from copula_discrepancy.gaps import discrepancy
 from copula_discrepancy.inference import open_probability
 from copula_discrepancy.selection import select_family
@@ -34,9 +34,9 @@ class TunedSetting:
     ----------
     setting
         As given.
-    cd, cd_se : float
-        Mean over the runs of the absolute gap (of `Tuning.by`), and its standard error: from the spread of the runs, or from
-        the chains of a single run.
+    cd, cd_se, cd_df : float
+        Mean over the runs of the absolute gap (of `Tuning.by`), its standard error and its degrees of freedom: from the spread
+        of the runs, or from the chains of a single run.
     shape, shape_se, level, level_se : float
         Means of the signed gaps.
     ess, ess_se : float
@@ -56,6 +56,7 @@ class TunedSetting:
     setting: Any
     cd: float = math.nan
     cd_se: float = math.nan
+    cd_df: float = math.nan
     shape: float = math.nan
     shape_se: float = math.nan
     level: float = math.nan
@@ -192,7 +193,8 @@ def tune(
     ----------
     sampler : callable
         (setting, rng) -> draws of two variables, (chain, draw, 2) or anything `as_draws` takes. An error of the library, such
-        as a DivergenceError, or draws that are not finite, are reported for that setting; the others go on.
+        as a DivergenceError, draws that are not finite, or a numerical error (ArithmeticError, LinAlgError) are reported for
+        that setting; the others go on. Any other exception is yours, and ends the study.
     settings : sequence
         Values to try, such as step sizes.
     target : Copula or draws
@@ -209,9 +211,9 @@ def tune(
     name : str
         What the setting is called in tables and pictures.
     confidence : float
-        A setting is marked as worse than the best only where a one-sided Welch test says so at level 1 - confidence, divided by
-        the number of comparisons: the truly best setting is then among those near the best with at least this probability
-        (Gupta, 1965).
+        A setting is marked as worse than the best only where a one-sided Welch test of the logarithms of the means says so at
+        level 1 - confidence, divided by the number of comparisons: the truly best setting is then among those near the best
+        with about this probability (Gupta, 1965); 94 to 97% in simulations with 2 to 20 runs and 2 to 10 settings.
     rng, n_jobs
         Seed, and joblib workers; the numbers do not depend on the workers.
 
@@ -229,30 +231,69 @@ def tune(
     one_of(by, "by", CRITERIA)
     if not callable(sampler):
         raise InputError(f"sampler must be a function of a setting and a generator, got {sampler!r:.60}")
+    if not isinstance(name, str):
+        raise InputError(f"name must be a string, got {name!r:.60}")
+    if score is not None and not callable(score):
+        raise InputError(f"score must be a function, (n, d) -> (n, d), or None, got {score!r:.60}")
+    values = _checked_settings(settings)
+    runs = whole_number(replications, "replications", 1)
+    level = 1.0 - open_probability(confidence, "confidence")
+    jobs = checked_jobs(n_jobs)
+    aim, fitted = _checked_target(target, family)
+    source = random_generator(rng)
+    try:
+        sources = [source.spawn(runs) for _ in values]  # one stream per setting and run, whoever computes it
+    except TypeError:
+        raise InputError(
+            f"rng must be a seed or a Generator that can spawn others, got {rng!r}; use default_rng(seed)"
+        ) from None
+    import joblib
+
+    with silenced() as silence:
+        judged = joblib.Parallel(n_jobs=jobs)(
+            joblib.delayed(_judge)(sampler, setting, generator, aim, score, fitted, by, silence)
+            for setting, generators in zip(values, sources, strict=True)
+            for generator in generators
+        )
+    rows = [_summary(setting, judged[k * runs : (k + 1) * runs]) for k, setting in enumerate(values)]
+    return Tuning(tuple(_compared(rows, runs, level)), name, by, runs, 1.0 - level)
+
+
+def _checked_settings(settings: Any) -> list[Any]:
     try:
         values = list(settings)
     except TypeError:
-        raise InputError(f"settings must be a sequence of values to try, got {settings!r}") from None
+        values = None
+    if values is None or isinstance(settings, str | bytes):
+        raise InputError(f"settings must be a sequence of values to try, got {settings!r:.60}")
     if not values:
         raise InputError("settings must hold at least one value to try, got none")
-    runs = whole_number(replications, "replications", 1)
-    level = 1.0 - open_probability(confidence, "confidence")
-    source = random_generator(rng)
-    jobs = checked_jobs(n_jobs)
-    if not isinstance(target, Copula):
-        target = as_draws(target)
-        if family is None or (isinstance(family, str) and family == "auto"):
-            family = select_family(target).best.copula  # once: the reference is the same for every run
-    # one stream per setting and run, whoever computes it
-    sources = [source.spawn(runs) for _ in values]
-    import joblib
+    for k, value in enumerate(values):
+        if any(_same(value, other) for other in values[:k]):
+            raise InputError(f"settings must differ, but {_shown(value)} is there twice; replications gives more runs of each")
+    return values
 
-    tasks = [(setting, generator) for setting, generators in zip(values, sources, strict=True) for generator in generators]
-    judged = joblib.Parallel(n_jobs=jobs)(
-        joblib.delayed(_judge)(sampler, setting, generator, target, score, family, by) for setting, generator in tasks
-    )
-    rows = [_summary(setting, judged[k * runs : (k + 1) * runs]) for k, setting in enumerate(values)]
-    return Tuning(tuple(_compared(rows, runs, level)), name, by, runs, 1.0 - level)
+
+def _same(value: Any, other: Any) -> bool:
+    try:
+        return bool(value == other)
+    except ValueError:  # arrays
+        return bool(np.array_equal(value, other))
+
+
+def _checked_target(target: Any, family: Any) -> tuple[Any, Any]:
+    """The target and the family to fit, found wrong before the first run if they are; "auto" is resolved once."""
+    if isinstance(target, Copula):
+        if family is not None:
+            raise InputError(f"family is for a reference sample; the target {target!r} has its own")
+        return target, None
+    try:
+        reference = as_draws(target)
+    except InputError as error:
+        raise InputError(f"target must be a copula such as Gumbel(2.5) or a reference sample: {error}") from None
+    if family is None or (isinstance(family, str) and family == "auto"):
+        return reference, select_family(reference).best.copula
+    return reference, resolve_family(family, None)[0]
 
 
 @dataclass(frozen=True)
@@ -264,28 +305,28 @@ class _Run:
 
 
 def _judge(
-    sampler: Sampler, setting: Any, source: np.random.Generator, target: Any, score: Score | None, family: Any, by: str
-) -> _Run:
+    sampler: Sampler, setting: Any, source: np.random.Generator, target: Any, score: Score | None, family: Any, by: str,
+    silence: Silence,
+) -> _Run:  # fmt: skip
+    silence()
     begin = time.perf_counter()
     try:
         draws = as_draws(sampler(setting, source))
+        seconds = time.perf_counter() - begin
+        result = discrepancy(draws, target, family=family)
+        stein = None
+        if score is not None or isinstance(target, Copula):
+            stein = ksd(draws, target if score is None else score, n_jobs=1)
+        size = min(ess(draws).values())
     except InputError as error:  # a divergence, or draws that are not finite: a finding about this setting, not an end
         return _Run({}, str(error))
-    seconds = time.perf_counter() - begin
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DependenceWarning)  # bad settings are what the study is about
-            result = discrepancy(draws, target, family=family)
-            stein = None
-            if score is not None or isinstance(target, Copula):
-                stein = ksd(draws, target if score is None else score, n_jobs=1)
-    except InputError as error:
-        return _Run({}, str(error))
+    except (ArithmeticError, np.linalg.LinAlgError) as error:  # how samplers of others break down
+        return _Run({}, f"{type(error).__name__}: {error}")
     gap = getattr(result, by)
     values = {
-        "cd": abs(gap.value), "cd_se": gap.se, "df": gap.df,
+        "cd": abs(gap.value), "cd_se": gap.se, "cd_df": gap.df,
         "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
-        "ess": min(ess(draws).values()),
+        "ess": size,
         "ksd": math.nan if stein is None else stein.value, "ksd_se": math.nan if stein is None else stein.se,
         "seconds": seconds,
     }  # fmt: skip
@@ -305,6 +346,7 @@ def _summary(setting: Any, runs: Sequence[_Run]) -> TunedSetting:
             numbers[f"{key}_se"] = float(np.std(found, ddof=1)) / math.sqrt(len(runs))
         elif key != "ess":
             numbers[f"{key}_se"] = runs[0].values[f"{key}_se"]
+    numbers["cd_df"] = len(runs) - 1.0 if len(runs) > 1 else runs[0].values["cd_df"]
     return TunedSetting(setting, **numbers, seconds=float(np.mean([run.values["seconds"] for run in runs])))
 
 
@@ -319,18 +361,28 @@ def _compared(rows: Sequence[TunedSetting], runs: int, level: float) -> list[Tun
         if row.failure is not None:
             compared.append(row)
             continue
-        pvalue = 1.0 if row is best else min((len(judged) - 1.0) * _worse(row, best, runs), 1.0)
+        pvalue = 1.0 if row is best else min((len(judged) - 1.0) * _worse(row, best, by_ratio=runs > 1), 1.0)
         compared.append(replace(row, pvalue=pvalue, near_best=not pvalue < level))
     return compared
 
 
-def _worse(row: TunedSetting, best: TunedSetting, runs: int) -> float:
-    """One-sided p-value of Welch's test that the setting is no worse than the best."""
-    a, b = row.cd_se**2, best.cd_se**2
-    if not a + b > 0:
-        return math.nan if row.cd > best.cd else 1.0
-    df = (a + b) ** 2 / ((a**2 + b**2) / (runs - 1.0)) if runs > 1 else math.inf
-    return float(stdtr(df, -(row.cd - best.cd) / math.sqrt(a + b)))
+def _worse(row: TunedSetting, best: TunedSetting, *, by_ratio: bool) -> float:
+    """One-sided p-value of Welch's test that the setting is no worse than the best.
+
+    Means of absolute gaps spread in proportion to their size where a setting is unbiased, so that a low mean comes with a low
+    standard error; the test of the difference then keeps the truly best setting in 80 to 93% of studies instead of 95%, that
+    of the logarithms in 94 to 97%. The gap of a single run may be 0 by chance and has no logarithm to speak of.
+    """
+    if row.cd == best.cd:
+        return 1.0
+    if row.cd_se == 0 and best.cd_se == 0:  # runs that do not vary leave no doubt
+        return 0.0
+    if by_ratio and best.cd > 0:
+        distance, a, b = math.log(row.cd / best.cd), (row.cd_se / row.cd) ** 2, (best.cd_se / best.cd) ** 2
+    else:
+        distance, a, b = row.cd - best.cd, row.cd_se**2, best.cd_se**2
+    df = (a + b) ** 2 / (a**2 / row.cd_df + b**2 / best.cd_df)
+    return float(stdtr(df, -distance / math.sqrt(a + b)))
 
 
 def _shown(setting: Any) -> str:

@@ -89,18 +89,12 @@ def stein_sums(x, s, begin, end, c2, beta, sums):
 def stein_tile(x, s, rows, columns, c2, beta, out):
     """Fill `out` with the Stein kernel of the points in two ranges, (begin, end) each; the diagonal is included."""
     d = x.shape[0]
-    for a in range(rows[1] - rows[0]):
-        i = rows[0] + a
-        for b in range(columns[1] - columns[0]):
-            j = columns[0] + b
-            r2 = 0.0
-            inner = float(d)
-            product = 0.0
-            for dim in range(d):
-                gap = x[dim, i] - x[dim, j]
-                r2 += gap * gap
-                inner += (s[dim, i] - s[dim, j]) * gap
-                product += s[dim, i] * s[dim, j]
-            q = c2 + r2
-            kernel = 1.0 / np.sqrt(q) if beta == -0.5 else q**beta
-            out[a, b] = kernel * (product - 2.0 * beta / q * (inner + 2.0 * (beta - 1.0) * r2 / q))
+    start, stop = columns
+    width = stop - start
+    r2, inner, product = np.zeros(width), np.zeros(width), np.zeros(width)
+    for i in range(rows[0], rows[1]):
+        row = out[i - rows[0]]
+        row[:] = 0.0
+        for k in range(d):
+            _add_dimension(x[k, i], s[k, i], x[k, start:stop], s[k, start:stop], r2, inner, product)
+        _finish_row(float(d), c2, beta, r2, inner, product, row)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.draws import as_draws, require_varying
+from copula_discrepancy.draws import Draws, as_values, require_varying
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import real_number
-from copula_discrepancy.inference import require_chain_length
+from copula_discrepancy.inference import FEWEST_DRAWS
 from copula_discrepancy.pairs import RankedPair
 
 ESS_METHODS = ("bulk", "tail", "mean", "median", "sd")
@@ -48,8 +48,7 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
     {'x0': True, 'x1': True}
     """
     one_of(method, "method", ESS_METHODS)
-    given = as_draws(draws)
-    require_chain_length(given.n_draws)
+    given = _checked(draws, "ess")
     from arviz_stats.base import array_stats
 
     options = {"prob": TAILS} if method == "tail" else {}
@@ -69,13 +68,24 @@ def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
     {'x0': True, 'x1': True}
     """
     one_of(method, "method", RHAT_METHODS)
-    given = as_draws(draws)
-    require_chain_length(given.n_draws)
+    given = _checked(draws, "rhat")
     if given.n_chains == 1:
         return dict.fromkeys(given.names, math.nan)
     from arviz_stats.base import array_stats
 
-    return {name: float(array_stats.rhat(given.values[:, :, k], method=method)) for k, name in enumerate(given.names)}
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains without any variance of their own: infinite
+        return {name: float(array_stats.rhat(given.values[:, :, k], method=method)) for k, name in enumerate(given.names)}
+
+
+def _checked(draws: Any, name: str) -> Draws:
+    given = as_values(draws, name)
+    if given.n_draws < FEWEST_DRAWS:
+        raise InputError(
+            f"{name} needs at least {FEWEST_DRAWS} draws per chain, got {given.n_draws}; arrays are (chain, draw, d)"
+        )
+    for k, variable in enumerate(given.names):
+        require_varying(given.column(k), variable)
+    return given
 
 
 def paper_ess(draws: Any) -> dict[str, float]:
@@ -93,13 +103,8 @@ def paper_ess(draws: Any) -> dict[str, float]:
     >>> round(cd.paper_ess(modes)["x0"], 1)
     3.0
     """
-    given = as_draws(draws)
-    sizes = {}
-    for k, name in enumerate(given.names):
-        column = given.column(k)
-        require_varying(column, name)
-        sizes[name] = _skipping_ess(column)
-    return sizes
+    given = _checked(draws, "paper_ess")
+    return {name: _skipping_ess(given.column(k)) for k, name in enumerate(given.names)}
 
 
 def _skipping_ess(values: NDArray[np.float64]) -> float:

@@ -7,19 +7,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
-from copula_discrepancy._arrays import real_array
 from copula_discrepancy._parallel import checked_jobs
-from copula_discrepancy.companions.imq import Kernel, Points, quadratic_forms, statistic_of
-from copula_discrepancy.companions.resampling import Margin, multipliers, slowest_time
-from copula_discrepancy.draws import Draws, as_draws
+from copula_discrepancy.companions.imq import Kernel, statistic_of
+from copula_discrepancy.companions.points import copula_points, scored_points
+from copula_discrepancy.companions.resampling import parametric_pvalue, plain, rank_aware, slowest_time, wild_pvalue
+from copula_discrepancy.draws import Draws, as_draws, as_values
 from copula_discrepancy.errors import InputError, one_of, true_or_false
 from copula_discrepancy.families import Copula
-from copula_discrepancy.families._checks import RandomSource, random_generator, real_number, whole_number
+from copula_discrepancy.families._checks import LARGEST, RandomSource, random_generator, real_number, whole_number
 from copula_discrepancy.fitting import announce
 from copula_discrepancy.inference import FEWEST_DRAWS, Spread, require_chain_length
-from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.pairs import DISCRETE, RankedPair
 
 SPACES = ("normal", "unit")
 STATISTICS = ("u", "v")
@@ -29,8 +28,6 @@ _NOT_A_DISCREPANCY = (
     "on the unit square a copula's score does not vanish at the edge, so Stein's identity fails: this number is not a "
     "discrepancy, it does not go to 0 on draws from the target; use space='normal'"
 )
-_BOOTSTRAP_BYTES = 2**25  # multipliers held at once
-_STEP = 1e-4  # of a derivative: an error of 1e-4 of it, and 1e-8 from rounding
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,9 +131,10 @@ def ksd(
     iid : bool
         Take the draws as independent, in the standard error and the bootstrap.
     bootstrap : int
-        Bootstrap samples for a p-value; 0 for none. Independent draws and a copula: samples of the copula, ranked alike, an
-        exact test. Otherwise the wild bootstrap (Chwialkowski, Strathmann and Gretton, 2016): multipliers are correlated along
-        a chain as the draws are, and what ranks add to the statistic is taken into account.
+        Bootstrap samples for a p-value; 0 for none. Independent draws and a copula: samples of the copula, ranked and tied
+        alike, an exact test where nothing is tied. Otherwise the wild bootstrap (Chwialkowski, Strathmann and Gretton, 2016) of
+        the V-statistic: multipliers are correlated along a chain as the draws are, and what ranks add to the statistic is taken
+        into account. It rejects somewhat less often than it may on chains: 1 to 3% at a nominal 5% in simulations.
     rng
         Seed or source of the bootstrap's randomness.
     n_jobs : int, optional
@@ -144,7 +142,8 @@ def ksd(
 
     Notes
     -----
-    Time grows as n^2 d, memory as n d.
+    Time grows as n^2 d, memory as n d. A bootstrap repeats that for every sample (parametric); the wild one, on ranks, takes
+    nine times the kernels once, and n^2 multiplications more for every sample.
 
     Examples
     --------
@@ -163,99 +162,70 @@ def ksd(
     kernel = _checked_kernel(c, beta)
     samples = whole_number(bootstrap, "bootstrap", 0)
     jobs = checked_jobs(n_jobs)
-    given = as_draws(draws)
-    known = isinstance(target, Copula)
-    if not known and (space, margins) != ("normal", "rank"):
-        raise InputError("space and margins are for a copula target; a score function takes the draws as they are")
-    pair = RankedPair.from_draws(given, margins) if isinstance(target, Copula) else None
-    points = _copula_points(pair, target, space) if pair is not None else _scored_points(given, target)
-    if samples and not independent:
-        require_chain_length(given.n_draws)
-    sums = kernel.row_sums(points, jobs)
-    value = statistic_of(sums, kernel.diagonal(points), statistic)
-    method = None
-    pvalue = math.nan
-    if samples:
-        source = random_generator(rng)
-        if isinstance(target, Copula) and independent:
-            method = "parametric"
-            null = _simulated(target, given, margins, space, kernel, statistic, samples, source, jobs)
-            pvalue = (1.0 + int(np.sum(null >= value))) / (1.0 + samples)
-        elif space == "unit":
+    if isinstance(target, Copula):
+        given, copula = as_draws(draws), target
+        pair = RankedPair.from_draws(given, margins)
+        points = copula_points(pair, copula, space)
+    else:
+        if (space, margins) != ("normal", "rank"):
+            raise InputError("space and margins are for a copula target; a score function takes the draws as they are")
+        given, copula, pair = as_values(draws, "a score function"), None, None
+        points = scored_points(given, target)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums, diagonal = kernel.row_sums(points, jobs), kernel.diagonal(points)
+        value = statistic_of(sums, diagonal, statistic)
+    if not math.isfinite(value):
+        raise InputError(f"the Stein kernels add up to {value:g}: scores or draws are too large; rescale the draws, or c")
+    method, pvalue = None, math.nan
+    if samples and copula is not None and pair is not None and independent:
+        method = "parametric"
+        pvalue = parametric_pvalue(pair, copula, space, kernel, statistic, value, samples, random_generator(rng), jobs)
+    elif samples:
+        method = "wild"
+        if space == "unit":
             raise InputError("space='unit' has no Stein identity for the bootstrap of chains; use space='normal', or iid=True")
-        else:
-            method = "wild"
-            resampled = _rank_aware(pair, target, points) if pair is not None and margins == "rank" else _plain(points)
-            pvalue = _wild_pvalue(points, resampled, kernel, sums, given, independent, samples, source)
-    notes = (_NOT_A_DISCREPANCY,) if known and space == "unit" else ()
+        if not independent:
+            require_chain_length(given.n_draws)
+        known_margins = copula is None or pair is None or pair.uniform
+        resampled = plain(points) if known_margins else rank_aware(pair, copula, points)  # type: ignore[arg-type]
+        time = 1.0 if independent else slowest_time(points.score, given.n_chains)
+        total = float(np.sum(sums) + np.sum(diagonal))
+        shape = given.n_chains, given.n_draws
+        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, random_generator(rng), jobs)
+    notes = _cautions(pair, space, bool(samples))
     result = SteinDiscrepancy(
         value=value,
-        se=_standard_error(sums, given, independent, statistic) if not known or margins == "uniform" else math.nan,
+        se=_standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan,
         pvalue=pvalue,
         statistic=statistic,
-        space=space if known else "given",
+        space="given" if pair is None else space,
         n=points.n,
         d=len(points.x),
         bootstrap=samples,
         method=method,
-        is_discrepancy=not notes,
+        is_discrepancy=pair is None or space == "normal",
         warnings=notes,
     )
     announce(result.warnings)
     return result
 
 
+def _cautions(pair: RankedPair | None, space: str, tested: bool) -> tuple[str, ...]:
+    notes = [_NOT_A_DISCREPANCY] if pair is not None and space == "unit" else []
+    if tested and pair is not None and pair.uniform and pair.discrete_share() > DISCRETE:
+        notes.append(
+            "values are rounded or discrete, and the p-value takes them for continuous; margins='rank' ties its samples alike"
+        )
+    return tuple(notes)
+
+
 def _checked_kernel(c: Any, beta: Any) -> Kernel:
     scale, power = real_number(c, "c"), real_number(beta, "beta")
-    if not 0 < scale < math.inf:
-        raise InputError(f"c must be positive and finite, got {scale:g}")
+    if not 1.0 / LARGEST <= scale <= LARGEST:
+        raise InputError(f"c must be positive, between {1 / LARGEST:g} and {LARGEST:g}, got {scale:g}")
     if not -1 < power < 0:
         raise InputError(f"beta must lie strictly between -1 and 0, got {power:g}; the usual choice is -0.5")
     return Kernel(scale, power)
-
-
-def _copula_points(pair: RankedPair, copula: Any, space: str) -> Points:
-    """Normal scores or pseudo-observations, with the gradient of their log density."""
-    parts = []
-    for u, uc, v, vc in pair.units():
-        if space == "unit":
-            parts.append((np.stack([u, v]), np.stack(copula._unit_derivatives(copula.theta, u, uc, v, vc)[:2])))
-            continue
-        # each from the side that has its digits
-        scores = [np.where(p < 0.5, ndtri(p), -ndtri(q)) for p, q in ((u, uc), (v, vc))]
-        points = _normal_points(copula, *scores)
-        parts.append((points.x, points.score))
-    return Points(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
-
-
-def _normal_points(copula: Any, first: NDArray[np.float64], second: NDArray[np.float64]) -> Points:
-    """Normal scores z with the gradient of log c(Phi(z)) phi(z1) phi(z2)."""
-    x = np.stack([first, second])
-    slopes = copula._unit_derivatives(copula.theta, ndtr(first), ndtr(-first), ndtr(second), ndtr(-second))[:2]
-    return Points(x, np.stack(slopes) * _density(x) - x)
-
-
-def _density(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The standard normal density."""
-    return np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-
-
-def _scored_points(given: Draws, score: Any) -> Points:
-    if not callable(score):
-        raise InputError(
-            f"target must be a copula such as Gumbel(2.5) or a score function, (n, d) -> (n, d), got {score!r:.60}"
-        )
-    x = given.values.reshape(-1, given.n_variables)
-    slopes = real_array(score(x.copy()), "the score")
-    if slopes.shape != x.shape:
-        raise InputError(f"the score of {x.shape} draws must have that shape, got {slopes.shape}; it is one gradient per draw")
-    bad = ~np.isfinite(slopes).all(axis=1)
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"the score is not finite at {int(bad.sum())} of {len(x)} draws, first at draw {first}, {x[first].tolist()!r:.80}"
-        )
-    return Points(np.ascontiguousarray(x.T), np.ascontiguousarray(slopes.T, dtype=np.float64))
 
 
 def _standard_error(sums: NDArray[np.float64], given: Draws, independent: bool, statistic: str) -> float:
@@ -265,62 +235,3 @@ def _standard_error(sums: NDArray[np.float64], given: Draws, independent: bool, 
         return math.nan
     means = sums / (n - 1.0 if statistic == "u" else n)
     return Spread.of(2.0 * (means - np.mean(means)).reshape(given.n_chains, -1), iid=independent).se
-
-
-def _simulated(
-    copula: Copula, given: Draws, margins: str, space: str, kernel: Kernel, statistic: str, samples: int,
-    source: np.random.Generator, jobs: int | None,
-) -> NDArray[np.float64]:  # fmt: skip
-    """The statistic of independent samples of the copula, as many draws each and treated alike."""
-    n = given.n_chains * given.n_draws
-    null = np.empty(samples)
-    for k in range(samples):
-        points = _copula_points(RankedPair.from_draws(copula.sample(n, rng=source), margins), copula, space)
-        null[k] = statistic_of(kernel.row_sums(points, jobs), kernel.diagonal(points), statistic)
-    return null
-
-
-@dataclass(frozen=True, eq=False)
-class _Resampled:
-    """Points that multipliers are put on, and how: weights (draw, count) -> weights (point, count)."""
-
-    points: Points
-    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
-def _plain(points: Points) -> _Resampled:
-    return _Resampled(points, lambda weights: weights)
-
-
-def _rank_aware(pair: RankedPair, copula: Any, points: Points) -> _Resampled:
-    """The points and, beside each, one a small step away along either axis.
-
-    A weight on the difference is a weight on the derivative, which is what margins known by ranks add to the statistic.
-    """
-    moved = [_normal_points(copula, *(points.x + _STEP * axis[:, None])) for axis in np.eye(2)]
-    margins = [Margin(column, _density(z)) for column, z in zip((pair.first, pair.second), points.x, strict=True)]
-
-    def spread(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        along = [margin.carried(weights) / _STEP for margin in margins]
-        return np.concatenate([weights - along[0] - along[1], *along])
-
-    every = (points, *moved)
-    return _Resampled(Points(np.hstack([p.x for p in every]), np.hstack([p.score for p in every])), spread)
-
-
-def _wild_pvalue(
-    points: Points, resampled: _Resampled, kernel: Kernel, sums: NDArray[np.float64], given: Draws, independent: bool,
-    samples: int, source: np.random.Generator,
-) -> float:  # fmt: skip
-    """Share of quadratic forms w' K w, w multipliers with mean 0 and variance 1, that reach the sum of all kernels.
-
-    U and V differ by the kernels on the diagonal, the same in every sample, and so have the same p-value.
-    """
-    time = 1.0 if independent else slowest_time(points.score, given.n_chains)
-    together = max(min(samples, _BOOTSTRAP_BYTES // (8 * resampled.points.n)), 1)
-    total = float(np.sum(sums)) + float(np.sum(kernel.diagonal(points)))
-    reached = 0
-    for done in range(0, samples, together):
-        weights = multipliers(min(together, samples - done), given.n_chains, given.n_draws, time, source)
-        reached += int(np.sum(quadratic_forms(resampled.points, kernel, resampled.spread(weights)) >= total))
-    return (1.0 + reached) / (1.0 + samples)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PUBLISHED_MARK: dict[str, Any] = {"marker": "x", "linestyle": "none", "color": "black", "markersize": 4, "markeredgewidth": 0.8}
+PUBLISHED_MARK: dict[str, Any] = {"linestyle": "none", "color": "black", "markersize": 4, "markeredgewidth": 0.8}
 
 
 def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folder: Path) -> list[Path]:
@@ -31,7 +31,8 @@ def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folde
             for suffix in (".png", ".svg"):
                 path = folder / f"{file}{suffix}"
                 with written_whole(path) as temporary:
-                    figure.savefig(temporary, metadata={"Date": None} if suffix == ".svg" else None)
+                    metadata = {"Date": None} if suffix == ".svg" else None  # the same picture gives the same file
+                    figure.savefig(temporary, format=suffix[1:], metadata=metadata)
                 paths.append(path)
     return paths
 
@@ -43,9 +44,9 @@ def _curve(ax: "Axes", means: Means, diagnostic: str, *, color: str, label: str,
     band(ax, known, mean, low, high, color=color, label=label, marker=marker, line=line)
 
 
-def _theirs(ax: "Axes", experiment: str, diagnostic: str, *, label: str | None = None) -> None:
+def _theirs(ax: "Axes", experiment: str, diagnostic: str, *, label: str | None = None, marker: str = "x") -> None:
     points = [item for item in published(experiment) if item.diagnostic == diagnostic]
-    ax.plot([item.value for item in points], [item.mean for item in points], label=label, **PUBLISHED_MARK)
+    ax.plot([item.value for item in points], [item.mean for item in points], label=label, marker=marker, **PUBLISHED_MARK)
 
 
 def _log_axes(ax: "Axes", x: str, y: str) -> None:
@@ -112,11 +113,10 @@ def _figure3(figure: "Figure", means: Means, context: Mapping[str, float], seed:
     shown = means.up_to(max(studies.PUBLISHED_STEPS))
     other = _cd_and_ess(left, shown, "published_cd", "paper_ess", "as published")
     left.set_yscale("linear")
-    left.set_ylim(0.44, 0.56)
-    _theirs(left, "experiment2", "published_cd", label="published")
-    _theirs(other, "experiment2", "paper_ess")
+    _theirs(left, "experiment2", "published_cd", label="published CD")
+    _theirs(other, "experiment2", "paper_ess", label="published ESS", marker="+")
     left.set_title(f"As published: reference tau {context['tau_stuck']:+.3f}, a chain in one mode", fontsize=8.5)
-    _legend_below(figure, left, other)
+    _legend_below(figure, left, other, columns=4)
     cd, ess = shown.best("published_cd"), shown.best("paper_ess", largest=True)
     _clouds(right, seed, (("largest ESS", ess, BLUE, "^"), ("smallest CD", cd, ORANGE, "o")))
     right.set_title("Draws at the two choices", fontsize=8.5)
@@ -164,7 +164,7 @@ def _figure5(figure: "Figure", means: Means, context: Mapping[str, float], seed:
     other.grid(False)
     other.spines["right"].set_visible(True)
     _curve(other, means, "ksd_unit", color=GREEN, label="KSD, unit square (right axis)", marker="^")
-    _theirs(other, "experiment3", "ksd_unit")
+    _theirs(other, "experiment3", "ksd_unit", label="published KSD", marker="+")
     other.set_yscale("log")
     other.set_ylabel("KSD on the unit square (not a discrepancy)")
     ax.set_title("Gumbel draws against a Clayton target of the same tau")
@@ -189,7 +189,7 @@ def _figure6(figure: "Figure", means: Means, context: Mapping[str, float], seed:
     for ax, name, simulated in zip(figure.subplots(1, 2), ("ckl", "ced"), ("ckl_mc", "ced_mc"), strict=True):
         _curve(ax, means, name, color=BLUE, label="exact")
         _curve(ax, means, simulated, color=GREY, label="simulated", marker=".", line=":")
-        _theirs(ax, "experiment3", name, label="published")
+        _theirs(ax, "experiment3", "ced_mc" if name == "ced" else name, label="published")
         ax.set_xscale("log")
         ax.set_xlabel("draws n")
         ax.set_ylabel(f"{name.upper()} (nats)")

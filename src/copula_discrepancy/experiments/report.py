@@ -25,19 +25,19 @@ LABELS = {
     "on_cd": "CD on", "off_cd": "CD off", "on_ckl": "CKL on", "off_ckl": "CKL off", "on_ced_mc": "CED on, simulated",
     "off_ced_mc": "CED off, simulated", "published_cd": "CD, stuck reference", "published_ckl": "CKL, stuck reference",
     "published_ced": "CED, stuck reference", "paper_ess": "the paper's ESS", "cd": "CD", "ckl": "CKL", "ced": "CED",
-    "naive_tau": "naive tau", "ksd_unit": "KSD, unit square",
+    "naive_tau": "naive tau", "ksd_unit": "KSD, unit square", "ced_mc": "CED, simulated",
 }  # fmt: skip
 # What the library adds to the paper's table.
 OURS = {
     "experiment1": ("on_ced", "off_ced", "on_shape", "off_shape", "off_shape_rejected"),
     "experiment2": ("cd", "cd_se", "cd_rejected", "ckl", "ced", "ess", "rhat"),
-    "experiment3": ("shape", "shape_rejected", "ksd", "on_target_ksd", "on_target_ksd_unit"),
+    "experiment3": ("ced", "shape", "shape_rejected", "ksd", "on_target_ksd", "on_target_ksd_unit"),
     "overhead": ("cd_moment", "cd_mle", "discrepancy", "ksd"),
 }
 OUR_LABELS = {
     "on_ced": "CED on, exact", "off_ced": "CED off, exact", "on_shape": "shape on", "off_shape": "shape off",
     "off_shape_rejected": "shape off, rejected", "cd": "CD, true tau", "cd_se": "its se", "cd_rejected": "rejected",
-    "ckl": "CKL", "ced": "CED", "ess": "ESS (ArviZ)", "rhat": "R-hat", "shape": "shape", "shape_rejected": "rejected",
+    "ckl": "CKL", "ced": "CED, exact", "ess": "ESS (ArviZ)", "rhat": "R-hat", "shape": "shape", "shape_rejected": "rejected",
     "ksd": "KSD, valid", "on_target_ksd": "same, on target", "on_target_ksd_unit": "KSD unit, on target",
     "cd_moment": "CD moment", "cd_mle": "CD MLE", "discrepancy": "discrepancy()",
 }  # fmt: skip

@@ -1,22 +1,24 @@
 """Reproduce the paper: run its experiments, write every number, table and figure, and say what agrees and what does not."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from copula_discrepancy._parallel import checked_jobs
-from copula_discrepancy.errors import InputError, one_of
+from copula_discrepancy.errors import InputError, one_of, true_or_false
 from copula_discrepancy.experiments import figures, report, statements
+from copula_discrepancy.experiments.progress import progress_bars
 from copula_discrepancy.experiments.published import Comparison, compare, summarise
-from copula_discrepancy.experiments.runner import cost, progress_bars, run
+from copula_discrepancy.experiments.runner import Study, parts_of, run
 from copula_discrepancy.experiments.statements import Means
 from copula_discrepancy.experiments.store import Row, Store, write_json, write_text
 from copula_discrepancy.experiments.studies import study
+from copula_discrepancy.families._checks import whole_number
 
+FEWEST_DRAWS, MOST_DRAWS = 10, 10_000_000  # per sample
 EXPERIMENTS = ("experiment1", "experiment2", "experiment3", "overhead")
 
 
@@ -28,6 +30,8 @@ class Experiment:
     ----------
     name, variable : str
         Which one, and what varies in it.
+    replications : int
+        Asked for, at each value.
     rows : list of dict
         Every number of every replication.
     summary : list of dict
@@ -44,6 +48,7 @@ class Experiment:
 
     name: str
     variable: str
+    replications: int
     rows: list[Row]
     summary: list[Row]
     comparisons: list[Comparison]
@@ -73,9 +78,8 @@ class Reproduction:
 
     @property
     def report(self) -> Path:
-        """Its page of Markdown."""
-        name = "report" if len(self.experiments) > 1 else f"report_{next(iter(self.experiments))}"
-        return self.folder / f"{name}.md"
+        """A page of Markdown on every experiment in the folder."""
+        return self.folder / "report.md"
 
     @property
     def agreement(self) -> str:
@@ -132,26 +136,22 @@ def reproduce(
     """
     one_of(experiment, "experiment", ("all", *EXPERIMENTS))
     names = EXPERIMENTS if experiment == "all" else (experiment,)
-    count = _at_least(replications, "replications", 2, "a standard error needs two")
-    start = _at_least(seed, "seed", 0, "it is the start of a random stream")
+    count = whole_number(replications, "replications", 2)  # a standard error needs two
+    start = whole_number(seed, "seed", 0)
     chosen = None if sizes is None else _checked_sizes(sizes)
     jobs = checked_jobs(n_jobs)
+    shown = None if progress is None else true_or_false(progress, "progress")
     store = Store(out, start)
     planned = {name: study(name, chosen, start) for name in names}
     done: dict[str, Experiment] = {}
-    with progress_bars(progress, {name: cost(plan, count) for name, plan in planned.items()}) as tick:
+    costs = {name: sum(part.cost for part in parts_of(plan, count)) for name, plan in planned.items()}
+    with progress_bars(shown, costs) as tick:
         for name, plan in planned.items():
             rows = run(plan, count, start, store, n_jobs=jobs, tick=tick(name))
-            done[name] = _written(name, plan.variable, rows, plan.context, start, store.folder)
+            done[name] = _written(name, plan, rows, count, start, store.folder)
     result = Reproduction(done, store.folder, count, start)
     _write_report(result)
     return result
-
-
-def _at_least(value: Any, name: str, least: int, why: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number >= {least} ({why}), got {value!r}")
-    return int(value)
 
 
 def _checked_sizes(sizes: Any) -> tuple[int, ...]:
@@ -161,48 +161,59 @@ def _checked_sizes(sizes: Any) -> tuple[int, ...]:
         raise InputError(f"sizes must be a sequence of whole numbers, got {sizes!r}") from None
     if not given:
         raise InputError("sizes must name at least one sample size, got none")
-    checked = [_at_least(n, "each of sizes", 10, "fewer draws say nothing about dependence") for n in given]
-    return tuple(sorted(set(checked)))
+    checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in given}
+    if max(checked) > MOST_DRAWS:
+        raise InputError(f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; memory and time end there")
+    return tuple(sorted(checked))
 
 
-def _written(name: str, variable: str, rows: list[Row], context: Mapping[str, float], seed: int, folder: Path) -> Experiment:
+def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, folder: Path) -> Experiment:
     """Summarise an experiment and write its files."""
-    summary = summarise(rows, variable)
-    means = Means(summary, variable)
-    comparisons = compare(name, summary, variable, context)
-    sentences = getattr(statements, name)(means, context)
-    pictures = figures.draw(name, means, context, seed, folder / "figures")
-    for kind, content in (
-        ("replications", rows), ("summary", summary), ("published", [item.to_row() for item in comparisons]),
-    ):  # fmt: skip
+    summary = summarise(rows, plan.variable)
+    means = Means(summary, plan.variable)
+    comparisons = compare(name, summary, plan.variable, plan.context)
+    pictures = figures.draw(name, means, plan.context, seed, folder / "figures")
+    sentences = getattr(statements, name)(means, plan.context)
+    experiment = Experiment(name, plan.variable, asked, rows, summary, comparisons, sentences, plan.context, pictures)
+    published = [item.to_row() for item in comparisons]
+    for kind, content in (("replications", rows), ("summary", summary), ("published", published)):
         if content:
             write_text(folder / name / f"{kind}.csv", report.csv_text(content))
-    experiment = Experiment(name, variable, rows, summary, comparisons, sentences, context, pictures)
-    write_json(
-        folder / name / "results.json",
-        {
-            "experiment": name, "context": dict(context), "statements": sentences, "summary": summary,
-            "published": [item.to_row() for item in comparisons], "replications": rows,
-        },
-    )  # fmt: skip
+    whole = {field: getattr(experiment, field) for field in experiment.__dataclass_fields__}
+    figure_names = [path.name for path in pictures]
+    write_json(folder / name / "results.json", whole | {"comparisons": published, "figures": figure_names})
     return experiment
 
 
+def _read(name: str, folder: Path) -> Experiment | None:
+    """An experiment that an earlier call left in the folder."""
+    try:
+        found = json.loads((folder / name / "results.json").read_text(encoding="utf-8"))
+        found["comparisons"] = [Comparison.from_row(row) for row in found["comparisons"]]
+        found["figures"] = [folder / "figures" / file for file in found["figures"]]
+        return Experiment(**found)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # none there, or of an interrupted call
+
+
 def _write_report(result: Reproduction) -> None:
-    """The tables and sentences as one page of Markdown."""
+    """Tables and sentences of every experiment in the folder as one page of Markdown: pictures and words stay together."""
+    every = [result.experiments.get(name) or _read(name, result.folder) for name in EXPERIMENTS]
+    experiments = [experiment for experiment in every if experiment is not None]
+    agreement = statements.agreement([item for experiment in experiments for item in experiment.comparisons])
     parts = [
         "# The paper, reproduced",
-        f"{result.replications} replications, seed {result.seed}. z is the difference in combined standard errors; a "
-        "star marks "
-        f"those beyond 1.96. {result.agreement}",
+        f"Seed {result.seed}. z is the difference in combined standard errors; a star marks those beyond the 95% limit. "
+        f"{agreement}",
     ]
-    for experiment in result.experiments.values():
+    for experiment in experiments:
         parts.append(f"## {report.TITLES[experiment.name]}")
+        parts.append(f"{experiment.replications} replications.")
         parts.append("\n".join(f"- {sentence}" for sentence in experiment.statements))
         parts += [f"![{path.stem}](figures/{path.name})" for path in experiment.figures if path.suffix == ".png"]
         parts.append(report.markdown(experiment.tables))
         apart = statements.outside(experiment.comparisons)
         if apart:
-            parts.append("Beyond 1.96 combined standard errors; diagnostics of one size come from the same draws:")
+            parts.append("Beyond the limit; diagnostics of one size come from the same draws:")
             parts.append("\n".join(f"- {sentence}" for sentence in apart))
     write_text(result.report, "\n\n".join(parts) + "\n")

@@ -1,21 +1,25 @@
 """A folder of results that can be left at any moment and gone on with.
 
-Every finished part is one file, written under another name first and then moved into place, so a file that is there is whole.
+Every finished part is one file, written under another name first, synced and then moved into place, so a file that is there is
+whole.
 """
 
 import contextlib
+import hashlib
 import json
 import math
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from copula_discrepancy.errors import InputError
 
 FORMAT = 1  # of the files; another one cannot be gone on with
+PARTIAL = ".partial"  # ends the name of a file that is being written
 Row = dict[str, Any]
 
 
@@ -23,50 +27,68 @@ class Store:
     """The parts of one run, found by name; the folder belongs to one version, format and seed."""
 
     def __init__(self, folder: str | os.PathLike[str], seed: int) -> None:
-        self.folder = Path(folder)
-        self._identity = {"format": FORMAT, "version": version("copula-discrepancy"), "seed": seed}
-        self._open()
+        try:
+            self.folder = Path(folder)
+        except TypeError:
+            raise InputError(f"out must be the path of a folder, got {folder!r:.60}") from None
+        studies = files("copula_discrepancy.experiments").joinpath("studies.py").read_bytes()
+        self._identity = {
+            "format": FORMAT, "version": version("copula-discrepancy"),
+            "studies": hashlib.sha256(studies).hexdigest()[:16],  # what a replication measures, between releases too
+            "seed": seed,
+        }  # fmt: skip
+        try:
+            self._open()
+        except (OSError, ValueError) as error:  # InputError is a ValueError with its own words
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"the folder {str(folder)!r:.80} cannot be used: {error!s:.120}; give another with --out"
+            ) from None
+
+    @property
+    def _manifest(self) -> Path:
+        return self.folder / "run.json"
 
     def _open(self) -> None:
-        manifest = self.folder / "run.json"
-        if not manifest.exists():
-            with contextlib.suppress(OSError):
-                if self.folder.is_dir() and any(self.folder.iterdir()):
-                    raise InputError(f"the folder {self.folder} holds other files; give an empty or a new one with --out")
-            packages = {name: version(name) for name in ("numpy", "scipy", "numba", "arviz-stats")}
-            write_json(manifest, self._identity | {"python": platform.python_version(), "packages": packages})
+        if not self._manifest.exists():
+            if self.folder.is_dir() and any(not path.name.endswith(PARTIAL) for path in self.folder.iterdir()):
+                raise InputError(f"the folder {self.folder} holds other files; give an empty or a new one with --out")
+            self._write_manifest()
             return
         try:
-            found = json.loads(manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{manifest} cannot be read ({error}); give a new folder with --out") from None
+            found = json.loads(self._manifest.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InputError(f"{self._manifest} cannot be read ({error}); give a new folder with --out") from None
+        known = found if isinstance(found, dict) else {}
         differs = [
-            f"{key} {found.get(key) if isinstance(found, dict) else None!r} there and {value!r} here"
+            f"{key} {known.get(key)!r} there and {value!r} here"
             for key, value in self._identity.items()
-            if not isinstance(found, dict) or found.get(key) != value
+            if known.get(key) != value
         ]
         if differs:
             raise InputError(
-                f"the folder {self.folder} holds results of another run: {'; '.join(differs)}; give another folder with "
-                "--out, or "
-                "delete this one"
+                f"the folder {self.folder} holds results of another run: {'; '.join(differs)}; give another folder with --out, "
+                "or delete this one"
             )
 
-    def read(self, part: str) -> list[Row] | None:
-        """The rows of a finished part, or None where it has to be done (again)."""
-        path = self._path(part)
+    def _write_manifest(self) -> None:
+        packages = {name: version(name) for name in ("numpy", "scipy", "numba", "arviz-stats")}
+        write_json(self._manifest, self._identity | {"python": platform.python_version(), "packages": packages})
+
+    def read(self, part: str, is_whole: Callable[[Sequence[Row]], bool]) -> list[Row] | None:
+        """The rows of a finished part, or None where it has to be done (again): damaged ones give the same numbers again."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+            content = json.loads(self._path(part).read_text(encoding="utf-8"))
+            rows = [{key: _number(value) for key, value in row.items()} for row in content["rows"]]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
-        except (OSError, ValueError):
-            return None  # not ours, or damaged from outside: computing it again gives the same numbers
-        if not isinstance(content, dict) or content.get("part") != part or not isinstance(content.get("rows"), list):
-            return None
-        return [{key: math.nan if value is None else value for key, value in row.items()} for row in content["rows"]]
+        return rows if content.get("part") == part and is_whole(rows) else None
 
     def write(self, part: str, rows: Sequence[Row]) -> None:
         """Keep the rows of a part that is done."""
+        if not self._manifest.exists():  # someone deleted the folder meanwhile: what follows can still be gone on with
+            self._write_manifest()
         write_json(self._path(part), {"part": part, "rows": list(rows)})
 
     def _path(self, part: str) -> Path:
@@ -74,7 +96,7 @@ class Store:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """JSON at once or not at all; NaN becomes null."""
+    """JSON at once or not at all; NaN becomes null, an infinite number "inf" or "-inf"."""
     write_text(path, json.dumps(_plain(content), indent=1, allow_nan=False) + "\n")
 
 
@@ -85,12 +107,14 @@ def write_text(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def written_whole(path: Path) -> Any:
+def written_whole(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, moved into place when that went well; an InputError where it cannot be written."""
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())  # or a power cut could leave the new name with nothing behind it
         os.replace(temporary, path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}; give another folder with --out") from error
@@ -100,10 +124,16 @@ def written_whole(path: Path) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _number(value: Any) -> Any:
+    if value is None:
+        return math.nan
+    return float(value) if isinstance(value, str) else value

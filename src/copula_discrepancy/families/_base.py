@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families._checks import (
@@ -145,6 +146,12 @@ class Copula(Leaves):
         """
         _, _, in_u, in_v = self._unit_derivatives(self.theta, *open_unit_pairs(u, v))
         return in_u[()], in_v[()]
+
+    def _normal_gradient(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Gradient (2, ...) of log c(Phi(z)) phi(z1) phi(z2) in the normal scores z: the target's density on their scale."""
+        z = np.stack([first, second])
+        slopes = self._unit_derivatives(self.theta, ndtr(first), ndtr(-first), ndtr(second), ndtr(-second))[:2]
+        return np.stack(slopes) * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) - z
 
     def sample(self, n: int, *, rng: RandomSource = None) -> FloatArray:
         """An (n, 2) array of independent draws, strictly inside the unit square.

@@ -110,5 +110,8 @@ def random_generator(rng: RandomSource) -> np.random.Generator:
 def whole_number(value: Any, name: str, least: int) -> int:
     """`value` as an int, or an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < MOST_DRAWS:
-        raise InputError(f"{name} must be a whole number >= {least}, and below 2**40, got {value!r}")
+        shown = (
+            "one of over 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
+        )  # Python may refuse
+        raise InputError(f"{name} must be a whole number >= {least}, and below 2**40, got {shown}")
     return int(value)

@@ -105,8 +105,7 @@ class MetaCopula(Target):
         inside = np.all(np.abs(z) <= kernels.SCORE_LIMIT, axis=-1)
         out = np.full(z.shape, np.nan)
         at = z[inside]
-        in_u, in_v, _, _ = self.copula._unit_derivatives(self.copula.theta, *_unit_pairs(at))
-        out[inside] = np.stack([in_u, in_v], axis=-1) * np.exp(-0.5 * at**2 - 0.5 * _LOG_2PI) - at
+        out[inside] = self.copula._normal_gradient(at[..., 0], at[..., 1]).T
         return out
 
     def sample(self, n: int, *, rng: RandomSource = None) -> FloatArray:

@@ -18,7 +18,9 @@ from copula_discrepancy.samplers._targets import Compiled, Target, frozen_vector
 _DEFAULT_SIZE = 100  # Welling and Teh's choice
 _DEPTH = 45.0  # log density below the peak at which the box ends: exp(-45) = 3e-20
 _CLOSE = 5.0  # bounds so close to the density give a box hardly wider than it must be
-_SEARCH_LIMIT = 10**9  # terms of likelihoods to find the box: about ten seconds
+_SEARCH_LIMIT = 3 * 10**8  # terms of likelihoods to find the box: about ten seconds
+_MOST_CELLS = 2**22  # of the search at a time: some hundred megabytes
+_LEAST_ACCEPTED = 1e-3  # below it the grid's bound says too little about the density
 _CORNERS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 _CELLS = 256  # cells per side of the grid; even, because tau is extrapolated from every second node
 _LARGEST_LENGTH = 1e6  # |data| beyond it leaves no digits for a posterior of width one in squares summed
@@ -133,9 +135,12 @@ class WellingTeh(Target):
         n = whole_number(n, "n", 0)
         grid = self._grid
         cumulative = np.cumsum(np.exp(grid.bound - grid.bound.max()))
-        draws, filled = np.empty((n, 2)), 0
+        draws, filled, tried = np.empty((n, 2)), 0, 0
         while filled < n:
             count = min(n - filled + 64, 2**16)
+            if tried > 2**16 and filled < _LEAST_ACCEPTED * tried:
+                raise self._too_narrow()
+            tried += count
             cell = np.searchsorted(cumulative, source.uniform(0.0, cumulative[-1], count), side="right")
             proposal = grid.nodes[cell] + grid.half * source.uniform(-1.0, 1.0, (count, 2))
             value = kernels.log_densities(*self._compiled(), proposal)
@@ -173,11 +178,8 @@ class WellingTeh(Target):
             half = 0.5 * half
             cells = np.concatenate([cells + half * corner for corner in _CORNERS])
             spent += len(cells) * self.data.size
-            if spent > _SEARCH_LIMIT:
-                raise InputError(
-                    f"{self.data.size} data points from {self.data.min():g} to {self.data.max():g} leave too narrow a posterior"
-                    " for the grid behind sample and tau; use fewer data nearer to 0, or metropolis"
-                )
+            if spent > _SEARCH_LIMIT or len(cells) > _MOST_CELLS:
+                raise self._too_narrow()
             value = kernels.log_densities(*self._compiled(), cells)
             best = max(best, float(value.max()))
             rise = self._rise(cells, kernels.gradients(*self._compiled(), cells), half)
@@ -185,6 +187,12 @@ class WellingTeh(Target):
             cells = cells[kept]
             if rise[kept].max() < _CLOSE:
                 return cells.min(axis=0) - half, cells.max(axis=0) + half
+
+    def _too_narrow(self) -> InputError:
+        return InputError(
+            f"{self.data.size} data points from {self.data.min():g} to {self.data.max():g} leave too narrow a posterior for "
+            "the grid behind sample and tau; use fewer data nearer to each other, or metropolis"
+        )
 
     def _rise(self, at: FloatArray, gradient: FloatArray, half: FloatArray) -> FloatArray:
         """A bound of how far the log density rises above its value at a cell's centre, inside the cell.
@@ -198,6 +206,9 @@ class WellingTeh(Target):
         apart = np.sqrt(scatter + n * (mean - at.sum(axis=-1)) ** 2) + math.sqrt(n) * half.sum()
         curvature = (n * (np.abs(at[..., 1]) + half[1]) ** 2 + apart**2) / 16.0
         return np.abs(gradient) @ half + 0.5 * curvature * float(np.sum(half**2))
+
+
+del WellingTeh.rng  # type: ignore[attr-defined]  # the default of an argument that no instance keeps
 
 
 def tau_of_cells(mass: FloatArray) -> float:

@@ -102,11 +102,11 @@ def metropolis(
                 raise _wrong_density(chain, before + step + 1, "NaN or +inf")
         else:
             _metropolis_steps(evaluate, x, current, spread, noise, threshold, path, accepted, before)
-        accepted_after[:] += accepted[:, max(burn_in - before, 0) :].sum(axis=1)
+        accepted_after[:] += accepted[:, max(plan.settings["burn_in"] - before, 0) :].sum(axis=1)
         return path
 
     values = _collect(plan, move)
-    return Chains(values, plan.sampler, plan.settings, accepted_after / (n_draws * thin))
+    return Chains(values, plan.sampler, plan.settings, accepted_after / (plan.settings["n_draws"] * plan.settings["thin"]))
 
 
 def _metropolis_steps(
