@@ -57,3 +57,24 @@ def test_nothing_is_left_to_fill_in_and_links_lead_somewhere():
     assert "@@" not in README
     for link in re.findall(r"\]\(([^)#]+)\)", README):
         assert link.startswith("http") or (ROOT / link).exists(), link
+
+
+def test_what_readme_says_of_the_paper_is_the_reports():
+    report = (ROOT / "benchmarks" / "reproduction" / "report.md").read_text(encoding="utf-8")
+    told = README[README.index("## The paper, reproduced") : README.index("![Experiment 2, corrected]")]
+    quoted = [line for line in told.splitlines() if line.startswith("- ") or "published means of CD" in line]
+    assert len(quoted) == 5
+    for line in quoted:
+        assert line in report
+    more = (ROOT / "benchmarks" / "reproduction" / "more_replications.md").read_text(encoding="utf-8")
+    assert re.findall(r"^- experiment.*z = ([+-][0-9.]+)\.$", more, re.M) == ["-2.4", "+2.9", "+2.8", "-2.5"]
+    assert len(re.findall(r"^- experiment[13],.*z = ", report, re.M)) == 7
+
+
+def test_the_study_in_readme_is_the_examples():
+    """Its numbers come from chains that another processor may round otherwise; its settings and its end do not."""
+    example = (ROOT / "examples" / "step_size_study.py").read_text(encoding="utf-8")
+    steps = [float(text) for text in re.search(r"\[([0-9e., -]+)\]", example).group(1).split(",")]
+    shown = block("text", "## Tune a sampler").splitlines()
+    assert [float(line.split()[0]) for line in shown[2 : 2 + len(steps)]] == steps
+    assert any("ESS and CD disagree" in line for line in shown)

@@ -64,7 +64,7 @@ def agreement(comparisons: Sequence[Comparison]) -> str:
 def outside(comparisons: Sequence[Comparison]) -> list[str]:
     """Every published mean that does not agree."""
     return [
-        f"{item.experiment}, {item.diagnostic} at {item.value:.3g}: {item.ours:.4g} (se {item.ours_se:.2g}) here, "
+        f"{item.experiment}, {item.diagnostic} at {item.value:.4g}: {item.ours:.4g} (se {item.ours_se:.2g}) here, "
         f"{item.published:.4g} (se {item.published_se:.2g}) there, z = {item.z:+.1f}."
         for item in comparisons
         if not item.within
