@@ -512,6 +512,17 @@ def test_command_line(tmp_path, capsys):
         assert caught.value.code == 2
 
 
+def test_worker_processes_keep_quiet(tmp_path):
+    """Twenty draws warn of this and that, which is no news in a study of small samples; no bar without a terminal."""
+    command = [
+        sys.executable, "-m", "copula_discrepancy", "reproduce", "experiment1", "--replications", "20", "--sizes", "20",
+        "--jobs", "2", "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stderr == ""
+    assert "CED off, exact" in done.stdout
+
+
 def test_interrupted_on_the_command_line(tmp_path, capsys, monkeypatch):
     from copula_discrepancy.cli import main
 
