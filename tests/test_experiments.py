@@ -19,7 +19,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.experiments import figures, progress, runner, statements, store, studies
 from copula_discrepancy.experiments.published import Comparison, compare, published, summarise
-from copula_discrepancy.experiments.reproduce import reproduce
+from copula_discrepancy.experiments.reproduce import EXPERIMENTS, reproduce
 
 pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
 
@@ -506,6 +506,8 @@ def test_command_line(tmp_path, capsys):
     assert "replications must be" in capsys.readouterr().err
     assert main(["reproduce", "experiment3", "--seed", "2", "--out", str(out)]) == 1
     assert "another run" in capsys.readouterr().err
+    for name in EXPERIMENTS:
+        assert main(["reproduce", name, "--replications", "0", "--out", str(tmp_path / "other")]) == 1
     for wrong in (["--sizes", "100,x"], ["experiment9"]):
         with pytest.raises(SystemExit) as caught:
             main(["reproduce", *wrong])

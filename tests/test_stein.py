@@ -168,7 +168,7 @@ GUMBEL = cd.Gumbel(2.5)
         (lambda rng: GUMBEL.sample(150, rng=rng), {"target": GUMBEL, "iid": True}),
         (lambda rng: GUMBEL.sample(300, rng=rng).reshape(2, 150, 2), {"target": GUMBEL}),
         (
-            lambda rng: cd.metropolis(cd.MetaCopula(GUMBEL), np.zeros((4, 2)), scale=1.5, n_draws=200, rng=rng),
+            lambda rng: cd.metropolis(cd.MetaCopula(GUMBEL), np.zeros((4, 2)), scale=1.5, n_draws=100, rng=rng),
             {"target": GUMBEL},
         ),
         (lambda rng: chain(rng, -0.9, 1, 300), {"target": lambda x: -x}),
