@@ -103,6 +103,14 @@ def test_experiment_2_has_both_references(small):
     assert at[0.1]["paper_ess"] == pytest.approx(3.17, abs=0.1)
 
 
+def test_modes_are_told_apart():
+    low, high = -np.ones((1, 4, 2)), np.ones((1, 4, 2))
+    assert studies.modes_visited(np.concatenate([low, low])) == (0, True)
+    assert studies.modes_visited(np.concatenate([high, high])) == (0, True)
+    assert studies.modes_visited(np.concatenate([low, high])) == (0, False)
+    assert studies.modes_visited(np.array([[[1.0, 1], [-1, -1], [-1, -1], [1, 1]]])) == (2, False)
+
+
 def test_experiment_3_measures_both_stein_discrepancies(small):
     row = small.experiments["experiment3"].rows[0]
     draws = cd.Gumbel(2.5).sample(100, rng=runner.Seed(4, "experiment3", 100.0, 0).generator("draws"))

@@ -66,6 +66,12 @@ def experiment1(n: float, seed: Seed, context: Mapping[str, float]) -> Row:
     return row
 
 
+def modes_visited(values: NDArray[np.float64]) -> tuple[int, bool]:
+    """How often chains (chain, draw, 2) cross between the two modes, and whether all draws lie in the same one."""
+    upper = values.sum(axis=2) > 0
+    return int(np.sum(upper[:, 1:] != upper[:, :-1])), bool(upper.all() or not upper.any())
+
+
 def reference_taus(seed: int) -> dict[str, float]:
     """Kendall's taus that the paper's reference run may have: their spread, and that of the first run stuck in one mode."""
     target = cd.BimodalMixture()
@@ -79,9 +85,9 @@ def reference_taus(seed: int) -> dict[str, float]:
         chains = cd.metropolis(target, start, scale=0.8, n_draws=25_000, burn_in=5_000, rng=source)
         x, y = chains.values.reshape(-1, 2).T
         taus.append(cd.kendall_tau(x, y))
-        upper = chains.values.sum(axis=2) > 0
-        crossings.append(int(np.sum(upper[:, 1:] != upper[:, :-1])))
-        stuck.append(bool(upper.all() or not upper.any()))
+        crossed, one_mode = modes_visited(chains.values)
+        crossings.append(crossed)
+        stuck.append(one_mode)
         if stuck[-1] and math.isnan(stuck_se):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", cd.DependenceWarning)
