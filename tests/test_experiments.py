@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import joblib
@@ -259,7 +260,19 @@ def test_a_damaged_part_is_computed_again(tmp_path, monkeypatch):
     (part,) = (tmp_path / "run" / "parts").rglob("0*.json")
     whole = json.loads(part.read_text())
     rows = whole["rows"]
-    wrong_rows = ([], rows[:2], rows[::-1], [1, 2, 3], [{}] * 3, [{**rows[0], "cd": "abc"}, *rows[1:]], None)
+    lost = [{key: value for key, value in row.items() if key != "cd"} for row in rows]
+    wrong_rows = (
+        lost,
+        [{**rows[0], "cd": rows[0]["cd"] + 1e-9}, *rows[1:]],
+        [{**rows[0], "cd": True}, *rows[1:]],
+        [],
+        rows[:2],
+        rows[::-1],
+        [1, 2, 3],
+        [{}] * 3,
+        [{**rows[0], "cd": "abc"}, *rows[1:]],
+        None,
+    )
     damages = ["", part.read_text()[:100], "[]", '{"part": "another", "rows": []}']
     damages += [json.dumps(whole | {"rows": wrong}) for wrong in wrong_rows]
     monkeypatch.setattr(figures, "draw", lambda *arguments: [])  # not what this is about, and slow
@@ -303,6 +316,33 @@ def test_a_folder_deleted_during_the_run_can_be_gone_on_with(tmp_path):
     store.Store(tmp_path / "run", 1)
 
 
+def test_a_folder_taken_over_by_another_run_ends_this_one(tmp_path):
+    """Deleted and begun anew with another seed: neither run reads or writes the other's parts."""
+    first = store.Store(tmp_path / "run", 1)
+    first.write("x", [{"n": 1.0}])
+    part = (tmp_path / "run" / "parts" / "x.json").read_bytes()
+    shutil.rmtree(tmp_path / "run")
+    second = store.Store(tmp_path / "run", 2)
+    with pytest.raises(cd.InputError, match="another run: seed 2 there and 1 here"):
+        first.write("y", [{"n": 1.0}])
+    (tmp_path / "run" / "parts").mkdir()
+    (tmp_path / "run" / "parts" / "x.json").write_bytes(part)
+    assert second.read("x", lambda rows: True) is None
+
+
+def test_writers_of_one_process_do_not_disturb_each_other(tmp_path):
+    def again(k):
+        kept = store.Store(tmp_path / "run", 1)
+        for part in range(30):
+            kept.write(f"{part}", [{"n": float(part)}])
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(again, range(4)))
+    assert store.Store(tmp_path / "run", 1).read("7", lambda rows: True) == [{"n": 7.0}]
+    assert not list(tmp_path.rglob(f"*{store.PARTIAL}"))
+
+
 def test_what_a_killed_write_leaves_does_not_lock_the_folder(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / f".run.json.1{store.PARTIAL}").write_text("{")
@@ -328,6 +368,8 @@ def test_a_later_call_keeps_words_and_pictures_together(tmp_path):
     assert "| 193 |" in again
     assert "| 100 |" not in again
     assert "| 138 |" in again
+    reproduce("experiment3", replications=2, sizes=[50], seed=1, n_jobs=1, out=tmp_path / "run")
+    assert (tmp_path / "run" / "experiment3" / "published.csv").read_text() == ""  # nothing of that size was published
 
 
 def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
@@ -461,6 +503,8 @@ def test_sentences_carry_the_right_numbers():
     assert "rejects in 4% of them, in 5% at n = 1000" in told[2]
     one = statements.experiment3(made_up("n", [100], {name: values[:1] for name, values in names.items()}), {})
     assert "grows" not in one[0]
+    near = statements.experiment3(made_up("n", [100], dict.fromkeys(names, (0.015,))), {})
+    assert "not 0" not in near[0]
 
 
 def test_sentences_on_step_sizes_carry_the_right_numbers():
@@ -489,20 +533,26 @@ def test_sentences_on_step_sizes_carry_the_right_numbers():
 
 
 def test_fitted_exponents():
-    sizes = [100, 1000, 10_000, 100_000]
+    sizes = [100, 1000, 2000, 10_000, 100_000]
     means = made_up("n", sizes, {"cd_mle": [1e-6 * n**1.5 for n in sizes]})
     assert statements.exponent(means, "cd_mle", sizes) == pytest.approx(1.5)
     (told,) = statements.overhead(means, {})
-    assert (
-        told
-        == "CD by maximum likelihood: 3.16e+04 ms at n = 100,000; grows as n^1.50 over the paper's sizes, as n^1.50 beyond."
-    )
+    assert told == "CD by maximum likelihood: 3.16e+04 ms at n = 100,000; grows as n^1.50 from n = 100 to 2,000."
+    assert statements.overhead(made_up("n", [50, 100], {"cd_mle": [1e-6, 2e-6]}), {}) == []  # two points make no exponent
+
+
+def test_a_part_is_whole_with_each_replication_once_and_in_order():
+    part = runner.Part(runner.Study("x", "n", [100], None, None), 100.0, 10, 12)
+    rows = [{"n": 100.0, "replication": 10, "cd": 0.1}, {"n": 100.0, "replication": 11, "cd": math.nan}]
+    assert part.is_whole(rows)
+    wrong = (rows[:1], rows[::-1], [*rows, rows[1]], [rows[0], {**rows[1], "n": 200.0}], [rows[0], {**rows[1], "cd": "1"}])
+    assert not any(part.is_whole(other) for other in wrong)
 
 
 def test_command_line(tmp_path, capsys):
     from copula_discrepancy.cli import main
 
-    out = tmp_path / "run"
+    out = tmp_path / "run[/b]"  # no markup
     assert (
         main(["reproduce", "experiment3", "--replications", "2", "--sizes", "100,1e3", "--jobs", "1", "--out", str(out)]) == 0
     )
@@ -516,7 +566,7 @@ def test_command_line(tmp_path, capsys):
     assert "another run" in capsys.readouterr().err
     for name in EXPERIMENTS:
         assert main(["reproduce", name, "--replications", "0", "--out", str(tmp_path / "other")]) == 1
-    for wrong in (["--sizes", "100,x"], ["experiment9"]):
+    for wrong in (["--sizes", "100,x"], ["experiment9"], ["--jobs", "0"], ["--jobs", "x"]):
         with pytest.raises(SystemExit) as caught:
             main(["reproduce", *wrong])
         assert caught.value.code == 2
@@ -542,6 +592,23 @@ def test_interrupted_on_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys.modules["copula_discrepancy.experiments.reproduce"], "run", stop)
     assert main(["reproduce", "experiment1", "--out", str(tmp_path / "run")]) == 130
     assert "the same command goes on" in capsys.readouterr().err
+
+
+def test_asked_to_end_it_ends_like_interrupted(tmp_path):
+    """With its workers, which would hold the caller's pipes open."""
+    command = [
+        sys.executable, "-m", "copula_discrepancy", "reproduce", "experiment3", "--replications", "100", "--sizes", "3000",
+        "--jobs", "2", "--out", str(tmp_path / "run"),
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not list(tmp_path.rglob("0*.json")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)  # ends when all that hold the pipes have ended
+    assert process.returncode == 130
+    assert "the same command goes on" in told
+    assert "Traceback" not in told
 
 
 def test_progress_bar_shows_the_time_left(capsys):

@@ -440,7 +440,10 @@ GOOD = BimodalMixture()
         (lambda: MetaCopula(cd.Gumbel(2.0), stats.norm()), "margins must be None or a pair"),
         (lambda: MetaCopula(cd.Gumbel(2.0), (stats.norm(), stats.poisson(2.0))), "margin 1 .* without logpdf"),
         (lambda: MetaCopula(cd.Gumbel(2.0), (stats.gamma, stats.norm())), "margin 0 must have its parameters fixed"),
-        (lambda: MetaCopula(cd.Gumbel(2.0), (stats.norm(0, -1), stats.norm())), "margin 0 must have finite, increasing"),
+        (
+            lambda: MetaCopula(cd.Gumbel(2.0), (stats.norm(0, -1), stats.norm())),
+            "margin 0 must be continuous, with finite, increasing",
+        ),
         (
             lambda: sgld(MetaCopula(cd.Gumbel(2.0), (stats.expon(), stats.norm())), [-1.0, 0.0], step=0.1),
             "inside the margins' supports, got -1 for margin 0",
@@ -526,3 +529,36 @@ def test_a_posterior_too_narrow_for_the_grid_is_told(data):
 
 def test_the_seed_of_the_data_is_no_attribute():
     assert not hasattr(WellingTeh(rng=5), "rng")
+
+
+class Floor:
+    """A discrete law in the dress of a continuous one."""
+
+    def ppf(self, q):
+        return np.floor(10 * np.asarray(q))
+
+    cdf = logpdf = ppf
+
+
+class Complex(Floor):
+    def ppf(self, q):
+        return np.asarray(q) + 1j
+
+
+@pytest.mark.parametrize(
+    ("margin", "message"),
+    [
+        (Floor(), "must be continuous"),
+        (Complex(), "quantiles of margin 0 must be real numbers"),
+        (stats.norm([0.0, 1.0], 1.0), "must be one distribution"),
+        (stats.poisson(3.0), "continuous distribution"),
+    ],
+)
+def test_margins_that_are_no_continuous_law(margin, message):
+    with pytest.raises(cd.InputError, match=message):
+        MetaCopula(cd.Gumbel(2.0), (margin, stats.norm()))
+
+
+def test_settings_are_plain_numbers():
+    run = metropolis(lambda x: -0.5 * x @ x, [0.0, 0.0], scale=np.float32(1.5), n_draws=3, burn_in=0, rng=1)
+    assert type(run.settings["scale"]) is float

@@ -1,5 +1,6 @@
 """A study of settings: what it finds, what it cannot tell apart, what fails, and what it shows."""
 
+import json
 import math
 import warnings
 
@@ -219,6 +220,9 @@ def test_what_a_person_sees():
     frame = study.to_dataframe()
     assert list(frame["setting"]) == [0.0, -0.4]
     assert study.to_dict()["settings"][1]["setting"] == -0.4
+    numpy_settings = cd.tune(lambda k, rng: biased(0.0, rng), np.arange(2), TARGET, replications=1, rng=1)
+    assert json.loads(json.dumps(numpy_settings.to_dict()))["settings"][1]["setting"] == 1
+    assert cd.tune(lambda k, rng: biased(0.0, rng), [10**400, 2], TARGET, replications=1, rng=1).plot() is not None
     axes = study.plot()
     assert len(axes) == 3
     assert axes[-1].get_xlabel() == "shift"

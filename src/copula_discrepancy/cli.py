@@ -1,8 +1,11 @@
 """The command line: parse, call, print. Heavy modules load only after the arguments are known to be good."""
 
 import argparse
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from copula_discrepancy.errors import InputError
 
     try:
-        options.run(options)
+        with _ended_like_interrupted():
+            options.run(options)
     except InputError as error:
         print(f"copula-discrepancy: {error}", file=sys.stderr)
         return 1
@@ -27,6 +31,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("copula-discrepancy: stopped", file=sys.stderr)
         return 130
     return 0
+
+
+@contextmanager
+def _ended_like_interrupted() -> Iterator[None]:
+    """Asked to end, as by `timeout`, a run ends as when interrupted: its workers too, and what is finished is kept."""
+    if threading.current_thread() is not threading.main_thread():  # only there may signals be handled
+        yield
+        return
+    usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument("--replications", type=int, default=100, metavar="R", help="per size or step size (default: 100)")
     again.add_argument("--sizes", type=_whole_numbers, metavar="N,N,...", help="sample sizes instead of the paper's")
     again.add_argument("--seed", type=int, default=1, help="seed of everything random (default: 1)")
-    again.add_argument("--jobs", type=int, default=-1, metavar="J", help="worker processes (default: one per core)")
+    again.add_argument("--jobs", type=_jobs, default=-1, metavar="J", help="worker processes (default: one per core)")
     again.add_argument("--out", default="reproduction", metavar="FOLDER", help="where results go (default: reproduction)")
     again.set_defaults(run=_reproduce)
     return parser
@@ -56,6 +73,16 @@ def _whole_numbers(text: str) -> list[int]:
         return [int(float(word)) if float(word) == int(float(word)) else int(word) for word in text.split(",")]
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"whole numbers with commas between, such as 100,1000,10000, not {text!r}") from None
+
+
+def _jobs(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number == 0:
+        raise argparse.ArgumentTypeError(f"a number of processes, or -1 for one per core, not {text!r}")
+    return number
 
 
 def _reproduce(options: argparse.Namespace) -> None:
@@ -80,12 +107,13 @@ def _reproduce(options: argparse.Namespace) -> None:
         for table in rich_tables(experiment.tables):
             console.print(table)
         for sentence in experiment.statements:
-            console.print(f"- {sentence}", highlight=False)
+            console.print(f"- {sentence}", highlight=False, markup=False)
         console.print()
     if result.comparisons:
         console.print("z is the difference in combined standard errors, * beyond its 95% limit.", highlight=False)
         console.print(result.agreement, highlight=False)
-    console.print(f"Every number, table and figure: {result.folder} (begin with {result.report.name})", highlight=False)
+    where = f"Every number, table and figure: {result.folder} (begin with {result.report.name})"
+    console.print(where, highlight=False, markup=False)
 
 
 def _demo(options: argparse.Namespace) -> None:

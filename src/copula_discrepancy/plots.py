@@ -1,6 +1,7 @@
 """One look for every picture, and the picture of a step-size study; matplotlib loads when a picture is drawn."""
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -89,8 +90,9 @@ def plot_tuning(tuning: "Tuning", *, axes: Any = None) -> Any:
 def _setting_places(ax: "Axes", tuning: "Tuning") -> list[float]:
     """Where on the x axis each setting goes, failed ones too: at its value, or in order where settings are not numbers."""
     settings = [row.setting for row in tuning.rows]
-    numbers = [float(s) if isinstance(s, int | float | np.number) else math.nan for s in settings]
-    if all(math.isfinite(number) for number in numbers):
+    numeric: list[Any] = [s for s in settings if isinstance(s, int | float | np.integer | np.floating)]
+    if len(numeric) == len(settings) and all(abs(s) < sys.float_info.max for s in numeric):
+        numbers = [float(s) for s in numeric]
         if min(numbers) > 0 and max(numbers) > 20 * min(numbers):
             ax.set_xscale("log")
         return numbers

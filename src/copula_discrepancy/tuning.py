@@ -26,7 +26,7 @@ CRITERIA = ("total", "level", "shape")
 Sampler = Callable[[Any, np.random.Generator], Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TunedSetting:
     """What one setting of a sampler gave.
 
@@ -71,11 +71,12 @@ class TunedSetting:
     failure: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """Every number; a setting of NumPy's as Python's."""
+        plain = self.setting.tolist() if isinstance(self.setting, np.generic | np.ndarray) else self.setting
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"setting": plain}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
     """A study of settings, in the order given; print it for the table and the answer."""
 

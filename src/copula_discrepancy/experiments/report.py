@@ -113,6 +113,8 @@ def markdown(tables: Iterable[Grid]) -> str:
 
 def csv_text(rows: Sequence[Row]) -> str:
     """Rows as CSV, every column that any of them has; floats in full."""
+    if not rows:
+        return ""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     stream = io.StringIO()
     writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")

@@ -177,8 +177,7 @@ def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, fol
     experiment = Experiment(name, plan.variable, asked, rows, summary, comparisons, sentences, plan.context, pictures)
     published = [item.to_row() for item in comparisons]
     for kind, content in (("replications", rows), ("summary", summary), ("published", published)):
-        if content:
-            write_text(folder / name / f"{kind}.csv", report.csv_text(content))
+        write_text(folder / name / f"{kind}.csv", report.csv_text(content))
     whole = {field: getattr(experiment, field) for field in experiment.__dataclass_fields__}
     figure_names = [path.name for path in pictures]
     write_json(folder / name / "results.json", whole | {"comparisons": published, "figures": figure_names})

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from copula_discrepancy.errors import InputError
 
@@ -52,10 +53,15 @@ class Store:
 
     def _open(self) -> None:
         if not self._manifest.exists():
-            if self.folder.is_dir() and any(not path.name.endswith(PARTIAL) for path in self.folder.iterdir()):
+            names = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
+            # a manifest that is there now was written meanwhile, by another process
+            if self._manifest.name not in names and any(not name.endswith(PARTIAL) for name in names):
                 raise InputError(f"the folder {self.folder} holds other files; give an empty or a new one with --out")
-            self._write_manifest()
-            return
+            if self._manifest.name not in names:
+                self._write_manifest()
+        self._require_own_manifest()
+
+    def _require_own_manifest(self) -> None:
         try:
             found = json.loads(self._manifest.read_text(encoding="utf-8"))
         except ValueError as error:
@@ -83,13 +89,15 @@ class Store:
             rows = [{key: _number(value) for key, value in row.items()} for row in content["rows"]]
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
-        return rows if content.get("part") == part and is_whole(rows) else None
+        own = content.get("part") == part and content.get("run") == self._identity
+        return rows if own and content.get("sum") == _checksum(rows) and is_whole(rows) else None
 
     def write(self, part: str, rows: Sequence[Row]) -> None:
         """Keep the rows of a part that is done."""
         if not self._manifest.exists():  # someone deleted the folder meanwhile: what follows can still be gone on with
             self._write_manifest()
-        write_json(self._path(part), {"part": part, "rows": list(rows)})
+        self._require_own_manifest()  # or someone began another run in its place
+        write_json(self._path(part), {"part": part, "run": self._identity, "rows": list(rows), "sum": _checksum(rows)})
 
     def _path(self, part: str) -> Path:
         return self.folder / "parts" / f"{part}.json"
@@ -109,7 +117,7 @@ def write_text(path: Path, text: str) -> None:
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, moved into place when that went well; an InputError where it cannot be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+    temporary = path.with_name(f".{path.name[:100]}.{uuid4().hex}{PARTIAL}")  # not the process: threads and hosts may share it
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -131,6 +139,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _checksum(rows: Sequence[Row]) -> str:
+    """Changes with any digit."""
+    return hashlib.sha256(json.dumps(_plain(list(rows)), sort_keys=True).encode()).hexdigest()
 
 
 def _number(value: Any) -> Any:

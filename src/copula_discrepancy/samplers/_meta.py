@@ -24,6 +24,7 @@ _PLAIN_KINDS: dict[type[Copula], int] = {
 }
 # Below df = 1 quantiles at 25 normal scores overflow when squared, above 10^4 the continued fraction becomes long.
 _COMPILED_DF = (1.0, 1e4)
+_PROBABILITIES = np.linspace(0.05, 0.95, 31)  # a discrete law has equal quantiles among them
 _MARGIN_METHODS = ("ppf", "cdf", "logpdf")
 _LOG_2PI = 1.8378770664093453
 
@@ -208,12 +209,16 @@ def _checked_margins(margins: Any) -> tuple[Any, Any]:
                 f", got {margin!r:.60}" + (f" without {', '.join(missing)}" if missing else "")
             )
         try:
-            quantiles = np.asarray(margin.ppf(np.array([0.1, 0.5, 0.9])), dtype=np.float64)
+            quantiles = real_array(margin.ppf(_PROBABILITIES), f"the quantiles of margin {k}").astype(np.float64)
         except TypeError:  # scipy.stats.gamma instead of scipy.stats.gamma(3.0)
             raise InputError(f"margin {k} must have its parameters fixed, such as gamma(3.0), got {margin!r:.60}") from None
-        if quantiles.shape != (3,) or not np.isfinite(quantiles).all() or not (np.diff(quantiles) > 0).all():
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"margin {k} must be one distribution, but its quantiles cannot be had: {error!s:.80}") from None
+        if quantiles.shape != _PROBABILITIES.shape or not np.isfinite(quantiles).all() or not (np.diff(quantiles) > 0).all():
             raise InputError(
-                f"margin {k} must have finite, increasing quantiles, but those at 0.1, 0.5, 0.9 are {quantiles.tolist()}; "
-                "check its parameters"
+                f"margin {k} must be continuous, with finite, increasing quantiles, but those at 0.05, 0.5, 0.95 are "
+                f"{quantiles.ravel()[[0, quantiles.size // 2, -1]].tolist()}; check its parameters"
             )
     return margins[0], margins[1]

@@ -79,7 +79,7 @@ def metropolis(
     """
     plan = _plan("metropolis", target, start, n_draws, burn_in, thin, rng, vectorized)
     spread = _checked_scale(scale, plan.x.shape[1])
-    plan.settings["scale"] = scale if np.ndim(scale) == 0 else spread.tolist()
+    plan.settings["scale"] = float(spread[0]) if np.ndim(scale) == 0 else spread.tolist()
     log_density = plan.target.log_density if isinstance(plan.target, Target) else None
     evaluate: Evaluation = log_density or user_log_density(target, vectorized=vectorized)
     compiled = plan.compiled
