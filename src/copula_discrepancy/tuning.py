@@ -87,12 +87,17 @@ class Tuning:
     confidence: float
 
     @property
-    def best(self) -> TunedSetting:
-        """The setting with the smallest CD."""
-        judged = [row for row in self.rows if row.failure is None]
+    def judged(self) -> tuple[TunedSetting, ...]:
+        """The settings that did not fail; an InputError where all did."""
+        judged = tuple(row for row in self.rows if row.failure is None)
         if not judged:
             raise InputError(f"no setting could be judged; the first failed with: {self.rows[0].failure}")
-        return min(judged, key=lambda row: row.cd)
+        return judged
+
+    @property
+    def best(self) -> TunedSetting:
+        """The setting with the smallest CD."""
+        return min(self.judged, key=lambda row: row.cd)
 
     @property
     def near_best(self) -> tuple[TunedSetting, ...]:
@@ -102,10 +107,7 @@ class Tuning:
     @property
     def largest_ess(self) -> TunedSetting:
         """The setting that ESS alone would choose."""
-        judged = [row for row in self.rows if row.failure is None]
-        if not judged:
-            raise InputError(f"no setting could be judged; the first failed with: {self.rows[0].failure}")
-        return max(judged, key=lambda row: row.ess)
+        return max(self.judged, key=lambda row: row.ess)
 
     def sentences(self) -> list[str]:
         """The answer in words."""
@@ -139,7 +141,7 @@ class Tuning:
                 lines.append([_shown(row.setting), *["-"] * (len(lines[0]) - 1)])
                 marks.append("  failed")
                 continue
-            cells = [_shown(row.setting), f"{row.cd:.4f}", f"{row.cd_se:.2g}", f"{row.shape:+.4f}", f"{row.shape_se:.2g}"]
+            cells = [_shown(row.setting), f"{row.cd:.4f}", _or_dash(row.cd_se), f"{row.shape:+.4f}", _or_dash(row.shape_se)]
             cells += [f"{row.ess:.0f}", _or_dash(row.ess_se)]
             cells += [f"{row.ksd:.3g}", _or_dash(row.ksd_se)] if with_ksd else []
             best = row is self.best
