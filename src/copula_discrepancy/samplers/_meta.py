@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from copula_discrepancy._arrays import real_array
-from copula_discrepancy._kernels import _samplers as kernels
+from copula_discrepancy._kernels import _scores as kernels
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import A1, A2, Clayton, Copula, Frank, Gaussian, Gumbel, Joe, Rotated, StudentT
 from copula_discrepancy.families._checks import RandomSource
