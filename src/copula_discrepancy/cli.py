@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Heavy modules load only after the arguments are known to be good."""
 
 import argparse
+import math
 import signal
 import sys
 import threading
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `copula-discrepancy` and return its exit code: 0 fine, 1 bad data, 2 wrong usage (from argparse)."""
+    """Run `copula-discrepancy` and return its exit code: 0 fine, 1 bad data, 2 wrong usage, 130 stopped."""
     options = _parser().parse_args(arguments)
     if options.version:
         from copula_discrepancy import __version__
@@ -69,10 +70,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _whole_numbers(text: str) -> list[int]:
+    """100,1e3 as numbers."""
     try:
-        return [int(float(word)) if float(word) == int(float(word)) else int(word) for word in text.split(",")]
-    except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"whole numbers with commas between, such as 100,1000,10000, not {text!r}") from None
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = [math.nan]
+    if not all(number.is_integer() for number in numbers):
+        raise argparse.ArgumentTypeError(f"whole numbers with commas between, such as 100,1000,10000, not {text!r}")
+    return [int(number) for number in numbers]
 
 
 def _jobs(text: str) -> int:

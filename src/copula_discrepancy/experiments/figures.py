@@ -86,12 +86,17 @@ def _figure2(figure: "Figure", means: Means, context: Mapping[str, float], seed:
     figure.axes[1].legend(fontsize=7)
 
 
-def _cd_and_ess(ax: "Axes", means: Means, cd: str, ess: str, label: str) -> Any:
-    _curve(ax, means, cd, color=BLUE, label=f"CD {label}")
-    _log_axes(ax, "step size", "CD")
+def _right_axis(ax: "Axes") -> Any:
     other = ax.twinx()
     other.grid(False)
     other.spines["right"].set_visible(True)
+    return other
+
+
+def _cd_and_ess(ax: "Axes", means: Means, cd: str, ess: str, label: str) -> Any:
+    _curve(ax, means, cd, color=BLUE, label=f"CD {label}")
+    _log_axes(ax, "step size", "CD")
+    other = _right_axis(ax)
     _curve(other, means, ess, color=ORANGE, label="ESS", marker="s", line="--")
     other.set_ylabel("ESS, smaller of two variables")
     return other
@@ -160,9 +165,7 @@ def _figure5(figure: "Figure", means: Means, context: Mapping[str, float], seed:
     _theirs(ax, "experiment3", "cd", label="published")
     _theirs(ax, "experiment3", "naive_tau")
     _log_axes(ax, "draws n", "CD, naive tau")
-    other = ax.twinx()
-    other.grid(False)
-    other.spines["right"].set_visible(True)
+    other = _right_axis(ax)
     _curve(other, means, "ksd_unit", color=GREEN, label="KSD, unit square (right axis)", marker="^")
     _theirs(other, "experiment3", "ksd_unit", label="published KSD", marker="+")
     other.set_yscale("log")

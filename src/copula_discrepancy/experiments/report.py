@@ -24,7 +24,7 @@ TITLES = {
 LABELS = {
     "on_cd": "CD on", "off_cd": "CD off", "on_ckl": "CKL on", "off_ckl": "CKL off", "on_ced_mc": "CED on, simulated",
     "off_ced_mc": "CED off, simulated", "published_cd": "CD, stuck reference", "published_ckl": "CKL, stuck reference",
-    "published_ced": "CED, stuck reference", "paper_ess": "the paper's ESS", "cd": "CD", "ckl": "CKL", "ced": "CED",
+    "published_ced": "CED, stuck reference", "paper_ess": "the paper's ESS", "cd": "CD", "ckl": "CKL",
     "naive_tau": "naive tau", "ksd_unit": "KSD, unit square", "ced_mc": "CED, simulated",
 }  # fmt: skip
 # What the library adds to the paper's table.
