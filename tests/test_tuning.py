@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 import warnings
 
 import joblib
@@ -183,6 +185,18 @@ def test_threads_leave_warnings_as_they_were():
         for _ in range(3):
             cd.tune(biased, [0.0, -0.2], TARGET, replications=3, rng=5)
     assert warnings.filters == before
+
+
+def test_worker_processes_keep_quiet():
+    """Forty draws have fewer than 100 effective ones, which `discrepancy` warns of; in a study it is no news."""
+    code = (
+        "import copula_discrepancy as cd\n"
+        "def sampler(k, rng): return cd.Gaussian(0.5).sample(40, rng=rng).reshape(2, 20, 2)\n"
+        "print(cd.tune(sampler, [0, 1], cd.Gaussian(0.5), replications=2, rng=1, n_jobs=2))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert "2 settings, 2 runs each" in done.stdout
+    assert done.stderr == ""
 
 
 def test_pictures_of_odd_studies():
