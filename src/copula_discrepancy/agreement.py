@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.draws import Draws
 from copula_discrepancy.inference import Estimate, Spread, split_rhat
 from copula_discrepancy.influence import tau_influence
 from copula_discrepancy.pairs import RankedPair
@@ -49,29 +50,32 @@ def chain_agreement(pair: RankedPair, pooled: Spread, *, compare: bool, iid: boo
     have the same tau each, but not that of all of them together, and show in the third.
     """
     own_estimate = partial(Estimate.of, tested=False, limits=(-1.0, 1.0), confidence=confidence)
-    together = split_rhat(pair.by_chain(pair.concordance)) if compare else math.nan
     if pair.n_chains == 1:
-        return Agreement(together, (own_estimate(pair.tau, pooled),))
-    taus, values = [], []
-    for x, y in zip(pair.by_chain(pair.x), pair.by_chain(pair.y), strict=True):
-        tau, influence = _own_tau(x, y)
-        spread = Spread.of(influence[None], iid=iid)
-        taus.append(own_estimate(tau, spread))
-        values.append(tau + influence if math.isfinite(tau) else np.zeros_like(x))
-    own = np.stack(values)
+        return Agreement(dependence_rhat(pair) if compare else math.nan, (own_estimate(pair.tau, pooled),))
+    own = [_own_tau(chain) for chain in pair.chains]
+    taus = tuple(own_estimate(tau, Spread.of(influence[None], iid=iid)) for tau, influence in own)
+    return Agreement(dependence_rhat(pair, own) if compare else math.nan, taus)
+
+
+def dependence_rhat(pair: RankedPair, own: "list[tuple[float, NDArray[np.float64]]] | None" = None) -> float:
+    """The largest R-hat of a pair's concordance, of its chains' own taus, and of all chains against each; see `Agreement`."""
+    together = split_rhat(pair.by_chain(pair.concordance))
+    if pair.n_chains == 1:
+        return together
+    own = own or [_own_tau(chain) for chain in pair.chains]
+    values = np.stack([tau + influence if math.isfinite(tau) else np.zeros_like(influence) for tau, influence in own])
     # the draws' values have the chains' taus as their means: what pooling adds is a variance between chains, as in R-hat
-    pooling = (pair.tau - float(np.mean(own))) ** 2
-    within = float(np.mean(np.var(own, axis=1, ddof=1)))
+    pooling = (pair.tau - float(np.mean(values))) ** 2
+    within = float(np.mean(np.var(values, axis=1, ddof=1)))
     apart = math.sqrt(1.0 + pooling / within) if within > 0 else 1.0
-    return Agreement(max(together, split_rhat(own), apart if math.isfinite(together) else math.nan), tuple(taus))
+    return max(together, split_rhat(values), apart if math.isfinite(together) else math.nan)
 
 
-def _own_tau(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return math.nan, np.full(x.size, math.nan)
-    chain = RankedPair(x.copy(), y.copy(), False)
-    influence = tau_influence(chain)
-    return chain.tau, influence
+def _own_tau(chain: RankedPair) -> tuple[float, NDArray[np.float64]]:
+    """A chain's own tau and the influence values; NaN where a variable does not vary in it."""
+    if not (chain.first.varies and chain.second.varies):
+        return math.nan, np.full(chain.n, math.nan)
+    return chain.tau, tau_influence(chain)
 
 
 def disagreement(agreement: Agreement) -> tuple[str, ...]:
@@ -89,14 +93,27 @@ def disagreement(agreement: Agreement) -> tuple[str, ...]:
 
 def stuck_chains(pair: RankedPair) -> tuple[str, ...]:
     """A sentence for each chain of which a variable is constant, or stays where it is through the second half."""
+    columns = zip(pair.names, (pair.x, pair.y), strict=True)
+    return tuple(sentence for name, column in columns for sentence in _still(name, pair.by_chain(column)))
+
+
+def still_chains(draws: Draws) -> tuple[str, ...]:
+    """The same for all variables; beyond a few sentences, only their number."""
+    told = [sentence for k, name in enumerate(draws.names) for sentence in _still(name, draws.values[:, :, k])]
+    more = len(told) - _NAMED
+    return (*told[:_NAMED], f"and {more} more chains and variables stand still") if more > 0 else tuple(told)
+
+
+def _still(name: str, chains: NDArray[np.float64]) -> list[str]:
     sentences = []
-    for name, column in zip(pair.names, (pair.x, pair.y), strict=True):
-        for k, chain in enumerate(pair.by_chain(column)):
-            moves = np.flatnonzero(chain != chain[-1])
-            still_from = 0 if moves.size == 0 else int(moves[-1]) + 1
-            where = f"chain {k}" if pair.n_chains > 1 else "the chain"
-            if still_from == 0:
-                sentences.append(f"{where} never moves in {name} (all {chain.size} values are {chain[-1]:g})")
-            elif chain.size - still_from > max(chain.size // 2, 10):
-                sentences.append(f"{where} does not move in {name} from draw {still_from} on (it stays at {chain[-1]:g})")
-    return tuple(sentences)
+    for k, chain in enumerate(chains):
+        if chain.size > 1 and chain[-1] != chain[-2]:
+            continue  # it moved in the end
+        moves = np.flatnonzero(chain != chain[-1])
+        still_from = 0 if moves.size == 0 else int(moves[-1]) + 1
+        where = f"chain {k}" if len(chains) > 1 else "the chain"
+        if still_from == 0:
+            sentences.append(f"{where} never moves in {name} (all {chain.size} values are {chain[-1]:g})")
+        elif chain.size - still_from > max(chain.size // 2, 10):
+            sentences.append(f"{where} does not move in {name} from draw {still_from} on (it stays at {chain[-1]:g})")
+    return sentences

@@ -4,13 +4,14 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._lazy import lazy
 from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
 from copula_discrepancy.families import Copula, as_template, family
 from copula_discrepancy.inference import FEWEST_DRAWS, Estimate, Spread
@@ -91,14 +92,14 @@ class Fit:
         inside = self.on_bound is None and self.df_on_bound != "lower"  # a t copula with so small a df is next to none
         return inside and self.converged and math.isfinite(self.theta)
 
-    @cached_property
+    @lazy
     def theta_influence(self) -> ThetaInfluence:
         """Influence on theta (and df), flat; only where the fit is `regular`."""
         if self.method == "moment":
             return ThetaInfluence(tau_influence(self.pair) / self._tau_slope)
         return theta_influence(self.pair, self.copula, df_estimated=self.df_estimated and self.df_on_bound is None)
 
-    @cached_property
+    @lazy
     def influence(self) -> Mapping[str, NDArray[np.float64]]:
         """Influence of each draw, (chain, draw), on "tau" (the draws'), "theta", "tau_fitted" and "shape"; NaN on a bound.
 
@@ -113,11 +114,11 @@ class Fit:
         values = {"tau": own, "theta": theta, "tau_fitted": fitted, "shape": fitted - own}
         return {name: self.pair.by_chain(value) for name, value in values.items()}
 
-    @cached_property
+    @lazy
     def _tau_slope(self) -> float:
         return self.template._tau_slope(self.theta) if self.regular else math.nan
 
-    @cached_property
+    @lazy
     def spreads(self) -> Mapping[str, Spread]:
         """Standard errors of all that `influence` has."""
         found = {name: Spread.of(self.influence[name], iid=self.iid) for name in ("tau", "shape")}
@@ -125,7 +126,7 @@ class Fit:
         found["tau_fitted"] = found["tau"] if moment else Spread.of(self.influence["tau_fitted"], iid=self.iid)
         return found | {"theta": found["tau_fitted"].times(1.0 / self._tau_slope)}
 
-    @cached_property
+    @lazy
     def rank_bias(self) -> float:
         """How far theta lies off on average though the family is right, because the margins are known by ranks only."""
         if self.method == "moment" or self.pair.uniform or not self.regular:
@@ -153,7 +154,7 @@ class Fit:
         """The same for the tau of the fitted copula."""
         return self._tau_slope * self.theta_bias if self.theta_bias else 0.0
 
-    @cached_property
+    @lazy
     def estimates(self) -> Mapping[str, Estimate]:
         """theta, the tau it implies and the draws' tau, each with standard error and 95% interval."""
         found = {

@@ -134,8 +134,8 @@ def discrepancy(
         scores = shannon_scores(fitted, aim.copula, aim.fit, confidence=share, shannon=shannon, m=m, rng=rng)
     estimates |= {"ckl": scores.ckl, "ced": scores.ced}
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
-    comparable = given.n_chains > 1 or (not independent and (given.chained or given.n_draws >= _RHAT_DRAWS))
-    agreement = chain_agreement(pair, fitted.spreads["tau"], compare=comparable, iid=independent, confidence=share)
+    compare = comparable(given, independent)
+    agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=independent, confidence=share)
     result = Discrepancy(
         target=aim.copula,
         estimates=estimates,
@@ -154,6 +154,11 @@ def discrepancy(
     )
     announce(result.warnings)
     return result
+
+
+def comparable(given: Draws, iid: bool) -> bool:
+    """Whether there are chains, or halves of one, that R-hat can compare."""
+    return given.n_chains > 1 or (not iid and (given.chained or given.n_draws >= _RHAT_DRAWS))
 
 
 def _gaps(fitted: Fit, aim: Aim, confidence: float) -> tuple[dict[str, Estimate], dict[str, NDArray[np.float64]]]:

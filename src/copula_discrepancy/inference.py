@@ -13,18 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from copula_discrepancy import _kernels
 from copula_discrepancy._arrays import real_array
 from copula_discrepancy.errors import InputError
 
 FEWEST_DRAWS = 4  # per chain: two halves of two draws, the least from which an autocorrelation can be estimated
-# Geyer's sequence adds up some 4 n/n_eff autocovariances, so the variance it gives has about n_eff/4 degrees of freedom.
-_LAGS_PER_TIME = 4.0
-# Autocovariances of shorter chains are mostly noise: at 50 chains x 10 independent draws they gave a size of 12%.
-_SHORT_CHAIN = 20
 _ROUNDING = 1e-12  # relative differences below it are rounding
-_BATCHES = (
-    4096  # per chain: longer chains are averaged over batches first; the variance then still has a thousand degrees of freedom
-)
 
 
 @dataclass(frozen=True)
@@ -66,7 +60,7 @@ class Spread:
         """Of an estimate with these influence values, (chain, draw); unknown where they are NaN."""
         if math.isnan(influence.flat[0]):
             return cls(math.nan, math.nan, math.nan)
-        found = long_run_variance(influence, iid=iid)
+        found = _long_run(influence, iid=iid)
         return cls(found.se, found.df, found.n_eff)
 
     def plus(self, other: "Spread | None") -> "Spread":
@@ -239,52 +233,21 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     values = np.atleast_2d(real_array(influence, "influence")).astype(np.float64, copy=False)
     if values.ndim != 2 or values.size < 2 or not np.isfinite(values).all():
         raise InputError(f"influence must be finite values of shape (chain, draw), got shape {np.shape(influence)}")
-    n = values.size
-    scale = float(np.max(np.abs(values)))
-    if nearly_constant(values, scale):  # perfect dependence: every draw says the same, and the normal limit is degenerate
-        return LongRun(math.nan, math.nan, n, math.nan, math.nan)
-    values = values / scale  # squares of huge or tiny values would overflow or vanish
-    variance = float(np.var(values, ddof=1))
-    if iid:
-        return LongRun(variance * scale * scale, variance * scale * scale, n, n, n - 1.0)
-    require_chain_length(values.shape[1])
-    long_run, df = _chain_means_variance(values) if _by_chain_means(*values.shape) else _geyer_variance(values, variance)
-    n_eff = n * variance / long_run
-    return LongRun(variance * scale * scale, long_run * scale * scale, n, n_eff, max(min(df, n_eff), 1.0))
+    return _long_run(values, iid=iid)
+
+
+def _long_run(values: NDArray[np.float64], *, iid: bool) -> LongRun:
+    """`long_run_variance` of values known to be finite, (chain, draw)."""
+    if not iid:
+        require_chain_length(values.shape[1])
+    # NaN for perfect dependence: every draw says the same, and the normal limit is degenerate
+    variance, long_run, n_eff, df = _kernels.long_run(np.require(values, requirements=("C", "W")), iid)
+    return LongRun(variance, long_run, values.size, n_eff, df)
 
 
 def nearly_constant(values: NDArray[np.float64], scale: float) -> bool:
     """Whether values differ by rounding only, relative to their size."""
     return scale == 0 or float(np.max(values) / scale - np.min(values) / scale) <= _ROUNDING
-
-
-def _by_chain_means(n_chains: int, n_draws: int) -> bool:
-    return n_chains > 1 and n_draws < _SHORT_CHAIN
-
-
-def _chain_means_variance(values: NDArray[np.float64]) -> tuple[float, float]:
-    """From many short chains: their means are independent, whatever happens inside; (variance, degrees of freedom)."""
-    n_chains, n_draws = values.shape
-    return max(n_draws * float(np.var(values.mean(axis=1), ddof=1)), np.finfo(float).tiny), n_chains - 1.0
-
-
-def _geyer_variance(values: NDArray[np.float64], variance: float) -> tuple[float, float]:
-    """From ArviZ's effective sample size; (variance, degrees of freedom).
-
-    Means of batches have the same long-run variance, per draw; the FFT of a long chain would take longer than its fit. A
-    remainder shorter than a batch is left out of this variance, not of any estimate.
-    """
-    from arviz_stats.base import array_stats  # loads xarray and more: only where chains ask for it
-
-    n_chains, n_draws = values.shape
-    batch = max(n_draws // _BATCHES, 1)
-    means = values[:, : n_draws - n_draws % batch].reshape(n_chains, -1, batch).mean(axis=2) if batch > 1 else values
-    if batch > 1 and nearly_constant(means, 1.0):  # draws that alternate in step with the batches
-        batch, means = 1, values
-    n_eff = float(array_stats.ess(means, method="mean"))
-    if n_draws < _SHORT_CHAIN:
-        n_eff = min(n_eff, means.size)  # a single short chain cannot show that it is better than independent
-    return batch * float(np.var(means, ddof=1)) * means.size / n_eff, n_eff / _LAGS_PER_TIME
 
 
 def require_chain_length(n_draws: int) -> None:
@@ -299,17 +262,9 @@ def require_chain_length(n_draws: int) -> None:
 def split_rhat(values: NDArray[np.float64]) -> float:
     """Split R-hat (Gelman et al., 2013) of one value per draw, (chain, draw); 1 where nothing varies, NaN under 20 draws.
 
-    ArviZ computes it from the halves; it would refuse a single chain, whose halves can be compared all the same.
+    ArviZ's "identity" R-hat of the halves; it would refuse a single chain, whose halves can be compared all the same.
     """
-    half = values.shape[1] // 2
-    if values.shape[1] < _SHORT_CHAIN:
-        return math.nan
-    if nearly_constant(values, float(np.max(np.abs(values)))):
-        return 1.0
-    from arviz_stats.base import array_stats
-
-    with np.errstate(divide="ignore", invalid="ignore"):  # halves without any variance: infinite
-        return float(array_stats.rhat(np.vstack([values[:, :half], values[:, -half:]]), method="identity"))
+    return float(_kernels.split_rhat(np.require(values, requirements=("C", "W"))))
 
 
 def tau_influence_bound() -> float:

@@ -59,6 +59,12 @@ def theta_influence(pair: RankedPair, copula: Copula, *, df_estimated: bool = Fa
     """
     if df_estimated:
         return _student_influence(pair, copula)
+    score, in_u, in_v, curvature = score_and_slopes(pair, copula)
+    return ThetaInfluence(_with_rank_terms(pair, score, in_u, in_v) / (-curvature / pair.n))
+
+
+def score_and_slopes(pair: RankedPair, copula: Copula) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Each draw's score in theta, its derivatives in u and v (where margins are ranked), and the sum of those in theta."""
     n, theta = pair.n, copula.theta
     score, in_u, in_v = np.empty(n), np.empty(n), np.empty(n)
     curvature = 0.0
@@ -67,7 +73,7 @@ def theta_influence(pair: RankedPair, copula: Copula, *, df_estimated: bool = Fa
         curvature += float(np.sum(second))
         if not pair.uniform:
             in_u[block], in_v[block] = copula._mixed_derivatives(theta, *coordinates, *unit)
-    return ThetaInfluence(_with_rank_terms(pair, score, in_u, in_v) / (-curvature / n))
+    return score, in_u, in_v, curvature
 
 
 def _with_rank_terms(pair: RankedPair, score: FloatArray, in_u: FloatArray, in_v: FloatArray) -> FloatArray:

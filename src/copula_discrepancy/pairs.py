@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._lazy import lazy
 from copula_discrepancy.draws import Draws, as_draws, require_varying
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
@@ -24,6 +25,7 @@ from copula_discrepancy.ranks import (
 MARGINS = ("rank", "uniform")
 # Share of tied pairs from which on rounding moves the size of the shape test: 10% instead of 5% at n = 500.
 DISCRETE = 0.01
+_SHARED_DRAWS = 2**16  # tables for more draws would keep megabytes, and take little of the time of a fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,21 @@ class RankedPair:
                     )
         return cls(x, y, margins == "uniform", given.n_chains, (given.names[0], given.names[1]))
 
+    @classmethod
+    def from_ranks(cls, first: RankedColumn, second: RankedColumn, n_chains: int, names: tuple[str, str]) -> "RankedPair":
+        """Two variables already ranked; ranks stand for the values, of which they are an increasing function."""
+        pair = cls(first.rank, second.rank, False, n_chains, names)  # type: ignore[arg-type]
+        pair.__dict__.update(first=first, second=second)
+        return pair
+
+    @lazy
+    def chains(self) -> "tuple[RankedPair, ...]":
+        """Each chain by itself."""
+        if self.n_chains == 1:
+            return (self,)
+        columns = zip(self.by_chain(self.x), self.by_chain(self.y), strict=True)
+        return tuple(RankedPair(x.copy(), y.copy(), False, 1, self.names) for x, y in columns)
+
     @property
     def n(self) -> int:
         """Number of draws, all chains together."""
@@ -73,24 +90,24 @@ class RankedPair:
         """One value per draw in the shape (chain, draw)."""
         return values.reshape(self.n_chains, -1)
 
-    @cached_property
+    @lazy
     def first(self) -> RankedColumn:
         """The first variable's ranks."""
         return rank_column(self.x)
 
-    @cached_property
+    @lazy
     def second(self) -> RankedColumn:
         """The second variable's ranks."""
         return rank_column(self.y)
 
-    @cached_property
+    @lazy
     def tau(self) -> float:
         """Kendall's tau-b."""
         if "concordance" in self.__dict__:  # its mean is tau-a: no need to count again
             return tau_from_concordance(self.first, self.second, self.concordance)
         return tau_from_ranks(self.first, self.second)
 
-    @cached_property
+    @lazy
     def concordance(self) -> NDArray[np.float64]:
         """Each draw's mean concordance with all others."""
         return concordance_from_ranks(self.first, self.second)
@@ -127,19 +144,21 @@ class RankedPair:
 
     def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
         """(u, 1-u) of every value that occurs, and each draw's place in them, for both variables."""
-        size = self.n + 1.0
-        if self.first.tied_pairs or self.second.tied_pairs:
-            grid = np.arange(2.0, 2.0 * self.n + 1.0) / 2.0  # mid-ranks 1, 1.5, ..., n
-            places: tuple[Any, Any] = self.first.doubled_mid_ranks - 2, self.second.doubled_mid_ranks - 2
-        else:
-            grid = np.arange(1.0, self.n + 1.0)
-            places = self.first.rank, self.second.rank
-        return grid / size, (size - grid) / size, *places
+        return *_rank_grid(self.n, self._tied), *self._places()
+
+    @property
+    def _tied(self) -> bool:
+        return bool(self.first.tied_pairs or self.second.tied_pairs)
+
+    def _places(self) -> tuple[Any, Any]:
+        if self._tied:
+            return self.first.doubled_mid_ranks - 2, self.second.doubled_mid_ranks - 2
+        return self.first.rank, self.second.rank
 
     def _tables(self, template: Copula) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
         """Coordinates of every value that occurs, and each draw's place in them: ranks repeat between the columns."""
-        u, uc, first, second = self._grid()
-        return *template._margin_tables((u, uc)), first, second
+        tables = _margin_tables if self.n <= _SHARED_DRAWS else _margin_tables.__wrapped__
+        return *tables(self.n, self._tied, _Margins(template._margin_key, template)), *self._places()
 
     def coordinates(self, template: Copula) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """The family's coordinates of the pseudo-observations, block by block."""
@@ -168,11 +187,15 @@ class RankedPair:
 
         A Metropolis chain repeats whole points; those ties are no matter of rounding.
         """
-        tied = max(self.first.tied_pairs, self.second.tied_pairs)
-        if self.first.tied_pairs and self.second.tied_pairs:
-            _, counts = np.unique(self.first.rank.astype(np.int64) * self.n + self.second.rank, return_counts=True)
-            tied -= int(np.sum(counts * (counts - 1)) // 2)
+        tied = max(self.first.tied_pairs, self.second.tied_pairs) - self.tied_in_both()
         return tied / (0.5 * self.n * (self.n - 1.0))
+
+    def tied_in_both(self) -> int:
+        """How many pairs of draws are the same point."""
+        if not (self.first.tied_pairs and self.second.tied_pairs):
+            return 0
+        _, counts = np.unique(self.first.rank.astype(np.int64) * self.n + self.second.rank, return_counts=True)
+        return int(np.sum(counts * (counts - 1)) // 2)
 
     def perfect_sign(self, *, by_rank: bool) -> float:
         """1 or -1 where one variable is an increasing or a decreasing function of the other, otherwise 0.
@@ -196,6 +219,27 @@ class RankedPair:
             if sign != 0.0 and template._tau_at(end) == sign:
                 return end
         return None
+
+
+@dataclass(frozen=True)
+class _Margins:
+    """A template that equals every other one with the same coordinates, whatever its theta."""
+
+    key: tuple[Any, ...]
+    template: Copula = field(compare=False)
+
+
+def _rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(u, 1-u) of every rank that can occur; mid-ranks 1, 1.5, ..., n where there are ties."""
+    size = n + 1.0
+    grid = np.arange(2.0, 2.0 * n + 1.0) / 2.0 if tied else np.arange(1.0, n + 1.0)
+    return grid / size, (size - grid) / size
+
+
+@lru_cache(maxsize=32)
+def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A family's coordinates of every rank: the same for all pairs of variables of one sample."""
+    return margins.template._margin_tables(_rank_grid(n, tied))
 
 
 def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:

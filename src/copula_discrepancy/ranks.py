@@ -1,7 +1,7 @@
 """Pseudo-observations, Kendall's tau and the concordance of every single draw, all from ranks."""
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -9,11 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy import _kernels
+from copula_discrepancy._lazy import lazy
 from copula_discrepancy._parallel import checked_jobs, threads
 from copula_discrepancy.draws import Draws, as_column, as_draws, require_varying
 from copula_discrepancy.errors import InputError, one_of
 
 VARIANTS = ("b", "a")
+TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth: at n = 500 some 25 joint draws, enough for a normal limit
+
+
+def edge_width(n: int) -> float:
+    """How far from the edge of a tail draws count as next to it, as a share of all."""
+    return min(1.0 / math.sqrt(n), 0.5 * TAIL_SHARE)
+
+
+@dataclass(frozen=True)
+class TailEdge:
+    """One tail of a variable: which draws lie inside, which next to its edge, and the share inside."""
+
+    inside: NDArray[np.bool_]
+    beside: NDArray[np.bool_]
+    share: float
+
+    @classmethod
+    def of(cls, column: "RankedColumn", high: bool) -> "TailEdge":
+        """Of a ranked variable, at its low or at its high end."""
+        size = 2 * (column.n + 1)
+        depth = size - column.doubled_mid_ranks if high else column.doubled_mid_ranks  # from the tail's own end
+        inside = depth <= TAIL_SHARE * size
+        beside = np.abs(depth - TAIL_SHARE * size) <= edge_width(column.n) * size
+        return cls(inside, beside, float(np.mean(inside)))
+
+    def slope(self, other: NDArray[np.bool_]) -> float:
+        """Derivative of the joint share in this edge: the share of draws next to it that lie in the other tail."""
+        return float(np.mean(self.beside & other)) / max(float(np.mean(self.beside)), 1.0 / self.beside.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +58,30 @@ class RankedColumn:
         """Number of draws."""
         return self.rank.size
 
-    @cached_property
+    @property
+    def varies(self) -> bool:
+        """Whether not all draws are equal."""
+        return self.tied_pairs < self.n * (self.n - 1) // 2
+
+    @lazy
     def doubled_mid_ranks(self) -> NDArray[np.int64]:
         """Twice the mid-rank, a whole number between 2 and 2n; without ties 2, 4, ..., 2n."""
         doubled = 2 * (self.rank.astype(np.int64) + 1)
         if self.tied_pairs:
             doubled += self.group_sizes() - 1
         return doubled
+
+    def tail(self, high: bool) -> TailEdge:
+        """The draws in the lowest or the highest tenth."""
+        return self._upper_tail if high else self._lower_tail
+
+    @lazy
+    def _lower_tail(self) -> TailEdge:
+        return TailEdge.of(self, high=False)
+
+    @lazy
+    def _upper_tail(self) -> TailEdge:
+        return TailEdge.of(self, high=True)
 
     def group_sizes(self) -> NDArray[np.int64]:
         """How many draws share each draw's value, itself included."""
@@ -75,8 +121,8 @@ def pseudo_observations(draws: Any) -> NDArray[np.float64]:
     n = given.n_chains * given.n_draws
     columns = [rank_column(given.column(k)).doubled_mid_ranks / (2.0 * (n + 1)) for k in range(given.n_variables)]
     result = np.stack(columns, axis=-1) if columns else np.empty((n, 0))
-    chains = isinstance(draws, Draws) or np.ndim(draws) == 3
-    return result.reshape(given.values.shape if chains else (n, given.n_variables))
+    in_chains = given.chained or isinstance(draws, Draws)
+    return result.reshape(given.values.shape if in_chains else (n, given.n_variables))
 
 
 def kendall_tau(x: Any, y: Any, *, variant: str = "b") -> float:

@@ -297,20 +297,8 @@ class Discrepancy:
     def __repr__(self) -> str:
         lines = [f"Copula discrepancy {self.cd:.4g}: {self.verdict}", *words.wrapped(self._summary())]
         lines += [*words.paragraphs(self.sentences()), *words.text_table(self._rows())]
-        notes = [line for warning in self.warnings for line in words.wrapped(f"  note: {warning}", " " * 8)]
-        return "\n".join(lines + notes)
+        return "\n".join(lines + words.noted(self.warnings))
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        head, *rows = self._rows()
-        header = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in head)
-        body = "".join(
-            f"<tr><th scope='row'>{escape(line[0])}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in line[1:]) + "</tr>"
-            for line in rows
-        )
-        said = "".join(f"<p><b>{name}:</b> {escape(text)}</p>" for name, text in self.sentences().items())
-        notes = "".join(f"<p>Note: {escape(warning)}</p>" for warning in self.warnings)
         title = f"Copula discrepancy {self.cd:.4g}: {self.verdict}"
-        top = f"<p><b>{title}</b><br>{escape(self._summary())}</p>"
-        return f"{top}{said}<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        return words.html(title, self._summary(), self.sentences(), self._rows(), self.warnings)

@@ -106,7 +106,7 @@ def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
         )
     fits = []
     discrete = pair.discrete_share() > DISCRETE
-    for template, estimate_df in _candidates():
+    for template, estimate_df in candidates():
         if discrete and estimate_df:
             continue
         fitted = fit_pair(pair, template, method="mle", estimate_df=estimate_df, iid=iid)
@@ -119,7 +119,8 @@ def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
     return Selection(tuple(fitted for _, fitted in fits), tuple(aic for aic, _ in fits), worth)
 
 
-def _candidates() -> list[tuple[Copula, bool]]:
+def candidates() -> list[tuple[Copula, bool]]:
+    """Templates of all families and of the rotations that differ, and whether degrees of freedom are to be estimated."""
     found = []
     for family in FAMILIES:
         template, estimate_df = resolve_family(family, None)

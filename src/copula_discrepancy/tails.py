@@ -1,6 +1,5 @@
 """Tail gaps: more or fewer draws in a joint tail than the family has at the same strength of dependence."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +8,10 @@ from numpy.typing import NDArray
 from copula_discrepancy.families import Copula
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Spread
-from copula_discrepancy.ranks import RankedColumn
+from copula_discrepancy.words import per_hundred
 
-TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth: at n = 500 some 25 joint draws, enough for a normal limit
 _TAU_STEP = 1e-4
-_FEWEST = 5.0  # expected draws inside the corner, and in the tail but outside the corner: fewer have no normal limit
+FEWEST_IN_TAIL = 5.0  # expected draws inside the corner, and in the tail but outside the corner: fewer have no normal limit
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Corner:
     def words(self, names: tuple[str, str], gap: float) -> str:
         """How a person says it: per hundred draws in the tail of the first variable."""
         first, second = ("highest" if high else "lowest" for high in (self.u_high, self.v_high))
-        count = f"{abs(100 * gap):.0f} {'more' if gap > 0 else 'fewer'}"
+        count = f"{per_hundred(gap)} {'more' if gap > 0 else 'fewer'}"
         also = " too" if self.u_high == self.v_high else ""
         return f"of 100 draws in the {first} tenth of {names[0]}, {count} lie in the {second} tenth of {names[1]}{also}"
 
@@ -66,41 +64,29 @@ def tail_gap(fitted: Fit, corner: Corner) -> TailGap | None:
     empirical copula over 1/sqrt(n); the influence on tau enters through the family's member.
     """
     pair, template = fitted.pair, fitted.template
-    low, high = template.tau_range
-    if not low + 2.0 * _TAU_STEP < pair.tau < high - 2.0 * _TAU_STEP:
+    if not reachable(template, pair.tau):
         return None
-    u, v = (_Edge.of(column, high) for column, high in ((pair.first, corner.u_high), (pair.second, corner.v_high)))
+    u, v = pair.first.tail(corner.u_high), pair.second.tail(corner.v_high)
     if not (0.0 < u.share < 1.0 and 0.0 < v.share < 1.0):
         return None
     both = u.inside & v.inside
     joint = float(np.mean(both))
-    members = [template.with_theta(template._theta_from_tau(pair.tau + k * _TAU_STEP)) for k in (-1, 0, 1)]
-    expected = [corner.probability(member, u.share, v.share) for member in members]
-    if pair.n * min(expected[1], max(u.share, v.share) - expected[1]) < _FEWEST:
+    expected, slope = corner_share(template, pair.tau, corner, u.share, v.share)
+    if pair.n * min(expected, max(u.share, v.share) - expected) < FEWEST_IN_TAIL:
         return None
-    slope = (expected[2] - expected[0]) / (2.0 * _TAU_STEP)
     flat = both - joint - u.slope(v.inside) * (u.inside - u.share) - v.slope(u.inside) * (v.inside - v.share)
     influence = (pair.by_chain(flat) - slope * fitted.influence["tau"]) / u.share
-    return TailGap((joint - expected[1]) / u.share, influence)
+    return TailGap((joint - expected) / u.share, influence)
 
 
-@dataclass(frozen=True)
-class _Edge:
-    """The edge of a tail in one variable: which draws lie inside, which next to it, and the share inside."""
+def reachable(template: Copula, tau: float) -> bool:
+    """Whether the family has members on both sides of a tau."""
+    low, high = template.tau_range
+    return low + 2.0 * _TAU_STEP < tau < high - 2.0 * _TAU_STEP
 
-    inside: NDArray[np.bool_]
-    beside: NDArray[np.bool_]
-    share: float
 
-    @classmethod
-    def of(cls, column: RankedColumn, high: bool) -> "_Edge":
-        size = 2 * (column.n + 1)
-        depth = size - column.doubled_mid_ranks if high else column.doubled_mid_ranks  # from the tail's own end
-        inside = depth <= TAIL_SHARE * size
-        width = min(1.0 / math.sqrt(column.n), 0.5 * TAIL_SHARE)
-        beside = np.abs(depth - TAIL_SHARE * size) <= width * size
-        return cls(inside, beside, float(np.mean(inside)))
-
-    def slope(self, other: NDArray[np.bool_]) -> float:
-        """Derivative of the joint share in this edge: the share of draws next to it that lie in the other tail."""
-        return float(np.mean(self.beside & other)) / max(float(np.mean(self.beside)), 1.0 / self.beside.size)
+def corner_share(template: Copula, tau: float, corner: Corner, p: float, q: float) -> tuple[float, float]:
+    """Probability of a corner under the family's member with this tau, and its derivative in tau."""
+    members = [template.with_theta(template._theta_from_tau(tau + k * _TAU_STEP)) for k in (-1, 0, 1)]
+    below, here, above = (corner.probability(member, p, q) for member in members)
+    return here, (above - below) / (2.0 * _TAU_STEP)

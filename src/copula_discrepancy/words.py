@@ -72,7 +72,7 @@ def shape(gap: Estimate, family: str, *, against_sample: bool, by_moments: bool)
 
 def tails(told: Sequence[tuple[str, Estimate]], than: str) -> str:
     """Which tail is off?"""
-    off = [f"{text} (se {100 * tail.se:.0f})" for text, tail in told if tail_is_off(tail)]
+    off = [f"{text} (se {per_hundred(tail.se)})" for text, tail in told if tail_is_off(tail)]
     if not off:
         return f"neither stands out against {than} at the same tau."
     return f"compared with {than} at the same tau, {'; '.join(off)}."
@@ -89,6 +89,18 @@ def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int) -> st
     parts = "chains" if n_chains > 1 else "the chain's halves"
     agree = "agree" if rhat <= RHAT_LIMIT else "do not agree yet"
     return f"{said}; {parts} {agree} about tau (R-hat {rhat:.3f})."
+
+
+def per_hundred(share: float) -> str:
+    """A share as a number of draws in a hundred, to a tenth where it is small."""
+    count = abs(100.0 * share)
+    return f"{count:.0f}" if count >= 9.5 else f"{count:.1f}"
+
+
+def some_of(names: Sequence[str], limit: int = 8) -> str:
+    """The first names with commas between, and how many more there are."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
@@ -125,6 +137,27 @@ def text_table(rows: list[list[str]]) -> list[str]:
     names = [line[0].ljust(widths[0]) for line in rows]
     numbers = ["  ".join(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)) for line in rows]
     return [f"  {name}  {text}" for name, text in zip(names, numbers, strict=True)]
+
+
+def noted(notes: Sequence[str]) -> list[str]:
+    """Lines below a table, one paragraph per note."""
+    return [line for note in notes for line in wrapped(f"  note: {note}", " " * 8)]
+
+
+def html(title: str, summary: str, said: dict[str, str], rows: list[list[str]], notes: Sequence[str]) -> str:
+    """A result for a notebook: title, sentences by topic, a table whose first row is its heading, and notes."""
+    from html import escape
+
+    head, *lines = rows
+    header = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        f"<tr><th scope='row'>{escape(line[0])}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in line[1:]) + "</tr>"
+        for line in lines
+    )
+    paragraphs_ = "".join(f"<p><b>{escape(topic)}:</b> {escape(text)}</p>" for topic, text in said.items())
+    remarks = "".join(f"<p>Note: {escape(note)}</p>" for note in notes)
+    top = f"<p><b>{escape(title)}</b><br>{escape(summary)}</p>"
+    return f"{top}{paragraphs_}<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>{remarks}"
 
 
 def _signed(value: float) -> str:

@@ -3,6 +3,9 @@
 All functions are cached on disk and release the interpreter lock, so they may be called from several threads at once.
 """
 
+from copula_discrepancy._kernels._chains import long_run, split_rhat
+from copula_discrepancy._kernels._elliptical import elliptical_mixed, elliptical_scores, gaussian_sums, student_sums
+from copula_discrepancy._kernels._pairs import dependence_rhat, gap_spreads, spread, tail_shares, tail_spread, tau_and_influence
 from copula_discrepancy._kernels._ranks import (
     concordance_counts,
     concordance_total,
@@ -18,9 +21,21 @@ __all__ = [
     "concordance_counts",
     "concordance_total",
     "concordance_totals",
+    "dependence_rhat",
+    "elliptical_mixed",
+    "elliptical_scores",
+    "gap_spreads",
+    "gaussian_sums",
     "gumbel_sums",
+    "long_run",
     "rank_column",
+    "split_rhat",
+    "spread",
     "stein_sums",
     "stein_tile",
+    "student_sums",
     "sums_above",
+    "tail_shares",
+    "tail_spread",
+    "tau_and_influence",
 ]

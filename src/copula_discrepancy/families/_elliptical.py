@@ -92,6 +92,11 @@ class Elliptical(Copula):
         return math.sin(0.5 * math.pi * tau)
 
 
+def one_sample(x: FloatArray, y: FloatArray) -> bool:
+    """Whether quantiles are plain vectors, which compiled loops take."""
+    return x.ndim == 1 and x.flags.c_contiguous and y.flags.c_contiguous and x.flags.writeable and y.flags.writeable
+
+
 def residual(theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
     """x - theta y, without cancellation when the correlation is close to 1 or -1."""
     return (x - y) + (1.0 - theta) * y if theta > 0 else (x + y) - (1.0 + theta) * y

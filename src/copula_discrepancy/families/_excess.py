@@ -5,10 +5,10 @@ p = exp(-theta gap) - exp(-theta top): for Clayton (u^-theta + v^-theta - 1) u_m
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from copula_discrepancy._lazy import lazy
 from copula_discrepancy.families._numerics import FloatArray
 
 
@@ -20,37 +20,37 @@ class Excess:
     x: FloatArray
     y: FloatArray
 
-    @cached_property
+    @lazy
     def low(self) -> FloatArray:
         """The smaller coordinate."""
         return np.minimum(self.x, self.y)
 
-    @cached_property
+    @lazy
     def top(self) -> FloatArray:
         """The larger coordinate."""
         return np.maximum(self.x, self.y)
 
-    @cached_property
+    @lazy
     def gap(self) -> FloatArray:
         """Their distance."""
         return np.abs(self.x - self.y)
 
-    @cached_property
+    @lazy
     def near(self) -> FloatArray:
         """exp(-theta gap)."""
         return np.exp(-self.theta * self.gap)
 
-    @cached_property
+    @lazy
     def remote(self) -> FloatArray:
         """exp(-theta top)."""
         return np.exp(-self.theta * self.top)
 
-    @cached_property
+    @lazy
     def p(self) -> FloatArray:
         """near - remote, without cancellation."""
         return -self.near * np.expm1(-self.theta * self.low)
 
-    @cached_property
+    @lazy
     def p1(self) -> FloatArray:
         """Theta derivative of p."""
         return self.top * self.remote - self.gap * self.near

@@ -102,6 +102,11 @@ class Leaves(abc.ABC):
         table = in_blocks(self._margin, *pair)
         return table, table
 
+    @property
+    def _margin_key(self) -> tuple[Any, ...]:
+        """What the coordinates depend on beside u and v: the family and its fixed choices, not theta."""
+        return type(self), *(value for name, value in self.__dict__.items() if name != "theta")
+
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         """First and second derivative of the log density in theta."""
         return stencil_derivatives(lambda t: self._logpdf(t, x, y), theta, *self._closed_domain(), self._stencil_step(theta))

@@ -135,6 +135,10 @@ class Rotated(Copula):
         straight, _ = self.base._margin_tables(pair)
         return (turned, straight) if self._turns_u else (straight, turned)
 
+    @property
+    def _margin_key(self) -> tuple[Any, ...]:
+        return *self.base._margin_key, self.rotation
+
     def _coordinates(self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         return self.base._coordinates(*self._turn(u, uc, v, vc))
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from copula_discrepancy import _kernels
 from copula_discrepancy.families._base import Copula
-from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
+from copula_discrepancy.families._elliptical import Elliptical, log_spread, one_sample, residual
 from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray
 
@@ -55,6 +56,8 @@ class Gaussian(Elliptical):
         return -0.5 * log_spread(theta) - apart + theta * x * y / (1.0 + sign * theta)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        if one_sample(x, y):
+            return _kernels.elliptical_scores(theta, 0.0, x, y)
         spread = (1.0 - theta) * (1.0 + theta)
         q = residual(theta, x, y) ** 2 / spread + y**2
         q1 = 2.0 * (theta * q - x * y) / spread
@@ -65,8 +68,8 @@ class Gaussian(Elliptical):
         """The likelihood depends on the draws through two sums only; as sums of squares they keep tau near 1 apart from 1."""
         difference = total = 0.0
         for x, y in coordinates:
-            difference += float(np.sum((x - y) ** 2))
-            total += float(np.sum((x + y) ** 2))
+            sums = _kernels.gaussian_sums(x, y)
+            difference, total = difference + sums[0], total + sums[1]
         return n, difference, total
 
     def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
@@ -82,6 +85,19 @@ class Gaussian(Elliptical):
         self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         x, y = self._coordinates(u, uc, v, vc)
+        return self._quantile_derivatives(theta, x, y)
+
+    def _mixed_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> Pair:
+        if one_sample(x, y):
+            return _kernels.elliptical_mixed(theta, 0.0, x, y, -_HALF_LOG_2PI)
+        return self._quantile_derivatives(theta, x, y)[2:]
+
+    def _quantile_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """`_unit_derivatives` at known quantiles."""
         spread = (1.0 - theta) * (1.0 + theta)
 
         def along(x: FloatArray, y: FloatArray) -> Pair:

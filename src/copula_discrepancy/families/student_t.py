@@ -1,19 +1,24 @@
 """The Student t copula: a correlation with tails on both sides."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, gammaln, psi
 
+from copula_discrepancy import _kernels
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families._base import Copula
 from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
+from copula_discrepancy.families._elliptical import Elliptical, log_spread, one_sample, residual
 from copula_discrepancy.families._leaves import STENCIL_STEP, Pair
-from copula_discrepancy.families._numerics import FloatArray
+from copula_discrepancy.families._numerics import FloatArray, stack_blocks
 from copula_discrepancy.families._quadrature import unit_nodes
 
+# From here on quantiles of probabilities down to 1e-15 are below 1e60, and their squares over any 1 - rho^2 far from overflow.
+_COMPILED_DF = 0.25
 _LARGE_SQUARE = 1e150  # beyond it a square overflows
 _DERIVATIVE_LEVEL = 3  # 61 nodes
 
@@ -88,7 +93,30 @@ class StudentT(Elliptical):
             + 0.5 * (nu + 1.0) * (_log1p_square(x / scale) + _log1p_square(y / scale))
         )
 
+    @property
+    def _compiled(self) -> bool:
+        """Whether squares of quantiles of float probabilities stay inside the float range."""
+        return self.df >= _COMPILED_DF
+
+    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
+        x, y = stack_blocks(coordinates, n, reuse=True)
+        if not self._compiled:
+            return x, y
+        scale = math.sqrt(self.df)
+        return x, y, 0.5 * (self.df + 1.0) * float(np.sum(_log1p_square(x / scale)) + np.sum(_log1p_square(y / scale)))
+
+    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+        if not self._compiled:
+            return super()._likelihood_sums(theta, *prepared)
+        x, y, margins = prepared
+        logs, first, second = _kernels.student_sums(theta, self.df, x, y)
+        n, spread = x.size, (1.0 - theta) * (1.0 + theta)
+        value = n * (_gamma_constant(self.df) - 0.5 * log_spread(theta)) - 0.5 * (self.df + 2.0) * logs + margins
+        return value, first + n * theta / spread, second + n * (1.0 + theta**2) / spread**2
+
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        if self._compiled and one_sample(x, y):
+            return _kernels.elliptical_scores(theta, self.df, x, y)
         spread = (1.0 - theta) * (1.0 + theta)
         a, b, q, _ = self._scaled(theta, x, y)
         q1 = 2.0 * (theta * q - a * b) / spread
@@ -100,6 +128,19 @@ class StudentT(Elliptical):
         self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         x, y = self._coordinates(u, uc, v, vc)
+        return self._quantile_derivatives(theta, x, y)
+
+    def _mixed_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> Pair:
+        if self._compiled and one_sample(x, y):
+            return _kernels.elliptical_mixed(theta, self.df, x, y, float(self._log_margin_density(np.zeros(1))[0]))
+        return self._quantile_derivatives(theta, x, y)[2:]
+
+    def _quantile_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """`_unit_derivatives` at known quantiles."""
         nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
         a, b, q, size = self._scaled(theta, x, y)
         q1 = 2.0 * (theta * q - a * b) / spread

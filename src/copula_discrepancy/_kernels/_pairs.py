@@ -1,0 +1,174 @@
+"""All that many pairs of variables need between their ranks and their row of numbers, in three calls per pair.
+
+The same steps as for a single pair in `influence`, `agreement` and `tails`, which tests hold against each other; there each
+is a few calls to NumPy, whose overhead would take most of the time here, and make threads wait for each other.
+"""
+
+import numba as nb
+import numpy as np
+
+from copula_discrepancy._kernels._chains import long_run, split_rhat
+from copula_discrepancy._kernels._ranks import concordance_counts, sums_above
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def _group_sizes(rank):
+    sizes = np.zeros(rank.size, np.int32)
+    for i in range(rank.size):
+        sizes[rank[i]] += 1
+    return sizes
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
+    """Kendall's tau-b, each draw's mean concordance, and its influence on tau."""
+    n = rank_x.size
+    counts = concordance_counts(order_x, rank_x, ties_x, order_y, rank_y, ties_y)
+    concordance = np.empty(n)
+    whole = np.int64(0)
+    for i in range(n):
+        whole += counts[i]
+        concordance[i] = counts[i] / (n - 1.0)
+    pairs = np.int64(n) * np.int64(n - 1) // 2
+    a = np.float64(pairs - ties_x)
+    b = np.float64(pairs - ties_y)
+    tau = (whole // 2) / (a if a == b else np.sqrt(a * b))
+    influence = np.zeros(n)
+    if abs(tau) == 1.0:
+        return tau, concordance, influence
+    mean = np.mean(concordance)
+    for i in range(n):
+        influence[i] = 2.0 * (concordance[i] - mean)
+    if ties_x + ties_y > 0:
+        share_x = 1.0 - ties_x / pairs
+        share_y = 1.0 - ties_y / pairs
+        sizes_x = _group_sizes(rank_x)
+        sizes_y = _group_sizes(rank_y)
+        root = np.sqrt(share_x * share_y)
+        for i in range(n):
+            untied_x = 1.0 - (sizes_x[rank_x[i]] - 1.0) / (n - 1.0)
+            untied_y = 1.0 - (sizes_y[rank_y[i]] - 1.0) / (n - 1.0)
+            less = mean / share_x * (untied_x - share_x) + mean / share_y * (untied_y - share_y)
+            influence[i] = (influence[i] - less) / root
+    return tau, concordance, influence
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def dependence_rhat(tau, concordance, orders_x, ranks_x, ties_x, orders_y, ranks_y, ties_y):
+    """R-hat for dependence (see `agreement`), from the ranks within each chain, one chain per row."""
+    n_chains, n_draws = ranks_x.shape
+    together = split_rhat(concordance.reshape(n_chains, n_draws))
+    if n_chains == 1 or np.isnan(together):
+        return together
+    values = np.zeros((n_chains, n_draws))
+    every = n_draws * (n_draws - 1) // 2
+    for chain in range(n_chains):
+        if ties_x[chain] == every or ties_y[chain] == every:
+            continue
+        own, _, influence = tau_and_influence(
+            orders_x[chain], ranks_x[chain], ties_x[chain], orders_y[chain], ranks_y[chain], ties_y[chain]
+        )
+        for i in range(n_draws):
+            values[chain, i] = own + influence[i]
+    pooling = (tau - np.mean(values)) ** 2
+    within = 0.0
+    for chain in range(n_chains):
+        within += np.var(values[chain]) * n_draws / (n_draws - 1.0) / n_chains
+    apart = np.sqrt(1.0 + pooling / within) if within > 0.0 else 1.0
+    return max(together, split_rhat(values), apart)
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def spread(values, n_chains, iid):
+    """(standard error, degrees of freedom, effective number) of the mean of influence values, NaN where all are equal."""
+    _, variance, n_eff, df = long_run(values.reshape(n_chains, values.size // n_chains), iid)
+    return np.sqrt(variance / values.size), df, n_eff
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def gap_spreads(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvature, tau_slope, n_chains, iid):
+    """Spreads of tau, of the fitted tau and of their difference, rows of (standard error, degrees of freedom, n_eff).
+
+    `tau` holds influence values on Kendall's tau; `score` and its derivatives `in_u`, `in_v` are those of the likelihood at its
+    maximum, `curvature` their sum's second derivative. An empty `score` leaves the last two NaN.
+    """
+    n = tau.size
+    out = np.full((3, 3), np.nan)
+    out[0] = spread(tau, n_chains, iid)
+    if score.size == 0:
+        return out
+    above_x = sums_above(order_x, rank_x, in_u)
+    above_y = sums_above(order_y, rank_y, in_v)
+    fitted = np.empty(n)
+    total = 0.0
+    for i in range(n):
+        fitted[i] = score[i] + (above_x[i] + above_y[i]) / (n + 1.0)
+        total += fitted[i]
+    mean = total / n
+    factor = tau_slope / (-curvature / n)
+    shape = np.empty(n)
+    for i in range(n):
+        fitted[i] = (fitted[i] - mean) * factor
+        shape[i] = fitted[i] - tau[i]
+    out[1] = spread(fitted, n_chains, iid)
+    out[2] = spread(shape, n_chains, iid)
+    return out
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def _depths(rank, ties, high):
+    """Twice the mid-rank of every draw, counted from the tail's own end."""
+    n = rank.size
+    depth = np.empty(n, np.int64)
+    for i in range(n):
+        depth[i] = 2 * (np.int64(rank[i]) + 1)
+    if ties > 0:
+        sizes = _group_sizes(rank)
+        for i in range(n):
+            depth[i] += sizes[rank[i]] - 1
+    if high:
+        for i in range(n):
+            depth[i] = 2 * (n + 1) - depth[i]
+    return depth
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def tail_shares(rank_x, ties_x, high_x, rank_y, ties_y, high_y, tail, width):
+    """(share of x inside its tail, of y, of both) and the slopes of the joint share in both edges."""
+    n = rank_x.size
+    limit = tail * 2 * (n + 1)
+    reach = width * 2 * (n + 1)
+    depth_x = _depths(rank_x, ties_x, high_x)
+    depth_y = _depths(rank_y, ties_y, high_y)
+    inside = np.zeros((2, n), np.uint8)
+    count_x = count_y = both = beside_x = beside_y = joint_x = joint_y = 0
+    for i in range(n):
+        in_x = depth_x[i] <= limit
+        in_y = depth_y[i] <= limit
+        near_x = abs(depth_x[i] - limit) <= reach
+        near_y = abs(depth_y[i] - limit) <= reach
+        inside[0, i] = in_x
+        inside[1, i] = in_y
+        count_x += in_x
+        count_y += in_y
+        both += in_x and in_y
+        beside_x += near_x
+        beside_y += near_y
+        joint_x += near_x and in_y
+        joint_y += near_y and in_x
+    slopes = joint_x / max(beside_x, 1), joint_y / max(beside_y, 1)
+    return count_x / n, count_y / n, both / n, slopes[0], slopes[1], inside
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def tail_spread(tau, inside, shares, expected_slope, n_chains, iid):
+    """Spread of a tail gap: (standard error, degrees of freedom, n_eff); `shares` as `tail_shares` gives them."""
+    n = tau.size
+    share_x, share_y, both, slope_x, slope_y = shares
+    values = np.empty(n)
+    for i in range(n):
+        in_x = np.float64(inside[0, i])
+        in_y = np.float64(inside[1, i])
+        flat = in_x * in_y - both - slope_x * (in_x - share_x) - slope_y * (in_y - share_y)
+        values[i] = (flat - expected_slope * tau[i]) / share_x
+    return spread(values, n_chains, iid)

@@ -1,0 +1,33 @@
+"""Attributes that are computed when first asked for, from any thread."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from functools import cached_property as lazy
+else:
+
+    class lazy:
+        """`functools.cached_property` without its lock.
+
+        Until Python 3.11 that lock is one for all instances of a class, held while the value is computed: threads that judge
+        different pairs of variables would wait for each other. Without it two threads may compute a value twice, which is
+        harmless for pure functions.
+        """
+
+        def __init__(self, function: Callable[[Any], Any]) -> None:
+            self.function = function
+            self.__doc__ = function.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self.name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = self.function(instance)
+            instance.__dict__[self.name] = value
+            return value
+
+
+__all__ = ["lazy"]
