@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 $(VENV)/.run: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e .
+	$(PIP) -e '.[parquet]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/.run

@@ -50,7 +50,10 @@ PAIR_FUNCTIONS = [
         (GOOD + 1j, "real numbers, got an array of type complex128"),
         (np.array([["2020-01-01", "2020-01-02"]] * 3, dtype="datetime64[D]"), "real numbers"),
         (np.ma.masked_greater(GOOD, 0.9), "masked values"),
-        (pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}), "real numbers, got an array of type object"),
+        (
+            pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}),
+            "variable a must be real numbers, got type (str|object), for example 'x'",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -253,7 +253,7 @@ def test_what_a_person_sees():
         ((biased, [0.0], TARGET), {"replications": 0}, "replications must be a whole number >= 1"),
         ((biased, [0.0], TARGET), {"by": "cd"}, "by must be"),
         ((biased, [0.0], TARGET), {"confidence": 1.0}, "confidence must lie"),
-        ((biased, [0.0], "gumbel"), {}, "target must be a copula .* or a reference sample: draws must be real numbers"),
+        ((biased, [0.0], "gumbel"), {}, "target must be a copula .* or a reference sample: there is no file called 'gumbel'"),
         ((biased, "abc", TARGET), {}, "settings must be a sequence"),
         ((biased, [0.1, 0.2, 0.1], TARGET), {}, "0.1 is there twice"),
         ((biased, [0.0], TARGET), {"family": "gumbel"}, "family is for a reference sample"),

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.errors import InputError
 
+_EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
+
 
 def real_array(values: Any, name: str) -> NDArray[Any]:
     """`values` as an array of a real type, not copied where it is one already; masked values and ragged rows are errors."""
@@ -16,7 +18,25 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
         array = np.asarray(values)
     except ValueError:
         raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
+    except (TypeError, RuntimeError, OverflowError) as error:  # whatever __array__ of another library raises
+        raise InputError(f"{name} must be an array of numbers, got {type(values).__name__}: {error}") from None
     if array.dtype.kind not in "fiub":
         example = f", for example {array.ravel()[0:1].tolist()[0]!r:.40}" if array.size else ""
         raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}")
     return array
+
+
+def numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
+    """Numbers that fit a float64, and whether they are ranks in place of values that do not."""
+    array = real_array(values, name)
+    large = array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > _EXACT_INTEGERS
+    if not large and array.dtype.itemsize <= 8:
+        return array, False
+    if not np.isfinite(array).all():
+        return array, False  # refused by the caller, with its count
+    with np.errstate(over="ignore"):
+        rounded = array.astype(np.float64)
+    distinct, codes = np.unique(array, return_inverse=True)
+    if np.isfinite(rounded).all() and np.unique(rounded).size == distinct.size:
+        return rounded, False
+    return codes.reshape(array.shape).astype(np.float64), True

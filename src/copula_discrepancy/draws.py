@@ -1,15 +1,17 @@
 """From whatever a user has to named draws in the shape (chain, draw, variable)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._arrays import real_array
+from copula_discrepancy._arrays import numeric
+from copula_discrepancy._sources.reading import read
+from copula_discrepancy._sources.request import DEFAULT_GROUP, LISTED, Request, unknown_name
+from copula_discrepancy._sources.table import Table, in_chains, require_different
 from copula_discrepancy.errors import InputError
-
-_EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +19,8 @@ class Draws:
     """Finite draws, (chain, draw, variable), with a name for each variable; the array is a read-only view where it can be.
 
     `named` says whether the user gave the names, `chained` whether the user gave chains, be it a single one, and `ranked`
-    whether values too large for a float64 were replaced by their ranks.
+    whether values too large for a float64 were replaced by their ranks. `notes` are sentences on what was left out or decided
+    when the draws were read.
     """
 
     values: NDArray[np.float64]
@@ -25,6 +28,7 @@ class Draws:
     named: bool = False
     chained: bool = True
     ranked: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def n_chains(self) -> int:
@@ -46,43 +50,116 @@ class Draws:
         # always a copy: results outlive what the user does with the draws
         return np.array(self.values[:, :, variable], order="C").reshape(-1)
 
+    def select(self, names: Sequence[str]) -> "Draws":
+        """These variables only, by their full names and in this order.
 
-def as_draws(draws: Any) -> Draws:
-    """Named draws from a NumPy array (n, d) or (chain, draw, d), a list of such chains or a data frame of numbers.
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> draws = cd.as_draws({"a": [1.0, 2.0], "b": [3.0, 4.0], "c": [5.0, 6.0]})
+        >>> draws.select(["c", "a"]).names
+        ('c', 'a')
+        """
+        wanted = (names,) if isinstance(names, str) else tuple(names)
+        place = {name: k for k, name in enumerate(self.names)}
+        for name in wanted:
+            if name not in place:
+                raise InputError(unknown_name(str(name), self.names))
+        if not wanted:
+            raise InputError("names is empty, so no variables are left; name one at least")
+        require_different(wanted)
+        return self._at([place[name] for name in wanted])
+
+    def _at(self, places: list[int]) -> "Draws":
+        if places == list(range(self.n_variables)):
+            return self
+        values = self.values[:, :, places]
+        values.flags.writeable = False
+        return replace(self, values=values, names=tuple(self.names[k] for k in places))
+
+
+def as_draws(
+    draws: Any,
+    *,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = DEFAULT_GROUP,
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    delimiter: str | None = None,
+) -> Draws:
+    """Named draws, (chain, draw, variable), from arrays, data frames, xarray and ArviZ objects, dictionaries and files.
 
     The dependence between variables needs their order only. Integers too large for a float64 are therefore replaced by
-    their ranks, which keeps their order and their ties.
+    their ranks, which keeps their order and their ties. What is left out or decided on the way stands in the `notes`.
+
+    Parameters
+    ----------
+    draws : array, data frame, xarray or ArviZ object, dictionary of arrays, path, or list of chains or paths
+        - NumPy (n, d) or (chain, draw, d), or a list of chains (n, d).
+        - A pandas or polars frame, one column per variable. A column, or level of the index, called `chain` or `.chain` makes
+          chains; `draw`, `.iteration` and `.draw` beside it give the order within them.
+        - An xarray Dataset or DataArray with dimensions `draw` and perhaps `chain`, an ArviZ DataTree or InferenceData.
+          Other dimensions are flattened, with ArviZ's labels: ``theta[Choate]``, ``cov[0, 1]``.
+        - A dictionary of arrays: all (n,), columns of one sample, or all (chain, draw, ...).
+        - A file .csv, .tsv (both also with .gz), .parquet, .npy, .npz or .nc, or CmdStan's CSV; a list of files, or a pattern
+          such as ``"run_*.csv"``, is one chain per file.
+    var_names : str or list of str, optional
+        The variables to keep, in this order; ``theta`` means all of ``theta[...]``. With ``~`` before each, those to leave out.
+    filter_vars : {"like", "regex"}, optional
+        Take `var_names` as parts of names, or as regular expressions, instead of names; the data's order is kept.
+    group : str
+        The group of a DataTree, an InferenceData or a netCDF file.
+    coords : dict, optional
+        Labels to keep, by dimension, as in xarray's ``sel``.
+    chains : int or str, optional
+        How many chains the rows of one sample make, one after another; or the name of the column that tells chains apart.
+    delimiter : str, optional
+        What stands between the values of a text file; a comma in .csv and a tab in .tsv unless given.
 
     Raises
     ------
     InputError
-        For anything but real numbers, another number of dimensions, chains of unequal length, fewer than two draws, or values
-        that are NaN or infinite: the message counts them per variable and says in which chain and draw they begin.
+        For anything but real numbers, another number of dimensions, chains of unequal length, fewer than two draws, unknown
+        names, files that cannot be read, or values that are NaN or infinite: the message counts them per variable and says in
+        which chain and draw they begin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> posterior = {"mu": np.zeros((4, 100)), "theta": np.ones((4, 100, 3))}
+    >>> cd.as_draws(posterior).names
+    ('mu', 'theta[0]', 'theta[1]', 'theta[2]')
+    >>> chosen = cd.as_draws(posterior, var_names=["theta[2]", "mu"])
+    >>> chosen.names, chosen.values.shape
+    (('theta[2]', 'mu'), (4, 100, 2))
     """
+    request = Request.checked(var_names, filter_vars, group, coords, chains, delimiter)
     if isinstance(draws, Draws):
-        return draws
-    names: tuple[str, ...] | None = None
-    framed_ranks = False
-    if hasattr(draws, "columns") and hasattr(draws, "to_numpy"):  # pandas and polars, without importing either
-        names = tuple(str(name) for name in draws.columns)
-        _require_different(names)
-        draws, framed_ranks = _frame_values(draws, names)
-    _require_equal_chains(draws)
-    array, ranked = _numeric(draws, "draws")
-    chained = array.ndim == 3
-    if array.ndim == 2:
-        array = array[None]
-    if array.ndim != 3:
-        raise InputError(f"draws must have shape (n, d) or (chain, draw, d), got {array.shape}")
-    if array.shape[0] == 0 or array.shape[0] * array.shape[1] < 2:
-        raise InputError(f"draws must hold at least 2 draws, got shape {np.shape(draws)}")
-    named = names is not None
-    if names is None:
-        names = tuple(f"x{k}" for k in range(array.shape[2]))
-    _require_finite(array, names)
-    values = array.view() if array.dtype == np.float64 else array.astype(np.float64)  # finite: nothing overflows
+        return _again(draws, request)
+    table = read(draws, request)
+    values = table.values
+    if values.shape[0] == 0 or values.shape[0] * values.shape[1] < 2:
+        given = np.shape(draws) if isinstance(draws, np.ndarray) else values.shape
+        raise InputError(f"draws must hold at least 2 draws, got shape {given}")
+    if not table.names:
+        raise InputError(f"draws must hold at least one variable, got shape {values.shape}")
+    _require_finite(values, table.names)
+    values = values.view() if values.dtype == np.float64 else values.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
-    return Draws(values, names, named, chained, ranked or framed_ranks)
+    return Draws(values, table.names, table.named, table.chained, table.ranked, table.notes)
+
+
+def _again(draws: Draws, request: Request) -> Draws:
+    """Draws that were read before, with the selection and the chains now asked for."""
+    request.refuse("draws that were read already", "group", "coords", "delimiter", "chain column")
+    if request.var_names is not None:
+        draws = draws._at(request.pick(draws.names))
+    if request.chains is None:
+        return draws
+    table = in_chains(Table(draws.values, draws.names, draws.named, draws.chained), request.chains)
+    return replace(draws, values=table.values, chained=table.chained)
 
 
 def as_values(draws: Any, purpose: str) -> Draws:
@@ -98,7 +175,7 @@ def as_values(draws: Any, purpose: str) -> Draws:
 
 def as_column(values: Any, name: str) -> NDArray[np.float64]:
     """One variable as a contiguous float64 vector with at least two finite, not all equal, values."""
-    array, _ = _numeric(values, name)
+    array, _ = numeric(values, name)
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.size < 2:
@@ -116,64 +193,6 @@ def require_varying(column: NDArray[np.float64], name: str) -> None:
             f"variable {name} is constant (all {column.size} values are {column[0]:g}), so its dependence is undefined; "
             "leave it out or check the sampler"
         )
-
-
-def _require_different(names: tuple[str, ...]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise InputError(f"variables must have different names, but {', '.join(repeated)} occurs more than once; rename them")
-
-
-def _frame_values(frame: Any, names: tuple[str, ...]) -> tuple[NDArray[Any], bool]:
-    """A data frame column by column: a frame of mixed types as one array would round large integers or hold objects."""
-    columns, any_ranked = [], False
-    for k, name in enumerate(names):
-        column = frame.iloc[:, k] if hasattr(frame, "iloc") else frame.to_series(k)
-        if hasattr(column.dtype, "numpy_dtype"):  # pandas' nullable types
-            complete = not column.isna().any()
-            column = column.to_numpy(column.dtype.numpy_dtype) if complete else column.to_numpy(np.float64, na_value=np.nan)
-        else:
-            column = column.to_numpy()
-        values, ranked = _numeric(column, f"variable {name}")
-        columns.append(values)
-        any_ranked = any_ranked or ranked
-    return (np.stack(columns, axis=-1) if columns else np.empty((len(frame), 0))), any_ranked
-
-
-def _numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
-    """Numbers that fit a float64, and whether they are ranks in place of values that do not."""
-    array = real_array(values, name)
-    large = array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > _EXACT_INTEGERS
-    if not large and array.dtype.itemsize <= 8:
-        return array, False
-    if not np.isfinite(array).all():
-        return array, False  # refused by the caller, with its count
-    with np.errstate(over="ignore"):
-        rounded = array.astype(np.float64)
-    distinct, codes = np.unique(array, return_inverse=True)
-    if np.isfinite(rounded).all() and np.unique(rounded).size == distinct.size:
-        return rounded, False
-    return codes.reshape(array.shape).astype(np.float64), True
-
-
-def _require_equal_chains(draws: Any) -> None:
-    """Chains given as a list of two-dimensional arrays must have one length."""
-    if not isinstance(draws, list | tuple):
-        return
-    lengths = [len(chain) for chain in draws if _is_chain(chain)]
-    if len(lengths) == len(draws) and len(set(lengths)) > 1:
-        short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
-        raise InputError(
-            f"chains must have the same number of draws, but chain {short} has {lengths[short]} and chain {long} has "
-            f"{lengths[long]}; cut all of them to the last {lengths[short]} draws, or find out why chain {short} stopped"
-        )
-
-
-def _is_chain(given: Any) -> bool:
-    """Rows of rows, or a data frame: two dimensions."""
-    if isinstance(given, list | tuple):
-        return len(given) > 0 and isinstance(given[0], list | tuple | np.ndarray)
-    return getattr(given, "ndim", 0) == 2
 
 
 def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
@@ -194,7 +213,11 @@ def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
         for k, (name, a, b) in enumerate(zip(names, nan, infinite, strict=True))
         if a or b
     ]
-    raise InputError(f"draws must be finite, got {'; '.join(found)} (of {len(flat)} draws); drop those draws first")
+    more = f"; and {len(found) - LISTED} more variables" if len(found) > LISTED else ""
+    raise InputError(
+        f"draws must be finite, got {'; '.join(found[:LISTED])}{more} (of {len(flat)} draws); drop those draws first, "
+        "for example with frame.dropna(), or find out why the sampler made them"
+    )
 
 
 def _places(bad: NDArray[np.bool_]) -> str:

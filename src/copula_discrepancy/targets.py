@@ -1,5 +1,6 @@
 """What draws are compared with: a known copula, or the copula of a reference sample."""
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,7 @@ def resolve_target(target: Any, family: Any, given: Draws, method: str, margins:
         if family is not None:
             raise InputError(f"family is for a reference sample; the target {target!r} has its own")
         return Aim(target, target.tau)
-    if target is None or isinstance(target, str | type | int | float | complex | Fit):
+    if target is None or isinstance(target, type | int | float | complex | Fit) or names_no_file(target):
         raise InputError(
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}"
         )
@@ -65,6 +66,13 @@ def resolve_target(target: Any, family: Any, given: Draws, method: str, margins:
     agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=iid, confidence=confidence)
     told += [f"reference: {note}" for note in disagreement(agreement)]
     return Aim(fitted.copula, pair.tau, fitted, agreement, selection, tuple(told))
+
+
+def names_no_file(target: Any) -> bool:
+    """Whether a target is a string that is no path, such as the name of a family."""
+    if not isinstance(target, str):
+        return False
+    return not any(sign in target for sign in "*?[/\\.") and not os.path.exists(target)
 
 
 def _matching(reference: Draws, given: Draws) -> Draws:

@@ -1,0 +1,94 @@
+"""Draws as they were read: the numbers, their names, and what was decided on the way."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._sources.request import listed
+from copula_discrepancy.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Real numbers, (chain, draw, variable), that fit a float64 but need not be finite.
+
+    `named`, `chained`, `ranked` and `notes` mean what they mean in `Draws`.
+    """
+
+    values: NDArray[Any]
+    names: tuple[str, ...]
+    named: bool = True
+    chained: bool = True
+    ranked: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def in_chains(table: Table, chains: int | str | None) -> Table:
+    """The rows of one sample cut into so many chains, one after another; chains that are there already must be as many."""
+    if not isinstance(chains, int):  # a column's name is used where the columns are read
+        return table
+    k, n, d = table.values.shape
+    if table.chained:
+        if k != chains:
+            raise InputError(
+                f"chains={chains} was given, but the draws have {k} chain{'s' * (k != 1)} of their own; leave it out"
+            )
+        return table
+    if n % chains:
+        raise InputError(f"chains={chains} does not divide the {n} draws; every chain must have the same number of draws")
+    return replace(table, values=table.values.reshape(chains, n // chains, d), chained=True)
+
+
+def joined(tables: list[Table], labels: Sequence[str]) -> Table:
+    """Tables of one chain each as chains, in this order; variables in the order of the first. Empties the list given."""
+    names, named, n = tables[0].names, tables[0].named, tables[0].values.shape[1]
+    for table, label in zip(tables, labels, strict=True):
+        if table.values.shape[0] != 1:
+            raise InputError(
+                f"{label} has {table.values.shape[0]} chains of its own, and is one of {len(tables)} given as chains; "
+                "give it alone, or give one chain in each"
+            )
+        _require_same_names(names, table.names, labels[0], label)
+    require_equal_lengths([table.values.shape[1] for table in tables], labels)
+    if any(table.ranked for table in tables):
+        raise InputError(
+            "some values are too large for a float64, and ranks within one chain do not compare with another's; "
+            "subtract an offset or rescale them first"
+        )
+    notes = tuple(f"{label}: {note}" for table, label in zip(tables, labels, strict=True) for note in table.notes)
+    values = np.empty((len(names), len(tables), n))
+    for chain in range(len(labels)):
+        table = tables.pop(0)  # what is copied can go
+        place = {name: k for k, name in enumerate(table.names)}
+        for k, name in enumerate(names):
+            values[k, chain] = table.values[0, :, place[name]]
+    return Table(values.transpose(1, 2, 0), names, named, True, False, notes)
+
+
+def require_equal_lengths(lengths: Sequence[int], labels: Sequence[str]) -> None:
+    """Raise unless all chains have as many draws."""
+    if len(set(lengths)) > 1:
+        short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
+        raise InputError(
+            f"chains must have the same number of draws, but {labels[short]} has {lengths[short]} and {labels[long]} has "
+            f"{lengths[long]}; cut all of them to the last {lengths[short]} draws, or find out why {labels[short]} stopped"
+        )
+
+
+def require_different(names: Sequence[str]) -> None:
+    """Raise if a name occurs twice."""
+    if len(set(names)) < len(names):
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        raise InputError(f"variables must have different names, but {listed(repeated)} occurs more than once; rename them")
+
+
+def _require_same_names(names: Sequence[str], others: Sequence[str], label: str, other_label: str) -> None:
+    here, there = set(names), set(others)
+    only, others_only = [name for name in names if name not in there], [name for name in others if name not in here]
+    if only or others_only:
+        found = [f"only {where} has {listed(extra)}" for where, extra in ((label, only), (other_label, others_only)) if extra]
+        raise InputError(f"all chains must have the same variables, but {' and '.join(found)}; select those they share by name")

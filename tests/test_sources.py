@@ -1,0 +1,562 @@
+"""Objects that hold draws: frames, xarray and ArviZ, dictionaries; and what is selected from them."""
+
+import subprocess
+import sys
+import tracemalloc
+import warnings
+from types import SimpleNamespace
+
+import arviz_base as az
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xarray as xr
+from arviz_base.labels import BaseLabeller
+from arviz_base.sel_utils import xarray_sel_iter
+
+import copula_discrepancy as cd
+
+RNG = np.random.default_rng(1)
+CHAINS = RNG.normal(size=(3, 40, 2))  # (chain, draw, variable)
+SCHOOLS = ["Choate", "Deerfield", "Phillips Andover"]
+POSTERIOR = {
+    "mu": RNG.normal(size=(4, 50)),
+    "theta": RNG.normal(size=(4, 50, 3)),
+    "cov": RNG.normal(size=(4, 50, 2, 2)),
+}
+
+
+def tree():
+    return az.from_dict(
+        {"posterior": POSTERIOR, "prior": {"mu": np.arange(30.0).reshape(1, 30)}},
+        coords={"school": SCHOOLS},
+        dims={"theta": ["school"]},
+    )
+
+
+DATASET = tree()["posterior"].to_dataset()
+
+
+def long_table(chain="chain", draw=None):
+    """The chains one below the other, as columns."""
+    k, n, _ = CHAINS.shape
+    columns = {chain: np.repeat(np.arange(1, k + 1), n)}
+    if draw:
+        columns[draw] = np.tile(np.arange(n), k)
+    return {**columns, "a": CHAINS[:, :, 0].ravel(), "b": CHAINS[:, :, 1].ravel()}
+
+
+def refused(message, draws, **choices):
+    with pytest.raises(cd.InputError, match=message):
+        cd.as_draws(draws, **choices)
+
+
+# frames
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(("chain", "draw"), [("chain", None), ("chain", "draw"), (".chain", ".iteration"), (".chain", ".draw")])
+def test_a_chain_column_makes_chains(frame, chain, draw):
+    given = cd.as_draws(frame(long_table(chain, draw)))
+    assert given.names == ("a", "b")
+    assert given.chained
+    assert given.named
+    np.testing.assert_array_equal(given.values, CHAINS)
+    assert f"column {chain} gives 3 chains" in given.notes[0]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_rows_in_any_order(frame):
+    table = pd.DataFrame(long_table("chain", "draw"))
+    shuffled = table.sample(frac=1, random_state=3)
+    given = cd.as_draws(frame(shuffled.to_dict("list")))
+    np.testing.assert_array_equal(given.values, CHAINS)
+    assert "rows put in the order of draw" in given.notes[0]
+    interleaved = table.sort_values("draw", kind="stable").drop(columns="draw")
+    np.testing.assert_array_equal(cd.as_draws(frame(interleaved.to_dict("list"))).values, CHAINS)
+
+
+def test_posterior_writes_three_columns():
+    frame = pd.DataFrame(long_table(".chain", ".iteration"))
+    frame[".draw"] = np.arange(len(frame)) + 1
+    given = cd.as_draws(frame.iloc[::-1])
+    assert given.names == ("a", "b")
+    np.testing.assert_array_equal(given.values, CHAINS)
+
+
+@pytest.mark.parametrize("labels", [["b", "a", "c"], [10.0, 2.0, 30.0], [True, False]])
+def test_chains_are_sorted_by_their_value(labels):
+    frame = pd.DataFrame({"run": np.repeat(labels, 5), "x": np.arange(5.0 * len(labels))})
+    given = cd.as_draws(frame, chains="run")
+    np.testing.assert_array_equal(given.values[:, 0, 0], 5.0 * np.argsort(labels))
+
+
+def test_an_index_with_chain_and_draw_counts_the_same():
+    frame = DATASET[["mu"]].to_dataframe()
+    assert frame.index.names == ["chain", "draw"]
+    np.testing.assert_array_equal(cd.as_draws(frame).values[:, :, 0], POSTERIOR["mu"])
+    np.testing.assert_array_equal(cd.as_draws(frame.sample(frac=1, random_state=1)).values[:, :, 0], POSTERIOR["mu"])
+    np.testing.assert_array_equal(cd.as_draws(frame.reset_index("draw")).values[:, :, 0], POSTERIOR["mu"])
+    refused("index has school beside chain, draw.*unstack", DATASET[["theta"]].to_dataframe())
+    other = cd.as_draws(pd.DataFrame({"a": [1.0, 2.0]}, index=pd.Index([7, 8], name="id")))
+    assert other.notes == ("index id is no variable",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.iloc[:-3], "but chain 3 has 37 and chain 1 has 40.*find out why chain 3 stopped"),
+        (lambda t: t.assign(chain=t.chain.astype(float).where(t.index > 1)), "2 of 120 rows have none"),
+        (lambda t: t.assign(chain=t.chain.map({1: "x", 2: "y"})), "40 of 120 rows have none"),
+        (lambda t: t.assign(chain=t.chain + 0.25), "chain must number the chains, got 1.25; rename it"),
+        (lambda t: t.assign(draw=t.a), "draw beside a chain column must number the draws"),
+        (lambda t: t.assign(draw=0), "0 occurs more than once in chain 1"),
+        (lambda t: t.assign(**{".chain": 1}), "both chain and .chain"),
+        (lambda t: t[["chain", "draw"]], "no variables beside the column chain"),
+        (lambda t: t.set_index("chain", append=False).assign(chain=1), "chain occurs more than once"),
+    ],
+)
+def test_chain_columns_that_cannot_be_used(change, message):
+    refused(message, change(pd.DataFrame(long_table("chain", "draw"))))
+
+
+def test_polars_nulls_are_missing():
+    refused("1 of 3 rows have none", pl.DataFrame({"chain": [1, None, 2], "a": [1.0, 2.0, 3.0]}))
+    refused("variable a: 1 NaN at draw 1", pl.DataFrame({"a": [1.0, None, 3.0]}))
+    refused("variable a: 1 NaN at draw 1", pl.DataFrame({"a": [1, None, 3]}))
+    refused("variable a: 1 NaN at draw 1", pl.DataFrame({"a": [True, None, False]}))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pd.Series(["1.5", "high", "2"]), "variable word must be .*, got type .*, for example 'high' at draw 1; select the"),
+        (pd.Series(["1,5", "2,5", "3"]), "for example '1,5' at draw 0; .*decimal points"),
+        (pd.Series(["1", "2", "3"]), "for example '1' at draw 0"),
+        (pd.Series([None, "low", "x"], dtype="string"), "for example 'low' at draw 1"),
+        (pd.Series(["a", "b", "a"], dtype="category"), "type category, for example 'a'"),
+        (pd.to_datetime(pd.Series(["2020-01-01"] * 3)), "type datetime64"),
+        (pd.Series([1 + 2j] * 3), "type complex128"),
+        (pl.Series("word", ["a", "b", "c"]), "type String, for example 'a'"),
+        (pl.Series("word", [[1], [2], [3]]), r"type List"),
+        (pl.Series("word", [{"x": 1}] * 3), "type Struct.*, for example"),
+        (pl.Series("word", [1, 2, 3], dtype=pl.Int128), "type Int128, for example 1"),
+        (pl.Series("word", [[1, 2]] * 3, dtype=pl.Array(pl.Int64, 2)), r"type Array.*, for example \[1, 2\]"),
+        (pl.Series("word", [None, None, None]), "variable word: 3 NaN"),
+    ],
+)  # fmt: skip
+def test_a_column_that_is_no_number(column, message):
+    data = {"x": [1.0, 2.0, 4.0], "word": column}
+    frame = pl.DataFrame(data) if isinstance(column, pl.Series) else pd.DataFrame(data)
+    refused(message, frame)
+    assert cd.as_draws(frame, var_names="x").names == ("x",)
+    assert cd.as_draws(frame, var_names="~word").names == ("x",)
+
+
+@pytest.mark.parametrize(
+    "kind", ["Int64", "Float32", "boolean", "int64[pyarrow]", "double[pyarrow]", "bool[pyarrow]", "category"]
+)
+def test_columns_of_pandas_own_types(kind):
+    numbers = [1, 0, 1, 1]
+    column = pd.Series(numbers).astype(bool if "bool" in kind else int).astype(kind)
+    np.testing.assert_array_equal(cd.as_draws(pd.DataFrame({"a": column})).values[0, :, 0], numbers)
+
+
+def test_frames_in_a_list_are_chains_matched_by_name():
+    frames = [pd.DataFrame(chain, columns=["a", "b"]) for chain in CHAINS]
+    frames[1] = frames[1][["b", "a"]]
+    given = cd.as_draws(frames)
+    assert given.names == ("a", "b")
+    np.testing.assert_array_equal(given.values, CHAINS)
+    refused("only chain 0 has a and only chain 2 has c", [*frames[:2], frames[2].rename(columns={"a": "c"})])
+    refused("chain 2 has 30 and chain 0 has 40", [*frames[:2], frames[2][:30]])
+    refused("chain 0 has 3 chains of its own", [pd.DataFrame(long_table()), pd.DataFrame(long_table())])
+    huge = [pd.DataFrame({"a": np.arange(5) + 2**60 + k}) for k in range(2)]
+    refused("ranks within one chain do not compare", huge)
+
+
+def peak_over(frame, bytes_given):
+    cd.as_draws(frame)  # whatever is imported on the way
+    tracemalloc.start()
+    given = cd.as_draws(frame)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / bytes_given, given
+
+
+def test_memory_of_frames():
+    """One block of floats is not copied at all; chains copy the data once, and only if rows have to move."""
+    n, d = 100_000, 10
+    values = RNG.normal(size=(n, d))
+    frame = pd.DataFrame(values, columns=[f"v{k}" for k in range(d)])
+    ratio, given = peak_over(frame, values.nbytes)
+    assert ratio < 0.3
+    assert np.shares_memory(given.values, frame.to_numpy())
+    frame.insert(0, "chain", np.repeat(np.arange(4), n // 4))
+    frame.insert(1, "draw", np.tile(np.arange(n // 4), 4))
+    ratio, given = peak_over(frame, values.nbytes)
+    assert ratio < 0.3
+    assert given.values.shape == (4, n // 4, d)
+    ratio, given = peak_over(frame.sample(frac=1, random_state=1), values.nbytes)
+    assert ratio < 1.3
+    np.testing.assert_array_equal(given.values.reshape(n, d), values)
+    frame["whole"] = np.arange(n)  # types differ: column by column into one new array
+    assert peak_over(frame, values.nbytes)[0] < 1.3
+
+
+# xarray and ArviZ
+
+
+def arviz_labels(dataset):
+    return tuple(BaseLabeller().make_label_flat(*entry) for entry in xarray_sel_iter(dataset, skip_dims={"chain", "draw"}))
+
+
+def test_a_tree_of_groups():
+    given = cd.as_draws(tree())
+    assert given.names == ("mu", *(f"theta[{s}]" for s in SCHOOLS), "cov[0, 0]", "cov[0, 1]", "cov[1, 0]", "cov[1, 1]")
+    assert given.values.shape == (4, 50, 8)
+    np.testing.assert_array_equal(given.values[:, :, 2], POSTERIOR["theta"][:, :, 1])
+    np.testing.assert_array_equal(given.values[:, :, 6], POSTERIOR["cov"][:, :, 1, 0])
+    prior = cd.as_draws(tree(), group="prior")
+    assert prior.values.shape == (1, 30, 1)
+    assert prior.chained
+    refused("no group 'priro'; did you mean 'prior'. available: .*posterior", tree(), group="priro")
+    np.testing.assert_array_equal(cd.as_draws(tree()["posterior"]).values, given.values)
+    np.testing.assert_array_equal(cd.as_draws(tree()["prior"]).values, prior.values)
+
+
+def test_labels_are_those_of_arviz():
+    rng = np.random.default_rng(2)
+    shape = {"chain": 2, "draw": 5, "time": 3, "where": 2, "plain": 20, "step": 4}
+    coords = {
+        "time": pd.date_range("2020-01-01", periods=3),
+        "where": ["north", "sü d"],
+        "step": [0.1, 1e-7, 2.0, 1e20],
+    }
+    dims = {"a": ("time", "where"), "b": ("plain", "step", "where"), "c": (), "d": ("step",)}
+    dataset = xr.Dataset(
+        {
+            name: (("chain", "draw", *extra), rng.normal(size=(2, 5, *(shape[d] for d in extra))))
+            for name, extra in dims.items()
+        },
+        coords=coords,
+    )
+    assert cd.as_draws(dataset).names == arviz_labels(dataset)
+    assert len(arviz_labels(dataset)) == 171
+
+
+def test_an_old_inference_data():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it announces its successor
+        arviz = pytest.importorskip("arviz", reason="arviz<1, which the test extra brings, has the old InferenceData")
+    if not hasattr(arviz, "InferenceData"):
+        pytest.skip("arviz 1 has no InferenceData")
+    old = arviz.from_dict(
+        posterior=POSTERIOR, prior={"mu": np.ones((1, 9))}, coords={"school": SCHOOLS}, dims={"theta": ["school"]}
+    )
+    new = cd.as_draws(tree())
+    given = cd.as_draws(old)
+    assert given.names == new.names
+    np.testing.assert_array_equal(given.values, new.values)
+    assert cd.as_draws(old, group="prior").values.shape == (1, 9, 1)
+    assert cd.as_draws(old, var_names="theta", coords={"school": ["Choate"]}).names == ("theta[Choate]",)
+    refused("no group 'sample_stats'; available: posterior, prior", old, group="sample_stats")
+
+
+def test_arrays_with_and_without_chains():
+    array = DATASET["theta"]
+    given = cd.as_draws(array)
+    assert given.names == tuple(f"theta[{s}]" for s in SCHOOLS)
+    turned = cd.as_draws(array.transpose("school", "draw", "chain"))
+    np.testing.assert_array_equal(turned.values, given.values)
+    single = cd.as_draws(array.isel(chain=0, drop=True))
+    assert single.chained
+    np.testing.assert_array_equal(single.values, given.values[:1])
+    nameless = cd.as_draws(xr.DataArray(np.arange(6.0), dims="draw"))
+    assert nameless.names == ("x",)
+    whole = cd.as_draws(xr.Dataset({"k": ("draw", [1, 2, 3]), "yes": ("draw", [True, False, True])}))
+    np.testing.assert_array_equal(whole.values[0], [[1, 1], [2, 0], [3, 1]])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        (DATASET.stack(sample=("chain", "draw")), r"variable mu has dimensions \(sample\), but draws need one called draw"),
+        (DATASET.assign(year=("t", [1.0, 2.0])), r"variable year has dimensions \(t\).*leave it out by name"),
+        (DATASET.assign(flat=("draw", np.ones(50))), "variable mu has a dimension chain and flat has none"),
+        (DATASET.assign(word=(("chain", "draw"), np.full((4, 50), "low"))), "variable word must be .* got type <U3.*low"),
+        (DATASET.assign(z=DATASET.mu * 1j), "variable z must be real numbers, got type complex128"),
+        (DATASET.assign(o=(("chain", "draw"), np.full((4, 50), {}))), "variable o must be real numbers, got type object"),
+        (DATASET.where(DATASET.mu < 1), "variable mu: .* NaN in chain 0"),
+        (xr.Dataset(), "there are no variables"),
+        (xr.concat([DATASET[["theta"]]] * 2, "school"), r"but theta\[Choate\], theta\[Deerfield\]"),
+        (DATASET.rename(draw="drew"), "one called draw"),
+        (DATASET.isel(draw=slice(0)), "at least 2 draws"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_datasets_that_cannot_be_used(dataset, message):
+    refused(message, dataset)
+
+
+@pytest.mark.parametrize(
+    "coords",
+    [
+        {"school": ["Phillips Andover", "Choate"]},
+        {"school": "Choate"},
+        {"chain": [0, 2], "cov_dim_0": [1]},
+        {"draw": slice(10, 19), "cov_dim_1": 0},
+        {"chain": 1},
+    ],
+)
+def test_coords_mean_what_they_mean_in_xarray(coords):
+    expected = DATASET.sel(coords)
+    given = cd.as_draws(DATASET, coords=coords)
+    assert given.names == arviz_labels(expected)
+    flat = expected if "chain" in expected.dims else expected.expand_dims("chain")
+    np.testing.assert_array_equal(given.values[:, :, 0], flat["mu"])
+    np.testing.assert_array_equal(
+        given.values[:, :, -1], flat["cov"].transpose("chain", "draw", ...).values.reshape(*flat["mu"].shape, -1)[:, :, -1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("coords", "message"),
+    [
+        ({"shcool": ["Choate"]}, "coords: there is no dimension 'shcool'; did you mean 'school'"),
+        ({"school": ["Eton"]}, r"coords: school=\['Eton'\] is not among the labels of school \(variable theta\): Choate, Deer"),
+        ({"chain": 9}, "coords: chain=9 is not among the labels"),
+        ({"draw": 3}, "draws need one called draw"),
+        ("school", "coords must map dimensions to labels"),
+    ],
+)
+def test_coords_that_cannot_be_used(coords, message):
+    refused(message, DATASET, coords=coords)
+
+
+# dictionaries
+
+
+def test_dictionaries_of_arrays():
+    columns = cd.as_draws({"a": [1, 2, 3], "b": np.array([0.5, 1.0, 2.0])})
+    assert columns.names == ("a", "b")
+    assert not columns.chained
+    assert columns.values.shape == (1, 3, 2)
+    given = cd.as_draws(POSTERIOR)
+    plain = az.from_dict({"posterior": POSTERIOR})["posterior"].to_dataset()
+    assert given.names == arviz_labels(plain)
+    np.testing.assert_array_equal(given.values, cd.as_draws(plain).values)
+    np.testing.assert_array_equal(cd.as_draws(long_table("chain", "draw")).values, CHAINS)
+
+
+@pytest.mark.parametrize(
+    ("draws", "message"),
+    [
+        ({"a": [1, 2], "b": [1, 2, 3]}, "a has 2 and b has 3 values"),
+        ({"a": [1, 2], "b": [[1, 2]]}, r"a has shape \(2,\) and b \(1, 2\)"),
+        ({"a": 1.0, "b": [1, 2]}, r"a has shape \(\)"),
+        ({"a": np.ones((2, 5)), "b": np.ones((2, 6))}, r"a has shape \(2, 5\) and b \(2, 6\)"),
+        ({"a": [[1, 2], [3]]}, "variable a must be a rectangular array"),
+        ({"a": ["x", "y"]}, "variable a must be real numbers, got type <U1, for example 'x' at draw 0"),
+        ({"a": np.full((2, 3), "x")}, "variable a must be real numbers"),
+        ({"a": np.ma.masked_less([1.0, 2.0], 1.5)}, "variable a has 1 masked"),
+        ({"a": np.ma.masked_less([[1.0, 2.0]], 1.5)}, "variable a has 1 masked"),
+        ({}, "empty dictionary"),
+        ({1: [1.0, 2.0], "1": [2.0, 3.0]}, "1 occurs more than once"),
+        ({"a[0]": np.arange(6.0).reshape(2, 3), "a": np.arange(6.0).reshape(2, 3, 1)}, r"a\[0\] occurs more than once"),
+    ],
+)
+def test_dictionaries_that_cannot_be_used(draws, message):
+    refused(message, draws)
+
+
+# selection
+
+
+FLAT = pd.DataFrame({name: [1.0, 2.0] for name in ("mu", "theta[1]", "tau", "theta[2]", "log tau", "~odd")})
+
+
+@pytest.mark.parametrize(
+    ("choices", "names"),
+    [
+        ({"var_names": "tau"}, ["tau"]),
+        ({"var_names": ["tau", "mu"]}, ["tau", "mu"]),
+        ({"var_names": ["theta", "mu"]}, ["theta[1]", "theta[2]", "mu"]),
+        ({"var_names": ["theta[2]", "theta"]}, ["theta[2]", "theta[1]"]),
+        ({"var_names": ["~theta", "~mu"]}, ["tau", "log tau", "~odd"]),
+        ({"var_names": "~theta[1]"}, ["mu", "tau", "theta[2]", "log tau", "~odd"]),
+        ({"var_names": "~odd"}, ["~odd"]),
+        ({"var_names": ["tau", "mu"], "filter_vars": "like"}, ["mu", "tau", "log tau"]),
+        ({"var_names": "[2", "filter_vars": "like"}, ["theta[2]"]),
+        ({"var_names": "^t", "filter_vars": "regex"}, ["theta[1]", "tau", "theta[2]"]),
+        ({"var_names": "^theta$", "filter_vars": "regex"}, ["theta[1]", "theta[2]"]),
+        ({"var_names": "~ta", "filter_vars": "like"}, ["mu", "~odd"]),
+        ({"var_names": r"~\d", "filter_vars": "regex"}, ["mu", "tau", "log tau", "~odd"]),
+    ],
+)
+def test_selection_by_name(choices, names):
+    assert list(cd.as_draws(FLAT, **choices).names) == names
+    assert list(cd.as_draws(cd.as_draws(FLAT), **choices).names) == names
+    assert list(cd.as_draws([FLAT, FLAT], **choices).names) == names
+
+
+@pytest.mark.parametrize("source", [DATASET, tree(), POSTERIOR], ids=["Dataset", "DataTree", "dict"])
+@pytest.mark.parametrize(
+    ("choices", "variables"),
+    [
+        ({"var_names": ["cov", "mu"]}, ["cov", "mu"]),
+        ({"var_names": ["~cov"]}, ["mu", "theta"]),
+        ({"var_names": ["mu", "th"], "filter_vars": "like"}, ["mu", "theta"]),
+        ({"var_names": "[uv]$", "filter_vars": "regex"}, ["mu", "cov"]),
+        ({"var_names": ["~^t"], "filter_vars": "regex"}, ["mu", "cov"]),
+    ],
+)
+def test_selection_is_that_of_arviz(source, choices, variables):
+    given = cd.as_draws(source, **choices)
+    assert [*dict.fromkeys(name.split("[")[0] for name in given.names)] == variables
+    if not isinstance(source, dict):
+        chosen = az.extract(DATASET, combined=False, keep_dataset=True, **choices)
+        assert set(given.names) == set(arviz_labels(chosen))
+
+
+def test_entries_of_labelled_variables():
+    given = cd.as_draws(DATASET, var_names=["theta[Phillips Andover]", "mu", "cov[1, 0]"])
+    assert given.names == ("theta[Phillips Andover]", "mu", "cov[1, 0]")
+    np.testing.assert_array_equal(given.values[:, :, 0], POSTERIOR["theta"][:, :, 2])
+    np.testing.assert_array_equal(given.values[:, :, 2], POSTERIOR["cov"][:, :, 1, 0])
+    assert "theta[Choate]" not in cd.as_draws(DATASET, var_names="~theta[Choate]").names
+    # a variable nobody asked for may hold anything
+    assert cd.as_draws(DATASET.assign(word=("t", ["low"])), var_names=["mu"]).names == ("mu",)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"var_names": "tua"}, "no variable 'tua'; did you mean 'tau'. available: mu, theta, tau, log tau, ~odd"),
+        ({"var_names": "theta[3]"}, r"no variable 'theta\[3\]'; did you mean 'theta\[.\]'"),
+        ({"var_names": ["~nothing"]}, "no variable 'nothing'"),
+        ({"var_names": ["mu", "~tau"]}, "must either name variables or, with ~, leave some out"),
+        ({"var_names": ["zz"], "filter_vars": "like"}, "no variable 'zz'"),
+        ({"var_names": ["[("], "filter_vars": "regex"}, r"regular expressions .* got '\[\('"),
+        ({"var_names": "~", "filter_vars": "like"}, "leaves out every variable"),
+        ({"var_names": []}, "var_names is empty"),
+        ({"var_names": 3}, "var_names must be a name or a list of names, got 3"),
+        ({"var_names": [3]}, "var_names must be a name or a list of names"),
+        ({"filter_vars": "glob"}, "filter_vars, if given, must be 'like' or 'regex', got 'glob'"),
+        ({"group": "prior"}, "a data frame has no groups"),
+        ({"group": None}, "group must be the name of a group"),
+        ({"coords": {"school": 1}}, "a data frame has no coordinates"),
+        ({"delimiter": ";"}, "a data frame is not delimited text"),
+        ({"delimiter": "::"}, "delimiter must be one character"),
+        ({"chains": "run"}, "chains: there is no column 'run'; available: mu"),
+        ({"chains": 0}, "chains must be a whole number >= 1"),
+        ({"chains": True}, "chains must be a whole number >= 1"),
+        ({"chains": 1.5}, "chains must be a whole number >= 1"),
+        ({"chains": 3}, "chains=3 does not divide the 2 draws"),
+    ],
+)
+def test_choices_that_cannot_be_used(choices, message):
+    refused(message, FLAT, **choices)
+
+
+def test_options_a_source_has_no_use_for_are_refused():
+    refused("an array has no groups", CHAINS, group="prior")
+    refused("an array has no coordinates", CHAINS, coords={"a": 1})
+    refused("a dictionary of arrays has no coordinates", POSTERIOR, coords={"a": 1})
+    refused("an array has no columns", CHAINS, chains="a")
+    refused("an xarray object has no columns", DATASET, chains="a")
+    refused("an xarray Dataset has no groups", DATASET, group="prior")
+    refused("draws that were read already has no groups", cd.as_draws(CHAINS), group="prior")
+    many = pd.DataFrame(np.ones((3, 30)))
+    refused("available: 0, 1, .*, 19 and 10 more", many, var_names="nope")
+
+
+def test_rows_are_cut_into_chains():
+    flat = CHAINS.reshape(-1, 2)
+    for source in (flat, pd.DataFrame(flat), {"a": flat[:, 0], "b": flat[:, 1]}, cd.as_draws(flat)):
+        given = cd.as_draws(source, chains=3)
+        assert given.chained
+        np.testing.assert_array_equal(given.values, CHAINS)
+        refused("chains=7 does not divide the 120 draws", source, chains=7)
+    for source in (CHAINS, DATASET, pd.DataFrame(long_table()), cd.as_draws(CHAINS), list(CHAINS)):
+        k = cd.as_draws(source).n_chains
+        assert cd.as_draws(source, chains=np.int64(k)).n_chains == k
+        refused(f"chains=2 was given, but the draws have {k} chains of their own", source, chains=2)
+    refused("have 1 chain of their own", CHAINS[:1], chains=2)
+
+
+def test_select_from_draws():
+    given = cd.as_draws(CHAINS)
+    chosen = given.select(["x1", "x0"])
+    np.testing.assert_array_equal(chosen.values, CHAINS[:, :, ::-1])
+    assert chosen.names == ("x1", "x0")
+    assert chosen.chained
+    assert not chosen.values.flags.writeable
+    assert given.select("x1").names == ("x1",)
+    for names, message in [
+        (["x2"], "no variable 'x2'; available: x0, x1"),
+        ([], "is empty"),
+        (["x0"] * 2, "once"),
+    ]:
+        with pytest.raises(cd.InputError, match=message):
+            given.select(names)
+    assert cd.as_draws(CHAINS[0], var_names=["x1"]).names == ("x1",)
+
+
+# everything else
+
+
+@pytest.mark.parametrize(
+    ("draws", "message"),
+    [
+        (None, "draws must be real numbers"),
+        (object(), "draws must be real numbers"),
+        ({1, 2}, "draws must be real numbers"),
+        ((k for k in range(3)), "draws must be real numbers"),
+        (b"draws.csv", "draws must be real numbers"),
+        (SimpleNamespace(__array__=1), "draws must be an array of numbers, got SimpleNamespace"),
+        (pd.Series([1.0, 2.0]), r"must have shape \(n, d\)"),
+        (pl.LazyFrame({"a": [1.0]}), "draws must be real numbers"),
+        (np.empty((5, 0)), "at least one variable"),
+        (pd.DataFrame(index=range(5)), "there are no variables"),
+        (pd.DataFrame({"a": [1.0]}), "at least 2 draws"),
+        (pd.DataFrame({"a": []}, dtype=float), "at least 2 draws"),
+        (pd.DataFrame({"chain": [], "a": []}, dtype=float), "at least 2 draws"),
+        ([], r"must have shape"),
+        ([DATASET, DATASET], "draws must be"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_holds_no_draws(draws, message):
+    refused(message, draws)
+
+
+def test_nan_are_counted_per_variable_with_a_way_out():
+    frame = pd.DataFrame({"chain": [0, 0, 1, 1], "a": [1.0, np.nan, 2.0, np.nan], "b": [1.0, 2.0, 3.0, np.inf]})
+    refused(
+        r"variable a: 2 NaN in chain 0 at draw 1, in chain 1 at draw 1; variable b: 1 infinite in chain 1 at draw 1 "
+        r"\(of 4 draws\); drop those draws first, for example with frame.dropna\(\), or find out why",
+        frame,
+    )
+    refused("variable 19: 2 NaN from draw 0 on; and 10 more variables", pd.DataFrame(np.full((2, 30), np.nan)))
+
+
+def test_arrays_and_pseudo_observations_keep_their_shapes():
+    for source, shape in [
+        (CHAINS[0], (40, 2)),
+        (CHAINS, (3, 40, 2)),
+        (pd.DataFrame(long_table()), (3, 40, 2)),
+        (DATASET[["mu"]], (4, 50, 1)),
+        ({"a": [1.0, 2.0]}, (2, 1)),
+    ]:
+        assert cd.pseudo_observations(source).shape == shape
+
+
+def test_arrays_need_no_library_of_labels():
+    code = (
+        "import sys, numpy as np, copula_discrepancy as cd\n"
+        "cd.as_draws(np.eye(3), var_names=['x1'])\n"
+        "print([m for m in ('pandas', 'polars', 'xarray', 'arviz_base', 'h5py', 'pyarrow') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
