@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from copula_discrepancy.adapters import DependenceFidelity, summary
     from copula_discrepancy.agreement import Agreement
     from copula_discrepancy.companions.classic import ess, naive_tau, paper_ess, rhat
     from copula_discrepancy.companions.stein import SteinDiscrepancy, ksd
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
         long_run_variance,
         tau_influence_bound,
     )
+    from copula_discrepancy.multiplicity import adjust_pvalues
+    from copula_discrepancy.pairwise import pairwise
+    from copula_discrepancy.pairwise_result import PairGap, Pairwise
     from copula_discrepancy.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
     from copula_discrepancy.result import Discrepancy
     from copula_discrepancy.samplers import (
@@ -54,7 +58,11 @@ if TYPE_CHECKING:
     from copula_discrepancy.tuning import TunedSetting, Tuning, tune
 
 _HOME = {
+    "adapters": ("DependenceFidelity", "summary"),
     "agreement": ("Agreement",),
+    "multiplicity": ("adjust_pvalues",),
+    "pairwise": ("pairwise",),
+    "pairwise_result": ("PairGap", "Pairwise"),
     "gaps": ("discrepancy",),
     "result": ("Discrepancy",),
     "inference": ("Estimate", "LongRun", "PaperTest", "contamination_bound", "long_run_variance", "tau_influence_bound"),
@@ -86,6 +94,7 @@ __all__ = [
     "Chains",
     "Clayton",
     "Copula",
+    "DependenceFidelity",
     "DependenceWarning",
     "Discrepancy",
     "DivergenceError",
@@ -100,6 +109,8 @@ __all__ = [
     "Joe",
     "LongRun",
     "MetaCopula",
+    "PairGap",
+    "Pairwise",
     "PaperTest",
     "Reproduction",
     "Rotated",
@@ -109,6 +120,7 @@ __all__ = [
     "TunedSetting",
     "Tuning",
     "WellingTeh",
+    "adjust_pvalues",
     "as_draws",
     "concordance",
     "contamination_bound",
@@ -122,6 +134,7 @@ __all__ = [
     "long_run_variance",
     "metropolis",
     "naive_tau",
+    "pairwise",
     "paper_ess",
     "pseudo_observations",
     "reproduce",
@@ -129,6 +142,7 @@ __all__ = [
     "select_family",
     "sghmc",
     "sgld",
+    "summary",
     "tau_influence_bound",
     "tune",
 ]

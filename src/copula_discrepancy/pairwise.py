@@ -1,0 +1,261 @@
+"""Every pair of variables against a target or a reference sample, worst first."""
+
+import warnings as python_warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._parallel import checked_jobs
+from copula_discrepancy._progress import progress_bar
+from copula_discrepancy.agreement import still_chains
+from copula_discrepancy.draws import Draws, as_draws
+from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
+from copula_discrepancy.fitting import METHODS, library_version, resolve_family
+from copula_discrepancy.gaps import comparable
+from copula_discrepancy.inference import open_probability, require_chain_length
+from copula_discrepancy.multiplicity import ADJUSTMENTS
+from copula_discrepancy.pairs import DISCRETE, RankedPair
+from copula_discrepancy.pairwise_result import Pairwise
+from copula_discrepancy.pairwise_targets import PairAims, resolve_pair_targets
+from copula_discrepancy.sweep import RankedTable, Sweep, run
+from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, some_of
+
+
+def pairwise(
+    draws: Any,
+    target: Any = None,
+    *,
+    family: Any = None,
+    method: str = "mle",
+    iid: bool = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    weights: Any = None,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> Pairwise:
+    """Compare the dependence of every pair of variables with what it should be, and rank the pairs, worst first.
+
+    Each pair gets the level, shape and total gap of `discrepancy`, with standard errors that hold on Markov chains, tail gaps,
+    CKL, effective draws and R-hat for dependence. Level and shape are tested in every pair, and the p-values of all these tests
+    are adjusted together. Pairs with a gap beyond chance come first, then the others, by the size of their larger gap.
+
+    Parameters
+    ----------
+    draws : anything `as_draws` takes, with two variables or more
+        Ranked once; only ranks matter. Constant variables are left out, with a warning.
+    target : reference sample, copulas, correlation matrix, or None
+        - Anything `as_draws` takes: a reference sample, independent of the draws, of the same variables (matched by name).
+        - A dictionary from pairs to copulas, ``{("a", "b"): Gumbel(2.5)}``: those pairs are compared; or one copula for all.
+        - A correlation matrix (d, d), or a data frame of one: every pair is compared with that Gaussian copula.
+        - None: there is no level; shape tells whether the best family fits each pair, and R-hat whether chains agree.
+    family : str, class or instance, optional
+        The family to look through, with a reference sample or without a target. By default the best of all families and
+        rotations is chosen for each pair, on the reference.
+    method : {"mle", "moment"}
+        "moment" looks at Kendall's tau alone: no shape.
+    iid : bool
+        Take draws and reference as independent instead of as Markov chains.
+    confidence : float
+        1 less the level at which adjusted p-values count as a gap.
+    adjust : {"bh", "by", "holm", "bonferroni", "none"}
+        See `adjust_pvalues`.
+    weights : array (d, d) or dictionary from pairs to numbers, optional
+        How much each pair counts in `weighted`; by default the target's |tau|, so that what should be strong counts most.
+    var_names, filter_vars, group, coords, chains
+        See `as_draws`; all but `chains` select from the reference as well.
+    n_jobs : int, optional
+        Threads (or workers of the backend that `joblib.parallel_config` sets); -1, the default, is one per core.
+    progress : bool, optional
+        Draw a progress bar; by default on a terminal, once it has taken two seconds.
+
+    Returns
+    -------
+    Pairwise
+        The ranked pairs; print it for an answer in words, or use `to_dataframe`, `matrix`, `pair`.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` refuses, fewer than two varying variables, or a target that does not fit them: the message
+        lists the variables that only one side has.
+
+    Notes
+    -----
+    Tail gaps, total and CKL are told beside the tests of level and shape, not tested again: total is their sum, and CKL a
+    function of total. With a family chosen for each pair, Student t copulas have one of eleven degrees of freedom; the choice
+    is made on binned ranks and settled by AIC (see `select_family` for all families in full). Families of one sign need a tau
+    of more than 0.1 in both samples; weaker dependence is seen through elliptical ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 2000)
+    >>> independent = rng.standard_normal((2000, 3))
+    >>> result = cd.pairwise(independent, reference, iid=True)
+    >>> result.worst.names, result.worst.verdict, result.n_flagged
+    (('x0', 'x1'), 'too weak', 1)
+    """
+    one_of(method, "method", METHODS)
+    one_of(adjust, "adjust", ADJUSTMENTS)
+    independent = true_or_false(iid, "iid")
+    share = open_probability(confidence, "confidence")
+    jobs = checked_jobs(n_jobs)
+    selection: dict[str, Any] = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords}
+    given = as_draws(draws, **selection, chains=chains)
+    if given.n_variables < 2:
+        raise InputError(
+            f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check how "
+            "columns are separated"
+        )
+    aims = resolve_pair_targets(given, target, selection)
+    template, estimate_df = _template(family, aims, method)
+    for sample in (aims.draws, aims.reference):
+        if sample is not None and not independent:
+            require_chain_length(sample.n_draws)
+    own = RankedTable.of(aims.draws)
+    other = None if aims.reference is None else RankedTable.of(aims.reference)
+    compared = comparable(aims.draws, independent), aims.reference is not None and comparable(aims.reference, independent)
+    sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared)
+    with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
+        rows = run(sweep, aims.pairs, jobs, tick)
+    result = Pairwise.of(
+        rows,
+        names=aims.draws.names,
+        kind=aims.kind,
+        method=method,
+        family=None if template is None else template.name,
+        iid=independent,
+        confidence=share,
+        adjust=adjust,
+        weights=_weights(weights, aims.draws, rows),
+        samples=(aims.draws, aims.reference),
+        targets=aims.targets,
+        template=template,
+        notes=aims.notes,
+        warnings=(*aims.warnings, *_cautions(rows, aims, own, other, independent)),
+        version=library_version(),
+    )
+    for sentence in result.warnings:
+        python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
+    return result
+
+
+def _template(family: Any, aims: PairAims, method: str) -> tuple[Any, bool]:
+    """The family to fit, None where it is chosen for each pair or known from the targets."""
+    automatic = family is None or (isinstance(family, str) and family == "auto")
+    if aims.targets is not None:
+        if family is not None:
+            raise InputError(
+                f"family is for a reference sample or no target; targets that are copulas have their own, got {family!r}"
+            )
+        return None, False
+    if not automatic:
+        return resolve_family(family, None)
+    if method == "moment" and aims.kind == "nothing":
+        raise InputError("without a target, method='moment' leaves nothing to compare; use method='mle', or give a target")
+    return None, False
+
+
+def _weights(weights: Any, draws: Draws, rows: NDArray[Any]) -> NDArray[np.float64] | None:
+    """One weight per row, or None for the default."""
+    if weights is None:
+        return None
+    names, d = draws.names, draws.n_variables
+    matrix = np.zeros((d, d))
+    if isinstance(weights, Mapping):
+        place = {name: k for k, name in enumerate(names)}
+        for key, weight in weights.items():
+            if not (isinstance(key, tuple) and len(key) == 2 and all(part in place for part in key)):
+                raise InputError(
+                    f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {some_of(names)}"
+                )
+            i, j = place[key[0]], place[key[1]]
+            matrix[i, j] = matrix[j, i] = weight
+    else:
+        matrix = np.asarray(weights, dtype=np.float64)
+        if matrix.shape != (d, d):
+            raise InputError(f"weights must have shape ({d}, {d}), one row per variable that varies, got {matrix.shape}")
+    found: NDArray[np.float64] = matrix[rows["first"], rows["second"]]
+    if not np.isfinite(found).all() or (found < 0).any() or not found.any():
+        raise InputError("weights must be finite and not negative, and one of them positive")
+    return found
+
+
+def _cautions(
+    rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTable | None, independent: bool
+) -> tuple[str, ...]:
+    """What to keep in mind about chains, effective draws and bounds, counted over all pairs."""
+    notes: list[str] = []
+    m = len(rows)
+
+    def label(row: Any) -> str:
+        return f"{aims.draws.names[row['first']]} ~ {aims.draws.names[row['second']]}"
+
+    for whose, sample, table in (("", aims.draws, own), ("reference: ", aims.reference, other)):
+        if sample is None or table is None:
+            continue
+        end = "_target" if whose else ""
+        notes += [whose + sentence for sentence in still_chains(sample)]
+        few = rows[rows["n_eff" + end] < FEW_DRAWS]
+        if few.size:
+            least = few[np.argmin(few["n_eff" + end])]
+            notes.append(
+                f"{whose}n_eff is below {FEW_DRAWS} in {few.size} of {m} pairs, {least['n_eff' + end]:.0f} in {label(least)}: "
+                "standard errors and tests are rough there; draw more"
+            )
+        apart = rows[rows["rhat" + end] > RHAT_LIMIT]
+        if apart.size:
+            most = apart[np.argmax(apart["rhat" + end])]
+            notes.append(
+                f"{whose}R-hat for dependence is above {RHAT_LIMIT} in {apart.size} of {m} pairs, {most['rhat' + end]:.3f} in "
+                f"{label(most)}: the chains do not agree about Kendall's tau there yet"
+            )
+        if sample.n_chains > sample.n_draws and not independent:
+            notes.append(
+                f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "
+                "variable), are the first two axes swapped?"
+            )
+    notes += _discrete(aims, own, other)
+    if (
+        aims.reference is not None
+        and aims.draws.values.shape == aims.reference.values.shape
+        and np.array_equal(aims.draws.values, aims.reference.values)
+    ):
+        notes.append("reference: it is the draws themselves, so the two are not independent and every test is void")
+    return tuple(notes)
+
+
+def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
+    """A sentence where variables are rounded or discrete, unless the reference's are so alike."""
+    names = []
+    for k, name in enumerate(aims.draws.names):
+        tied = _tied_share(own, k)
+        theirs = 0.0 if other is None else _tied_share(other, k)
+        if max(tied, theirs) > DISCRETE and not 0.5 * tied < theirs < 2.0 * tied:
+            names.append(name)
+    if not names:
+        return []
+    return [
+        f"values of {some_of(names)} are tied, as rounded or discrete ones are: a likelihood fit takes them for continuous, "
+        "and shape is off by that; compare samples that are rounded alike"
+    ]
+
+
+def _tied_share(table: RankedTable, k: int) -> float:
+    """Share of pairs of draws tied in a variable, but not in its neighbour as in a chain that repeats whole points."""
+    column, neighbour = table.columns[k], table.columns[k - 1]
+    if not column.tied_pairs:
+        return 0.0
+    every = 0.5 * column.n * (column.n - 1.0)
+    pair = RankedPair.from_ranks(column, neighbour, 1, ("", ""))
+    return max(column.tied_pairs - pair.tied_in_both(), 0) / every

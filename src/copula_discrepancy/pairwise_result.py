@@ -1,0 +1,330 @@
+"""What a comparison of all pairs says: a ranked table, aggregates and words."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy import ranking_words, words
+from copula_discrepancy._sources.request import unknown_name
+from copula_discrepancy.draws import Draws
+from copula_discrepancy.errors import InputError, one_of
+from copula_discrepancy.families import Copula
+from copula_discrepancy.gaps import discrepancy
+from copula_discrepancy.multiplicity import adjust_pvalues
+from copula_discrepancy.ranking_words import smaller_pvalue
+from copula_discrepancy.result import Discrepancy
+from copula_discrepancy.sweep import ROW
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TESTED = ("level", "shape")
+_SHOWN = 10  # rows of a printed table
+_SHOWN_HTML = 50  # and in a notebook, where one can scroll
+_RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in _TESTED), ("flagged", bool)])
+NUMBERS = tuple(name for name in ROW.names or () if ROW[name].kind == "f")
+
+
+@dataclass(frozen=True)
+class PairGap:
+    """One pair of variables: its row of the table as attributes.
+
+    Attributes
+    ----------
+    names : (str, str)
+        The two variables.
+    tau, tau_target : float
+        Kendall's tau of the draws, and of the target or the reference.
+    level, shape, total : float
+        The gaps of `discrepancy`, with `level_se`, `shape_se`, `total_se` and unadjusted p-values `level_pvalue`, ... .
+    level_adjusted, shape_adjusted : float
+        P-values adjusted for all tests in all pairs.
+    lower_tail, upper_tail : float
+        Tail gaps, with `lower_tail_se`, `upper_tail_se`; NaN where too few draws are there.
+    ckl : float
+        Copula Kullback-Leibler divergence.
+    n_eff, n_eff_target, rhat, rhat_target : float
+        Effective draws and R-hat for dependence of the draws and of the reference.
+    family, theta, theta_target, df
+        The family looked through, and its parameters.
+    flagged : bool
+        Whether an adjusted p-value is below 1 - confidence.
+    verdict : str
+        What is off, in a few words.
+    """
+
+    names: tuple[str, str]
+    verdict: str
+    flagged: bool
+    numbers: Mapping[str, float] = field(repr=False)
+    family: str = ""
+
+    def __getattr__(self, name: str) -> float:
+        numbers = self.__dict__.get("numbers", {})
+        if name not in numbers:
+            raise AttributeError(f"a pair has no {name!r}; it has {', '.join(numbers)}")
+        return float(numbers[name])
+
+    @property
+    def cd(self) -> float:
+        """The paper's Copula Discrepancy, |total|."""
+        return abs(self.total)
+
+    @property
+    def pvalue(self) -> float:
+        """The smaller of the two adjusted p-values; NaN where nothing was tested."""
+        return smaller_pvalue(self.level_adjusted, self.shape_adjusted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word."""
+        words_ = {"first": self.names[0], "second": self.names[1], "verdict": self.verdict, "flagged": self.flagged}
+        return words_ | {"pvalue": self.pvalue, "family": self.family, **self.numbers}
+
+
+@dataclass(frozen=True, eq=False)
+class Pairwise:
+    """Every pair of variables, compared with what it should be, worst first.
+
+    Pairs with a gap beyond chance come first, then the others, each by the larger of |level| and |shape|. Iterating gives a
+    `PairGap` for every pair.
+
+    Attributes
+    ----------
+    rows : structured array
+        One row per pair, in that order; `to_dataframe` has the same numbers with names.
+    names : tuple of str
+        The variables.
+    kind : {"reference", "copulas", "correlations", "nothing"}
+        What the draws were compared with.
+    family : str or None
+        The family that all pairs were looked at through; None where each has its own.
+    method, iid, confidence, adjust
+        As given to `pairwise`.
+    notes, warnings : tuple of str
+        How the draws were read, and what to keep in mind when reading the numbers.
+    """
+
+    rows: NDArray[Any] = field(repr=False)
+    names: tuple[str, ...]
+    kind: str
+    method: str
+    family: str | None
+    iid: bool
+    confidence: float
+    adjust: str
+    weights: NDArray[np.float64] = field(repr=False)
+    own_weights: bool
+    samples: tuple[Draws, Draws | None] = field(repr=False)
+    targets: Mapping[tuple[int, int], Copula] | None = field(repr=False)
+    template: Copula | None = field(repr=False)
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    version: str
+
+    @classmethod
+    def of(
+        cls, rows: NDArray[Any], *, weights: NDArray[np.float64] | None, confidence: float, adjust: str, **kept: Any
+    ) -> "Pairwise":
+        """Adjust the p-values of all tests together and put the worst first."""
+        pvalues = np.stack([rows[f"{name}_pvalue"] for name in _TESTED])
+        adjusted = adjust_pvalues(pvalues, adjust)
+        flagged = (adjusted < 1.0 - confidence).any(axis=0)
+        table = np.empty(len(rows), _RANKED)
+        for name in ROW.names or ():
+            table[name] = rows[name]
+        table["level_adjusted"], table["shape_adjusted"] = adjusted
+        table["flagged"] = flagged
+        size = np.fmax(np.abs(rows["level"]), np.abs(rows["shape"]))
+        order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~flagged))
+        chosen = _strength(rows) if weights is None else weights
+        return cls(
+            rows=table[order],
+            weights=chosen[order],
+            own_weights=weights is not None,
+            confidence=confidence,
+            adjust=adjust,
+            **kept,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[PairGap]:
+        return (self._gap(row) for row in self.rows)
+
+    def __getitem__(self, key: Any) -> PairGap:
+        """The pair at a place of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
+        if isinstance(key, tuple) and len(key) == 2:
+            return self._gap(self.rows[self._place(*key)])
+        if not isinstance(key, int | np.integer):
+            raise InputError(f"a pair is a place in the ranking or two names, got {key!r}")
+        return self._gap(self.rows[key])
+
+    @property
+    def worst(self) -> PairGap:
+        """The first pair."""
+        return self[0]
+
+    @property
+    def n_flagged(self) -> int:
+        """How many pairs have a gap beyond chance."""
+        return int(np.sum(self.rows["flagged"]))
+
+    @property
+    def cd(self) -> NDArray[np.float64]:
+        """|total| of every pair, the paper's Copula Discrepancy; without a target, |shape|."""
+        return np.abs(self.rows["shape" if self.kind == "nothing" else "total"])
+
+    @property
+    def max(self) -> float:
+        """The largest CD of all pairs."""
+        return self.aggregate()["max"]
+
+    @property
+    def mean(self) -> float:
+        """The mean CD of all pairs."""
+        return self.aggregate()["mean"]
+
+    @property
+    def weighted(self) -> float:
+        """The mean CD with weights: those given, or the target's |tau| (without a target the draws')."""
+        return self.aggregate()["weighted"]
+
+    def aggregate(self, number: str = "cd") -> dict[str, float]:
+        """Maximum, mean and weighted mean over all pairs of the size of a number, such as "level"; NaN are left out.
+
+        The paper's aggregates of pairwise discrepancies (Aich and Aich, 2025, section on higher dimensions).
+        """
+        values = np.abs(self._numbers(number))
+        known = np.isfinite(values)
+        if not known.any():
+            return {"max": math.nan, "mean": math.nan, "weighted": math.nan}
+        weights = self.weights[known]
+        weighted = float(np.sum(weights * values[known]) / np.sum(weights)) if weights.any() else math.nan
+        return {"max": float(values[known].max()), "mean": float(values[known].mean()), "weighted": weighted}
+
+    def matrix(self, number: str = "level") -> NDArray[np.float64]:
+        """A number of all pairs as a symmetric (d, d) matrix in the order of `names`; NaN on the diagonal and where unknown."""
+        found = np.full((len(self.names), len(self.names)), math.nan)
+        i, j = self.rows["first"], self.rows["second"]
+        found[i, j] = found[j, i] = self._numbers(number)
+        return found
+
+    def pair(self, first: str, second: str) -> Discrepancy:
+        """Everything about one pair: `discrepancy` of its draws, through the same family, with the same target."""
+        row = self.rows[self._place(first, second)]
+        i, j = int(row["first"]), int(row["second"])
+        names = [self.names[i], self.names[j]]
+        draws, reference = self.samples
+        compare = partial(discrepancy, draws.select(names), method=self.method, iid=self.iid, confidence=self.confidence)
+        if self.targets is not None:
+            return compare(self.targets[i, j])
+        if reference is None:
+            raise InputError(
+                "without a target there is nothing to compare one pair with; see select_family for its best family, and fit"
+            )
+        return compare(reference.select(names), family=self._family(row))
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per pair, worst first, with both names, every number and the verdict."""
+        import pandas as pd
+
+        table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or ()})
+        labels = np.array(self.names, dtype=object)
+        table["first"], table["second"] = labels[self.rows["first"]], labels[self.rows["second"]]
+        table.insert(2, "verdict", [ranking_words.pair_verdict(self, row) for row in self.rows])
+        table.insert(3, "pvalue", [smaller_pvalue(row["level_adjusted"], row["shape_adjusted"]) for row in self.rows])
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word, ready for Python's json (infinite and missing numbers included)."""
+        draws, reference = self.samples
+        plain: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("kind", "method", "family", "iid", "confidence", "adjust", "version", "n_flagged")
+        }
+        plain |= {"names": list(self.names), "n_pairs": len(self), "cd": self.aggregate()}
+        plain |= {number: self.aggregate(number) for number in (*_TESTED, "total", "ckl")}
+        plain["draws"] = {"n_chains": draws.n_chains, "n_draws": draws.n_draws}
+        plain["reference"] = None if reference is None else {"n_chains": reference.n_chains, "n_draws": reference.n_draws}
+        return plain | {
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "words": self.sentences(),
+            "pairs": [pair.to_dict() for pair in self],
+        }
+
+    # ---- words -----------------------------------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few words."""
+        return ranking_words.verdict(self)
+
+    @property
+    def title(self) -> str:
+        """What was compared with what."""
+        return ranking_words.title(self)
+
+    def sentences(self) -> dict[str, str]:
+        """The answer in words, by topic: Answer, Worst, Where, Size, Draws, Reference."""
+        return ranking_words.sentences(self)
+
+    def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:
+        """The ranking as text, with a heading; the columns that this comparison has."""
+        return ranking_words.table_rows(self, limit)
+
+    def __repr__(self) -> str:
+        lines = [f"Copula discrepancy: {self.verdict}", *words.wrapped(self.title), *words.paragraphs(self.sentences())]
+        lines += words.text_table(self.table_rows())
+        if len(self) > _SHOWN:
+            lines.append(f"  ... and {len(self) - _SHOWN} more; to_dataframe() has them all")
+        return "\n".join(lines + words.noted((*self.notes, *self.warnings)))
+
+    def _repr_html_(self) -> str:
+        title, notes = f"Copula discrepancy: {self.verdict}", (*self.notes, *self.warnings)
+        return words.html(title, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
+
+    # ---- helpers ---------------------------------------------------------------------------------------------------
+
+    def _gap(self, row: Any) -> PairGap:
+        numbers = {name: float(row[name]) for name in NUMBERS}
+        numbers |= {f"{name}_adjusted": float(row[f"{name}_adjusted"]) for name in _TESTED}
+        names = self.names[row["first"]], self.names[row["second"]]
+        return PairGap(names, ranking_words.pair_verdict(self, row), bool(row["flagged"]), numbers, str(row["family"]))
+
+    def _place(self, first: Any, second: Any) -> int:
+        for name in (first, second):
+            if name not in self.names:
+                raise InputError(unknown_name(str(name), self.names))
+        i, j = sorted((self.names.index(first), self.names.index(second)))
+        found = np.flatnonzero((self.rows["first"] == i) & (self.rows["second"] == j))
+        if not found.size:
+            raise InputError(f"the pair {first!r}, {second!r} was not compared")
+        return int(found[0])
+
+    def _numbers(self, name: str) -> NDArray[np.float64]:
+        one_of(name, "number", ("cd", *NUMBERS, *(f"{tested}_adjusted" for tested in _TESTED)))
+        return self.cd if name == "cd" else self.rows[name]
+
+    def _family(self, row: Any) -> Any:
+        """The family a pair was looked at through, as `discrepancy` takes it."""
+        from copula_discrepancy.fitting import resolve_family
+
+        if self.template is not None and math.isnan(row["df"]):
+            return self.template
+        template, _ = resolve_family(str(row["family"]), None)
+        if math.isnan(row["df"]):
+            return template
+        from copula_discrepancy.likelihood import with_df
+
+        return with_df(template, float(row["df"]))
+
+
+def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:
+    return np.abs(np.where(np.isfinite(rows["tau_target"]), rows["tau_target"], rows["tau"]))

@@ -1,0 +1,222 @@
+"""What all pairs of variables are compared with: a reference sample, copulas pair by pair, a correlation matrix, or nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._arrays import real_array
+from copula_discrepancy._sources.request import listed, unknown_name
+from copula_discrepancy.draws import Draws, as_draws
+from copula_discrepancy.errors import InputError
+from copula_discrepancy.families import Copula, Gaussian
+from copula_discrepancy.targets import names_no_file
+
+Place = tuple[int, int]
+_SYMMETRY = 1e-8  # relative to correlations of 1: what printing and reading eight digits leaves
+
+
+@dataclass(frozen=True, eq=False)
+class PairAims:
+    """The draws' variables, the pairs to look at, and what they are compared with.
+
+    `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` say how the draws were read, `warnings` what could
+    not be compared.
+    """
+
+    kind: str
+    draws: Draws
+    pairs: tuple[Place, ...]
+    reference: Draws | None = None
+    targets: Mapping[Place, Copula] | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) -> PairAims:
+    """Match a target to the draws' variables; constant variables are left out and noted."""
+    if target is None:
+        kept, notes = _varying(draws, None)
+        return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, warnings=notes)
+    if isinstance(target, Copula):
+        kept, notes = _varying(draws, None)
+        pairs = _all_pairs(kept)
+        return PairAims("copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes)
+    if _is_pair_mapping(target):
+        return _copulas(draws, target)
+    matrix = _correlations(draws, target)
+    if matrix is not None:
+        kept, notes = _varying(draws, None)
+        place = [draws.names.index(name) for name in kept.names]
+        pairs = _all_pairs(kept)
+        targets = {(i, j): Gaussian(float(matrix[place[i], place[j]])) for i, j in pairs}
+        return PairAims("correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes)
+    if isinstance(target, type | int | float | complex) or names_no_file(target):
+        raise InputError(
+            "target must be a reference sample, a copula with its parameter, a dictionary from pairs to copulas, a "
+            f"correlation matrix or None, got {target!r}"
+        )
+    reference = as_draws(target, **options)
+    given, matched = matching(draws, reference)
+    kept, notes = _varying(given, matched)
+    read = (*draws.notes, *(f"reference: {note}" for note in reference.notes))
+    return PairAims("reference", kept, _all_pairs(kept), reference=matched.select(kept.names), notes=read, warnings=notes)
+
+
+def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
+    """Draws and reference with the same variables in the same order; by name where both have names."""
+    if not (draws.named and reference.named):
+        if draws.n_variables != reference.n_variables:
+            raise InputError(
+                f"draws and reference must have the same variables, got {draws.n_variables} ({listed(draws.names)}) and "
+                f"{reference.n_variables} ({listed(reference.names)})"
+            )
+        names = draws.names if draws.named or not reference.named else reference.names
+        return replace(draws, names=names), replace(reference, names=names)
+    here = [name for name in draws.names if name not in set(reference.names)]
+    there = [name for name in reference.names if name not in set(draws.names)]
+    if here or there:
+        only = [f"only in the {whose}: {listed(names)}" for whose, names in (("draws", here), ("reference", there)) if names]
+        common = [name for name in draws.names if name not in set(here)]
+        way_out = f"select what both have: {listed(common)}" if common else "they have no variable in common"
+        raise InputError(f"draws and reference must have the same variables; {'; '.join(only)}; {way_out}")
+    return draws, reference.select(draws.names)
+
+
+def _all_pairs(draws: Draws) -> tuple[Place, ...]:
+    if draws.n_variables < 2:
+        raise InputError(
+            f"pairs need at least two variables, got {draws.n_variables} ({listed(draws.names)}); select more of them, or "
+            "check how the columns are separated"
+        )
+    return tuple(combinations(range(draws.n_variables), 2))
+
+
+def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, ...]]:
+    """The variables that vary in both samples, and sentences about those that do not."""
+    still = _constant(draws)
+    there = _constant(reference) if reference is not None else []
+    notes = []
+    both = [name for name in still if name in there or reference is None]
+    if both:
+        notes.append(f"{_counted(both)} constant, so without dependence, and left out: {listed(both)}")
+    for whose, names, other in (("draws", still, "reference"), ("reference", there, "draws")):
+        alone = [name for name in names if name not in both]
+        if alone:
+            notes.append(f"{_counted(alone)} constant in the {whose} but not in the {other}, and left out: {listed(alone)}")
+    kept = [name for name in draws.names if name not in still and name not in there]
+    if len(kept) < 2 <= draws.n_variables:
+        raise InputError(
+            f"pairs need at least two variables that vary, got {len(kept)}: {listed([*dict.fromkeys([*still, *there])])} "
+            "do not; check the sampler"
+        )
+    return (draws if len(kept) == draws.n_variables else draws.select(kept)), tuple(notes)
+
+
+def _constant(draws: Draws) -> list[str]:
+    values = draws.values
+    return [
+        name for k, name in enumerate(draws.names)
+        if values[0, 0, k] == values[-1, -1, k] and bool(np.all(values[:, :, k] == values[0, 0, k]))
+    ]  # fmt: skip
+
+
+def _counted(names: list[str]) -> str:
+    return "1 variable is" if len(names) == 1 else f"{len(names)} variables are"
+
+
+def _is_pair_mapping(target: Any) -> bool:
+    """A dictionary whose keys are pairs or whose values are copulas; one from names to arrays is a sample."""
+    if not isinstance(target, Mapping):
+        return False
+    if not target:
+        raise InputError("target is an empty dictionary; give a copula for every pair that is to be compared")
+    return any(isinstance(key, tuple) for key in target) or any(isinstance(value, Copula) for value in target.values())
+
+
+def _copulas(draws: Draws, target: Mapping[Any, Any]) -> PairAims:
+    """A copula for each pair named, in either order; pairs that are not named are not compared."""
+    found: dict[tuple[str, str], Copula] = {}
+    for key, copula in target.items():
+        if not (isinstance(key, tuple | list) and len(key) == 2):
+            raise InputError(f"a target dictionary maps pairs of variables to copulas, such as ('a', 'b'), got the key {key!r}")
+        if not isinstance(copula, Copula):
+            raise InputError(
+                f"the target of {key[0]!r} and {key[1]!r} must be a copula such as Gumbel(2.5), got {copula!r:.60}"
+            )
+        first, second = (_name(draws, part) for part in key)
+        if first == second:
+            raise InputError(f"a pair has two different variables, got {key!r}")
+        if draws.names.index(first) > draws.names.index(second):
+            first, second, copula = second, first, copula._swapped()
+        if (first, second) in found:
+            raise InputError(f"the pair {first!r}, {second!r} has two targets; give one of them")
+        found[first, second] = copula
+    used = {name for pair in found for name in pair}
+    chosen = draws.select([name for name in draws.names if name in used])
+    kept, notes = _varying(chosen, None)
+    place = {name: k for k, name in enumerate(kept.names)}
+    targets = {(place[a], place[b]): copula for (a, b), copula in found.items() if a in place and b in place}
+    if not targets:
+        raise InputError(f"no pair is left to compare; {'; '.join(notes)}")
+    return PairAims("copulas", kept, tuple(sorted(targets)), targets=targets, notes=draws.notes, warnings=notes)
+
+
+def _name(draws: Draws, given: Any) -> str:
+    if isinstance(given, int | np.integer) and not isinstance(given, bool) and 0 <= given < draws.n_variables:
+        return draws.names[int(given)]
+    if given not in draws.names:
+        raise InputError(unknown_name(str(given), draws.names))
+    return str(given)
+
+
+def _correlations(draws: Draws, target: Any) -> NDArray[np.float64] | None:
+    """A correlation matrix in the order of the draws' variables; None where the target is none."""
+    labels: tuple[str, ...] | None = None
+    if hasattr(target, "columns") and hasattr(target, "index") and hasattr(target, "to_numpy"):
+        labels = tuple(str(name) for name in target.columns)
+        if labels != tuple(str(name) for name in target.index):
+            return None
+        target = target.to_numpy()
+    if not isinstance(target, np.ndarray | list | tuple):
+        return None
+    try:
+        shape = np.shape(target)
+    except ValueError:  # ragged: no matrix
+        return None
+    if len(shape) != 2 or shape[0] != shape[1] or (labels is None and shape[0] != draws.n_variables):
+        return None
+    matrix = real_array(target, "target").astype(np.float64)
+    if not np.allclose(matrix, matrix.T, rtol=0, atol=_SYMMETRY):
+        return None
+    diagonal = np.diag(matrix)
+    if not np.allclose(diagonal, 1.0, rtol=0, atol=_SYMMETRY):
+        if (diagonal > 0).all():
+            raise InputError(
+                f"target is a symmetric {len(matrix)} x {len(matrix)} matrix whose diagonal is not 1; divide a covariance "
+                "matrix by the standard deviations, C / outer(s, s)"
+            )
+        return None
+    inside = np.abs(matrix - np.eye(len(matrix))) < 1.0
+    if not inside.all():
+        i, j = np.argwhere(~inside)[0]
+        raise InputError(f"correlations must lie strictly between -1 and 1, got {matrix[i, j]:g} in row {i}, column {j}")
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if smallest < -1e-8 * len(matrix):
+        raise InputError(
+            f"target is no correlation matrix: its smallest eigenvalue is {smallest:.3g}, below 0, as no sample's can be"
+        )
+    if labels is None:
+        return matrix
+    if sorted(labels) != sorted(draws.names):
+        here = [name for name in draws.names if name not in labels]
+        there = [name for name in labels if name not in draws.names]
+        raise InputError(
+            "draws and correlation matrix must have the same variables; only in the draws: "
+            f"{listed(here)}; only in the matrix: {listed(there)}"
+        )
+    order = [labels.index(name) for name in draws.names]
+    return matrix[np.ix_(order, order)]
