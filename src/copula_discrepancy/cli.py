@@ -2,15 +2,18 @@
 
 import argparse
 import math
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+_EXIT_CODES = "exit codes: 0 fine, 1 error in the data or the files, 2 wrong usage, 3 a gap above --fail-above, 130 stopped"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `copula-discrepancy` and return its exit code: 0 fine, 1 bad data, 2 wrong usage, 130 stopped."""
+    """Run `copula-discrepancy` and return its exit code: 0 fine, 1 bad data, 2 wrong usage, 3 threshold passed, 130 stopped."""
     options = _parser().parse_args(arguments)
     if options.version:
         from copula_discrepancy import __version__
@@ -24,14 +27,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         with _ended_like_interrupted():
-            options.run(options)
-    except InputError as error:
-        print(f"copula-discrepancy: {error}", file=sys.stderr)
-        return 1
+            return int(options.run(options) or 0)
     except KeyboardInterrupt:
         print("copula-discrepancy: stopped", file=sys.stderr)
         return 130
-    return 0
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if options.debug:
+            raise
+        known = isinstance(error, InputError)
+        told = str(error) if known else f"unexpected {type(error).__name__}: {error}; --debug shows where, please report it"
+        print(f"copula-discrepancy: {told}", file=sys.stderr)
+        return 1
 
 
 @contextmanager
@@ -48,13 +57,83 @@ def _ended_like_interrupted() -> Iterator[None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="copula-discrepancy", description="Does a sample keep the dependence it should keep?")
+    parser = argparse.ArgumentParser(
+        prog="copula-discrepancy", description="Does a sample keep the dependence it should keep?", epilog=_EXIT_CODES
+    )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
+    parser.set_defaults(debug=False)
     commands = parser.add_subparsers(dest="command", metavar="command")
-    demo = commands.add_parser("demo", help="judge four samples with the same target copula")
-    demo.add_argument("--draws", type=int, default=10_000, metavar="N", help="draws per sample (default: 10000)")
-    demo.add_argument("--seed", type=int, default=1, help="seed of the samples (default: 1)")
-    demo.set_defaults(run=_demo)
+    check = commands.add_parser(
+        "check", help="every pair of variables in a file, against a copula or on its own", epilog=_EXIT_CODES,
+        description="Check every pair of variables: against a copula (--family with --theta or --tau) or, without one, "
+        "whether any family fits and whether the chains agree.",
+    )  # fmt: skip
+    check.add_argument(
+        "files", nargs="+", metavar="file", help=".csv, .tsv, .parquet, .npy, .npz, .nc or Stan CSV; several files are chains"
+    )
+    target = check.add_argument_group("target")
+    target.add_argument("--theta", type=float, metavar="X", help="parameter of the target copula")
+    target.add_argument("--tau", type=float, metavar="X", help="Kendall's tau of the target copula, instead of --theta")
+    target.add_argument("--df", type=float, metavar="X", help="degrees of freedom of a studentt target")
+    _common(check)
+    check.set_defaults(run=_check, parser=check)
+    compare = commands.add_parser(
+        "compare", help="every pair of variables of one sample against those of a reference sample", epilog=_EXIT_CODES,
+        description="Compare every pair of variables of a candidate with those of a reference sample; variables are matched by "
+        "name.",
+    )  # fmt: skip
+    kinds = "a file as for check, or a pattern in quotes such as 'run_*.csv', whose files are chains"
+    compare.add_argument("candidate", help=kinds)
+    compare.add_argument("reference", help=kinds)
+    _common(compare)
+    compare.set_defaults(run=_compare, parser=compare)
+    demo = commands.add_parser("demo", help="find what is wrong in a real posterior: eight schools, two parametrisations")
+    _output(demo)
+    demo.set_defaults(run=_demo, parser=demo)
+    _add_reproduce(commands)
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    """What `check` and `compare` share."""
+    parser.add_argument(
+        "--family", metavar="NAME", help="clayton, gumbel, frank, joe, a1, a2, gaussian, studentt, clayton180, ..."
+    )
+    reading = parser.add_argument_group("reading")
+    reading.add_argument(
+        "--columns", type=_names, metavar="A,B,...", help="variables to keep, by name: mu,theta or 'theta[Choate]'"
+    )
+    reading.add_argument(
+        "--chains", metavar="N", help="the rows are N chains one after another; or the column that tells chains"
+    )
+    reading.add_argument("--filter", choices=("like", "regex"), help="take --columns as parts of names, or regular expressions")
+    reading.add_argument("--group", default="posterior", help="group of a netCDF file (default: posterior)")
+    reading.add_argument(
+        "--coords", type=_coordinate, action="append", metavar="DIM=LABEL,...", help="labels to keep along a dimension (netCDF)"
+    )
+    reading.add_argument("--delimiter", metavar="C", help="what separates values in a text file (default: a comma)")
+    judging = parser.add_argument_group("judging")
+    judging.add_argument("--method", choices=("mle", "moment"), default="mle", help="moment looks at Kendall's tau alone")
+    judging.add_argument("--iid", action="store_true", help="take draws as independent, not as Markov chains")
+    judging.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of the tests (default: 0.95)")
+    judging.add_argument(
+        "--adjust", choices=("bh", "by", "holm", "bonferroni", "none"), default="bh", help="for many pairs (default: bh)"
+    )
+    judging.add_argument("--fail-above", type=_size, metavar="X", help="exit with 3 if any level, shape or total gap exceeds X")
+    judging.add_argument("--jobs", type=_jobs, default=-1, metavar="J", help="threads (default: one per core)")
+    _output(parser)
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
+    output = parser.add_argument_group("output")
+    form = output.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print every number as JSON instead of a table")
+    form.add_argument("--csv", action="store_true", help="print all pairs as CSV instead of a table")
+    output.add_argument("--top", type=_rows, default=10, metavar="N", help="rows of the table, 0 for all (default: 10)")
+    output.add_argument("--debug", action="store_true", help="show where an error comes from")
+
+
+def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     again = commands.add_parser("reproduce", help="run the paper's experiments and compare with what it published")
     again.add_argument(
         "experiment", nargs="?", default="all", choices=("all", "experiment1", "experiment2", "experiment3", "overhead"),
@@ -65,8 +144,46 @@ def _parser() -> argparse.ArgumentParser:
     again.add_argument("--seed", type=int, default=1, help="seed of everything random (default: 1)")
     again.add_argument("--jobs", type=_jobs, default=-1, metavar="J", help="worker processes (default: one per core)")
     again.add_argument("--out", default="reproduction", metavar="FOLDER", help="where results go (default: reproduction)")
+    again.add_argument("--debug", action="store_true", help="show where an error comes from")
     again.set_defaults(run=_reproduce)
-    return parser
+
+
+def _names(text: str) -> list[str]:
+    """mu,theta[0, 1] as names: commas inside brackets belong to a name."""
+    names, depth = [""], 0
+    for sign in text:
+        depth += {"[": 1, "]": -1}.get(sign, 0)
+        if sign == "," and depth <= 0:
+            names.append("")
+        else:
+            names[-1] += sign
+    found = [name.strip() for name in names if name.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError(f"names with commas between, such as mu,theta, not {text!r}")
+    return found
+
+
+def _coordinate(text: str) -> tuple[str, list[str]]:
+    dimension, equals, labels = text.partition("=")
+    if not (dimension.strip() and equals and labels.strip()):
+        raise argparse.ArgumentTypeError(f"a dimension and its labels, such as school=Choate,Deerfield, not {text!r}")
+    return dimension.strip(), [label.strip() for label in labels.split(",")]
+
+
+def _size(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"a number that is not negative, such as 0.05, not {text!r}")
+    return number
+
+
+def _rows(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a number of rows, or 0 for all, not {text!r}")
+    return int(text)
 
 
 def _whole_numbers(text: str) -> list[int]:
@@ -86,79 +203,29 @@ def _jobs(text: str) -> int:
     except ValueError:
         number = 0
     if number == 0:
-        raise argparse.ArgumentTypeError(f"a number of processes, or -1 for one per core, not {text!r}")
+        raise argparse.ArgumentTypeError(f"a number of workers, or -1 for one per core, not {text!r}")
     return number
 
 
-def _reproduce(options: argparse.Namespace) -> None:
-    """Tables of ours against published, what they say, and where everything is."""
-    from rich.console import Console
+def _check(options: argparse.Namespace) -> int:
+    from copula_discrepancy.commands import check
 
-    from copula_discrepancy.experiments.report import TITLES, rich_tables
-    from copula_discrepancy.experiments.reproduce import reproduce
-
-    try:
-        result = reproduce(
-            options.experiment, replications=options.replications, sizes=options.sizes, seed=options.seed, n_jobs=options.jobs,
-            out=options.out,
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        print(f"copula-discrepancy: what is finished is in {options.out}; the same command goes on from there", file=sys.stderr)
-        raise
-    console = Console()
-    console.width = max(console.width, 80)  # narrower columns would cut numbers off
-    for experiment in result.experiments.values():
-        console.print(f"[bold]{TITLES[experiment.name]}[/bold]\n")
-        for table in rich_tables(experiment.tables):
-            console.print(table)
-        for sentence in experiment.statements:
-            console.print(f"- {sentence}", highlight=False, markup=False)
-        console.print()
-    if result.comparisons:
-        console.print("z is the difference in combined standard errors, * beyond its 95% limit.", highlight=False)
-        console.print(result.agreement, highlight=False)
-    where = f"Every number, table and figure: {result.folder} (begin with {result.report.name})"
-    console.print(where, highlight=False, markup=False)
+    return check(options)
 
 
-def _demo(options: argparse.Namespace) -> None:
-    """Four samples against Gumbel(2.5): three have the right Kendall's tau, two of those the wrong tails."""
-    n, seed = options.draws, options.seed
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+def _compare(options: argparse.Namespace) -> int:
+    from copula_discrepancy.commands import compare
 
-    import copula_discrepancy as cd
-
-    target = cd.Gumbel(2.5)
-    samples = {
-        "Gumbel(2.5): target": target,
-        "Gaussian, same tau": cd.Gaussian.from_tau(target.tau),
-        "Clayton, same tau": cd.Clayton.from_tau(target.tau),
-        "Gumbel(1.8): weaker": cd.Gumbel(1.8),
-    }
-    table = Table(
-        title=f"Do the draws keep the dependence of Gumbel(2.5)? tau {target.tau:.1f}, n = {n:,}",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("sample", no_wrap=True)
-    for heading in ("tau", "level", "p", "shape", "p", "CD"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdict", no_wrap=True)
-    for label, truth in samples.items():
-        result = cd.discrepancy(truth.sample(n, rng=seed), target, iid=True)
-        gaps = [cell for gap in (result.level, result.shape) for cell in (f"{gap.value:+.3f}", _p(gap.pvalue))]
-        table.add_row(label, f"{result.tau:.2f}", *gaps, f"{result.cd:.3f}", result.verdict)
-    console = Console()
-    console.print(table)
-    console.print("[bold]level[/bold]  is the dependence too strong (+) or too weak (-)?")
-    console.print("[bold]shape[/bold]  does it sit in the wrong place? Not 0: wrong family, wrong tails.")
-    console.print("CD = |level + shape|. Kendall's tau alone passes the Gaussian and the Clayton")
-    console.print("sample; the shape gap does not.")
+    return compare(options)
 
 
-def _p(pvalue: float) -> str:
-    return "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
+def _demo(options: argparse.Namespace) -> int:
+    from copula_discrepancy.commands import demo
+
+    return demo(options)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from copula_discrepancy.commands import reproduce
+
+    return reproduce(options)

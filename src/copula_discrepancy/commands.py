@@ -1,0 +1,231 @@
+"""What each command does with its arguments: call the library and print the answer."""
+
+import argparse
+import json
+import math
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from copula_discrepancy.draws import Draws, as_draws
+from copula_discrepancy.errors import DependenceWarning, InputError
+from copula_discrepancy.families import Copula, family
+from copula_discrepancy.pairwise import pairwise
+from copula_discrepancy.pairwise_result import Pairwise
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_FAILED = 3  # exit code of a gap above the threshold
+_NARROWEST = 80
+_UNBOUND = 120  # columns where output goes to a file or a pipe
+
+
+def check(options: argparse.Namespace) -> int:
+    """Every pair of one sample against a copula, or on its own."""
+    target = _known_target(options)
+    draws = _read(options, options.files if len(options.files) > 1 else options.files[0])
+    choices = {} if target is not None else {"family": options.family}
+    return _answer(options, _judge(options, draws, target, **choices))
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Every pair of one sample against those of another."""
+    draws, reference = (_read(options, path) for path in (options.candidate, options.reference))
+    return _answer(options, _judge(options, draws, reference, family=options.family))
+
+
+def demo(options: argparse.Namespace) -> int:
+    """Eight schools: the centered parametrisation against the non-centered one, both real PyMC output that ArviZ bundles."""
+    from arviz_base import load_arviz_data
+
+    chosen = ["mu", "theta", "tau"]
+    centered, other = (as_draws(load_arviz_data(name), var_names=chosen) for name in ("centered_eight", "non_centered_eight"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DependenceWarning)
+        result = pairwise(centered, other)
+    if not (options.json or options.csv):
+        console = _console()
+        for line in (
+            "[bold]Eight schools[/bold] (Rubin, 1981), sampled by PyMC in two parametrisations of one posterior.",
+            "Does the centered run keep the dependence that the non-centered run has?",
+            f"The usual table sees little: {_margins(centered, other)}",
+            "",
+        ):
+            console.print(line, highlight=False)
+    return _answer(options, result)
+
+
+def _margins(draws: Draws, reference: Draws) -> str:
+    """What a table of means says about the two samples."""
+    import numpy as np
+
+    a, b = (sample.values.reshape(-1, sample.n_variables) for sample in (draws, reference))
+    shift = np.abs(a.mean(axis=0) - b.mean(axis=0)) / b.std(axis=0)
+    worst = int(np.argmax(shift))
+    return f"no mean is off by more than {shift[worst]:.2f} posterior standard deviations ({draws.names[worst]})."
+
+
+def reproduce(options: argparse.Namespace) -> int:
+    """Tables of ours against published, what they say, and where everything is."""
+    from copula_discrepancy.experiments.report import TITLES, rich_tables
+    from copula_discrepancy.experiments.reproduce import reproduce as run
+
+    try:
+        result = run(
+            options.experiment, replications=options.replications, sizes=options.sizes, seed=options.seed, n_jobs=options.jobs,
+            out=options.out,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        print(f"copula-discrepancy: what is finished is in {options.out}; the same command goes on from there", file=sys.stderr)
+        raise
+    console = _console()
+    for experiment in result.experiments.values():
+        console.print(f"[bold]{TITLES[experiment.name]}[/bold]\n")
+        for table in rich_tables(experiment.tables):
+            console.print(table)
+        for sentence in experiment.statements:
+            console.print(f"- {sentence}", highlight=False, markup=False)
+        console.print()
+    if result.comparisons:
+        console.print("z is the difference in combined standard errors, * beyond its 95% limit.", highlight=False)
+        console.print(result.agreement, highlight=False)
+    where = f"Every number, table and figure: {result.folder} (begin with {result.report.name})"
+    console.print(where, highlight=False, markup=False)
+    return 0
+
+
+def _known_target(options: argparse.Namespace) -> Copula | None:
+    """The copula that the options name; wrong ones are wrong usage."""
+    parser: argparse.ArgumentParser = options.parser
+    if options.theta is None and options.tau is None:
+        if options.df is not None:
+            parser.error("--df belongs to a target: give --family studentt with --theta or --tau too")
+        return None
+    if options.family is None:
+        parser.error("--theta and --tau need a --family, such as gumbel")
+    if options.theta is not None and options.tau is not None:
+        parser.error("give --theta or --tau, not both")
+    fixed = {} if options.df is None else {"df": options.df}
+    try:
+        chosen: Any = family(options.family)
+        if set(fixed) - set(chosen.fixed_parameters):
+            parser.error(f"--df is for studentt, not for {options.family}")
+        made: Copula = chosen(options.theta, **fixed) if options.tau is None else chosen.from_tau(options.tau, **fixed)
+    except InputError as error:
+        parser.error(str(error))
+    return made
+
+
+def _read(options: argparse.Namespace, path: Any) -> Draws:
+    chains = options.chains
+    return as_draws(
+        path,
+        var_names=options.columns,
+        filter_vars=options.filter,
+        group=options.group,
+        coords=dict(options.coords) if options.coords else None,
+        chains=int(chains) if chains is not None and chains.isdecimal() else chains,
+        delimiter=options.delimiter,
+    )
+
+
+def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: Any) -> Pairwise:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DependenceWarning)  # they are printed below the table
+        return pairwise(
+            draws, target, method=options.method, iid=options.iid, confidence=options.confidence, adjust=options.adjust,
+            n_jobs=options.jobs, **choices,
+        )  # fmt: skip
+
+
+def _answer(options: argparse.Namespace, result: Pairwise) -> int:
+    """Print the result in the form asked for; the exit code."""
+    if options.json:
+        print(json.dumps(_strict(result.to_dict()), indent=1, ensure_ascii=False, allow_nan=False))
+    elif options.csv:
+        result.to_dataframe().to_csv(sys.stdout, index=False, lineterminator="\n")
+    else:
+        _print_table(_console(), result, options.top)
+    return _threshold(result, getattr(options, "fail_above", None))
+
+
+def _threshold(result: Pairwise, limit: float | None) -> int:
+    if limit is None:
+        return 0
+    import numpy as np
+
+    gaps = np.stack([np.abs(result.rows[name]) for name in ("level", "shape", "total")])
+    sizes = np.nanmax(np.where(np.isfinite(gaps), gaps, -1.0), axis=0)
+    above = np.flatnonzero(sizes > limit)
+    if not above.size:
+        print(f"copula-discrepancy: passed, no gap is above {limit:g} (largest {max(sizes.max(), 0.0):.4f})", file=sys.stderr)
+        return 0
+    worst = result[int(above[np.argmax(sizes[above])])]
+    chance = "" if worst.flagged else ", though chance may explain it: draw more"
+    print(
+        f"copula-discrepancy: failed, {above.size} of {len(result)} pairs have a gap above {limit:g}; the largest is "
+        f"{sizes.max():.4f}, {worst.names[0]} ~ {worst.names[1]}{chance}",
+        file=sys.stderr,
+    )
+    return _FAILED
+
+
+def _strict(value: Any) -> Any:
+    """Numbers that JSON does not know as null."""
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    console = Console()
+    console.width = max(console.width, _NARROWEST) if console.is_terminal else _UNBOUND
+    return console
+
+
+def _print_table(console: "Console", result: Pairwise, top: int) -> None:
+    """The answer in words, then the ranking."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(
+        f"[bold]{escape(result.verdict[0].upper() + result.verdict[1:])}[/bold]: {escape(result.title)}", highlight=False
+    )
+    for topic, sentence in _sentences(result).items():
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(width=10)
+        grid.add_column(max_width=100)
+        grid.add_row(Text(f"{topic}:"), Text(sentence))
+        console.print(grid)
+    limit = len(result) if top == 0 else top
+    head, *lines = result.table_rows(limit)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for k, name in enumerate(head):
+        text = k in (0, len(head) - 1)
+        table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
+    for line, pair in zip(lines, result, strict=False):
+        style = "red" if pair.flagged else "yellow" if pair.verdict == "not tested" else "green"
+        table.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
+    console.print(table)
+    if len(result) > limit:
+        console.print(
+            f"and {len(result) - limit} more pairs: --top 0 shows all, --csv and --json have every number", highlight=False
+        )
+    for note in (*result.notes, *result.warnings):
+        console.print(Text(f"note: {note}"), highlight=False, soft_wrap=not console.is_terminal)
+
+
+def _sentences(result: Pairwise) -> dict[str, str]:
+    """The words of the ranking; of a single pair with a target, those of its own comparison."""
+    if len(result) > 1 or result.kind == "nothing":
+        return result.sentences()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DependenceWarning)
+        return result.pair(*result.worst.names).sentences()
