@@ -1,0 +1,230 @@
+"""The same answer in the shape of other tools: a score like SDMetrics' for synthetic tables, a table like ArviZ's summary."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copula_discrepancy import _kernels
+from copula_discrepancy._sources.request import listed
+from copula_discrepancy.draws import as_draws
+from copula_discrepancy.errors import DependenceWarning, InputError, true_or_false
+from copula_discrepancy.gaps import comparable
+from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
+from copula_discrepancy.pairwise import pairwise
+from copula_discrepancy.pairwise_result import PairGap, Pairwise
+from copula_discrepancy.sweep import RankedTable, Side
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Dependence weaker than this hardly counts: it is the yardstick of a pair whose own tau is smaller.
+_WEAK_TAU = 0.05
+
+
+class DependenceFidelity:
+    """How much of a table's dependence a synthetic table keeps, from 0, none, to 1, all of it.
+
+    In the shape of SDMetrics' metrics. SDMetrics' own correlation score compares two numbers of which both are near 0 for most
+    pairs, and stays high when every dependence is lost; this one asks what share of the dependence that is there was kept.
+
+    Notes
+    -----
+    With g the gap of a pair, g^2 = level^2 + shape^2 less what chance adds to it (the sum of their squared standard errors, but
+    not below 0), and t the stronger |tau| of the two tables, a pair scores 1 - g / max(t, 0.05), not below 0: 1 for an honest
+    copy, up to a term of order 1/sqrt(n), and 0 where a dependence was lost or made up. The score of a table is the mean over
+    pairs with weights sqrt(t^2 - (z se)^2), where that is positive: what is there counts, and counts by its strength. z is
+    sqrt(2 log 2m) for m pairs, at least 2, what the largest of so many taus reaches by chance (Donoho and Johnstone, 1994). All
+    pairs share a weight of 0.05 beside, which decides where nothing is there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> table = lambda: pd.DataFrame(rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 2000), columns=["a", "b"])
+    >>> real, copy = table(), table()
+    >>> shuffled = real.assign(a=rng.permutation(real["a"]))
+    >>> cd.DependenceFidelity.compute(real, copy) > 0.9, cd.DependenceFidelity.compute(real, shuffled) < 0.1
+    (True, True)
+    """
+
+    name = "DependenceFidelity"
+    goal = "MAXIMIZE"
+    min_value = 0.0
+    max_value = 1.0
+
+    @classmethod
+    def compute(cls, real_data: Any, synthetic_data: Any, metadata: Any = None, **choices: Any) -> float:
+        """The score of a synthetic table: 1 for an honest copy up to 1/sqrt(n), 0 where every dependence is lost.
+
+        Parameters
+        ----------
+        real_data, synthetic_data : data frame, or anything `as_draws` takes
+            Tables with the same numeric columns, in any order, and independent rows.
+        metadata : dict, optional
+            SDMetrics' description of a table, ``{"columns": {"a": {"sdtype": "numerical"}, ...}}``: its numerical columns are
+            compared. Without it all columns are, and a column of text is an error.
+        **choices
+            Of `pairwise`: var_names, family, n_jobs, ... .
+
+        Raises
+        ------
+        InputError
+            For tables that `pairwise` refuses; missing values are counted column by column.
+        """
+        return float(cls.compute_breakdown(real_data, synthetic_data, metadata, **choices)["score"])
+
+    @classmethod
+    def compute_breakdown(cls, real_data: Any, synthetic_data: Any, metadata: Any = None, **choices: Any) -> dict[str, Any]:
+        """The score, and for each pair of columns its own score, weight, gaps and taus, worst first.
+
+        Returns
+        -------
+        dict
+            ``{"score": ..., "pairs": {("a", "b"): {"score", "weight", "tau_real", "tau_synthetic", "level", "shape", ...}}}``
+        """
+        columns = _numerical(metadata)
+        if columns is not None:
+            choices = {"var_names": columns, **choices}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)
+            result = pairwise(synthetic_data, real_data, **{"iid": True, **choices})
+        if result.kind != "reference":
+            raise InputError(f"real_data must be a table, got {real_data!r:.60}")
+        return _scored(result)
+
+    @classmethod
+    def normalize(cls, raw_score: float) -> float:
+        """The score itself: it lies between 0 and 1 already."""
+        return float(raw_score)
+
+    @classmethod
+    def get_subclasses(cls, include_parents: bool = False) -> dict[str, type]:
+        """Metrics below this one, as SDMetrics lists them: none."""
+        return {cls.__name__: cls} if include_parents else {}
+
+
+def _numerical(metadata: Any) -> list[str] | None:
+    if metadata is None:
+        return None
+    try:
+        if hasattr(metadata, "to_dict"):
+            metadata = metadata.to_dict()
+        tables = metadata.get("tables")
+        columns = (next(iter(tables.values())) if tables else metadata)["columns"]
+        chosen = [str(name) for name, kind in columns.items() if kind["sdtype"] == "numerical"]
+    except (AttributeError, KeyError, TypeError, StopIteration):
+        raise InputError(
+            "metadata must describe columns as SDMetrics does, {'columns': {'a': {'sdtype': 'numerical'}}}, "
+            f"got {metadata!r:.80}"
+        ) from None
+    if len(chosen) < 2:
+        raise InputError(f"metadata names {len(chosen)} numerical columns ({listed(chosen)}); pairs need at least two")
+    return chosen
+
+
+def _scored(result: Pairwise) -> dict[str, Any]:
+    scores, weights = np.empty(len(result)), np.empty(len(result))
+    pairs: dict[tuple[str, str], dict[str, float]] = {}
+    reach = max(2.0, math.sqrt(2.0 * math.log(2.0 * len(result))))
+    for k, pair in enumerate(result):
+        scores[k], weights[k] = _pair_score(pair), _strength(pair, reach)
+    weights += _WEAK_TAU / len(result)
+    weights /= weights.sum()
+    for k in np.argsort(scores, kind="stable"):
+        pair = result[int(k)]
+        pairs[pair.names] = {
+            "score": float(scores[k]), "weight": float(weights[k]), "tau_real": pair.tau_target, "tau_synthetic": pair.tau,
+            "level": pair.level, "level_se": pair.level_se, "shape": pair.shape, "shape_se": pair.shape_se,
+            "pvalue": pair.pvalue,
+        }  # fmt: skip
+    return {"score": float(np.sum(weights * scores)), "pairs": pairs}
+
+
+def _pair_score(pair: PairGap) -> float:
+    excess = 0.0
+    for gap, se in ((pair.level, pair.level_se), (pair.shape, pair.shape_se)):
+        if math.isfinite(gap):
+            excess += gap**2 - (se**2 if math.isfinite(se) else 0.0)
+    yardstick = max(abs(pair.tau), abs(pair.tau_target), _WEAK_TAU)
+    return max(1.0 - math.sqrt(max(excess, 0.0)) / yardstick, 0.0)
+
+
+def _strength(pair: PairGap, reach: float) -> float:
+    """|tau| beyond what chance reaches; the standard error of a difference serves for either of the two taus."""
+    noise = reach * pair.level_se if math.isfinite(pair.level_se) else 0.0
+    return math.sqrt(max(max(pair.tau**2, pair.tau_target**2) - noise**2, 0.0))
+
+
+def summary(
+    draws: Any,
+    *,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    iid: bool = False,
+    confidence: float = 0.95,
+    round_to: int | None = None,
+) -> "pd.DataFrame":
+    """Kendall's tau of every pair of variables with its error and convergence, beside ArviZ's summary of every variable.
+
+    Parameters
+    ----------
+    draws : anything `as_draws` takes
+        With two variables or more.
+    var_names, filter_vars, group, coords, chains
+        See `as_draws`; the first four as in ArviZ.
+    iid : bool
+        Take the draws as independent instead of as Markov chains.
+    confidence : float
+        Of the interval.
+    round_to : int, optional
+        Decimals; by default all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per pair, ``a ~ b``, in the order of the variables: tau, mcse (its Monte Carlo standard error), the ends of its
+        confidence interval, n_eff (the independent draws it is worth) and r_hat (for dependence; see `Agreement`). NaN where a
+        variable is constant, or the two are perfectly dependent and have no error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> draws = {"mu": np.random.default_rng(1).standard_normal((4, 500))}
+    >>> draws["sigma"] = draws["mu"] ** 3 + np.random.default_rng(2).standard_normal((4, 500))
+    >>> cd.summary(draws, round_to=2).loc["mu ~ sigma", ["tau", "mcse"]].tolist()
+    [0.52, 0.01]
+    """
+    import pandas as pd
+
+    independent = true_or_false(iid, "iid")
+    share = open_probability(confidence, "confidence")
+    given = as_draws(draws, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains)
+    if given.n_variables < 2:
+        raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})")
+    if not independent:
+        require_chain_length(given.n_draws)
+    table, compared = RankedTable.of(given), comparable(given, independent)
+    rows: dict[str, tuple[float, ...]] = {}
+    for i, j in combinations(range(given.n_variables), 2):
+        label = f"{given.names[i]} ~ {given.names[j]}"
+        if not (table.columns[i].varies and table.columns[j].varies):
+            rows[label] = (math.nan,) * 6
+            continue
+        side = Side(table, i, j, independent)
+        se, df, n_eff = _kernels.spread(side.influence, given.n_chains, independent)
+        tau = Estimate.of(side.tau, Spread(se, df, n_eff), tested=False, limits=(-1.0, 1.0), confidence=share)
+        rows[label] = (tau.value, tau.se, *tau.ci, tau.n_eff, side.rhat() if compared else math.nan)
+    percent = f"{100 * share:g}%"
+    columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
+    found = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return found if round_to is None else found.round(round_to)
