@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         tau_influence_bound,
     )
     from copula_discrepancy.multiplicity import adjust_pvalues
-    from copula_discrepancy.pairwise import pairwise
     from copula_discrepancy.pairwise_result import PairGap, Pairwise
+    from copula_discrepancy.ranking import pairwise
     from copula_discrepancy.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
     from copula_discrepancy.result import Discrepancy
     from copula_discrepancy.samplers import (
@@ -61,7 +61,7 @@ _HOME = {
     "adapters": ("DependenceFidelity", "summary"),
     "agreement": ("Agreement",),
     "multiplicity": ("adjust_pvalues",),
-    "pairwise": ("pairwise",),
+    "ranking": ("pairwise",),
     "pairwise_result": ("PairGap", "Pairwise"),
     "gaps": ("discrepancy",),
     "result": ("Discrepancy",),

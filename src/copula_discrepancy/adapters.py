@@ -14,8 +14,8 @@ from copula_discrepancy.draws import as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError, true_or_false
 from copula_discrepancy.gaps import comparable
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
-from copula_discrepancy.pairwise import pairwise
 from copula_discrepancy.pairwise_result import PairGap, Pairwise
+from copula_discrepancy.ranking import pairwise
 from copula_discrepancy.sweep import RankedTable, Side
 
 if TYPE_CHECKING:

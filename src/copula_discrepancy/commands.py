@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError
 from copula_discrepancy.families import Copula, family
-from copula_discrepancy.pairwise import pairwise
 from copula_discrepancy.pairwise_result import Pairwise
+from copula_discrepancy.ranking import pairwise
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -334,7 +334,7 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     if not outcome.converged:
         notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps, so there is no standard error",)
     result = _result(pair, template, method, outcome, notes, df_known=df_known, iid=iid)
-    return replace(result, df_estimated=estimate_df, df_on_bound=df_on_bound)
+    return replace(result, df_estimated=True, df_on_bound=df_on_bound) if estimate_df else result
 
 
 def _df_notes(template: Copula, end: str | None) -> tuple[str, ...]:

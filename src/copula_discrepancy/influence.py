@@ -6,6 +6,7 @@ order 1/n. Ranks estimate the margins, and the terms that pay for it are include
 
 import math
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.ranks import RankedColumn
 
 _DF_STEP = 1e-3  # relative: central differences in df are then exact to 1e-6, and rounding of log densities to 1e-9
+_NOTHING = np.empty(0)
 _BIAS_LEVEL = 2  # 33 x 33 nodes: the bias is a correction of some tenths of a standard error, two digits of it are plenty
 
 
@@ -68,11 +70,13 @@ def score_and_slopes(pair: RankedPair, copula: Copula) -> tuple[FloatArray, Floa
     n, theta = pair.n, copula.theta
     score, in_u, in_v = np.empty(n), np.empty(n), np.empty(n)
     curvature = 0.0
-    for block, coordinates, unit in zip(blocks(n), pair.coordinates(copula), pair.units(), strict=True):
-        score[block], second = copula._theta_derivatives(theta, *coordinates)
+    units = pair.units() if copula._scores_need_units else repeat((_NOTHING,) * 4)
+    for block, coordinates, unit in zip(blocks(n), pair.coordinates(copula), units, strict=False):
+        if pair.uniform:
+            score[block], second = copula._theta_derivatives(theta, *coordinates)
+        else:
+            score[block], second, in_u[block], in_v[block] = copula._score_derivatives(theta, *coordinates, *unit)
         curvature += float(np.sum(second))
-        if not pair.uniform:
-            in_u[block], in_v[block] = copula._mixed_derivatives(theta, *coordinates, *unit)
     return score, in_u, in_v, curvature
 
 

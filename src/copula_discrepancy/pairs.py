@@ -229,6 +229,7 @@ class _Margins:
     template: Copula = field(compare=False)
 
 
+@lru_cache(maxsize=4)
 def _rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(u, 1-u) of every rank that can occur; mid-ranks 1, 1.5, ..., n where there are ties."""
     size = n + 1.0

@@ -107,8 +107,7 @@ def _answer(result: "Pairwise") -> str:
 def _faults(result: "Pairwise", row: Any) -> list[str]:
     alpha, found = 1.0 - result.confidence, []
     if row["level_adjusted"] < alpha:
-        here, there = row["tau"], row["tau_target"]
-        found.append("of the wrong sign" if here * there < 0 else "too strong" if abs(here) > abs(there) else "too weak")
+        found.append(words.direction(row["tau"], row["tau_target"], row["level_se"]))
     if row["shape_adjusted"] < alpha:
         found.append("no family fits" if result.kind == "nothing" else "wrong shape")
     return found

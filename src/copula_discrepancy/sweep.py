@@ -20,7 +20,7 @@ from copula_discrepancy.influence import score_and_slopes
 from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.ranks import TAIL_SHARE, RankedColumn, edge_width, rank_column
 from copula_discrepancy.screening import binned, gaussian, screened_fit
-from copula_discrepancy.tabulated import corner_share_at, tau_bias_at
+from copula_discrepancy.tabulated import corner_share_at, divergence_at, tau_bias_at
 from copula_discrepancy.tails import FEWEST_IN_TAIL, Corner, corners, reachable
 
 GAPS = ("level", "shape", "total")
@@ -297,7 +297,11 @@ def _tau_bias(fitted: Fit, spreads: Mapping[str, Spread]) -> float:
 def _divergence(own: Fit, target: Copula) -> float:
     if abs(own.pair.tau) == 1.0 and not own.regular:
         return math.inf
-    return math.nan if own.df_on_bound == "lower" else own.copula.kl(target)
+    if own.df_on_bound == "lower":
+        return math.nan
+    if own.regular and own.template._margin_key == target._margin_key:
+        return divergence_at(own.template, own.tau, target.tau)
+    return own.copula.kl(target)
 
 
 def run(sweep: Sweep, pairs: Sequence[tuple[int, int]], n_jobs: int | None, tick: Callable[[int], None]) -> NDArray[Any]:

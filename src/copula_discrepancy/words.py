@@ -47,10 +47,17 @@ def strength(level: Estimate, tau: float, tau_target: float, *, whose: str) -> s
         return (
             f"no gap found ({chance(level.pvalue)}). Kendall's tau is within {within:.2g} of {whose}, with {sure} confidence."
         )
-    how = "of the wrong sign" if tau * tau_target < 0 else "too strong" if abs(tau) > abs(tau_target) else "too weak"
+    how = direction(tau, tau_target, level.se)
     side = "above" if level.value > 0 else "below"
     interval = f"{sure} interval of the gap {low:+.2g} to {high:+.2g}"
     return f"{how}. Kendall's tau is {abs(level.value):.2g} {side} {whose} ({interval}, {chance(level.pvalue)})."
+
+
+def direction(tau: float, tau_target: float, se: float) -> str:
+    """In which way a strength is wrong; a sign is wrong only where it is one, two standard errors from 0."""
+    if tau * tau_target < 0 and abs(tau) > 2.0 * se:
+        return "of the wrong sign"
+    return "too strong" if abs(tau) > abs(tau_target) else "too weak"
 
 
 def shape(gap: Estimate, family: str, *, against_sample: bool, by_moments: bool) -> str:

@@ -14,9 +14,10 @@ from copula_discrepancy._kernels._ranks import (
     sums_above,
 )
 from copula_discrepancy._kernels._stein import stein_sums, stein_tile
-from copula_discrepancy._kernels._vector import clayton_sums, gumbel_sums
+from copula_discrepancy._kernels._vector import clayton_derivatives, clayton_sums, gumbel_derivatives, gumbel_sums
 
 __all__ = [
+    "clayton_derivatives",
     "clayton_sums",
     "concordance_counts",
     "concordance_total",
@@ -26,6 +27,7 @@ __all__ = [
     "elliptical_scores",
     "gap_spreads",
     "gaussian_sums",
+    "gumbel_derivatives",
     "gumbel_sums",
     "long_run",
     "rank_column",

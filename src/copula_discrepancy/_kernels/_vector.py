@@ -183,3 +183,76 @@ def gumbel_sums(theta, top, gap):
         sums[1] += _sum(first, size)
         sums[2] += _sum(second, size)
     return sums[0], sums[1], sums[2]
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def clayton_derivatives(theta, x, y):
+    """Each draw's two theta derivatives of log c, and its derivatives in (theta, x) and (theta, y); theta not close to 0."""
+    n = x.size
+    first = np.empty(n)
+    second = np.empty(n)
+    in_x = np.empty(n)
+    in_y = np.empty(n)
+    a = 2.0 + 1.0 / theta
+    b = 1.0 / theta**2
+    odd = 2.0 * theta + 1.0
+    slope = 1.0 / (1.0 + theta)
+    for i in range(n):
+        x_on_top = x[i] > y[i]
+        top = x[i] if x_on_top else y[i]
+        gap = abs(x[i] - y[i])
+        far = _exp(-theta * top)
+        near = _exp(-theta * gap)
+        p = near - far
+        g, r = _log1p_and_inverse(p)
+        p1 = top * far - gap * near
+        g1 = p1 * r
+        g2 = (gap * gap * near - top * top * far) * r - g1 * g1
+        first[i] = slope + b * g - gap - a * g1
+        second[i] = b * (2.0 * g1 - 2.0 / theta * g) - a * g2 - slope * slope
+        mixed_top = 2.0 * p * r - 1.0 + odd * p1 * r * r
+        mixed_low = 1.0 - 2.0 * near * r + odd * near * (gap * r + p1 * r * r)
+        in_x[i] = mixed_top if x_on_top else mixed_low
+        in_y[i] = mixed_low if x_on_top else mixed_top
+    return first, second, in_x, in_y
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def gumbel_derivatives(theta, x, y, distance):
+    """Each draw's two theta derivatives of log c, and its derivatives in (theta, x) and (theta, y).
+
+    `distance` is log x - log y.
+    """
+    n = x.size
+    first = np.empty(n)
+    second = np.empty(n)
+    in_x = np.empty(n)
+    in_y = np.empty(n)
+    inverse = 1.0 / theta
+    odd = 1.0 - 2.0 * theta
+    excess = theta - 1.0
+    for i in range(n):
+        gap = abs(distance[i])
+        x_on_top = distance[i] > 0.0
+        top = x[i] if x_on_top else y[i]
+        e = _exp(-theta * gap)
+        log_sum, large = _log1p_and_inverse(e)
+        small = e * large
+        q = log_sum * inverse
+        q1 = -(gap * small + q) * inverse
+        q2 = (gap * gap * small * large - 2.0 * q1) * inverse
+        w = top * _exp(q)
+        w1 = w * q1
+        w2 = w * (q2 + q1 * q1)
+        b = 1.0 / (w + excess)
+        slope = (w1 + 1.0) * b
+        first[i] = slope - w1 - gap - 2.0 * q + odd * q1
+        second[i] = w2 * b - slope * slope - w2 - 4.0 * q1 + odd * q2
+        turn = small * large * distance[i]
+        share_x = large if x_on_top else small
+        share_y = small if x_on_top else large
+        mixed_x = 1.0 - 2.0 * share_x + (w1 * share_x + w * turn) * (b - 1.0) + odd * turn - w * share_x * b * slope
+        mixed_y = 1.0 - 2.0 * share_y + (w1 * share_y - w * turn) * (b - 1.0) - odd * turn - w * share_y * b * slope
+        in_x[i] = mixed_x / x[i]
+        in_y[i] = mixed_y / y[i]
+    return first, second, in_x, in_y

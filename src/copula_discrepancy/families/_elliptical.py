@@ -25,6 +25,7 @@ class Elliptical(Copula):
 
     theta: float
 
+    _scores_need_units = False  # a margin's density is a function of the quantile
     _mirror_images = 4  # (u, v), (v, u) and both turned by 180 degrees
     parameter = Parameter("theta", -1.0, 1.0, False, "it is a correlation")
 
@@ -90,11 +91,6 @@ class Elliptical(Copula):
 
     def _theta_from_tau(self, tau: float) -> float:
         return math.sin(0.5 * math.pi * tau)
-
-
-def one_sample(x: FloatArray, y: FloatArray) -> bool:
-    """Whether quantiles are plain vectors, which compiled loops take."""
-    return x.ndim == 1 and x.flags.c_contiguous and y.flags.c_contiguous and x.flags.writeable and y.flags.writeable
 
 
 def residual(theta: float, x: FloatArray, y: FloatArray) -> FloatArray:

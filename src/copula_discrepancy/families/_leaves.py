@@ -37,6 +37,7 @@ class Leaves(abc.ABC):
     parameter: ClassVar[Parameter]
     fixed_parameters: ClassVar[tuple[str, ...]] = ()  # what must be given beside theta
     _mirror_images: ClassVar[int] = 1
+    _scores_need_units: ClassVar[bool] = True  # whether `_score_derivatives` looks at u and v beside the coordinates
 
     theta: float
 
@@ -140,6 +141,12 @@ class Leaves(abc.ABC):
         """Derivatives of the log density in (theta, u) and (theta, v), for arguments known in both forms."""
         _, _, in_u, in_v = self._unit_derivatives(theta, u, uc, v, vc)
         return in_u, in_v
+
+    def _score_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Derivatives of a sample's log densities: in theta, in theta twice, in (theta, u), in (theta, v)."""
+        return *self._theta_derivatives(theta, x, y), *self._mixed_derivatives(theta, x, y, u, uc, v, vc)
 
     def _tau_slope(self, theta: float) -> float:
         """Derivative of Kendall's tau in theta."""

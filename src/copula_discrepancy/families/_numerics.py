@@ -120,3 +120,8 @@ def stencil_derivatives(
     weights = np.linalg.solve(moments, wanted)
     values = np.stack([function(float(at + step * offset)) for offset in offsets])
     return np.tensordot(weights[:, 0], values, 1), np.tensordot(weights[:, 1], values, 1)
+
+
+def one_sample(x: FloatArray, y: FloatArray) -> bool:
+    """Whether coordinates are plain vectors, which compiled loops take."""
+    return x.ndim == 1 and x.flags.c_contiguous and y.flags.c_contiguous and x.flags.writeable and y.flags.writeable

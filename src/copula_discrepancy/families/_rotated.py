@@ -95,6 +95,10 @@ class Rotated(Copula):
         return self.base._mirror_images
 
     @property
+    def _scores_need_units(self) -> bool:  # type: ignore[override]
+        return self.base._scores_need_units
+
+    @property
     def theta(self) -> float:  # type: ignore[override]
         """The base copula's parameter."""
         return self.base.theta
@@ -181,6 +185,12 @@ class Rotated(Copula):
     ) -> Pair:
         in_u, in_v = self.base._mixed_derivatives(theta, x, y, *self._turn(u, uc, v, vc))
         return (-in_u if self._turns_u else in_u), (-in_v if self._turns_v else in_v)
+
+    def _score_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        first, second, in_u, in_v = self.base._score_derivatives(theta, x, y, *self._turn(u, uc, v, vc))
+        return first, second, (-in_u if self._turns_u else in_u), (-in_v if self._turns_v else in_v)
 
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
         return self.base._prepare(coordinates, n)

@@ -11,7 +11,7 @@ from copula_discrepancy.families._archimedean import Archimedean
 from copula_discrepancy.families._checks import Parameter
 from copula_discrepancy.families._excess import Excess
 from copula_discrepancy.families._leaves import Pair
-from copula_discrepancy.families._numerics import FloatArray, log1mexp, stack_blocks
+from copula_discrepancy.families._numerics import FloatArray, log1mexp, one_sample, stack_blocks
 
 # Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.
 _SMALL_THETA = 0.1
@@ -98,6 +98,14 @@ class Clayton(Archimedean):
         mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2
         mixed_low = 1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2)
         return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)
+
+    def _score_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        if theta < _SMALL_THETA or not one_sample(x, y):
+            return super()._score_derivatives(theta, x, y, u, uc, v, vc)
+        first, second, in_x, in_y = _kernels.clayton_derivatives(theta, x, y)
+        return first, second, -in_x / u, -in_y / v
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
         return -np.log(u), -np.log(v)

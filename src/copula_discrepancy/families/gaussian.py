@@ -10,9 +10,9 @@ from scipy.special import ndtr, ndtri
 
 from copula_discrepancy import _kernels
 from copula_discrepancy.families._base import Copula
-from copula_discrepancy.families._elliptical import Elliptical, log_spread, one_sample, residual
+from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families._leaves import Pair
-from copula_discrepancy.families._numerics import FloatArray
+from copula_discrepancy.families._numerics import FloatArray, one_sample
 
 _HALF_LOG_2PI = 0.9189385332046727
 

@@ -11,7 +11,7 @@ from copula_discrepancy import _kernels
 from copula_discrepancy.families._archimedean import Archimedean
 from copula_discrepancy.families._checks import Parameter
 from copula_discrepancy.families._leaves import Pair
-from copula_discrepancy.families._numerics import EULER_GAMMA, FloatArray, stack_blocks
+from copula_discrepancy.families._numerics import EULER_GAMMA, FloatArray, one_sample, stack_blocks
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,14 @@ class Gumbel(Archimedean):
         in_x, mixed_x = along(np.where(x_on_top, large, small), turn, x)
         in_y, mixed_y = along(np.where(x_on_top, small, large), -turn, y)
         return in_x / x, in_y / y, mixed_x / x, mixed_y / y
+
+    def _score_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        if not one_sample(x, y):
+            return super()._score_derivatives(theta, x, y, u, uc, v, vc)
+        first, second, in_x, in_y = _kernels.gumbel_derivatives(theta, x, y, np.log(x) - np.log(y))
+        return first, second, -in_x / u, -in_y / v
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
         return -np.log(u), -np.log(v)

@@ -12,9 +12,9 @@ from copula_discrepancy import _kernels
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families._base import Copula
 from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._elliptical import Elliptical, log_spread, one_sample, residual
+from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families._leaves import STENCIL_STEP, Pair
-from copula_discrepancy.families._numerics import FloatArray, stack_blocks
+from copula_discrepancy.families._numerics import FloatArray, one_sample, stack_blocks
 from copula_discrepancy.families._quadrature import unit_nodes
 
 # From here on quantiles of probabilities down to 1e-15 are below 1e60, and their squares over any 1 - rho^2 far from overflow.
