@@ -24,7 +24,7 @@ $(VENV)/.bench: $(VENV)/.run
 	$(PIP) -e '.[bench]'
 	touch $@
 
-demo: $(VENV)/.run  ## four samples judged against one target
+demo: $(VENV)/.run  ## what is wrong in a real posterior
 	$(BIN)/copula-discrepancy demo
 
 test: $(VENV)/.test  ## the whole test suite
@@ -53,8 +53,9 @@ examples: $(VENV)/.examples  ## a step-size study with the built-in SGLD, and on
 	$(BIN)/python examples/step_size_study.py
 	$(BIN)/python examples/blackjax_sgld.py
 
-study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchmarks/inference.md
+study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchmarks/inference.md and benchmarks/pairs.md
 	$(BIN)/python -m benchmarks.inference --write benchmarks/inference.md
+	$(BIN)/python -m benchmarks.pairs --write benchmarks/pairs.md
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

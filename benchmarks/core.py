@@ -4,12 +4,9 @@ Peers: SciPy's `minimize_scalar` over NumPy formulas (the fastest correct maximu
 `pandas.DataFrame.corr`, pyvinecopulib, stein-thinning. Accuracy is measured against mpmath.
 """
 
-import os
-import platform
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,11 +14,12 @@ import mpmath as mp
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.table import Table
 from scipy.optimize import minimize_scalar
 from scipy.stats import kendalltau, rankdata
 
 import copula_discrepancy as cd
+from benchmarks import pairs
+from benchmarks.report import Report, machine
 
 Job = Callable[[], object]
 Formula = Callable[[str, np.ndarray, np.ndarray], Callable[[float], float]]
@@ -103,32 +101,6 @@ def paper_value(draws: np.ndarray, target: cd.Copula, formula: Formula) -> float
     u, v = rankdata(draws[:, 0]) / (n + 1), rankdata(draws[:, 1]) / (n + 1)
     kendalltau(u, v)
     return peer_mle(target.name, u, v, formula)
-
-
-def machine() -> str:
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "pandas"))
-    return f"Python {platform.python_version()}, {packages}; {platform.machine()}, {os.cpu_count()} cores."
-
-
-@dataclass
-class Report:
-    """Rows of one table, printed for people and written as Markdown."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-
-    def show(self, console: Console) -> None:
-        """Print the rows."""
-        table = Table(*self.columns, title=self.title, title_justify="left")
-        for row in self.rows:
-            table.add_row(*row)
-        console.print(table)
-
-    def markdown(self) -> str:
-        """The rows as a Markdown table."""
-        lines = [f"## {self.title}", "", f"| {' | '.join(self.columns)} |", "|" + "---|" * len(self.columns)]
-        return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in self.rows), ""])
 
 
 def speed() -> Report:
@@ -316,7 +288,13 @@ def main() -> None:
     options = parser.parse_args()
     console = Console(width=150)
     console.print(machine())
-    reports = [speed(), memory(), accuracy(tuple(n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= options.largest))]
+    reports = [
+        speed(),
+        pairs.speed(),
+        pairs.many(),
+        memory(),
+        accuracy(tuple(n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= options.largest)),
+    ]
     for report in reports:
         report.show(console)
     if options.write:

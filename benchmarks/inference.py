@@ -20,7 +20,8 @@ from scipy.signal import lfilter
 from scipy.special import ndtr
 
 import copula_discrepancy as cd
-from benchmarks.core import Report, machine, medians, negative_log_likelihood, paper_value, textbook_likelihood
+from benchmarks.core import medians, negative_log_likelihood, paper_value, textbook_likelihood
+from benchmarks.report import Report, machine
 
 N = 500
 CHAINS = (4, 500)

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     )
     from copula_discrepancy.selection import Selection, select_family
     from copula_discrepancy.tuning import TunedSetting, Tuning, tune
+    from copula_discrepancy.vine_result import EdgeGap, VineGaps
+    from copula_discrepancy.vines import vine
 
 _HOME = {
     "adapters": ("DependenceFidelity", "summary"),
@@ -76,6 +78,8 @@ _HOME = {
         "BimodalMixture", "Chains", "DivergenceError", "GaussianTarget", "MetaCopula", "WellingTeh", "metropolis", "sghmc",
         "sgld",
     ),
+    "vine_result": ("EdgeGap", "VineGaps"),
+    "vines": ("vine",),
     "tuning": ("TunedSetting", "Tuning", "tune"),
     "families": (
         "A1", "A2", "FAMILIES", "Clayton", "Copula", "Frank", "Gaussian", "Gumbel", "Joe", "Rotated", "StudentT", "family",
@@ -99,6 +103,7 @@ __all__ = [
     "Discrepancy",
     "DivergenceError",
     "Draws",
+    "EdgeGap",
     "Estimate",
     "Fit",
     "Frank",
@@ -119,6 +124,7 @@ __all__ = [
     "StudentT",
     "TunedSetting",
     "Tuning",
+    "VineGaps",
     "WellingTeh",
     "adjust_pvalues",
     "as_draws",
@@ -145,6 +151,7 @@ __all__ = [
     "summary",
     "tau_influence_bound",
     "tune",
+    "vine",
 ]
 
 

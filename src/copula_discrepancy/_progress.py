@@ -28,7 +28,7 @@ def progress_bar(show: bool | None, description: str, total: int) -> Iterator[Ca
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-            bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            bar = Progress(*columns, console=Console(stderr=True, force_terminal=True if show else None), transient=True)
             bar.start()
             task = bar.add_task(description, total=total)
         bar.update(task, completed=done)

@@ -10,9 +10,9 @@ import numpy as np
 
 from copula_discrepancy import _kernels
 from copula_discrepancy._sources.request import listed
+from copula_discrepancy.agreement import comparable
 from copula_discrepancy.draws import as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError, true_or_false
-from copula_discrepancy.gaps import comparable
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.pairwise_result import PairGap, Pairwise
 from copula_discrepancy.ranking import pairwise

@@ -15,6 +15,9 @@ from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.words import RHAT_LIMIT
 
 _NAMED = 8  # chains whose taus a warning lists
+# Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on,
+# and only from here on are they compared.
+_RHAT_DRAWS = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +44,11 @@ class Agreement:
     def to_dict(self) -> dict[str, Any]:
         """Every number."""
         return {"rhat": self.rhat, "taus": [tau.to_dict() for tau in self.taus]}
+
+
+def comparable(given: Draws, iid: bool) -> bool:
+    """Whether there are chains, or halves of one, that R-hat can compare."""
+    return given.n_chains > 1 or (not iid and (given.chained or given.n_draws >= _RHAT_DRAWS))
 
 
 def chain_agreement(pair: RankedPair, pooled: Spread, *, compare: bool, iid: bool, confidence: float) -> Agreement:

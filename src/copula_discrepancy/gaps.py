@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.agreement import Agreement, chain_agreement, disagreement, stuck_chains
+from copula_discrepancy.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError, one_of, true_or_false
 from copula_discrepancy.families._base import DEFAULT_MONTE_CARLO_SIZE
@@ -21,10 +21,6 @@ from copula_discrepancy.shannon import shannon_scores
 from copula_discrepancy.tails import Corner, corners, tail_gap
 from copula_discrepancy.targets import Aim, resolve_target
 from copula_discrepancy.words import FEW_DRAWS
-
-# Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on,
-# and only from here on are they compared.
-_RHAT_DRAWS = 1000
 
 
 def discrepancy(
@@ -154,11 +150,6 @@ def discrepancy(
     )
     announce(result.warnings)
     return result
-
-
-def comparable(given: Draws, iid: bool) -> bool:
-    """Whether there are chains, or halves of one, that R-hat can compare."""
-    return given.n_chains > 1 or (not iid and (given.chained or given.n_draws >= _RHAT_DRAWS))
 
 
 def _gaps(fitted: Fit, aim: Aim, confidence: float) -> tuple[dict[str, Estimate], dict[str, NDArray[np.float64]]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from copula_discrepancy import _kernels
 from copula_discrepancy.families import Copula
-from copula_discrepancy.families._numerics import FloatArray, blocks
+from copula_discrepancy.families._numerics import BLOCK, FloatArray, blocks
 from copula_discrepancy.likelihood import student_part, with_df
 from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.ranks import RankedColumn
@@ -68,6 +68,11 @@ def theta_influence(pair: RankedPair, copula: Copula, *, df_estimated: bool = Fa
 def score_and_slopes(pair: RankedPair, copula: Copula) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Each draw's score in theta, its derivatives in u and v (where margins are ranked), and the sum of those in theta."""
     n, theta = pair.n, copula.theta
+    if n <= BLOCK and not pair.uniform:  # nothing to put together
+        (coordinates,) = pair.coordinates(copula)
+        unit = next(pair.units()) if copula._scores_need_units else (_NOTHING,) * 4
+        score, second, in_u, in_v = copula._score_derivatives(theta, *coordinates, *unit)
+        return score, in_u, in_v, float(np.sum(second))
     score, in_u, in_v = np.empty(n), np.empty(n), np.empty(n)
     curvature = 0.0
     units = pair.units() if copula._scores_need_units else repeat((_NOTHING,) * 4)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy import _kernels
 from copula_discrepancy._lazy import lazy
 from copula_discrepancy.draws import Draws, as_draws, require_varying
 from copula_discrepancy.errors import InputError, one_of
@@ -25,7 +26,7 @@ from copula_discrepancy.ranks import (
 MARGINS = ("rank", "uniform")
 # Share of tied pairs from which on rounding moves the size of the shape test: 10% instead of 5% at n = 500.
 DISCRETE = 0.01
-_SHARED_DRAWS = 2**16  # tables for more draws would keep megabytes, and take little of the time of a fit
+_SHARED_DRAWS = 2**14  # 128 tables for so many draws keep 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ class RankedPair:
             grid, complement, first, second = self._grid()
             for block in blocks(self.n):
                 a, b = first[block], second[block]
-                yield grid[a], complement[a], grid[b], complement[b]
+                yield tuple(_kernels.gather(table, places) for places in (a, b) for table in (grid, complement))
 
     def rough_tau(self) -> float:
         """Kendall's tau of some 1024 draws: a start that costs nothing."""
@@ -168,7 +169,7 @@ class RankedPair:
         else:
             x, y, first, second = self._tables(template)
             for block in blocks(self.n):
-                yield x[first[block]], y[second[block]]
+                yield _kernels.gather(x, first[block]), _kernels.gather(y, second[block])
 
     def coordinates_and(
         self, template: Copula, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -237,7 +238,7 @@ def _rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.floa
     return grid / size, (size - grid) / size
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A family's coordinates of every rank: the same for all pairs of variables of one sample."""
     return margins.template._margin_tables(_rank_grid(n, tied))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in _TESTE
 NUMBERS = tuple(name for name in ROW.names or () if ROW[name].kind == "f")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairGap:
     """One pair of variables: its row of the table as attributes.
 
@@ -71,6 +71,16 @@ class PairGap:
         return float(numbers[name])
 
     @property
+    def label(self) -> str:
+        """The pair as text."""
+        return " ~ ".join(self.names)
+
+    @property
+    def short_label(self) -> str:
+        """The same, fit for a table."""
+        return self.label
+
+    @property
     def cd(self) -> float:
         """The paper's Copula Discrepancy, |total|."""
         return abs(self.total)
@@ -109,6 +119,8 @@ class Pairwise:
         How the draws were read, and what to keep in mind when reading the numbers.
     """
 
+    unit: ClassVar[str] = "pair"  # what a row is about
+
     rows: NDArray[Any] = field(repr=False)
     names: tuple[str, ...]
     kind: str
@@ -129,7 +141,7 @@ class Pairwise:
     @classmethod
     def of(
         cls, rows: NDArray[Any], *, weights: NDArray[np.float64] | None, confidence: float, adjust: str, **kept: Any
-    ) -> "Pairwise":
+    ) -> Self:
         """Adjust the p-values of all tests together and put the worst first."""
         pvalues = np.stack([rows[f"{name}_pvalue"] for name in _TESTED])
         adjusted = adjust_pvalues(pvalues, adjust)
@@ -291,6 +303,10 @@ class Pairwise:
         return words.html(title, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
+
+    def label(self, row: Any) -> str:
+        """A row's pair as text."""
+        return f"{self.names[row['first']]} ~ {self.names[row['second']]}"
 
     def _gap(self, row: Any) -> PairGap:
         numbers = {name: float(row[name]) for name in NUMBERS}

@@ -190,10 +190,18 @@ def _correlations(draws: Draws, target: Any) -> NDArray[np.float64] | None:
     if len(shape) != 2 or shape[0] != shape[1] or (labels is None and shape[0] != draws.n_variables):
         return None
     matrix = real_array(target, "target").astype(np.float64)
-    if not np.allclose(matrix, matrix.T, rtol=0, atol=_SYMMETRY):
-        return None
     diagonal = np.diag(matrix)
-    if not np.allclose(diagonal, 1.0, rtol=0, atol=_SYMMETRY):
+    ones = np.allclose(diagonal, 1.0, rtol=0, atol=_SYMMETRY)
+    apart = np.abs(matrix - matrix.T)
+    if not apart.max() <= _SYMMETRY:
+        if not ones and labels is None:
+            return None
+        i, j = np.unravel_index(np.argmax(apart), apart.shape)
+        raise InputError(
+            f"target looks like a correlation matrix but is not symmetric: {matrix[i, j]:g} in row {i}, column {j}, and "
+            f"{matrix[j, i]:g} in row {j}, column {i}; average the two, (C + C.T) / 2, if they are rounding"
+        )
+    if not ones:
         if (diagonal > 0).all():
             raise InputError(
                 f"target is a symmetric {len(matrix)} x {len(matrix)} matrix whose diagonal is not 1; divide a covariance "

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._arrays import real_array
 from copula_discrepancy._parallel import checked_jobs
 from copula_discrepancy._progress import progress_bar
-from copula_discrepancy.agreement import still_chains
+from copula_discrepancy.agreement import comparable, still_chains
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
+from copula_discrepancy.families._checks import real_number
 from copula_discrepancy.fitting import METHODS, library_version, resolve_family
-from copula_discrepancy.gaps import comparable
 from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
 from copula_discrepancy.pairs import DISCRETE, RankedPair
@@ -90,9 +91,10 @@ def pairwise(
     Notes
     -----
     Tail gaps, total and CKL are told beside the tests of level and shape, not tested again: total is their sum, and CKL a
-    function of total. With a family chosen for each pair, Student t copulas have one of eleven degrees of freedom; the choice
-    is made on binned ranks and settled by AIC (see `select_family` for all families in full). Families of one sign need a tau
-    of more than 0.1 in both samples; weaker dependence is seen through elliptical ones.
+    function of total. With a family chosen for each pair, the choice is made on binned ranks and settled by AIC (see
+    `select_family` for all families in full); Student t copulas have one of thirteen degrees of freedom or, without a target,
+    the most likely ones. Families of one sign need a tau of more than 0.1 in both samples; weaker dependence is seen through
+    elliptical ones.
 
     Examples
     --------
@@ -171,18 +173,18 @@ def _weights(weights: Any, draws: Draws, rows: NDArray[Any]) -> NDArray[np.float
     if weights is None:
         return None
     names, d = draws.names, draws.n_variables
-    matrix = np.zeros((d, d))
     if isinstance(weights, Mapping):
         place = {name: k for k, name in enumerate(names)}
+        matrix = np.zeros((d, d))
         for key, weight in weights.items():
             if not (isinstance(key, tuple) and len(key) == 2 and all(part in place for part in key)):
                 raise InputError(
                     f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {some_of(names)}"
                 )
             i, j = place[key[0]], place[key[1]]
-            matrix[i, j] = matrix[j, i] = weight
+            matrix[i, j] = matrix[j, i] = real_number(weight, f"weights[{key!r}]")
     else:
-        matrix = np.asarray(weights, dtype=np.float64)
+        matrix = real_array(weights, "weights").astype(np.float64)
         if matrix.shape != (d, d):
             raise InputError(f"weights must have shape ({d}, {d}), one row per variable that varies, got {matrix.shape}")
     found: NDArray[np.float64] = matrix[rows["first"], rows["second"]]

@@ -20,8 +20,8 @@ _OFTEN = 3  # flagged pairs and variables named from which on it is worth tellin
 def verdict(result: "Pairwise") -> str:
     """The answer in a few words."""
     if not _tested(result).any():
-        return "no pair could be tested"
-    pairs = _counted(len(result))
+        return f"no {result.unit} could be tested"
+    pairs = _counted(result, len(result))
     return f"gaps in {result.n_flagged} of {pairs}" if result.n_flagged else f"no gap found in {pairs}"
 
 
@@ -34,7 +34,7 @@ def title(result: "Pairwise") -> str:
         "nothing": f"family {result.family}" if result.family else "the best family of each pair",
     }
     variables = f"{_shape(result.samples[0])} draws of {len(result.names)} variables"
-    return f"{variables}, {_counted(len(result))}, against {aims[result.kind]}"
+    return f"{variables}, {_counted(result, len(result))}, against {aims[result.kind]}"
 
 
 def sentences(result: "Pairwise") -> dict[str, str]:
@@ -67,14 +67,22 @@ def pair_verdict(result: "Pairwise", row: Any) -> str:
 
 def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
     """The ranking as text, with a heading; the columns that this comparison has."""
-    against = result.kind != "nothing"
-    head = ["pair", "tau", *(["target", "level", "se"] if against else []), "shape", "se", "p", "n_eff"]
+    against, shaped = result.kind != "nothing", result.method != "moment"
+    head = [
+        result.unit,
+        "tau",
+        *(["target", "level", "se"] if against else []),
+        *(["shape", "se"] if shaped else []),
+        "p",
+        "n_eff",
+    ]
     lines = [[*head, *([] if against else ["R-hat"]), "verdict"]]
     for row in result.rows[: len(result) if limit is None else limit]:
-        cells = [f"{result.names[row['first']]} ~ {result.names[row['second']]}", f"{row['tau']:.2f}"]
+        cells = [result.label(row), f"{row['tau']:.2f}"]
         if against:
             cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
-        cells += [*_gap(row["shape"], row["shape_se"]), _p(smaller_pvalue(row["level_adjusted"], row["shape_adjusted"]))]
+        cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
+        cells.append(_p(smaller_pvalue(row["level_adjusted"], row["shape_adjusted"])))
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
         cells.append(f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-")
         cells += [] if against else [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"]
@@ -92,11 +100,11 @@ def _tested(result: "Pairwise") -> NDArray[np.bool_]:
 
 
 def _answer(result: "Pairwise") -> str:
-    level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(len(result))
+    level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
     untested = len(result) - int(np.sum(_tested(result)))
-    rest = f" {_counted(untested)} could not be tested." if untested else ""
+    rest = f" {_counted(result, untested)} could not be tested." if untested else ""
     if untested == len(result):
-        return "no pair could be tested: perfect dependence, or a family on its bound in every one."
+        return f"no {result.unit} could be tested: perfect dependence, or a family on its bound in every one."
     if not result.n_flagged:
         return f"no gap found in {pairs} ({level}).{rest}"
     kinds = Counter(part for row in result.rows[: result.n_flagged] for part in _faults(result, row))
@@ -115,7 +123,7 @@ def _faults(result: "Pairwise", row: Any) -> list[str]:
 
 def _about(result: "Pairwise", gap: "PairGap") -> str:
     """A pair in a sentence."""
-    pair = f"{gap.names[0]} ~ {gap.names[1]}"
+    pair = gap.short_label
     if result.kind == "nothing":
         if not math.isfinite(gap.shape_se):
             return f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.verdict}."
@@ -123,7 +131,7 @@ def _about(result: "Pairwise", gap: "PairGap") -> str:
         return f"{pair}: {gap.family} fitted has {off}."
     where = "the reference" if result.kind == "reference" else "the target"
     chance = f", {words.chance(gap.pvalue)}" if math.isfinite(gap.pvalue) else ""
-    shape = f", shape {gap.shape:+.3f}" if math.isfinite(gap.shape) else ""
+    shape = f", shape {gap.shape:+.3f}" if math.isfinite(gap.shape) and result.method != "moment" else ""
     text = f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.tau_target:.2f} in {where}, {gap.verdict}"
     return f"{text} (level {gap.level:+.3f}{shape}{chance})."
 
@@ -162,8 +170,8 @@ def _copulas(result: "Pairwise") -> str:
     return repr(different[0]) if len(different) == 1 else f"{len(different)} copulas"
 
 
-def _counted(pairs: int) -> str:
-    return "1 pair" if pairs == 1 else f"{pairs:,} pairs"
+def _counted(result: "Pairwise", count: int) -> str:
+    return f"1 {result.unit}" if count == 1 else f"{count:,} {result.unit}s"
 
 
 def _shape(sample: Draws | None) -> str:

@@ -22,24 +22,16 @@ from copula_discrepancy.selection import candidates
 BINS = 16
 _STEPS = 40  # grid points per unit of tau: next to the best theta, half a step costs a likelihood next to nothing
 _LAST = 38  # 0.95; stronger dependence sits in so few cells that all families look alike
-_DEGREES = (
-    1.0,
-    1.5,
-    2.0,
-    2.5,
-    3.0,
-    4.0,
-    5.0,
-    6.5,
-    9.0,
-    13.0,
-    25.0,
-)  # of Student t copulas; between two of them AIC differs by little
+# of Student t copulas: seen through one of them, both samples look alike if they are; without a reference df is refined
+DEGREES = (0.35, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 9.0, 13.0, 25.0)
+# a finer grid, in steps of 6%, on which the df of highest likelihood is looked for: its quantiles serve all pairs
+_FINE_RATIO, _FINE_RANGE = 1.06, (0.2, 100.0)
 _FINALISTS = 2  # compared exactly, where the binned log-likelihoods of the best differ by less than the margin
 _MARGIN = 3.0
 # A family of one sign has no member beyond independence. Weaker dependence than this is left to the elliptical families, so
 # that both samples, and their errors, lie inside; there Frank's is next to the Gaussian copula and slow to compute.
 _CLEARLY_DEPENDENT = 0.1
+_INSIDE = 0.03  # the same for families that begin at a stronger dependence
 
 
 def binned(column: RankedColumn) -> NDArray[np.uint8]:
@@ -48,17 +40,42 @@ def binned(column: RankedColumn) -> NDArray[np.uint8]:
 
 
 def screened_fit(
-    pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float], *, iid: bool
+    pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float], *, iid: bool, refine: bool
 ) -> Fit:
     """The best family's maximum likelihood fit, among families that reach every one of `taus` with room to spare.
 
-    Degrees of freedom are those of a small grid. Where no finalist has a regular fit, the Gaussian copula's.
+    Degrees of freedom are those of a small grid unless `refine`. Where no finalist has a regular fit, the Gaussian copula's.
     """
     fits = [fit_pair(pair, template, method="mle", iid=iid) for template in _finalists(pair, bins, taus)]
     regular = [fitted for fitted in fits if fitted.regular]
     if not regular:
         return fit_pair(pair, gaussian(), method="mle", iid=iid)
-    return min(regular, key=lambda fitted: _penalty(fitted.template) - fitted.log_likelihood)
+    best = min(regular, key=lambda fitted: _penalty(fitted.template) - fitted.log_likelihood)
+    return _refined(best) if refine and best.df is not None else best
+
+
+def _refined(fitted: Fit) -> Fit:
+    """A Student t fit with the df of highest likelihood: uphill on the fine grid, then the top of a parabola in log df."""
+    known: dict[int, Fit] = {}
+
+    def value(place: int) -> float:
+        if place not in known:
+            known[place] = fit_pair(fitted.pair, with_df(fitted.template, _FINE_RATIO**place), method="mle", iid=fitted.iid)
+        return known[place].log_likelihood if known[place].regular else -math.inf
+
+    first, last = (round(math.log(end) / math.log(_FINE_RATIO)) for end in _FINE_RANGE)
+    here = min(max(round(math.log(fitted.df or 1.0) / math.log(_FINE_RATIO)), first + 1), last - 1)
+    while first < here < last:
+        step = max((-1, 1), key=lambda side: value(here + side))
+        if value(here + step) <= value(here):
+            break
+        here += step
+    low, top, high = (value(here + side) for side in (-1, 0, 1))
+    bend = low - 2.0 * top + high
+    if not (first < here < last and math.isfinite(bend) and bend < 0.0):
+        return known[here] if known[here].regular else fitted
+    df = _FINE_RATIO ** (here + 0.5 * (low - high) / bend)
+    return fit_pair(fitted.pair, with_df(fitted.template, df), method="mle", iid=fitted.iid)
 
 
 def _finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float]) -> list[Copula]:
@@ -70,7 +87,7 @@ def _finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8
     for k in np.argsort(-scores):
         template = _choices()[int(k)]
         student = student_part(template) is not None
-        if not _reaches(template, taus) or (student and (discrete or student_seen)):
+        if not reaches(template, taus) or (student and (discrete or student_seen)):
             continue
         best, student_seen = max(best, scores[k]), student_seen or student
         if len(found) == _FINALISTS or scores[k] < best - _MARGIN:
@@ -79,11 +96,12 @@ def _finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8
     return found
 
 
-def _reaches(template: Copula, taus: Sequence[float]) -> bool:
+def reaches(template: Copula, taus: Sequence[float]) -> bool:
+    """Whether a family has room around every one of the taus."""
     if template._mirror_images == 4:
         return True
     low, high = template.tau_range
-    room = _CLEARLY_DEPENDENT
+    room = _CLEARLY_DEPENDENT if low * high == 0.0 or low < 0.0 < high else _INSIDE
     inside = all((low == -1.0 or tau > low + room) and (high == 1.0 or tau < high - room) for tau in taus)
     return inside and (low < 0.0 < high) <= all(abs(tau) > room for tau in taus)
 
@@ -96,7 +114,7 @@ def _penalty(template: Copula) -> float:
 def _choices() -> tuple[Copula, ...]:
     found: list[Copula] = []
     for template, estimate_df in candidates():
-        found += [with_df(template, df) for df in _DEGREES] if estimate_df else [template]
+        found += [with_df(template, df) for df in DEGREES] if estimate_df else [template]
     return tuple(found)
 
 

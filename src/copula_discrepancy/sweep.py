@@ -12,7 +12,7 @@ from copula_discrepancy import _kernels
 from copula_discrepancy._lazy import lazy
 from copula_discrepancy._parallel import Silence, silenced
 from copula_discrepancy.draws import Draws
-from copula_discrepancy.families import Copula
+from copula_discrepancy.families import Copula, Gaussian
 from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import Fit, fit_pair
 from copula_discrepancy.inference import Spread
@@ -121,6 +121,15 @@ class Side:
             )
         )  # fmt: skip
 
+    def chance_of_perfection(self, tau: float) -> float:
+        """At most how likely draws of a copula with this tau are as perfectly dependent as these.
+
+        Half as many pairs of draws as there are independent draws would all have to be concordant (or discordant).
+        """
+        ranks = self.pair.first.rank.astype(np.float64)
+        n_eff = _kernels.spread(ranks, self.table.n_chains, self.iid)[2]
+        return float((0.5 * (1.0 + self.tau * tau)) ** (min(n_eff, self.pair.n) // 2))
+
     def spreads(self, fitted: Fit) -> dict[str, Spread]:
         """Standard errors of tau, of the fitted tau and of their difference."""
         a, b = self.pair.first, self.pair.second
@@ -147,7 +156,7 @@ class Side:
         share_u, share_v, both = shares[:3]
         if not (0.0 < share_u < 1.0 and 0.0 < share_v < 1.0):
             return None
-        expected, slope = corner_share_at(template, self.tau, corner, share_u, share_v)
+        expected, slope = corner_share_at(template, self.tau, corner, share_u, share_v, a.n)
         if a.n * min(expected, max(share_u, share_v) - expected) < FEWEST_IN_TAIL:
             return None
         spread = _kernels.tail_spread(self.influence, inside, tuple(shares), slope, self.table.n_chains, self.iid)
@@ -207,7 +216,7 @@ class Sweep:
                 row["rhat_target"] = other.rhat()
         self._fill_gaps(row, side, own, other, reference)
         self._fill_tails(row, side, other, own.template)
-        target = known if reference is None else reference.copula if reference.regular else None
+        target = known if reference is None else _member(reference)
         if target is not None:
             row["ckl"] = _divergence(own, target)
         return row
@@ -222,7 +231,8 @@ class Sweep:
         elif abs(guide.tau) == 1.0:
             chosen = fit_pair(guide.pair, gaussian(), method="mle", iid=self.iid)
         else:
-            chosen = screened_fit(guide.pair, guide.bins, (side.tau, guide.tau), iid=self.iid)
+            taus = side.tau, guide.tau
+            chosen = screened_fit(guide.pair, guide.bins, taus, iid=self.iid, refine=other is None)
         if self.method == "moment" or chosen.df_estimated:
             # degrees of freedom stay at their estimate from here on, as in `discrepancy`
             chosen = fit_pair(guide.pair, chosen.template, method=self.method, iid=self.iid)
@@ -257,6 +267,8 @@ class Sweep:
         for name, (value, spread, off) in values.items():
             if not math.isnan(value):
                 row[name], row[name + "_se"], row[name + "_pvalue"] = value, spread.se, spread.pvalue(value - off)
+        if abs(side.tau) == 1.0 and math.isnan(row["level_se"]) and abs(row["level"]) > 0.0:
+            row["level_pvalue"] = side.chance_of_perfection(row["tau_target"])
 
     def _fill_tails(self, row: Any, side: Side, other: Side | None, template: Copula) -> None:
         for name, corner in zip(TAILS, corners(side.tau), strict=True):
@@ -294,11 +306,19 @@ def _tau_bias(fitted: Fit, spreads: Mapping[str, Spread]) -> float:
     return bias if abs(bias) <= spreads["tau_fitted"].se else 0.0
 
 
+def _member(fitted: Fit) -> Copula | None:
+    """The fitted copula, unless it is a limit without a density."""
+    inner = fitted.on_bound == "lower" and fitted.template.parameter.lower_included
+    return fitted.copula if (fitted.on_bound is None or inner) and math.isfinite(fitted.theta) else None
+
+
 def _divergence(own: Fit, target: Copula) -> float:
-    if abs(own.pair.tau) == 1.0 and not own.regular:
+    if _member(own) is None:
         return math.inf
     if own.df_on_bound == "lower":
         return math.nan
+    if isinstance(target, Gaussian) and isinstance(own.template, Gaussian):
+        return own.copula._exact_kl(target)  # a closed form
     if own.regular and own.template._margin_key == target._margin_key:
         return divergence_at(own.template, own.tau, target.tau)
     return own.copula.kl(target)

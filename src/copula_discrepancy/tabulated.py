@@ -6,82 +6,119 @@ by less than a hundredth of a standard error, the other two have four digits or 
 """
 
 import math
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
-from copula_discrepancy.families import Copula, Gaussian
+from copula_discrepancy.families import Copula
 from copula_discrepancy.influence import rank_bias
+from copula_discrepancy.likelihood import student_part, with_df
+from copula_discrepancy.screening import DEGREES
 from copula_discrepancy.tails import Corner, corner_share
 
 _STEPS = 20  # grid points per unit of tau
 _LAST = 18  # 0.9: closer to perfect dependence both functions turn too sharply, and are computed directly
-_CLOSE, _MODERATE = 0.1, 0.75  # divergences of taus that differ by more, or are larger, are computed directly: they are few
+# stronger dependence than this, and taus farther apart, are computed directly: they are few, and change fast
+_MODERATE, _CLOSE = 0.75, 0.1
 _APART = 1e-3  # the error is of the order of its square, and rounding is far below
-_OCTAVES = 1.0  # grid points per doubling of the effective number of draws
+_ENOUGH = 50.0  # effective draws: with fewer, the bias changes too fast from one doubling to the next
+_FEW_ENOUGH = 20_000  # draws: with more, an interpolated corner is off by a hundredth of a standard error
 
 
-@dataclass(frozen=True)
-class _Family:
-    """A template that equals every other one of its family and fixed choices, whatever its theta."""
+class _Tables:
+    """What is known of one family so far, at points of the grid of taus."""
 
-    key: tuple[Any, ...]
-    template: Copula = field(compare=False)
+    def __init__(self, template: Copula) -> None:
+        low, high = template.tau_range
+        self.template = template
+        # two points away from an end at independence
+        self.first = -_LAST if low == -1.0 else math.ceil(low * _STEPS) + 2
+        self.last = _LAST if high == 1.0 else math.floor(high * _STEPS) - 2
+        self.odd = template.parameter.lower < 0  # families of both signs
+        inner = student_part(template)
+        # a t copula with a df of its own would fill tables for one pair only
+        self.shared = self.last - self.first >= 3 and (inner is None or inner.df in DEGREES)
+        self.corners: dict[tuple[Corner, float], dict[int, float]] = {}
+        self.biases: dict[tuple[int, int], dict[int, float]] = {}
+        self.divergences: dict[tuple[int, int], float] = {}
 
-    @classmethod
-    def of(cls, template: Copula) -> "_Family":
-        return cls(template._margin_key, template)
+    def member(self, tau: float) -> Copula:
+        return self.template.with_theta(self.template._theta_from_tau(tau))
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """First and last grid point in the family's range of taus, two points away from an end at independence."""
-        low, high = self.template.tau_range
-        first = -_LAST if low == -1.0 else math.ceil(low * _STEPS) + 2
-        last = _LAST if high == 1.0 else math.floor(high * _STEPS) - 2
-        return first, last
+    def corner(self, known: dict[int, float], place: int, corner: Corner, share: float) -> float:
+        if place not in known:
+            known[place] = corner.probability(self.member(place / _STEPS), share, share)
+        return known[place]
+
+    def bias(self, known: dict[int, float], place: int, n: int, level: int) -> float:
+        """The bias times the effective number of draws, which varies little."""
+        if self.odd and place < 0:
+            return -self.bias(known, -place, n, level)
+        if place not in known:
+            n_eff = n * 2.0**level
+            known[place] = n_eff * _tau_bias(self.template, place / _STEPS, n, n_eff)
+        return known[place]
+
+    def divergence(self, place: int, target: int) -> float:
+        """What `divergence_at` interpolates; on the diagonal the mean of two members a little apart, seen both ways."""
+        if (place, target) not in self.divergences:
+            tau, aim = place / _STEPS, target / _STEPS
+            ways = [(tau, aim)] if place != target else [(tau + _APART, aim - _APART), (tau - _APART, aim + _APART)]
+            scaled = [self.member(a).kl(self.member(b)) / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
+            self.divergences[place, target] = sum(scaled) / len(scaled)
+        return self.divergences[place, target]
 
 
-def corner_share_at(template: Copula, tau: float, corner: Corner, p: float, q: float) -> tuple[float, float]:
-    """`corner_share`, interpolated."""
-    family = _Family.of(template)
-    places = _places(family, tau)
+_KNOWN: dict[tuple[Any, ...], _Tables] = {}
+_MOST = 64  # families and degrees of freedom, and sizes of samples in each, that are kept
+
+
+def _tables(template: Copula) -> _Tables:
+    key = template._margin_key
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()
+        found = _KNOWN[key] = _Tables(template)
+    return found
+
+
+def _kept(tables: dict[Any, dict[int, float]], key: Any) -> dict[int, float]:
+    if key not in tables and len(tables) >= _MOST:
+        tables.clear()
+    return tables.setdefault(key, {})
+
+
+def corner_share_at(template: Copula, tau: float, corner: Corner, p: float, q: float, n: int) -> tuple[float, float]:
+    """`corner_share`, interpolated for untied samples, unless so many draws are there that its fifth digit counts."""
+    tables = _tables(template)
+    places = _places(tables, tau) if tables.shared and p == q and n <= _FEW_ENOUGH else None
     if places is None:
         return corner_share(template, tau, corner, p, q)
     start, weights, slopes = places
-    known = [_corner_node(family, start + k, corner, p, q) for k in range(4)]
-    return _dot(weights, known), _dot(slopes, known)
-
-
-@lru_cache(maxsize=4096)
-def _corner_node(family: _Family, place: int, corner: Corner, p: float, q: float) -> float:
-    template = family.template
-    return corner.probability(template.with_theta(template._theta_from_tau(place / _STEPS)), p, q)
+    known = _kept(tables.corners, (corner, p))
+    values = [tables.corner(known, start + k, corner, p) for k in range(4)]
+    return _dot(weights, values), _dot(slopes, values)
 
 
 def tau_bias_at(template: Copula, tau: float, n: int, n_eff: float) -> float:
     """What ranks add to the tau of a fitted copula on average, `rank_bias` times the slope of tau, interpolated."""
-    family = _Family.of(template)
-    places = _places(family, tau)
-    octave = math.log2(max(min(n_eff, n), 1.0) / n) * _OCTAVES
-    lower = math.floor(octave)
-    if places is None or n * 2.0**lower < 4.0:
+    tables = _tables(template)
+    inner = student_part(template)
+    if inner is not None and not tables.shared:
+        # the bias varies slowly with df: that of the nearest on the grid is off by less than it counts
+        template = with_df(template, min(DEGREES, key=lambda df: abs(math.log(df / inner.df))))
+        tables = _tables(template)
+    size = max(min(n_eff, float(n)), 1.0)
+    places = _places(tables, tau) if tables.shared and abs(tau) <= _MODERATE and size >= _ENOUGH else None
+    if places is None:
         return _tau_bias(template, tau, n, n_eff)
     start, weights, _ = places
-    rows = [
-        _dot(weights, [_bias_node(family, start + k, n, level) for k in range(4)]) if level <= 0 else 0.0
-        for level in (lower, lower + 1)
-    ]
-    share = octave - lower
-    return ((1.0 - share) * rows[0] + share * rows[1]) / max(min(n_eff, n), 1.0)
-
-
-@lru_cache(maxsize=8192)
-def _bias_node(family: _Family, place: int, n: int, level: int) -> float:
-    """The bias times the effective number of draws, which varies little."""
-    n_eff = n * 2.0 ** (level / _OCTAVES)
-    if place < 0 and family.template.parameter.lower < 0:  # families of both signs are odd
-        return -_bias_node(family, -place, n, level)
-    return n_eff * _tau_bias(family.template, place / _STEPS, n, n_eff)
+    lower = math.floor(math.log2(size / n))
+    rows = []
+    for level in (lower, min(lower + 1, 0)):
+        known = _kept(tables.biases, (n, level))
+        rows.append(_dot(weights, [tables.bias(known, start + k, n, level) for k in range(4)]))
+    share = size / (n * 2.0**lower) - 1.0  # linear in the effective number itself
+    return ((1.0 - share) * rows[0] + share * rows[1]) / size
 
 
 def _tau_bias(template: Copula, tau: float, n: int, n_eff: float) -> float:
@@ -95,38 +132,22 @@ def divergence_at(template: Copula, tau: float, tau_target: float) -> float:
     What is interpolated is the divergence over the square of the distance of the taus, which is half the Fisher information,
     on the scale of tau, where they meet, times (1 - tau^2) for both: it grows like 1/(1 - tau)^2 towards perfect dependence.
     """
-    family = _Family.of(template)
-    rows, columns = _places(family, tau), _places(family, tau_target)
-    outside = max(abs(tau), abs(tau_target)) > _MODERATE or abs(tau - tau_target) > _CLOSE
-    if rows is None or columns is None or outside or isinstance(template, Gaussian):  # Gaussian copulas have a closed form
-        own, target = (template.with_theta(template._theta_from_tau(value)) for value in (tau, tau_target))
-        return own.kl(target)
+    tables = _tables(template)
+    near = tables.shared and max(abs(tau), abs(tau_target)) <= _MODERATE and abs(tau - tau_target) <= _CLOSE
+    rows, columns = (_places(tables, value) for value in (tau, tau_target)) if near else (None, None)
+    if rows is None or columns is None:
+        return tables.member(tau).kl(tables.member(tau_target))
     total = 0.0
     for k, row in enumerate(rows[1]):
         for m, column in enumerate(columns[1]):
-            total += row * column * _divergence_node(family, rows[0] + k, columns[0] + m)
+            total += row * column * tables.divergence(rows[0] + k, columns[0] + m)
     return total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2))
 
 
-@lru_cache(maxsize=16_384)
-def _divergence_node(family: _Family, place: int, target: int) -> float:
-    """The interpolated function at a grid point; on the diagonal the mean of two members a little apart, seen both ways."""
-    template = family.template
-
-    def scaled(tau: float, aim: float) -> float:
-        own, other = (template.with_theta(template._theta_from_tau(value)) for value in (tau, aim))
-        return own.kl(other) / (tau - aim) ** 2 * (1.0 - tau**2) * (1.0 - aim**2)
-
-    tau, aim = place / _STEPS, target / _STEPS
-    if place != target:
-        return scaled(tau, aim)
-    return 0.5 * (scaled(tau + _APART, aim - _APART) + scaled(tau - _APART, aim + _APART))
-
-
-def _places(family: _Family, tau: float) -> tuple[int, list[float], list[float]] | None:
+def _places(tables: _Tables, tau: float) -> tuple[int, list[float], list[float]] | None:
     """The first of four grid points around tau, their weights in the cubic through them, and in its derivative."""
-    first, last = family.span
-    if last - first < 3 or not first <= tau * _STEPS <= last:
+    first, last = tables.first, tables.last
+    if not first <= tau * _STEPS <= last:
         return None
     start = min(max(math.floor(tau * _STEPS) - 1, first), last - 3)
     t = tau * _STEPS - start

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy.agreement import Agreement, chain_agreement, disagreement, stuck_chains
+from copula_discrepancy.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula
@@ -62,7 +62,7 @@ def resolve_target(target: Any, family: Any, given: Draws, method: str, margins:
     told = [f"reference: {note}" for note in dict.fromkeys((*notes, *fitted.warnings, *stuck_chains(pair)))]
     if fitted.n_eff < FEW_DRAWS:
         told.append(f"reference: n_eff is {fitted.n_eff:.0f}, below {FEW_DRAWS}: its standard errors are rough")
-    compare = reference.n_chains > 1 or (reference.chained and not iid)
+    compare = comparable(reference, iid)
     agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=iid, confidence=confidence)
     told += [f"reference: {note}" for note in disagreement(agreement)]
     return Aim(fitted.copula, pair.tau, fitted, agreement, selection, tuple(told))

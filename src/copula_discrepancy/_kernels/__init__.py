@@ -5,7 +5,15 @@ All functions are cached on disk and release the interpreter lock, so they may b
 
 from copula_discrepancy._kernels._chains import long_run, split_rhat
 from copula_discrepancy._kernels._elliptical import elliptical_mixed, elliptical_scores, gaussian_sums, student_sums
-from copula_discrepancy._kernels._pairs import dependence_rhat, gap_spreads, spread, tail_shares, tail_spread, tau_and_influence
+from copula_discrepancy._kernels._pairs import (
+    dependence_rhat,
+    gap_spreads,
+    gather,
+    spread,
+    tail_shares,
+    tail_spread,
+    tau_and_influence,
+)
 from copula_discrepancy._kernels._ranks import (
     concordance_counts,
     concordance_total,
@@ -26,6 +34,7 @@ __all__ = [
     "elliptical_mixed",
     "elliptical_scores",
     "gap_spreads",
+    "gather",
     "gaussian_sums",
     "gumbel_derivatives",
     "gumbel_sums",

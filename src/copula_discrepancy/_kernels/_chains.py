@@ -195,9 +195,10 @@ def split_rhat(values):
     """
     if values.shape[1] < SHORT_CHAIN:
         return np.nan
-    if scale_and_variance(values)[1] <= ROUNDING:
+    scale, width, _ = scale_and_variance(values)
+    if width <= ROUNDING:
         return 1.0
-    centred, means = split_in_halves(values)
+    centred, means = split_in_halves(values * (1.0 / scale))
     n_parts, n_draws = centred.shape
     within = 0.0
     for part in range(n_parts):

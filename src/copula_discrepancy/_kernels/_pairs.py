@@ -172,3 +172,12 @@ def tail_spread(tau, inside, shares, expected_slope, n_chains, iid):
         flat = in_x * in_y - both - slope_x * (in_x - share_x) - slope_y * (in_y - share_y)
         values[i] = (flat - expected_slope * tau[i]) / share_x
     return spread(values, n_chains, iid)
+
+
+@nb.njit(cache=True, nogil=True)
+def gather(table, places):
+    """table[places], without holding the interpreter."""
+    found = np.empty(places.size)
+    for i in range(places.size):
+        found[i] = table[places[i]]
+    return found

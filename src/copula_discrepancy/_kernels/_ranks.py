@@ -313,7 +313,13 @@ def sums_above(order, rank, values):
     above = 0.0
     stop = n
     while stop > 0:
-        start = rank[order[stop - 1]]  # a rank counts smaller draws, so it is where the group of equal ones begins
+        who = order[stop - 1]
+        start = rank[who]  # a rank counts smaller draws, so it is where the group of equal ones begins
+        if start == stop - 1:
+            out[who] = above + 0.5 * values[who]
+            above += values[who]
+            stop = start
+            continue
         here = 0.0
         for k in range(start, stop):
             here += values[order[k]]

@@ -1,0 +1,249 @@
+"""Every pair of d variables: speed against a loop of pyvinecopulib fits, and how often equal samples are called different.
+
+`make bench` writes the first to results.md, `make study` the second to pairs.md.
+"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import joblib
+import numpy as np
+from rich.console import Console
+
+import copula_discrepancy as cd
+from benchmarks.report import Report, machine
+
+CHAINS, DRAWS = 4, 1000
+
+
+def gumbel_table(d: int, theta: float, seed: int, n: int = CHAINS * DRAWS) -> np.ndarray:
+    """Draws whose every pair has the Gumbel copula: a positive stable frailty (Marshall and Olkin, 1988)."""
+    rng = np.random.default_rng(seed)
+    alpha = 1.0 / theta
+    angle, noise = rng.uniform(0.0, np.pi, (n, 1)), rng.standard_exponential((n, 1))
+    # Chambers, Mallows and Stuck (1976), for a stable law on the positive half-line
+    frailty = (np.sin((1 - alpha) * angle) / noise) ** ((1 - alpha) / alpha)
+    frailty *= np.sin(alpha * angle) / np.sin(angle) ** (1 / alpha)
+    values = np.exp(-((rng.standard_exponential((n, d)) / frailty) ** alpha))
+    return values.reshape(-1, DRAWS, d) if n % DRAWS == 0 else values[None]
+
+
+def correlations(d: int, seed: int) -> np.ndarray:
+    """A correlation matrix with factors, of taus up to some 0.6."""
+    rng = np.random.default_rng(seed)
+    loadings = rng.standard_normal((d, 3))
+    matrix = loadings @ loadings.T + np.diag(rng.uniform(1.0, 4.0, d))
+    scale = np.sqrt(np.diag(matrix))
+    return matrix / np.outer(scale, scale)
+
+
+def normal_chains(matrix: np.ndarray, phi: float, seed: int, *, df: float | None = None) -> np.ndarray:
+    """Chains (4, 1000, d) with these correlations and AR(1) coefficient phi; with `df`, of a Student t copula."""
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((CHAINS, DRAWS, len(matrix)))
+    chains = noise.copy()
+    for t in range(1, DRAWS):
+        chains[:, t] = phi * chains[:, t - 1] + np.sqrt(1.0 - phi**2) * noise[:, t]
+    chains = chains @ np.linalg.cholesky(matrix).T
+    return chains if df is None else chains / np.sqrt(rng.chisquare(df, (CHAINS, DRAWS, 1)) / df)
+
+
+def peer_fits(draws: np.ndarray, family: str | None) -> float:
+    """Seconds of a loop of pyvinecopulib's maximum likelihood fits over all pairs; without a family, of its selection."""
+    import pyvinecopulib as pv
+
+    start = time.perf_counter()
+    d = draws.shape[-1]
+    u = pv.to_pseudo_obs(draws.reshape(-1, d))
+    names = ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe") if family is None else (family,)
+    choices = [getattr(pv.BicopFamily, name) for name in names]
+    controls = pv.FitControlsBicop(family_set=choices, parametric_method="mle")
+    for i, j in combinations(range(d), 2):
+        pair = np.ascontiguousarray(u[:, [i, j]])
+        if family is None:
+            pv.Bicop().select(pair, controls)
+        else:
+            pv.Bicop(family=choices[0]).fit(pair, controls)
+    return time.perf_counter() - start
+
+
+def seconds(*arguments: object, **choices: object) -> float:
+    start = time.perf_counter()
+    with quiet():
+        cd.pairwise(*arguments, progress=False, **choices)
+    return time.perf_counter() - start
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        yield
+
+
+@dataclass
+class Job:
+    """A call of `pairwise`, and the peer's work that answers less: fits of the samples by a family, or by its selection."""
+
+    against: str
+    arguments: tuple[object, ...]
+    choices: dict[str, str]
+    samples: tuple[np.ndarray, ...]
+    family: str | None
+
+    def peer(self) -> float:
+        """Seconds of the peer's work."""
+        if self.family is not None:
+            return sum(peer_fits(sample, self.family) for sample in self.samples)
+        d, part = self.samples[0].shape[-1], 8  # 200 ms and more per pair: a part of the pairs, scaled up
+        return peer_fits(self.samples[0][..., :part], None) * (d * (d - 1)) / (part * (part - 1))
+
+    @property
+    def peer_label(self) -> str:
+        """What the peer does."""
+        both = " of both samples" if len(self.samples) > 1 else ""
+        return (
+            f"pyvinecopulib, {self.family} fits{both}" if self.family else "pyvinecopulib, selection on one sample (scaled up)"
+        )
+
+
+def jobs(d: int) -> list[Job]:
+    matrix = correlations(d, 1)
+    gumbel, other_gumbel = gumbel_table(d, 2.0, 1), gumbel_table(d, 2.0, 2)
+    normal, other_normal = normal_chains(matrix, 0.3, 1), normal_chains(matrix, 0.3, 2)
+    student, other_student = normal_chains(matrix, 0.3, 3, df=4.0), normal_chains(matrix, 0.3, 4, df=4.0)
+    known = {pair: cd.Gumbel(2.0) for pair in combinations(range(d), 2)}
+    reference = "a reference sample, family"
+    return [
+        Job("known copulas, Gumbel", (gumbel, known), {}, (gumbel,), "gumbel"),
+        Job("a correlation matrix, Gaussian", (normal, matrix), {}, (normal,), "gaussian"),
+        Job(f"{reference} Gumbel", (gumbel, other_gumbel), {"family": "gumbel"}, (gumbel, other_gumbel), "gumbel"),
+        Job(f"{reference} Gaussian", (normal, other_normal), {"family": "gaussian"}, (normal, other_normal), "gaussian"),
+        Job(f"{reference} chosen", (normal, other_normal), {}, (normal,), None),
+        Job(f"{reference} chosen, t data", (student, other_student), {}, (student,), None),
+    ]
+
+
+def speed(d: int = 50, repeats: int = 5) -> Report:
+    """d variables with all standard errors, tests, tails, CKL and R-hat, against fits alone."""
+    report = Report(
+        f"All pairs: d = {d}, {CHAINS} x {DRAWS} draws, with standard errors, tests, tails, CKL, R-hat; {os.cpu_count()} cores",
+        ("pairwise against", "peer", "ours, s", "peer, s", "ratio", "asked"),
+    )
+    for job in jobs(d):
+        seconds(*job.arguments, **job.choices)  # compile, load, touch
+        times = [(seconds(*job.arguments, **job.choices), job.peer()) for _ in range(repeats if job.family else 1)]
+        ours, theirs = np.median(times, axis=0)
+        report.rows.append((job.against, job.peer_label, f"{ours:.2f}", f"{theirs:.2f}", f"{theirs / ours:.1f}x", "5x"))
+    return report
+
+
+def many(d: int = 300) -> Report:
+    """So many pairs that time counts."""
+    pairs = d * (d - 1) // 2
+    report = Report(f"All pairs: d = {d}, {pairs:,} pairs, {CHAINS} x {DRAWS} draws", ("pairwise against", "seconds", "asked"))
+    matrix = correlations(d, 1)
+    for label, df in (("Gaussian data", None), ("t(4) data", 4.0)):
+        draws, reference = (normal_chains(matrix, 0.3, seed, df=df) for seed in (1, 2))
+        report.rows.append((f"a reference sample, family chosen, {label}", f"{seconds(draws, reference):.0f}", "120"))
+    report.rows.append(("a correlation matrix", f"{seconds(normal_chains(matrix, 0.3, 1), matrix):.0f}", "120"))
+    return report
+
+
+# ---- equal samples called different ------------------------------------------------------------------------------------
+
+SIZE = 12  # variables: 66 pairs, 132 tests in a run
+
+
+def split(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    """One sample cut in two, and whether its draws are independent: 2 x 1000 rows, or 8 chains of 1000 draws as 4 and 4."""
+    matrix = correlations(SIZE, 7)
+    if kind.startswith("independent"):
+        sample = {
+            "independent, Gaussian": lambda: normal_chains(matrix, 0.0, seed),
+            "independent, t(4)": lambda: normal_chains(matrix, 0.0, seed, df=4.0),
+            "independent, Gumbel(1.5)": lambda: gumbel_table(SIZE, 1.5, seed),
+        }[kind]()
+        rows = sample.reshape(-1, SIZE)[:2000]
+        return rows[:1000], rows[1000:], True
+    phi = float(kind.split("AR(")[1].split(")")[0])
+    df = 4.0 if "t(4)" in kind else None
+    return normal_chains(matrix, phi, 2 * seed, df=df), normal_chains(matrix, phi, 2 * seed + 1, df=df), False
+
+
+KINDS = (
+    "independent, Gaussian", "independent, t(4)", "independent, Gumbel(1.5)",
+    "chains, AR(0.5), Gaussian", "chains, AR(0.9), Gaussian", "chains, AR(0.9), t(4)",
+)  # fmt: skip
+
+
+def split_run(kind: str, seed: int) -> list[float]:
+    first, second, iid = split(kind, seed)
+    with quiet():
+        result = cd.pairwise(first, second, iid=iid, n_jobs=1, progress=False)
+    rows = result.rows
+    found = [np.nanmean(rows[f"{gap}_pvalue"] < 0.05) for gap in ("level", "shape")]
+    return [*found, float(np.mean(rows["flagged"])), float(result.n_flagged > 0)]
+
+
+def power_run(kind: str, seed: int) -> list[float]:
+    """One variable of the first sample permuted: are its pairs found, and no others?"""
+    first, second, iid = split(kind, seed)
+    broken = first.copy()
+    flat = broken.reshape(-1, SIZE)
+    flat[:, 0] = np.random.default_rng(seed).permutation(flat[:, 0])
+    with quiet():
+        result = cd.pairwise(broken, second, iid=iid, n_jobs=1, progress=False)
+    strong = [pair for pair in result if "x0" in pair.names and abs(pair.tau_target) > 0.2]
+    others = [pair for pair in result if "x0" not in pair.names]
+    return [float(np.mean([pair.flagged for pair in strong])), float(np.mean([pair.flagged for pair in others]))]
+
+
+def study(replications: int) -> list[Report]:
+    """How often equal samples are called different, and how often a lost dependence is found."""
+    size = Report(
+        f"A reference sample split in two: {SIZE} variables, {SIZE * (SIZE - 1) // 2} pairs, {replications} runs; percentages",
+        ("sample", "level, p < 5%", "shape, p < 5%", "pairs flagged at FDR 5%", "asked", "runs with any pair flagged"),
+    )
+    power = Report(
+        f"One variable permuted, {replications} runs; percentages",
+        ("sample", "its pairs with |tau| > 0.2 flagged at FDR 5%", "pairs of the other variables flagged"),
+    )
+    for report, run in ((size, split_run), (power, power_run)):
+        for kind in KINDS:
+            found = joblib.Parallel(n_jobs=-1)(joblib.delayed(run)(kind, seed) for seed in range(replications))
+            means = 100.0 * np.mean(found, axis=0)
+            errors = 100.0 * np.std(found, axis=0) / np.sqrt(replications)
+            cells = [f"{mean:.1f} (se {error:.1f})" for mean, error in zip(means, errors, strict=True)]
+            if report is size:
+                cells.insert(3, "at most 5")
+            report.rows.append((kind, *cells))
+    return [size, power]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="how often pairwise calls equal samples different")
+    parser.add_argument("--replications", type=int, default=400)
+    parser.add_argument("--write", type=Path, help="a Markdown file for the tables")
+    options = parser.parse_args()
+    console = Console(width=150)
+    reports = study(options.replications)
+    for report in reports:
+        report.show(console)
+    if options.write is not None:
+        title = "# All pairs: false alarms and finds\n\nWritten by `make study`."
+        text = [f"{title} {machine()}\n", *(report.markdown() for report in reports)]
+        options.write.write_text("\n".join(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    from benchmarks import pairs
+
+    pairs.main()  # by its name, so that workers can import what they are to run
