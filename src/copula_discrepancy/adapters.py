@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from copula_discrepancy.errors import DependenceWarning, InputError, true_or_fal
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.pairwise_result import PairGap, Pairwise
 from copula_discrepancy.ranking import pairwise
-from copula_discrepancy.sweep import RankedTable, Side
+from copula_discrepancy.sweep import Part, RankedTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,17 +212,21 @@ def summary(
         raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})")
     if not independent:
         require_chain_length(given.n_draws)
-    table, compared = RankedTable.of(given), comparable(given, independent)
+    table = RankedTable.of(given)
+    varying = [column.varies for column in table.columns]
     rows: dict[str, tuple[float, ...]] = {}
-    for i, j in combinations(range(given.n_variables), 2):
-        label = f"{given.names[i]} ~ {given.names[j]}"
-        if not (table.columns[i].varies and table.columns[j].varies):
-            rows[label] = (math.nan,) * 6
-            continue
-        side = Side(table, i, j, independent)
-        se, df, n_eff = _kernels.spread(side.influence, given.n_chains, independent)
-        tau = Estimate.of(side.tau, Spread(se, df, n_eff), tested=False, limits=(-1.0, 1.0), confidence=share)
-        rows[label] = (tau.value, tau.se, *tau.ci, tau.n_eff, side.rhat() if compared else math.nan)
+    for i in range(given.n_variables - 1):  # a row of the matrix at a time
+        places = [(i, j) for j in range(i + 1, given.n_variables) if varying[i] and varying[j]]
+        part = Part(table, places, compare=comparable(given, independent), iid=independent) if places else None
+        for j in range(i + 1, given.n_variables):
+            label = f"{given.names[i]} ~ {given.names[j]}"
+            if part is None or (i, j) not in places:
+                rows[label] = (math.nan,) * 6
+                continue
+            k = places.index((i, j))
+            spread = Spread(*_kernels.spread(part.influence[k], given.n_chains, independent))
+            tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=share)
+            rows[label] = (tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k]))
     percent = f"{100 * share:g}%"
     columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
     found = pd.DataFrame.from_dict(rows, orient="index", columns=columns)

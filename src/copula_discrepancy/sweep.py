@@ -34,16 +34,18 @@ ROW = np.dtype(
         ("theta", float), ("theta_target", float), ("df", float), ("family", "U16"),
     ]
 )  # fmt: skip
-_PART = 32  # pairs per task: a task takes some 30 ms, so that threads start rarely and progress shows often
-_NOTHING = np.empty(0)
+_PART = 32  # pairs per task: a task takes some 20 ms, so that threads start rarely and progress shows often
+_VALUES = 200_000  # draws times pairs in a task: four numbers are kept for each
 _UNKNOWN = Spread(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class RankedTable:
-    """All variables of a sample as ranks: all draws together, and within each chain, (variable, chain, draw)."""
+    """All variables of a sample as ranks: all draws together, (variable, draw), and in each chain, (variable, chain, draw)."""
 
-    columns: tuple[RankedColumn, ...]
+    orders: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    ties: NDArray[np.int64]
     chain_orders: NDArray[np.int32]
     chain_ranks: NDArray[np.int32]
     chain_ties: NDArray[np.int64]
@@ -52,115 +54,128 @@ class RankedTable:
     @classmethod
     def of(cls, draws: Draws) -> "RankedTable":
         """Rank the draws."""
-        shape = draws.n_variables, draws.n_chains, draws.n_draws
-        orders, ranks, ties = np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape[:2], np.int64)
-        columns = []
-        for k in range(draws.n_variables):
+        d, n_chains, n_draws = draws.n_variables, draws.n_chains, draws.n_draws
+        whole, parts = (d, n_chains * n_draws), (d, n_chains, n_draws)
+        orders, ranks, ties = np.empty(whole, np.int32), np.empty(whole, np.int32), np.empty(d, np.int64)
+        chain_orders, chain_ranks = np.empty(parts, np.int32), np.empty(parts, np.int32)
+        chain_ties, bins = np.empty(parts[:2], np.int64), np.empty(whole, np.uint8)
+        for k in range(d):
             values = draws.column(k)
-            columns.append(rank_column(values))
-            if draws.n_chains == 1:
-                orders[k, 0], ranks[k, 0], ties[k, 0] = columns[k].order, columns[k].rank, columns[k].tied_pairs
-                continue
-            for c, chain in enumerate(values.reshape(draws.n_chains, -1)):
-                found = rank_column(chain)
-                orders[k, c], ranks[k, c], ties[k, c] = found.order, found.rank, found.tied_pairs
-        return cls(tuple(columns), orders, ranks, ties, np.stack([binned(column) for column in columns]))
+            column = rank_column(values)
+            orders[k], ranks[k], ties[k], bins[k] = column.order, column.rank, column.tied_pairs, binned(column)
+            for c, chain in enumerate(values.reshape(n_chains, -1)):
+                found = column if n_chains == 1 else rank_column(chain)
+                chain_orders[k, c], chain_ranks[k, c], chain_ties[k, c] = found.order, found.rank, found.tied_pairs
+        return cls(orders, ranks, ties, chain_orders, chain_ranks, chain_ties, bins)
 
     @property
     def n_chains(self) -> int:
         """Number of chains."""
         return self.chain_ties.shape[1]
 
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """Two variables of one of the samples."""
-
-    table: RankedTable
-    i: int
-    j: int
-    iid: bool
+    @property
+    def n(self) -> int:
+        """Number of draws."""
+        return self.ranks.shape[1]
 
     @lazy
-    def _counted(self) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        a, b = self.table.columns[self.i], self.table.columns[self.j]
-        tau, concordance, influence = _kernels.tau_and_influence(a.order, a.rank, a.tied_pairs, b.order, b.rank, b.tied_pairs)
-        return float(tau), concordance, influence
+    def columns(self) -> tuple[RankedColumn, ...]:
+        """The variables one by one."""
+        return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))
 
-    @property
-    def tau(self) -> float:
-        """Kendall's tau-b."""
-        return self._counted[0]
 
-    @property
-    def influence(self) -> NDArray[np.float64]:
-        """Influence of each draw on tau, chain after chain."""
-        return self._counted[2]
+class Part:
+    """Some pairs of variables of one sample, counted together: first their taus, then, with their fits, their spreads."""
 
-    @lazy
-    def pair(self) -> RankedPair:
+    def __init__(self, table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool) -> None:
+        self.table, self.iid = table, iid
+        self.first, self.second = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
+        m, n = len(pairs), table.n
+        self.influence = np.empty((m, n))
+        t = table
+        taus, self.rhats = _kernels.start_pairs(
+            t.orders, t.ranks, t.ties, t.chain_orders, t.chain_ranks, t.chain_ties, self.first, self.second, compare,
+            self.influence,
+        )  # fmt: skip
+        self.taus: list[float] = taus.tolist()
+        self.methods = [""] * m
+        self.scored, self.wanted, self.highs = np.zeros(m, bool), np.zeros((m, 2), bool), np.zeros((m, 2, 2), bool)
+        self.score, self.in_u, self.in_v = np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
+        self.curvature, self.slope = np.full(m, -1.0), np.ones(m)
+        self.shares, self.expected, self.expected_slope = np.empty((m, 2)), np.empty((m, 2)), np.empty((m, 2))
+
+    def pair(self, k: int) -> RankedPair:
         """What a fit starts from."""
-        pair = RankedPair.from_ranks(
-            self.table.columns[self.i], self.table.columns[self.j], self.table.n_chains, (str(self.i), str(self.j))
-        )
-        pair.__dict__.update(tau=self.tau, concordance=self._counted[1])
+        columns = self.table.columns
+        i, j = int(self.first[k]), int(self.second[k])
+        pair = RankedPair.from_ranks(columns[i], columns[j], self.table.n_chains, (str(i), str(j)))
+        pair.__dict__["tau"] = self.taus[k]
         return pair
 
-    @property
-    def bins(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Both variables' bins."""
-        return self.table.bins[self.i], self.table.bins[self.j]
+        return self.table.bins[self.first[k]], self.table.bins[self.second[k]]
 
-    def rhat(self) -> float:
-        """R-hat for dependence."""
-        t, i, j = self.table, self.i, self.j
-        return float(
-            _kernels.dependence_rhat(
-                self.tau, self._counted[1], t.chain_orders[i], t.chain_ranks[i], t.chain_ties[i], t.chain_orders[j],
-                t.chain_ranks[j], t.chain_ties[j],
-            )
-        )  # fmt: skip
-
-    def chance_of_perfection(self, tau: float) -> float:
+    def chance_of_perfection(self, k: int, tau: float) -> float:
         """At most how likely draws of a copula with this tau are as perfectly dependent as these.
 
         Half as many pairs of draws as there are independent draws would all have to be concordant (or discordant).
         """
-        ranks = self.pair.first.rank.astype(np.float64)
+        ranks = self.table.ranks[self.first[k]].astype(np.float64)
         n_eff = _kernels.spread(ranks, self.table.n_chains, self.iid)[2]
-        return float((0.5 * (1.0 + self.tau * tau)) ** (min(n_eff, self.pair.n) // 2))
+        return float((0.5 * (1.0 + self.taus[k] * tau)) ** (min(n_eff, self.table.n) // 2))
 
-    def spreads(self, fitted: Fit) -> dict[str, Spread]:
-        """Standard errors of tau, of the fitted tau and of their difference."""
-        a, b = self.pair.first, self.pair.second
-        score, in_u, in_v, curvature, slope = _NOTHING, _NOTHING, _NOTHING, -1.0, 1.0
+    def prepare(self, k: int, fitted: Fit, corners: Sequence[Corner]) -> None:
+        """Take in a fit: its scores, and what its family expects in the corners."""
+        self.methods[k] = fitted.method
         if fitted.method == "mle" and fitted.regular:
-            score, in_u, in_v, curvature = score_and_slopes(self.pair, fitted.copula)
-            slope = fitted.template._tau_slope(fitted.theta)
-        rows = _kernels.gap_spreads(
-            a.order, a.rank, b.order, b.rank, self.influence, score, in_u, in_v, curvature, slope, self.table.n_chains, self.iid
-        )
-        found = [Spread(*row) for row in rows.tolist()]
-        if fitted.method == "moment":
-            found[1] = found[0]
-        return dict(zip(("tau", "tau_fitted", "shape"), found, strict=True))
+            self.scored[k] = True
+            self.score[k], self.in_u[k], self.in_v[k], self.curvature[k] = score_and_slopes(fitted.pair, fitted.copula)
+            self.slope[k] = fitted.template._tau_slope(fitted.theta)
+        if not reachable(fitted.template, self.taus[k]):
+            return
+        n = self.table.n
+        for end, corner in enumerate(corners):
+            u, v = self._tail_shares(k, corner)
+            if not (0.0 < u < 1.0 and 0.0 < v < 1.0):
+                continue
+            expected, slope = corner_share_at(fitted.template, self.taus[k], corner, u, v, n)
+            if n * min(expected, max(u, v) - expected) < FEWEST_IN_TAIL:
+                continue
+            self.wanted[k, end], self.highs[k, end] = True, (corner.u_high, corner.v_high)
+            self.shares[k, end], self.expected[k, end], self.expected_slope[k, end] = u, expected, slope
 
-    def tail(self, template: Copula, corner: Corner) -> tuple[float, Spread] | None:
-        """`tail_gap` and its spread."""
-        if not reachable(template, self.tau):
+    def _tail_shares(self, k: int, corner: Corner) -> tuple[float, float]:
+        """The shares of both variables inside their tails; without ties every variable has the same."""
+        i, j, t = self.first[k], self.second[k], self.table
+        if t.ties[i] or t.ties[j]:
+            found = _kernels.tail_shares(
+                t.ranks[i], t.ties[i], corner.u_high, t.ranks[j], t.ties[j], corner.v_high, TAIL_SHARE, edge_width(t.n)
+            )
+            return float(found[0]), float(found[1])
+        share = math.floor(TAIL_SHARE * 2 * (t.n + 1) / 2.0) / t.n
+        return share, share
+
+    def finish(self) -> None:
+        """Compute all spreads."""
+        t = self.table
+        spreads, self.joint = _kernels.finish_pairs(
+            t.orders, t.ranks, t.ties, self.first, self.second, self.influence, self.scored, self.score, self.in_u, self.in_v,
+            self.curvature, self.slope, self.highs, self.wanted, self.expected_slope, t.n_chains, self.iid, TAIL_SHARE,
+            edge_width(t.n),
+        )  # fmt: skip
+        self.found = [[Spread(*row) for row in rows] for rows in spreads.tolist()]
+
+    def spreads(self, k: int) -> dict[str, Spread]:
+        """Standard errors of tau, of the fitted tau and of their difference."""
+        tau, fitted, shape = self.found[k][:3]
+        return {"tau": tau, "tau_fitted": tau if self.methods[k] == "moment" else fitted, "shape": shape}
+
+    def tail(self, k: int, end: int) -> tuple[float, Spread] | None:
+        """A tail gap and its spread."""
+        if not self.wanted[k, end]:
             return None
-        a, b = self.pair.first, self.pair.second
-        *shares, inside = _kernels.tail_shares(
-            a.rank, a.tied_pairs, corner.u_high, b.rank, b.tied_pairs, corner.v_high, TAIL_SHARE, edge_width(a.n)
-        )
-        share_u, share_v, both = shares[:3]
-        if not (0.0 < share_u < 1.0 and 0.0 < share_v < 1.0):
-            return None
-        expected, slope = corner_share_at(template, self.tau, corner, share_u, share_v, a.n)
-        if a.n * min(expected, max(share_u, share_v) - expected) < FEWEST_IN_TAIL:
-            return None
-        spread = _kernels.tail_spread(self.influence, inside, tuple(shares), slope, self.table.n_chains, self.iid)
-        return (both - expected) / share_u, Spread(*spread)
+        return float((self.joint[k, end] - self.expected[k, end]) / self.shares[k, end]), self.found[k][3 + end]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,91 +206,92 @@ class Sweep:
     def rows(self, pairs: Sequence[tuple[int, int]], quiet: Silence) -> NDArray[Any]:
         """Rows of several pairs."""
         quiet()
+        rows = np.repeat(_EMPTY, len(pairs))
+        own = Part(self.draws, pairs, compare=self.compared[0], iid=self.iid)
+        other = None if self.reference is None else Part(self.reference, pairs, compare=self.compared[1], iid=self.iid)
+        fits = []
         with collected_notes():  # quadratures that end early are far more exact than a gap is known
-            rows = np.empty(len(pairs), ROW)
+            for k, place in enumerate(pairs):
+                fitted, reference = self._fits(own, other, k, self.targets.get(place))
+                ends = corners(own.taus[k])
+                own.prepare(k, fitted, ends)
+                if other is not None and reference is not None:
+                    other.prepare(k, reference, ends)
+                fits.append((fitted, reference))
+            for part in (own, other):
+                if part is not None:
+                    part.finish()
             for k, (i, j) in enumerate(pairs):
-                rows[k] = self.row(i, j)
-            return rows
+                rows[k]["first"], rows[k]["second"] = i, j
+                self._fill(rows[k], own, other, k, *fits[k], self.targets.get((i, j)))
+        return rows
 
-    def row(self, i: int, j: int) -> np.void:
-        """Everything about one pair."""
-        row = _EMPTY[0].copy()
-        side = Side(self.draws, i, j, self.iid)
-        other = None if self.reference is None else Side(self.reference, i, j, self.iid)
-        known = self.targets.get((i, j))
-        own, reference = self._fits(side, other, known)
-        row["first"], row["second"], row["tau"], row["family"] = i, j, side.tau, own.family
-        row["theta"], row["df"] = own.theta, math.nan if own.df is None else own.df
-        if self.compared[0]:
-            row["rhat"] = side.rhat()
+    def _fits(self, own: Part, other: Part | None, k: int, known: Copula | None) -> tuple[Fit, Fit | None]:
+        """The draws' fit and the reference's."""
+        pair = own.pair(k)
+        if known is not None:
+            return fit_pair(pair, known, method=self.method, iid=self.iid), None
+        guide, part = (pair, own) if other is None else (other.pair(k), other)
+        if self.template is not None:
+            chosen = fit_pair(guide, self.template, method="mle", estimate_df=self.estimate_df, iid=self.iid)
+        elif abs(guide.tau) == 1.0:
+            chosen = fit_pair(guide, gaussian(), method="mle", iid=self.iid)
+        else:
+            chosen = screened_fit(guide, part.bins(k), (pair.tau, guide.tau), iid=self.iid, refine=other is None)
+        if self.method == "moment" or chosen.df_estimated:
+            # degrees of freedom stay at their estimate from here on, as in `discrepancy`
+            chosen = fit_pair(guide, chosen.template, method=self.method, iid=self.iid)
+        if other is None:
+            return chosen, None
+        fitted = fit_pair(pair, chosen.template, method=self.method, iid=self.iid)
+        if self.template is None and not fitted.regular and chosen.regular and abs(pair.tau) < 1.0:
+            # the reference's family cannot follow the draws; one that can still shows by how much they differ
+            chosen = fit_pair(guide, gaussian(), method=self.method, iid=self.iid)
+            fitted = fit_pair(pair, gaussian(), method=self.method, iid=self.iid)
+        return fitted, chosen
+
+    def _fill(
+        self, row: Any, own: Part, other: Part | None, k: int, fitted: Fit, reference: Fit | None, known: Copula | None
+    ) -> None:
+        """Everything about one pair, as `discrepancy` has it."""
+        row["tau"], row["family"], row["rhat"] = own.taus[k], fitted.family, own.rhats[k]
+        row["theta"], row["df"] = fitted.theta, math.nan if fitted.df is None else fitted.df
         if known is not None:
             row["tau_target"], row["theta_target"] = known.tau, known.theta
         if other is not None and reference is not None:
-            row["tau_target"], row["theta_target"] = other.tau, reference.theta
-            if self.compared[1]:
-                row["rhat_target"] = other.rhat()
-        self._fill_gaps(row, side, own, other, reference)
-        self._fill_tails(row, side, other, own.template)
+            row["tau_target"], row["theta_target"], row["rhat_target"] = other.taus[k], reference.theta, other.rhats[k]
+        self._fill_gaps(row, own, other, k, fitted, reference)
+        for end, name in enumerate(TAILS):
+            mine, theirs = own.tail(k, end), (0.0, None) if other is None else other.tail(k, end)
+            if mine is not None and theirs is not None:
+                row[name], row[name + "_se"] = mine[0] - theirs[0], mine[1].plus(theirs[1]).se
         target = known if reference is None else _member(reference)
         if target is not None:
-            row["ckl"] = _divergence(own, target)
-        return row
+            row["ckl"] = _divergence(fitted, target)
 
-    def _fits(self, side: Side, other: Side | None, known: Copula | None) -> tuple[Fit, Fit | None]:
-        """The draws' fit and the reference's."""
-        if known is not None:
-            return fit_pair(side.pair, known, method=self.method, iid=self.iid), None
-        guide = side if other is None else other
-        if self.template is not None:
-            chosen = fit_pair(guide.pair, self.template, method="mle", estimate_df=self.estimate_df, iid=self.iid)
-        elif abs(guide.tau) == 1.0:
-            chosen = fit_pair(guide.pair, gaussian(), method="mle", iid=self.iid)
-        else:
-            taus = side.tau, guide.tau
-            chosen = screened_fit(guide.pair, guide.bins, taus, iid=self.iid, refine=other is None)
-        if self.method == "moment" or chosen.df_estimated:
-            # degrees of freedom stay at their estimate from here on, as in `discrepancy`
-            chosen = fit_pair(guide.pair, chosen.template, method=self.method, iid=self.iid)
-        if other is None:
-            return chosen, None
-        own = fit_pair(side.pair, chosen.template, method=self.method, iid=self.iid)
-        if self.template is None and not own.regular and chosen.regular and abs(side.tau) < 1.0:
-            # the reference's family cannot follow the draws; one that can still shows by how much they differ
-            chosen = fit_pair(guide.pair, gaussian(), method=self.method, iid=self.iid)
-            own = fit_pair(side.pair, gaussian(), method=self.method, iid=self.iid)
-        return own, chosen
-
-    def _fill_gaps(self, row: Any, side: Side, own: Fit, other: Side | None, reference: Fit | None) -> None:
-        """Level, shape and total with standard errors and p-values, as `discrepancy` has them."""
-        moment = self.method == "moment"
-        spreads = side.spreads(own)
+    def _fill_gaps(self, row: Any, own: Part, other: Part | None, k: int, fitted: Fit, reference: Fit | None) -> None:
+        """Level, shape and total with standard errors and p-values."""
+        moment, tau, spreads = self.method == "moment", own.taus[k], own.spreads(k)
         row["n_eff"] = _smallest(spreads)
-        fitted, bias = (side.tau, 0.0) if moment else (own.tau, _tau_bias(own, spreads))
-        shape, aimed = fitted - side.tau, row["tau_target"]
+        implied, bias = (tau, 0.0) if moment else (fitted.tau, _tau_bias(fitted, spreads))
+        shape, aimed = implied - tau, float(row["tau_target"])
         if other is not None and reference is not None:
-            theirs = other.spreads(reference)
+            theirs, their_tau = other.spreads(k), other.taus[k]
             row["n_eff_target"] = _smallest(theirs)
-            aimed = other.tau if moment else reference.tau
-            shape -= aimed - other.tau
+            aimed = their_tau if moment else reference.tau
+            shape -= aimed - their_tau
             bias -= 0.0 if moment else _tau_bias(reference, theirs)
-            spreads = {name: _added(spreads[name], side.tau, theirs[name], other.tau) for name in spreads}
+            spreads = {name: _added(spreads[name], tau, theirs[name], their_tau) for name in spreads}
         values = {
-            "level": (side.tau - row["tau_target"], spreads["tau"], 0.0),
+            "level": (tau - float(row["tau_target"]), spreads["tau"], 0.0),
             "shape": (shape, _UNKNOWN if moment else spreads["shape"], bias),
-            "total": (fitted - aimed, spreads["tau_fitted"], bias),
+            "total": (implied - aimed, spreads["tau_fitted"], bias),
         }
         for name, (value, spread, off) in values.items():
             if not math.isnan(value):
                 row[name], row[name + "_se"], row[name + "_pvalue"] = value, spread.se, spread.pvalue(value - off)
-        if abs(side.tau) == 1.0 and math.isnan(row["level_se"]) and abs(row["level"]) > 0.0:
-            row["level_pvalue"] = side.chance_of_perfection(row["tau_target"])
-
-    def _fill_tails(self, row: Any, side: Side, other: Side | None, template: Copula) -> None:
-        for name, corner in zip(TAILS, corners(side.tau), strict=True):
-            mine = side.tail(template, corner)
-            theirs = (0.0, None) if other is None else other.tail(template, corner)
-            if mine is not None and theirs is not None:
-                row[name], row[name + "_se"] = mine[0] - theirs[0], mine[1].plus(theirs[1]).se
+        if abs(tau) == 1.0 and math.isnan(row["level_se"]) and abs(row["level"]) > 0.0:
+            row["level_pvalue"] = own.chance_of_perfection(k, float(row["tau_target"]))
 
 
 _EMPTY = np.zeros(1, ROW)
@@ -326,7 +342,8 @@ def _divergence(own: Fit, target: Copula) -> float:
 
 def run(sweep: Sweep, pairs: Sequence[tuple[int, int]], n_jobs: int | None, tick: Callable[[int], None]) -> NDArray[Any]:
     """Rows of all pairs, in their order; `tick` hears how many are finished."""
-    parts = [pairs[start : start + _PART] for start in range(0, len(pairs), _PART)]
+    size = min(max(_VALUES // max(sweep.draws.n, 1), 1), _PART)
+    parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
     found: list[NDArray[Any]] = []
     done = 0
     with silenced() as quiet:

@@ -7,9 +7,11 @@ from copula_discrepancy._kernels._chains import long_run, split_rhat
 from copula_discrepancy._kernels._elliptical import elliptical_mixed, elliptical_scores, gaussian_sums, student_sums
 from copula_discrepancy._kernels._pairs import (
     dependence_rhat,
+    finish_pairs,
     gap_spreads,
     gather,
     spread,
+    start_pairs,
     tail_shares,
     tail_spread,
     tau_and_influence,
@@ -33,6 +35,7 @@ __all__ = [
     "dependence_rhat",
     "elliptical_mixed",
     "elliptical_scores",
+    "finish_pairs",
     "gap_spreads",
     "gather",
     "gaussian_sums",
@@ -42,6 +45,7 @@ __all__ = [
     "rank_column",
     "split_rhat",
     "spread",
+    "start_pairs",
     "stein_sums",
     "stein_tile",
     "student_sums",

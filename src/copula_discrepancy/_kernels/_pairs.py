@@ -174,9 +174,61 @@ def tail_spread(tau, inside, shares, expected_slope, n_chains, iid):
     return spread(values, n_chains, iid)
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def start_pairs(orders, ranks, ties, chain_orders, chain_ranks, chain_ties, first, second, compare, influence):
+    """(tau, R-hat) of several pairs of variables, rows of the tables; fills the rows of `influence`. R-hat only if `compare`.
+
+    Many pairs in one call: a thread that comes back for the interpreter after each would wait for the others.
+    """
+    taus = np.empty(first.size)
+    rhats = np.full(first.size, np.nan)
+    for k in range(first.size):
+        i = first[k]
+        j = second[k]
+        tau, concordance, found = tau_and_influence(orders[i], ranks[i], ties[i], orders[j], ranks[j], ties[j])
+        taus[k] = tau
+        influence[k] = found
+        if compare:
+            rhats[k] = dependence_rhat(
+                tau, concordance, chain_orders[i], chain_ranks[i], chain_ties[i], chain_orders[j], chain_ranks[j], chain_ties[j]
+            )
+    return taus, rhats
+
+
+@nb.njit(cache=True, nogil=True, error_model="numpy")
+def finish_pairs(
+    orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
+    n_chains, iid, tail, width,
+):  # fmt: skip
+    """Spreads of tau, fitted tau, shape, lower and upper tail gap of several pairs, (pair, 5, 3), and the tails' joint shares.
+
+    `scored` says where there is a likelihood fit, `wanted` which tails there are, `highs` which ends of u and v they are at.
+    """
+    spreads = np.full((first.size, 5, 3), np.nan)
+    joint = np.full((first.size, 2), np.nan)
+    nothing = np.empty(0)
+    for k in range(first.size):
+        i = first[k]
+        j = second[k]
+        own = score[k] if scored[k] else nothing
+        spreads[k, :3] = gap_spreads(
+            orders[i], ranks[i], orders[j], ranks[j], influence[k], own, in_u[k], in_v[k], curvature[k], slope[k], n_chains, iid
+        )
+        for end in range(2):
+            if wanted[k, end]:
+                u, v, both, slope_u, slope_v, inside = tail_shares(
+                    ranks[i], ties[i], highs[k, end, 0], ranks[j], ties[j], highs[k, end, 1], tail, width
+                )
+                joint[k, end] = both
+                spreads[k, 3 + end] = tail_spread(
+                    influence[k], inside, (u, v, both, slope_u, slope_v), expected_slope[k, end], n_chains, iid
+                )
+    return spreads, joint
+
+
+@nb.njit(cache=True)
 def gather(table, places):
-    """table[places], without holding the interpreter."""
+    """table[places]; too quick to be worth giving the interpreter away."""
     found = np.empty(places.size)
     for i in range(places.size):
         found[i] = table[places[i]]
