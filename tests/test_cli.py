@@ -329,3 +329,19 @@ def test_the_module_runs_as_a_program(folder):
     told = subprocess.run(command("--version"), capture_output=True, text=True, check=True)
     assert told.stdout.strip() == cd.__version__
     assert Path("draws.csv").exists() is False
+
+
+def test_the_table_fits_the_terminal():
+    from copula_discrepancy.commands import _fitting
+
+    rows = [["pair", "tau", "target", "level", "se", "shape", "se", "p", "n_eff", "verdict"]]
+    rows += [["theta[Phillips Exeter] ~ theta[Hotchkiss]", "0.19", "0.35", "-0.160", "0.034", "-0.015", "0.010", "<0.001",
+              "555", "too weak"]]  # fmt: skip
+    assert _fitting(rows, 120) == rows
+    for width, columns in ((100, 10), (85, 8), (70, 7)):
+        found = _fitting(rows, width)
+        assert len(found[0]) == columns
+        assert "\n ~ " in found[1][0]
+        widest = sum(max(len(part) for row in found for part in row[k].split("\n")) + 2 for k in range(columns))
+        assert widest <= max(width, 78)
+    assert found[0] == ["pair", "tau", "target", "level", "shape", "p", "verdict"]

@@ -78,3 +78,31 @@ def test_the_study_in_readme_is_the_examples():
     shown = block("text", "## Tune a sampler").splitlines()
     assert [float(line.split()[0]) for line in shown[2 : 2 + len(steps)]] == steps
     assert any("ESS and CD disagree" in line for line in shown)
+
+
+def test_false_alarms_are_the_studys():
+    study = (ROOT / "benchmarks" / "pairs.md").read_text(encoding="utf-8")
+    table = re.search(r"## A reference sample split in two.*?\n\n(.*?)\n\n", study, re.S).group(1)
+    assert table in README
+    flagged = [float(row.split("|")[4].split("(")[0]) for row in table.splitlines()[2:]]
+    assert max(flagged) <= 5.0
+
+
+def test_the_lines_about_all_pairs_run(tmp_path, monkeypatch, recwarn):
+    """What README shows of `pairwise` and its neighbours, on the eight schools."""
+    import numpy as np
+    import pandas as pd
+    from arviz_base import load_arviz_data
+
+    import copula_discrepancy as cd
+
+    monkeypatch.chdir(tmp_path)
+    load_arviz_data("centered_eight").to_netcdf("candidate.nc", engine="h5netcdf")
+    load_arviz_data("non_centered_eight").to_netcdf("reference.nc", engine="h5netcdf")
+    rng = np.random.default_rng(1)
+    draws = pd.DataFrame(cd.Gumbel(2.5).sample(500, rng=1), columns=["a", "b"])
+    names = {"draws": draws, "reference": pd.DataFrame(cd.Gumbel(2.5).sample(500, rng=2), columns=["a", "b"])}
+    names |= {"real": draws, "synthetic": draws.sample(frac=1.0, random_state=rng.bit_generator)}
+    shown = printed(lambda: exec(block("python", "## Every pair of your draws"), names))
+    assert shown[0].startswith("Copula discrepancy: gaps in")
+    assert isinstance(names["result"], cd.Pairwise)

@@ -1,8 +1,8 @@
 """The same answer in the shape of other tools: a score like SDMetrics' for synthetic tables, a table like ArviZ's summary."""
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +10,12 @@ import numpy as np
 from copula_discrepancy import _kernels
 from copula_discrepancy._sources.request import listed
 from copula_discrepancy.agreement import comparable
-from copula_discrepancy.draws import as_draws
-from copula_discrepancy.errors import DependenceWarning, InputError, true_or_false
+from copula_discrepancy.draws import Draws, as_draws
+from copula_discrepancy.errors import InputError, true_or_false
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.pairwise_result import PairGap, Pairwise
-from copula_discrepancy.ranking import pairwise
+from copula_discrepancy.ranking import rank_pairs
+from copula_discrepancy.ranks import kendall_tau
 from copula_discrepancy.sweep import Part, RankedTable
 
 if TYPE_CHECKING:
@@ -85,17 +86,18 @@ class DependenceFidelity:
         Returns
         -------
         dict
-            ``{"score": ..., "pairs": {("a", "b"): {"score", "weight", "tau_real", "tau_synthetic", "level", "shape", ...}}}``
+            ``{"score": ..., "pairs": {("a", "b"): {"score", "weight", "tau_real", "tau_synthetic", "level", "shape", ...}},
+            "warnings": [...]}``. A column that is constant in the synthetic table only has lost its dependence: its pairs
+            score 0.
         """
         columns = _numerical(metadata)
         if columns is not None:
             choices = {"var_names": columns, **choices}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DependenceWarning)
-            result = pairwise(synthetic_data, real_data, **{"iid": True, **choices})
+        result = rank_pairs(synthetic_data, real_data, **{"iid": True, **choices})
         if result.kind != "reference":
             raise InputError(f"real_data must be a table, got {real_data!r:.60}")
-        return _scored(result)
+        selection = {name: choices[name] for name in ("var_names", "filter_vars", "group", "coords") if name in choices}
+        return _scored(result, _lost(result, as_draws(real_data, **selection)))
 
     @classmethod
     def normalize(cls, raw_score: float) -> float:
@@ -127,22 +129,37 @@ def _numerical(metadata: Any) -> list[str] | None:
     return chosen
 
 
-def _scored(result: Pairwise) -> dict[str, Any]:
-    scores, weights = np.empty(len(result)), np.empty(len(result))
-    pairs: dict[tuple[str, str], dict[str, float]] = {}
-    reach = max(2.0, math.sqrt(2.0 * math.log(2.0 * len(result))))
-    for k, pair in enumerate(result):
-        scores[k], weights[k] = _pair_score(pair), _strength(pair, reach)
-    weights += _WEAK_TAU / len(result)
-    weights /= weights.sum()
-    for k in np.argsort(scores, kind="stable"):
-        pair = result[int(k)]
-        pairs[pair.names] = {
-            "score": float(scores[k]), "weight": float(weights[k]), "tau_real": pair.tau_target, "tau_synthetic": pair.tau,
-            "level": pair.level, "level_se": pair.level_se, "shape": pair.shape, "shape_se": pair.shape_se,
-            "pvalue": pair.pvalue,
-        }  # fmt: skip
-    return {"score": float(np.sum(weights * scores)), "pairs": pairs}
+def _lost(result: Pairwise, real: Draws) -> dict[tuple[str, str], float]:
+    """Kendall's tau in the real table of the pairs that a column constant in the synthetic one has lost."""
+    table = {name: real.column(k) for k, name in enumerate(real.names)}
+    alive = [name for name in real.names if np.ptp(table[name]) > 0]
+    return {
+        (first, second): kendall_tau(table[first], table[second])
+        for first, second in combinations(alive, 2) if first in result.stuck or second in result.stuck
+    }  # fmt: skip
+
+
+def _scored(result: Pairwise, lost: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+    found: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
+    m = len(result) + len(lost)
+    reach = max(2.0, math.sqrt(2.0 * math.log(2.0 * m)))
+    for pair in result:
+        numbers = {name: getattr(pair, name) for name in ("level", "level_se", "shape", "shape_se", "pvalue")}
+        numbers |= {"tau_real": pair.tau_target, "tau_synthetic": pair.tau}
+        found.append((pair.names, _pair_score(pair), _strength(pair, reach), numbers))
+    noise = reach * float(np.nanmedian(result.rows["level_se"]))
+    for names, tau in lost.items():
+        numbers = dict.fromkeys(("level_se", "shape", "shape_se", "pvalue"), math.nan)
+        numbers |= {"level": -tau, "tau_real": tau, "tau_synthetic": math.nan}
+        found.append((names, 0.0, math.sqrt(max(tau**2 - noise**2, 0.0)), numbers))
+    base = _WEAK_TAU / m
+    total = sum(weight + base for _, _, weight, _ in found)
+    pairs = {
+        names: {"score": score, "weight": (weight + base) / total, **numbers}
+        for names, score, weight, numbers in sorted(found, key=lambda entry: entry[1])
+    }
+    score = sum(pair["weight"] * pair["score"] for pair in pairs.values())
+    return {"score": float(score), "pairs": pairs, "warnings": [*result.notes, *result.warnings]}
 
 
 def _pair_score(pair: PairGap) -> float:
@@ -214,20 +231,22 @@ def summary(
         require_chain_length(given.n_draws)
     table = RankedTable.of(given)
     varying = [column.varies for column in table.columns]
-    rows: dict[str, tuple[float, ...]] = {}
+    labels: list[str] = []
+    rows: list[tuple[float, ...]] = []
     for i in range(given.n_variables - 1):  # a row of the matrix at a time
-        places = [(i, j) for j in range(i + 1, given.n_variables) if varying[i] and varying[j]]
-        part = Part(table, places, compare=comparable(given, independent), iid=independent) if places else None
+        places = {j: k for k, j in enumerate(j for j in range(i + 1, given.n_variables) if varying[i] and varying[j])}
+        pairs = [(i, j) for j in places]
+        part = Part(table, pairs, compare=comparable(given, independent), iid=independent) if pairs else None
         for j in range(i + 1, given.n_variables):
-            label = f"{given.names[i]} ~ {given.names[j]}"
-            if part is None or (i, j) not in places:
-                rows[label] = (math.nan,) * 6
+            labels.append(f"{given.names[i]} ~ {given.names[j]}")
+            if part is None or j not in places:
+                rows.append((math.nan,) * 6)
                 continue
-            k = places.index((i, j))
+            k = places[j]
             spread = Spread(*_kernels.spread(part.influence[k], given.n_chains, independent))
             tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=share)
-            rows[label] = (tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k]))
+            rows.append((tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])))
     percent = f"{100 * share:g}%"
     columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
-    found = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    found = pd.DataFrame(rows, index=labels, columns=columns)
     return found if round_to is None else found.round(round_to)

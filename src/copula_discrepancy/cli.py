@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Heavy modules load only after the arguments are known to be good."""
 
 import argparse
+import io
 import math
 import os
 import signal
@@ -25,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     from copula_discrepancy.errors import InputError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and "utf" not in stream.encoding.lower():
+            stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to end
     try:
         with _ended_like_interrupted():
             return int(options.run(options) or 0)
@@ -104,7 +108,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
         "--columns", type=_names, metavar="A,B,...", help="variables to keep, by name: mu,theta or 'theta[Choate]'"
     )
     reading.add_argument(
-        "--chains", metavar="N", help="the rows are N chains one after another; or the column that tells chains"
+        "--chains", type=_chains, metavar="N", help="the rows are N chains one after another; or the column that tells chains"
     )
     reading.add_argument("--filter", choices=("like", "regex"), help="take --columns as parts of names, or regular expressions")
     reading.add_argument("--group", default="posterior", help="group of a netCDF file (default: posterior)")
@@ -115,7 +119,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     judging = parser.add_argument_group("judging")
     judging.add_argument("--method", choices=("mle", "moment"), default="mle", help="moment looks at Kendall's tau alone")
     judging.add_argument("--iid", action="store_true", help="take draws as independent, not as Markov chains")
-    judging.add_argument("--confidence", type=float, default=0.95, metavar="P", help="of the tests (default: 0.95)")
+    judging.add_argument("--confidence", type=_probability, default=0.95, metavar="P", help="of the tests (default: 0.95)")
     judging.add_argument(
         "--adjust", choices=("bh", "by", "holm", "bonferroni", "none"), default="bh", help="for many pairs (default: bh)"
     )
@@ -168,6 +172,27 @@ def _coordinate(text: str) -> tuple[str, list[str]]:
     if not (dimension.strip() and equals and labels.strip()):
         raise argparse.ArgumentTypeError(f"a dimension and its labels, such as school=Choate,Deerfield, not {text!r}")
     return dimension.strip(), [label.strip() for label in labels.split(",")]
+
+
+def _chains(text: str) -> int | str:
+    """A number of chains, or the name of a column."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not (number.is_integer() and number >= 1):
+        raise argparse.ArgumentTypeError(f"a whole number of chains, 1 or more, or the name of a column, not {text!r}")
+    return int(number)
+
+
+def _probability(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"a number strictly between 0 and 1, such as 0.95, not {text!r}")
+    return number
 
 
 def _size(text: str) -> float:

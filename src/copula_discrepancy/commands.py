@@ -7,11 +7,12 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from copula_discrepancy._sources.request import Request
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError
 from copula_discrepancy.families import Copula, family
 from copula_discrepancy.pairwise_result import Pairwise
-from copula_discrepancy.ranking import pairwise
+from copula_discrepancy.ranking import rank_pairs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +24,10 @@ _UNBOUND = 120  # columns where output goes to a file or a pipe
 
 def check(options: argparse.Namespace) -> int:
     """Every pair of one sample against a copula, or on its own."""
+    _check_usage(options)
     target = _known_target(options)
+    if target is None and options.method == "moment":
+        options.parser.error("--method moment needs a target: give --family with --theta or --tau")
     draws = _read(options, options.files if len(options.files) > 1 else options.files[0])
     choices = {} if target is not None else {"family": options.family}
     return _answer(options, _judge(options, draws, target, **choices))
@@ -31,6 +35,7 @@ def check(options: argparse.Namespace) -> int:
 
 def compare(options: argparse.Namespace) -> int:
     """Every pair of one sample against those of another."""
+    _check_usage(options)
     draws, reference = (_read(options, path) for path in (options.candidate, options.reference))
     return _answer(options, _judge(options, draws, reference, family=options.family))
 
@@ -41,9 +46,7 @@ def demo(options: argparse.Namespace) -> int:
 
     chosen = ["mu", "theta", "tau"]
     centered, other = (as_draws(load_arviz_data(name), var_names=chosen) for name in ("centered_eight", "non_centered_eight"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DependenceWarning)
-        result = pairwise(centered, other)
+    result = rank_pairs(centered, other)
     if not (options.json or options.csv):
         console = _console()
         for line in (
@@ -63,7 +66,7 @@ def _margins(draws: Draws, reference: Draws) -> str:
     a, b = (sample.values.reshape(-1, sample.n_variables) for sample in (draws, reference))
     shift = np.abs(a.mean(axis=0) - b.mean(axis=0)) / b.std(axis=0)
     worst = int(np.argmax(shift))
-    return f"no mean is off by more than {shift[worst]:.2f} posterior standard deviations ({draws.names[worst]})."
+    return f"no mean is off by more than {shift[worst]:.2f} posterior standard deviations (that of {draws.names[worst]})."
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -95,6 +98,17 @@ def reproduce(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_usage(options: argparse.Namespace) -> None:
+    """What can be seen to be wrong before any file is read."""
+    parser: argparse.ArgumentParser = options.parser
+    try:
+        Request.checked(options.columns, options.filter, options.group, None, options.chains, options.delimiter)
+        if options.family is not None and options.family != "auto":
+            family(options.family)
+    except InputError as error:
+        parser.error(str(error).replace("filter_vars", "--filter").replace("var_names", "--columns"))
+
+
 def _known_target(options: argparse.Namespace) -> Copula | None:
     """The copula that the options name; wrong ones are wrong usage."""
     parser: argparse.ArgumentParser = options.parser
@@ -118,31 +132,37 @@ def _known_target(options: argparse.Namespace) -> Copula | None:
 
 
 def _read(options: argparse.Namespace, path: Any) -> Draws:
-    chains = options.chains
     return as_draws(
         path,
         var_names=options.columns,
         filter_vars=options.filter,
         group=options.group,
-        coords=dict(options.coords) if options.coords else None,
-        chains=int(chains) if chains is not None and chains.isdecimal() else chains,
+        coords=_merged(options.coords) if options.coords else None,
+        chains=options.chains,
         delimiter=options.delimiter,
     )
 
 
+def _merged(coords: list[tuple[str, list[str]]]) -> dict[str, list[str]]:
+    """Labels by dimension; one named twice has the labels of both."""
+    found: dict[str, list[str]] = {}
+    for dimension, labels in coords:
+        found.setdefault(dimension, []).extend(labels)
+    return found
+
+
 def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: Any) -> Pairwise:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DependenceWarning)  # they are printed below the table
-        return pairwise(
-            draws, target, method=options.method, iid=options.iid, confidence=options.confidence, adjust=options.adjust,
-            n_jobs=options.jobs, **choices,
-        )  # fmt: skip
+    return rank_pairs(  # warnings are printed below the table
+        draws, target, method=options.method, iid=options.iid, confidence=options.confidence, adjust=options.adjust,
+        n_jobs=options.jobs, **choices,
+    )  # fmt: skip
 
 
 def _answer(options: argparse.Namespace, result: Pairwise) -> int:
     """Print the result in the form asked for; the exit code."""
     if options.json:
-        print(json.dumps(_strict(result.to_dict()), indent=1, ensure_ascii=False, allow_nan=False))
+        plain = "utf" not in (sys.stdout.encoding or "").lower()
+        print(json.dumps(_strict(result.to_dict()), indent=1, ensure_ascii=plain, allow_nan=False))
     elif options.csv:
         result.to_dataframe().to_csv(sys.stdout, index=False, lineterminator="\n")
     else:
@@ -155,6 +175,10 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
         return 0
     import numpy as np
 
+    if result.stuck:
+        told = f"{', '.join(result.stuck)} constant in the draws, though not in the reference: every dependence of it is lost"
+        print(f"copula-discrepancy: failed, {told}", file=sys.stderr)
+        return _FAILED
     gaps = np.stack([np.abs(result.rows[name]) for name in ("level", "shape", "total")])
     sizes = np.nanmax(np.where(np.isfinite(gaps), gaps, -1.0), axis=0)
     above = np.flatnonzero(sizes > limit)
@@ -205,7 +229,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
         grid.add_row(Text(f"{topic}:"), Text(sentence))
         console.print(grid)
     limit = len(result) if top == 0 else top
-    head, *lines = result.table_rows(limit)
+    head, *lines = _fitting(result.table_rows(limit), console.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for k, name in enumerate(head):
         text = k in (0, len(head) - 1)
@@ -220,6 +244,20 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
         )
     for note in (*result.notes, *result.warnings):
         console.print(Text(f"note: {note}"), highlight=False, soft_wrap=not console.is_terminal)
+
+
+def _fitting(rows: list[list[str]], width: int) -> list[list[str]]:
+    """The table for a narrow terminal: pairs on two lines, then without standard errors, then without effective draws."""
+    narrow = [[row[0].replace(" ~ ", "\n ~ ", 1), *row[1:]] for row in rows]
+    layouts = [rows, narrow]
+    for left_out in ({"se"}, {"se", "n_eff", "R-hat"}):
+        kept = [k for k, name in enumerate(rows[0]) if name not in left_out]
+        layouts.append([[row[k] for k in kept] for row in narrow])
+    for layout in layouts:
+        widths = [max(len(part) for row in layout for part in row[k].split("\n")) for k in range(len(layout[0]))]
+        if sum(widths) + 2 * len(widths) <= width:
+            return layout
+    return layouts[-1]
 
 
 def _sentences(result: Pairwise) -> dict[str, str]:

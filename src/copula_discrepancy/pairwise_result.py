@@ -115,6 +115,8 @@ class Pairwise:
         The family that all pairs were looked at through; None where each has its own.
     method, iid, confidence, adjust
         As given to `pairwise`.
+    stuck : tuple of str
+        Variables that are constant in the draws though not in the reference: their pairs are lost, and not among the rows.
     notes, warnings : tuple of str
         How the draws were read, and what to keep in mind when reading the numbers.
     """
@@ -134,6 +136,7 @@ class Pairwise:
     samples: tuple[Draws, Draws | None] = field(repr=False)
     targets: Mapping[tuple[int, int], Copula] | None = field(repr=False)
     template: Copula | None = field(repr=False)
+    stuck: tuple[str, ...]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     version: str
@@ -228,7 +231,11 @@ class Pairwise:
         return found
 
     def pair(self, first: str, second: str) -> Discrepancy:
-        """Everything about one pair: `discrepancy` of its draws, through the same family, with the same target."""
+        """Everything about one pair: `discrepancy` of its draws, through the same family, with the same target.
+
+        Its numbers are those of the row, where the bias, the tails' expectation and CKL are interpolated: the fourth digit of a
+        p-value may differ.
+        """
         row = self.rows[self._place(first, second)]
         i, j = int(row["first"]), int(row["second"])
         names = [self.names[i], self.names[j]]
@@ -265,6 +272,7 @@ class Pairwise:
         plain["draws"] = {"n_chains": draws.n_chains, "n_draws": draws.n_draws}
         plain["reference"] = None if reference is None else {"n_chains": reference.n_chains, "n_draws": reference.n_draws}
         return plain | {
+            "stuck": list(self.stuck),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "words": self.sentences(),

@@ -24,7 +24,7 @@ class PairAims:
     """The draws' variables, the pairs to look at, and what they are compared with.
 
     `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` say how the draws were read, `warnings` what could
-    not be compared.
+    not be compared, `stuck` which variables are constant in the draws though not in the reference.
     """
 
     kind: str
@@ -34,6 +34,7 @@ class PairAims:
     targets: Mapping[Place, Copula] | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
 
 
 def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) -> PairAims:
@@ -59,11 +60,17 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) 
             "target must be a reference sample, a copula with its parameter, a dictionary from pairs to copulas, a "
             f"correlation matrix or None, got {target!r}"
         )
-    reference = as_draws(target, **options)
+    try:
+        reference = as_draws(target, **options)
+    except InputError as error:
+        raise InputError(f"reference: {error}") from None
     given, matched = matching(draws, reference)
     kept, notes = _varying(given, matched)
     read = (*draws.notes, *(f"reference: {note}" for note in reference.notes))
-    return PairAims("reference", kept, _all_pairs(kept), reference=matched.select(kept.names), notes=read, warnings=notes)
+    there = set(_constant(matched))
+    stuck = tuple(name for name in _constant(given) if name not in there)
+    selected = matched.select(kept.names)
+    return PairAims("reference", kept, _all_pairs(kept), reference=selected, notes=read, warnings=notes, stuck=stuck)
 
 
 def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
@@ -166,35 +173,32 @@ def _copulas(draws: Draws, target: Mapping[Any, Any]) -> PairAims:
 
 
 def _name(draws: Draws, given: Any) -> str:
-    if isinstance(given, int | np.integer) and not isinstance(given, bool) and 0 <= given < draws.n_variables:
-        return draws.names[int(given)]
-    if given not in draws.names:
+    if str(given) in draws.names:
+        return str(given)
+    position = isinstance(given, int | np.integer) and not isinstance(given, bool) and not draws.named
+    if not (position and 0 <= given < draws.n_variables):
         raise InputError(unknown_name(str(given), draws.names))
-    return str(given)
+    return draws.names[int(given)]
 
 
 def _correlations(draws: Draws, target: Any) -> NDArray[np.float64] | None:
     """A correlation matrix in the order of the draws' variables; None where the target is none."""
-    labels: tuple[str, ...] | None = None
-    if hasattr(target, "columns") and hasattr(target, "index") and hasattr(target, "to_numpy"):
-        labels = tuple(str(name) for name in target.columns)
-        if labels != tuple(str(name) for name in target.index):
-            return None
-        target = target.to_numpy()
-    if not isinstance(target, np.ndarray | list | tuple):
+    values, labels = square_values(target)
+    if values is None or (labels is None and len(values) != draws.n_variables):
         return None
     try:
-        shape = np.shape(target)
-    except ValueError:  # ragged: no matrix
-        return None
-    if len(shape) != 2 or shape[0] != shape[1] or (labels is None and shape[0] != draws.n_variables):
-        return None
-    matrix = real_array(target, "target").astype(np.float64)
+        matrix = real_array(values, "target").astype(np.float64)
+    except InputError:
+        return None  # a frame of text, say: whoever reads it as draws has more to say
+    if np.isnan(matrix).any() and np.allclose(np.diag(matrix)[~np.isnan(np.diag(matrix))], 1.0):
+        raise InputError(
+            f"target looks like a correlation matrix but has {int(np.isnan(matrix).sum())} NaN; no copula has those"
+        )
     diagonal = np.diag(matrix)
     ones = np.allclose(diagonal, 1.0, rtol=0, atol=_SYMMETRY)
     apart = np.abs(matrix - matrix.T)
     if not apart.max() <= _SYMMETRY:
-        if not ones and labels is None:
+        if not ones:
             return None
         i, j = np.unravel_index(np.argmax(apart), apart.shape)
         raise InputError(
@@ -217,14 +221,35 @@ def _correlations(draws: Draws, target: Any) -> NDArray[np.float64] | None:
         raise InputError(
             f"target is no correlation matrix: its smallest eigenvalue is {smallest:.3g}, below 0, as no sample's can be"
         )
-    if labels is None:
-        return matrix
-    if sorted(labels) != sorted(draws.names):
-        here = [name for name in draws.names if name not in labels]
-        there = [name for name in labels if name not in draws.names]
+    return matrix if labels is None else in_order(matrix, labels, draws.names, "correlation matrix")
+
+
+def square_values(given: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """A square array, or a frame's values with its labels, rows in the order of the columns; None for anything else."""
+    labels: tuple[str, ...] | None = None
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):  # pandas and polars
+        labels = tuple(str(name) for name in given.columns)
+        rows = tuple(str(name) for name in given.index) if hasattr(given, "index") else labels
+        given = given.to_numpy()
+        if len(rows) == len(labels) and rows != labels and sorted(rows) == sorted(labels):
+            given = given[[rows.index(name) for name in labels]]
+    if not isinstance(given, np.ndarray | list | tuple):
+        return None, None
+    try:
+        shape = np.shape(given)
+    except ValueError:  # ragged: no matrix
+        return None, None
+    return (given, labels) if len(shape) == 2 and shape[0] == shape[1] else (None, None)
+
+
+def in_order(matrix: NDArray[np.float64], labels: tuple[str, ...], names: tuple[str, ...], what: str) -> NDArray[np.float64]:
+    """A labelled matrix in the order of the draws' variables."""
+    if sorted(labels) != sorted(names):
+        here = [name for name in names if name not in labels]
+        there = [name for name in labels if name not in names]
         raise InputError(
-            "draws and correlation matrix must have the same variables; only in the draws: "
-            f"{listed(here)}; only in the matrix: {listed(there)}"
+            f"draws and {what} must have the same variables; only in the draws: {listed(here)}; only in the {what}: "
+            f"{listed(there)}"
         )
-    order = [labels.index(name) for name in draws.names]
+    order = [labels.index(name) for name in names]
     return matrix[np.ix_(order, order)]

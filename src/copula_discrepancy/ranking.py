@@ -17,9 +17,9 @@ from copula_discrepancy.families._checks import real_number
 from copula_discrepancy.fitting import METHODS, library_version, resolve_family
 from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
-from copula_discrepancy.pairs import DISCRETE, RankedPair
+from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE
 from copula_discrepancy.pairwise_result import Pairwise
-from copula_discrepancy.pairwise_targets import PairAims, resolve_pair_targets
+from copula_discrepancy.pairwise_targets import PairAims, in_order, resolve_pair_targets, square_values
 from copula_discrepancy.sweep import RankedTable, Sweep, run
 from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, some_of
 
@@ -107,6 +107,35 @@ def pairwise(
     >>> result.worst.names, result.worst.verdict, result.n_flagged
     (('x0', 'x1'), 'too weak', 1)
     """
+    result = rank_pairs(
+        draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
+        var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, n_jobs=n_jobs,
+        progress=progress,
+    )  # fmt: skip
+    for sentence in result.warnings:
+        python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
+    return result
+
+
+def rank_pairs(
+    draws: Any,
+    target: Any = None,
+    *,
+    family: Any = None,
+    method: str = "mle",
+    iid: bool = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    weights: Any = None,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> Pairwise:
+    """`pairwise` without announcing its warnings, for callers that tell them in their own way."""
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
     independent = true_or_false(iid, "iid")
@@ -130,7 +159,7 @@ def pairwise(
     sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared)
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
         rows = run(sweep, aims.pairs, jobs, tick)
-    result = Pairwise.of(
+    return Pairwise.of(
         rows,
         names=aims.draws.names,
         kind=aims.kind,
@@ -144,12 +173,10 @@ def pairwise(
         targets=aims.targets,
         template=template,
         notes=aims.notes,
+        stuck=aims.stuck,
         warnings=(*aims.warnings, *_cautions(rows, aims, own, other, independent)),
         version=library_version(),
     )
-    for sentence in result.warnings:
-        python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
-    return result
 
 
 def _template(family: Any, aims: PairAims, method: str) -> tuple[Any, bool]:
@@ -161,11 +188,9 @@ def _template(family: Any, aims: PairAims, method: str) -> tuple[Any, bool]:
                 f"family is for a reference sample or no target; targets that are copulas have their own, got {family!r}"
             )
         return None, False
-    if not automatic:
-        return resolve_family(family, None)
     if method == "moment" and aims.kind == "nothing":
         raise InputError("without a target, method='moment' leaves nothing to compare; use method='mle', or give a target")
-    return None, False
+    return (None, False) if automatic else resolve_family(family, None)
 
 
 def _weights(weights: Any, draws: Draws, rows: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -175,18 +200,26 @@ def _weights(weights: Any, draws: Draws, rows: NDArray[Any]) -> NDArray[np.float
     names, d = draws.names, draws.n_variables
     if isinstance(weights, Mapping):
         place = {name: k for k, name in enumerate(names)}
-        matrix = np.zeros((d, d))
+        matrix = np.full((d, d), np.nan)
         for key, weight in weights.items():
             if not (isinstance(key, tuple) and len(key) == 2 and all(part in place for part in key)):
                 raise InputError(
                     f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {some_of(names)}"
                 )
             i, j = place[key[0]], place[key[1]]
+            if not np.isnan(matrix[i, j]):
+                raise InputError(f"weights has the pair {key[0]!r}, {key[1]!r} twice; give one of them")
             matrix[i, j] = matrix[j, i] = real_number(weight, f"weights[{key!r}]")
+        matrix = np.nan_to_num(matrix, nan=0.0)
     else:
-        matrix = real_array(weights, "weights").astype(np.float64)
+        values, labels = square_values(weights)
+        matrix = real_array(values, "weights").astype(np.float64)
         if matrix.shape != (d, d):
             raise InputError(f"weights must have shape ({d}, {d}), one row per variable that varies, got {matrix.shape}")
+        if labels is not None:
+            matrix = in_order(matrix, labels, names, "weights")
+        if not np.array_equal(matrix, matrix.T, equal_nan=True):
+            raise InputError("weights must be symmetric: a pair has one weight; use (W + W.T) / 2, or a dictionary of pairs")
     found: NDArray[np.float64] = matrix[rows["first"], rows["second"]]
     if not np.isfinite(found).all() or (found < 0).any() or not found.any():
         raise InputError("weights must be finite and not negative, and one of them positive")
@@ -238,26 +271,22 @@ def _cautions(
 
 
 def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
-    """A sentence where variables are rounded or discrete, unless the reference's are so alike."""
-    names = []
+    """Sentences where variables are rounded or discrete, unless the reference's are so alike, or take too few values."""
+    rounded, few = [], []
+    tables = [own] if other is None else [own, other]
     for k, name in enumerate(aims.draws.names):
-        tied = _tied_share(own, k)
-        theirs = 0.0 if other is None else _tied_share(other, k)
-        if max(tied, theirs) > DISCRETE and not 0.5 * tied < theirs < 2.0 * tied:
-            names.append(name)
-    if not names:
-        return []
-    return [
-        f"values of {some_of(names)} are tied, as rounded or discrete ones are: a likelihood fit takes them for continuous, "
-        "and shape is off by that; compare samples that are rounded alike"
-    ]
-
-
-def _tied_share(table: RankedTable, k: int) -> float:
-    """Share of pairs of draws tied in a variable, but not in its neighbour as in a chain that repeats whole points."""
-    column, neighbour = table.columns[k], table.columns[k - 1]
-    if not column.tied_pairs:
-        return 0.0
-    every = 0.5 * column.n * (column.n - 1.0)
-    pair = RankedPair.from_ranks(column, neighbour, 1, ("", ""))
-    return max(column.tied_pairs - pair.tied_in_both(), 0) / every
+        shares = [table.tied_shares[k] for table in tables]
+        here, there = shares[0], shares[-1] if other is not None else 0.0
+        if max(table.ties[k] / (0.5 * table.n * (table.n - 1.0)) for table in tables) > TOO_DISCRETE:
+            few.append(name)
+        elif max(here, there) > DISCRETE and not 0.5 * here < there < 2.0 * here:
+            rounded.append(name)
+    found = []
+    if few:
+        found.append(f"{some_of(few)} take so few values that no copula's likelihood holds: only level is tested with them")
+    if rounded:
+        found.append(
+            f"values of {some_of(rounded)} are tied, as rounded or discrete ones are: a likelihood fit takes them for "
+            "continuous, and shape is off by that; compare samples that are rounded alike"
+        )
+    return found

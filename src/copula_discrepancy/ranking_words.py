@@ -21,7 +21,7 @@ def verdict(result: "Pairwise") -> str:
     """The answer in a few words."""
     if not _tested(result).any():
         return f"no {result.unit} could be tested"
-    pairs = _counted(result, len(result))
+    pairs = _counted(result, len(result)) + (f", {words.some_of(result.stuck)} stuck" if result.stuck else "")
     return f"gaps in {result.n_flagged} of {pairs}" if result.n_flagged else f"no gap found in {pairs}"
 
 
@@ -62,7 +62,7 @@ def pair_verdict(result: "Pairwise", row: Any) -> str:
         return ", ".join(_faults(result, row))
     if math.isnan(row["level_pvalue"]) and math.isnan(row["shape_pvalue"]):
         return "not tested"
-    return "fits" if result.kind == "nothing" else "no gap found"
+    return "no gap found"
 
 
 def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
@@ -103,6 +103,9 @@ def _answer(result: "Pairwise") -> str:
     level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
     untested = len(result) - int(np.sum(_tested(result)))
     rest = f" {_counted(result, untested)} could not be tested." if untested else ""
+    if result.stuck:
+        never = "never varies" if len(result.stuck) == 1 else "never vary"
+        rest += f" {words.some_of(result.stuck)} {never} in the draws, though in the reference: those {result.unit}s are lost."
     if untested == len(result):
         return f"no {result.unit} could be tested: perfect dependence, or a family on its bound in every one."
     if not result.n_flagged:
@@ -117,7 +120,7 @@ def _faults(result: "Pairwise", row: Any) -> list[str]:
     if row["level_adjusted"] < alpha:
         found.append(words.direction(row["tau"], row["tau_target"], row["level_se"]))
     if row["shape_adjusted"] < alpha:
-        found.append("no family fits" if result.kind == "nothing" else "wrong shape")
+        found.append("family does not fit" if result.kind == "nothing" else "wrong shape")
     return found
 
 
@@ -143,6 +146,8 @@ def _often(result: "Pairwise") -> str | None:
     flagged, rows = result.rows[: result.n_flagged], result.rows
     counts = Counter([*flagged["first"].tolist(), *flagged["second"].tolist()])
     of = Counter([*rows["first"].tolist(), *rows["second"].tolist()])
+    if len({counts[k] for k in of}) == 1:
+        return None  # everywhere alike
     told = [f"{result.names[k]} in {count} of its {of[k]}" for k, count in counts.most_common(_OFTEN)]
     return f"most often {', '.join(told)} pairs."
 
@@ -157,7 +162,7 @@ def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
     if known.size:
         least, most = f"{known.min():,.0f}", f"{known.max():,.0f}"
         n += f", worth {least if least == most else f'{least} to {most}'} independent ones"
-    if not np.isfinite(rhat).any():
+    if np.isnan(rhat).all():
         return f"{n}."
     parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else "the chain's halves"
     largest = float(np.nanmax(rhat))

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from copula_discrepancy import _kernels
 from copula_discrepancy._lazy import lazy
-from copula_discrepancy._parallel import Silence, silenced
 from copula_discrepancy.draws import Draws
 from copula_discrepancy.families import Copula, Gaussian
 from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import Fit, fit_pair
 from copula_discrepancy.inference import Spread
 from copula_discrepancy.influence import score_and_slopes
-from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.pairs import TOO_DISCRETE, RankedPair
 from copula_discrepancy.ranks import TAIL_SHARE, RankedColumn, edge_width, rank_column
 from copula_discrepancy.screening import binned, gaussian, screened_fit
 from copula_discrepancy.tabulated import corner_share_at, divergence_at, tau_bias_at
@@ -35,6 +34,7 @@ ROW = np.dtype(
     ]
 )  # fmt: skip
 _PART = 32  # pairs per task: a task takes some 20 ms, so that threads start rarely and progress shows often
+_NEIGHBOURS = 3  # other variables looked at to tell repeated points from rounded values
 _VALUES = 200_000  # draws times pairs in a task: four numbers are kept for each
 _UNKNOWN = Spread(math.nan, math.nan, math.nan)
 
@@ -79,6 +79,17 @@ class RankedTable:
         return self.ranks.shape[1]
 
     @lazy
+    def tied_shares(self) -> list[float]:
+        """Share of pairs of draws tied in each variable, less those tied in others too, as in a chain that repeats points."""
+        d, every = len(self.ties), 0.5 * self.n * (self.n - 1.0)
+        shares = []
+        for k, tied in enumerate(self.ties.tolist()):
+            others = [j % d for j in range(k + 1, k + 1 + min(d - 1, _NEIGHBOURS))] if tied else []
+            pairs = [RankedPair.from_ranks(self.columns[k], self.columns[j], 1, ("", "")) for j in others]
+            shares.append((tied - min((pair.tied_in_both() for pair in pairs), default=0)) / every)
+        return shares
+
+    @lazy
     def columns(self) -> tuple[RankedColumn, ...]:
         """The variables one by one."""
         return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))
@@ -111,6 +122,11 @@ class Part:
         pair = RankedPair.from_ranks(columns[i], columns[j], self.table.n_chains, (str(i), str(j)))
         pair.__dict__["tau"] = self.taus[k]
         return pair
+
+    def too_discrete(self, k: int) -> bool:
+        """Whether a variable takes so few values that no likelihood of a copula describes it."""
+        t = self.table
+        return max(int(t.ties[self.first[k]]), int(t.ties[self.second[k]])) > TOO_DISCRETE * 0.5 * t.n * (t.n - 1.0)
 
     def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Both variables' bins."""
@@ -203,9 +219,8 @@ class Sweep:
     iid: bool
     compared: tuple[bool, bool]
 
-    def rows(self, pairs: Sequence[tuple[int, int]], quiet: Silence) -> NDArray[Any]:
-        """Rows of several pairs."""
-        quiet()
+    def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
+        """Rows of several pairs; fits record their warnings and issue none."""
         rows = np.repeat(_EMPTY, len(pairs))
         own = Part(self.draws, pairs, compare=self.compared[0], iid=self.iid)
         other = None if self.reference is None else Part(self.reference, pairs, compare=self.compared[1], iid=self.iid)
@@ -266,7 +281,7 @@ class Sweep:
             if mine is not None and theirs is not None:
                 row[name], row[name + "_se"] = mine[0] - theirs[0], mine[1].plus(theirs[1]).se
         target = known if reference is None else _member(reference)
-        if target is not None:
+        if target is not None and (self.method == "moment" or not math.isnan(row["total"])):
             row["ckl"] = _divergence(fitted, target)
 
     def _fill_gaps(self, row: Any, own: Part, other: Part | None, k: int, fitted: Fit, reference: Fit | None) -> None:
@@ -281,14 +296,17 @@ class Sweep:
             aimed = their_tau if moment else reference.tau
             shape -= aimed - their_tau
             bias -= 0.0 if moment else _tau_bias(reference, theirs)
-            spreads = {name: _added(spreads[name], tau, theirs[name], their_tau) for name in spreads}
+            # tau of a sample has no standard error only where every draw says the same about it
+            same = math.isnan(spreads["tau"].se), math.isnan(theirs["tau"].se)
+            spreads = {name: _added(spreads[name], theirs[name], *same) for name in spreads}
         values = {
             "level": (tau - float(row["tau_target"]), spreads["tau"], 0.0),
             "shape": (shape, _UNKNOWN if moment else spreads["shape"], bias),
             "total": (implied - aimed, spreads["tau_fitted"], bias),
         }
+        unfit = any(part is not None and part.too_discrete(k) for part in (own, other)) and not moment
         for name, (value, spread, off) in values.items():
-            if not math.isnan(value):
+            if not math.isnan(value) and (name == "level" or not unfit):
                 row[name], row[name + "_se"], row[name + "_pvalue"] = value, spread.se, spread.pvalue(value - off)
         if abs(tau) == 1.0 and math.isnan(row["level_se"]) and abs(row["level"]) > 0.0:
             row["level_pvalue"] = own.chance_of_perfection(k, float(row["tau_target"]))
@@ -304,11 +322,11 @@ def _smallest(spreads: Mapping[str, Spread]) -> float:
     return min((spread.n_eff for spread in spreads.values() if math.isfinite(spread.n_eff)), default=math.nan)
 
 
-def _added(own: Spread, tau: float, other: Spread, other_tau: float) -> Spread:
-    """Variances add; perfectly dependent draws all say the same, and add nothing."""
-    if abs(other_tau) == 1.0 and not math.isnan(own.se):
+def _added(own: Spread, other: Spread, same_here: bool, same_there: bool) -> Spread:
+    """Variances add; draws that all say the same, as perfectly dependent ones, add nothing."""
+    if same_there and not math.isnan(own.se):
         return own
-    if abs(tau) == 1.0 and not math.isnan(other.se):
+    if same_here and not math.isnan(other.se):
         return other
     return own.plus(other)
 
@@ -346,22 +364,19 @@ def run(sweep: Sweep, pairs: Sequence[tuple[int, int]], n_jobs: int | None, tick
     parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
     found: list[NDArray[Any]] = []
     done = 0
-    with silenced() as quiet:
-        for rows in _in_parallel(sweep, parts, n_jobs, quiet):
-            found.append(rows)
-            done += len(rows)
-            tick(done)
+    for rows in _in_parallel(sweep, parts, n_jobs):
+        found.append(rows)
+        done += len(rows)
+        tick(done)
     return np.concatenate(found) if found else np.empty(0, ROW)
 
 
-def _in_parallel(
-    sweep: Sweep, parts: Sequence[Sequence[tuple[int, int]]], n_jobs: int | None, quiet: Silence
-) -> Iterator[NDArray[Any]]:
+def _in_parallel(sweep: Sweep, parts: Sequence[Sequence[tuple[int, int]]], n_jobs: int | None) -> Iterator[NDArray[Any]]:
     if len(parts) < 2:
-        yield from (sweep.rows(part, quiet) for part in parts)
+        yield from (sweep.rows(part) for part in parts)
         return
     import joblib
 
     # threads share the ranks; processes map them, writable in private (mode "c"), as kernels are compiled for such arrays only
-    work = (joblib.delayed(sweep.rows)(part, quiet) for part in parts)
+    work = (joblib.delayed(sweep.rows)(part) for part in parts)
     yield from joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator", mmap_mode="c")(work)

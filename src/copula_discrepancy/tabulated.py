@@ -19,7 +19,7 @@ _LAST = 18  # 0.9: closer to perfect dependence both functions turn too sharply,
 # stronger dependence than this, and taus farther apart, are computed directly: they are few, and change fast
 _MODERATE, _CLOSE = 0.75, 0.1
 _APART = 1e-3  # the error is of the order of its square, and rounding is far below
-_ENOUGH = 50.0  # effective draws: with fewer, the bias changes too fast from one doubling to the next
+_ENOUGH, _FINE = 50.0, 8.0  # effective draws below which a doubling is divided in eight
 _FEW_ENOUGH = 20_000  # draws: with more, an interpolated corner is off by a hundredth of a standard error
 
 
@@ -37,7 +37,7 @@ class _Tables:
         # a t copula with a df of its own would fill tables for one pair only
         self.shared = self.last - self.first >= 3 and (inner is None or inner.df in DEGREES)
         self.corners: dict[tuple[Corner, float], dict[int, float]] = {}
-        self.biases: dict[tuple[int, int], dict[int, float]] = {}
+        self.biases: dict[tuple[int, float], dict[int, float]] = {}
         self.divergences: dict[tuple[int, int], float] = {}
 
     def member(self, tau: float) -> Copula:
@@ -48,7 +48,7 @@ class _Tables:
             known[place] = corner.probability(self.member(place / _STEPS), share, share)
         return known[place]
 
-    def bias(self, known: dict[int, float], place: int, n: int, level: int) -> float:
+    def bias(self, known: dict[int, float], place: int, n: int, level: float) -> float:
         """The bias times the effective number of draws, which varies little."""
         if self.odd and place < 0:
             return -self.bias(known, -place, n, level)
@@ -68,7 +68,7 @@ class _Tables:
 
 
 _KNOWN: dict[tuple[Any, ...], _Tables] = {}
-_MOST = 64  # families and degrees of freedom, and sizes of samples in each, that are kept
+_MOST = 256  # families and degrees of freedom, and sizes of samples in each, that are kept
 
 
 def _tables(template: Copula) -> _Tables:
@@ -108,16 +108,19 @@ def tau_bias_at(template: Copula, tau: float, n: int, n_eff: float) -> float:
         template = with_df(template, min(DEGREES, key=lambda df: abs(math.log(df / inner.df))))
         tables = _tables(template)
     size = max(min(n_eff, float(n)), 1.0)
-    places = _places(tables, tau) if tables.shared and abs(tau) <= _MODERATE and size >= _ENOUGH else None
+    places = _places(tables, tau) if tables.shared and abs(tau) <= _MODERATE else None
     if places is None:
         return _tau_bias(template, tau, n, n_eff)
     start, weights, _ = places
-    lower = math.floor(math.log2(size / n))
+    fine = 1.0 if size >= _ENOUGH else _FINE  # with few draws the bias changes fast
+    lower = math.floor(math.log2(size / n) * fine) / fine
+    upper = min(lower + 1.0 / fine, 0.0)
     rows = []
-    for level in (lower, min(lower + 1, 0)):
+    for level in (lower, upper):
         known = _kept(tables.biases, (n, level))
         rows.append(_dot(weights, [tables.bias(known, start + k, n, level) for k in range(4)]))
-    share = size / (n * 2.0**lower) - 1.0  # linear in the effective number itself
+    ends = n * 2.0**lower, n * 2.0**upper
+    share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number itself
     return ((1.0 - share) * rows[0] + share * rows[1]) / size
 
 

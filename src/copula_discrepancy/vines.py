@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy import words
-from copula_discrepancy._parallel import Silence, checked_jobs, silenced
+from copula_discrepancy._parallel import checked_jobs
 from copula_discrepancy._progress import progress_bar
 from copula_discrepancy.agreement import comparable, still_chains
 from copula_discrepancy.draws import Draws, as_draws
@@ -20,7 +20,7 @@ from copula_discrepancy.families import Copula, StudentT
 from copula_discrepancy.fitting import METHODS, library_version, resolve_family
 from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
-from copula_discrepancy.pairs import DISCRETE, RankedPair
+from copula_discrepancy.pairs import DISCRETE
 from copula_discrepancy.pairwise_targets import PairAims, resolve_pair_targets
 from copula_discrepancy.ranks import tau_from_ranks
 from copula_discrepancy.screening import gaussian, reaches
@@ -219,25 +219,24 @@ class _Tree:
         """Everything about every edge, each through its own family."""
         import joblib
 
-        with silenced() as quiet:
-            work = (joblib.delayed(self._row)(k, template, quiet) for k, template in enumerate(templates))
-            # mode "c" as in `sweep`: kernels are compiled for writable arrays only
-            return np.concatenate(joblib.Parallel(n_jobs=jobs, prefer="threads", mmap_mode="c")(work))
+        work = (joblib.delayed(self._row)(k, template) for k, template in enumerate(templates))
+        # mode "c" as in `sweep`: kernels are compiled for writable arrays only
+        return np.concatenate(joblib.Parallel(n_jobs=jobs, prefer="threads", mmap_mode="c")(work))
 
-    def _row(self, k: int, template: Copula, quiet: Silence) -> NDArray[Any]:
+    def _row(self, k: int, template: Copula) -> NDArray[Any]:
         i, j = 2 * k, 2 * k + 1
         taus = []
         for table in (self.own, self.other):
             if not (table.columns[i].varies and table.columns[j].varies):
                 return _unknown()  # after dependence so strong that h-functions round to 0 and 1
             taus.append(tau_from_ranks(table.columns[i], table.columns[j]))
-        row = self._through(template if reaches(template, taus) else gaussian(), i, j, quiet)
+        row = self._through(template if reaches(template, taus) else gaussian(), i, j)
         if self.method == "mle" and np.isnan(row["shape_pvalue"][0]) and row["family"][0] != gaussian().name:
-            return self._through(gaussian(), i, j, quiet)  # a fit on a bound has no standard error
+            return self._through(gaussian(), i, j)  # a fit on a bound has no standard error
         return row
 
-    def _through(self, template: Copula, i: int, j: int, quiet: Silence) -> NDArray[Any]:
-        return Sweep(self.own, self.other, {}, template, False, self.method, self.iid, self.compared).rows([(i, j)], quiet)
+    def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
+        return Sweep(self.own, self.other, {}, template, False, self.method, self.iid, self.compared).rows([(i, j)])
 
 
 def _pyvinecopulib() -> Any:
@@ -380,9 +379,5 @@ def _cautions(
 
 def _rounded_apart(own: RankedTable, other: RankedTable, k: int) -> bool:
     """Whether many draws of a variable are tied in one sample, other than in points that repeat as a whole, but not in both."""
-    shares = []
-    for table in (own, other):
-        column = table.columns[k]
-        repeated = RankedPair.from_ranks(column, table.columns[k - 1], 1, ("", "")).tied_in_both()
-        shares.append((column.tied_pairs - repeated) / (0.5 * column.n * (column.n - 1.0)))
-    return max(shares) > DISCRETE and not 0.5 * shares[0] < shares[1] < 2.0 * shares[0]
+    here, there = own.tied_shares[k], other.tied_shares[k]
+    return max(here, there) > DISCRETE and not 0.5 * here < there < 2.0 * here

@@ -54,8 +54,8 @@ def strength(level: Estimate, tau: float, tau_target: float, *, whose: str) -> s
 
 
 def direction(tau: float, tau_target: float, se: float) -> str:
-    """In which way a strength is wrong; a sign is wrong only where it is one, two standard errors from 0."""
-    if tau * tau_target < 0 and abs(tau) > 2.0 * se:
+    """In which way a strength is wrong; a sign is wrong only where both are beyond two standard errors from 0."""
+    if tau * tau_target < 0 and not min(abs(tau), abs(tau_target)) <= 2.0 * se:
         return "of the wrong sign"
     return "too strong" if abs(tau) > abs(tau_target) else "too weak"
 

@@ -28,6 +28,10 @@ def read_files(given: Any, request: Request) -> Table:
     """The draws of one file, or of several as chains in the order given; a pattern such as 'run_*.csv' stands for its files."""
     paths = [path for item in ([given] if isinstance(given, str | os.PathLike) else given) for path in _expanded(item)]
     kinds = {path: _kind(path) for path in paths}
+    real = [os.path.realpath(path) for path in paths]
+    for k, path in enumerate(real):
+        if path in real[:k]:
+            raise InputError(f"{paths[k]} is given twice; several files are chains, and a chain counts once")
     if len(set(kinds.values())) > 1:
         other = next(path for path in paths if kinds[path] != kinds[paths[0]])
         raise InputError(f"files given together must be of one kind, got {paths[0]} and {other}")

@@ -30,6 +30,8 @@ def _read(given: Any, request: Request) -> Table:
         return read_frame(given, request)
     if isinstance(given, list | tuple) and given and all(is_frame(chain) for chain in given):
         return joined([read_frame(chain, request) for chain in given], [f"chain {k}" for k in range(len(given))])
+    if type(given).__name__ == "LazyFrame":
+        raise InputError("a LazyFrame has no values yet; give frame.collect()")
     return read_array(given, request)
 
 

@@ -28,6 +28,10 @@ class Request:
         """The choices as they were given, or an InputError that names the wrong one."""
         if filter_vars is not None:
             one_of(filter_vars, "filter_vars, if given,", ("like", "regex"))
+            if var_names is None:
+                raise InputError(
+                    f"filter_vars={filter_vars!r} says how to read var_names, which is not given; give the names too"
+                )
         if not isinstance(group, str) or not group.strip("/"):
             raise InputError(f"group must be the name of a group, such as 'posterior', got {group!r}")
         if coords is not None and not isinstance(coords, Mapping):
