@@ -27,8 +27,8 @@ $(VENV)/.bench: $(VENV)/.run
 demo: $(VENV)/.run  ## what is wrong in a real posterior
 	$(BIN)/copula-discrepancy demo
 
-test: $(VENV)/.test  ## the whole test suite
-	$(BIN)/python -m pytest
+test: $(VENV)/.test  ## the whole test suite, on every core
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.test  ## style, types, layers
 	$(BIN)/ruff check .

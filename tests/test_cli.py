@@ -219,7 +219,7 @@ def test_defects_are_told_in_one_sentence_too(folder, capsys, monkeypatch):
     import copula_discrepancy.commands as commands
 
     write("draws.csv", np.random.default_rng(7).standard_normal((50, 2)))
-    monkeypatch.setattr(commands, "pairwise", lambda *given, **choices: {}["nothing"])
+    monkeypatch.setattr(commands, "rank_pairs", lambda *given, **choices: {}["nothing"])
     code, _, err = run("check", "draws.csv", capsys=capsys)
     assert code == 1
     assert err == "copula-discrepancy: unexpected KeyError: 'nothing'; --debug shows where, please report it\n"
@@ -253,13 +253,6 @@ def test_wrong_usage_ends_with_two(folder, capsys, arguments, message):
     code, out, err = run(*arguments, capsys=capsys)
     assert code == 2
     assert message in err + out
-
-
-def test_wrong_confidence_is_an_error_not_a_traceback(folder, capsys):
-    write("draws.csv", np.random.default_rng(8).standard_normal((50, 2)))
-    code, _, err = run("check", "draws.csv", "--confidence", "95", capsys=capsys)
-    assert code == 1
-    assert "confidence must lie strictly between 0 and 1, got 95" in err
 
 
 def test_hostile_names_are_shown_as_they_are(folder, capsys):

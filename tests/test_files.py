@@ -383,7 +383,8 @@ def test_numpy_files():
         np.testing.assert_array_equal(cd.as_draws(name).values, CHAINS)
     np.testing.assert_array_equal(cd.as_draws("chains.npy", var_names="x1").values, CHAINS[:, :, 1:])
     assert cd.as_draws("many.npz").names == ("mu", "theta[0]", "theta[1]")
-    assert cd.as_draws(["flat.npy", "flat.npy"]).n_chains == 2
+    np.save("again.npy", CHAINS[1])
+    assert cd.as_draws(["flat.npy", "again.npy"]).n_chains == 2
     os.remove("chains.npy")
 
 

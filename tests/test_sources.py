@@ -517,7 +517,7 @@ def test_select_from_draws():
         (b"draws.csv", "draws must be real numbers"),
         (SimpleNamespace(__array__=1), "draws must be an array of numbers, got SimpleNamespace"),
         (pd.Series([1.0, 2.0]), r"must have shape \(n, d\)"),
-        (pl.LazyFrame({"a": [1.0]}), "draws must be real numbers"),
+        (pl.LazyFrame({"a": [1.0]}), r"give frame.collect\(\)"),
         (np.empty((5, 0)), "at least one variable"),
         (pd.DataFrame(index=range(5)), "there are no variables"),
         (pd.DataFrame({"a": [1.0]}), "at least 2 draws"),

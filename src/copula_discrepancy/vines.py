@@ -166,6 +166,7 @@ def vine(
         samples=(aims.draws, aims.reference),
         targets=None,
         template=None,
+        stuck=aims.stuck,
         notes=aims.notes,
         warnings=(*aims.warnings, *_cautions(table, edges_by_pair, aims, own, other, independent)),
         version=library_version(),
