@@ -135,6 +135,18 @@ def test_threads_leave_warnings_as_they_were():
     assert list(warnings.filters) == before
 
 
+@quietly
+def test_threads_give_every_pair_one_row():
+    """190 pairs in six tasks, again and again: a shared empty row, repeated in two threads at once, gave rows of garbage."""
+    draws, reference = (normal(seed, 60, [f"v{k}" for k in range(20)]) for seed in (19, 20))
+    single = cd.pairwise(draws, reference, iid=True, n_jobs=1)
+    for _ in range(10):
+        several = cd.pairwise(draws, reference, iid=True, n_jobs=4)
+        assert len(several) == 190
+        np.testing.assert_array_equal(several.rows["tau"], single.rows["tau"])
+
+
+@quietly
 def test_errors_say_which_side():
     bad = normal(11).to_numpy().copy()
     bad[3, 1] = np.nan

@@ -196,13 +196,14 @@ def test_memory_of_frames():
     frame.insert(0, "chain", np.repeat(np.arange(4), n // 4))
     frame.insert(1, "draw", np.tile(np.arange(n // 4), 4))
     ratio, given = peak_over(frame, values.nbytes)
-    assert ratio < 0.3
+    copies = 0.0 if int(pd.__version__.split(".")[0]) >= 3 else 1.0  # selecting columns copies them before pandas 3
+    assert ratio < 0.3 + copies
     assert given.values.shape == (4, n // 4, d)
     ratio, given = peak_over(frame.sample(frac=1, random_state=1), values.nbytes)
-    assert ratio < 1.3
+    assert ratio < 1.3 + copies
     np.testing.assert_array_equal(given.values.reshape(n, d), values)
     frame["whole"] = np.arange(n)  # types differ: column by column into one new array
-    assert peak_over(frame, values.nbytes)[0] < 1.3
+    assert peak_over(frame, values.nbytes)[0] < 1.3 + copies
 
 
 # xarray and ArviZ

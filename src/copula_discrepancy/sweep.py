@@ -221,7 +221,7 @@ class Sweep:
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """Rows of several pairs; fits record their warnings and issue none."""
-        rows = np.repeat(_EMPTY, len(pairs))
+        rows = _EMPTY[np.zeros(len(pairs), np.intp)]  # np.repeat of a shared array is not safe in threads before NumPy 2.1
         own = Part(self.draws, pairs, compare=self.compared[0], iid=self.iid)
         other = None if self.reference is None else Part(self.reference, pairs, compare=self.compared[1], iid=self.iid)
         fits = []
