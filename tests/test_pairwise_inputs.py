@@ -250,3 +250,96 @@ def test_names_beyond_the_terminals_alphabet(tmp_path):
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
         assert run.stderr == b""
+
+
+def test_few_draws_are_perfectly_dependent_by_chance():
+    """4 draws of a Gaussian copula with tau 0.49 have |tau| = 1 in a fifth of all samples: that is no find."""
+    truth = cd.Gaussian(0.7)
+    reference, ladder = truth.sample(5000, rng=1), np.arange(4.0)[:, None] * [1, 1]
+    found = cd.pairwise(ladder, reference, iid=True).worst
+    assert found.level_pvalue > 0.3
+    assert not found.flagged
+    assert cd.pairwise(reference, ladder, iid=True).worst.level_pvalue > 0.3
+    assert cd.pairwise(ladder, ladder * [1, -1], iid=True).worst.level_pvalue > 0.05
+    many = np.arange(200.0)[:, None] * [1, 1]
+    assert cd.pairwise(many, reference, iid=True).worst.level_pvalue < 1e-6
+    assert cd.pairwise(many, many * [1, -1], iid=True).worst.verdict == "of the wrong sign"
+
+
+@quietly
+def test_a_variable_stuck_against_a_known_target_fails_the_gate(tmp_path, capsys):
+    draws = normal(21).assign(c=1.0)
+    for target in (cd.Gaussian(0.0), np.eye(3), {("a", "c"): cd.Gaussian(0.0), ("a", "b"): cd.Gaussian(0.0)}):
+        assert cd.pairwise(draws, target, iid=True).stuck == ("c",)
+    assert cd.pairwise(draws, iid=True).stuck == ()  # without a target a fixed parameter may be meant
+    path = tmp_path / "draws.csv"
+    draws.to_csv(path, index=False)
+    assert main(["check", str(path), "--family", "gaussian", "--theta", "0", "--iid", "--fail-above", "0.9"]) == 3
+
+
+@quietly
+def test_a_gate_with_nothing_to_judge_is_an_error(tmp_path, capsys):
+    path = tmp_path / "draws.csv"
+    (normal(22)[["a", "b"]] > 0).astype(int).to_csv(path, index=False)
+    assert main(["check", str(path), "--iid", "--fail-above", "0.05"]) == 1
+    assert "nothing to judge" in capsys.readouterr().err
+
+
+def test_the_gate_sees_shape_and_the_adjustment(tmp_path, capsys):
+    import json
+
+    path = tmp_path / "draws.csv"
+    draws = cd.Clayton(3.0).sample(3000, rng=1)
+    pd.DataFrame(draws).to_csv(path, index=False)
+    row = cd.pairwise(draws, cd.Gumbel(2.5), iid=True).worst
+    assert abs(row.shape) > abs(row.level) + 0.02
+    command = ["check", str(path), "--family", "gumbel", "--theta", "2.5", "--iid", "--chains", "1"]
+    # level is within the limit and total may be; shape alone is not
+    limit = str(0.5 * (max(abs(row.level), abs(row.total)) + abs(row.shape))) if abs(row.shape) > abs(row.total) else "0.05"
+    assert main([*command, "--fail-above", limit]) == 3
+    capsys.readouterr()
+    adjusted = {}
+    for method in ("bonferroni", "none"):
+        assert main([*command, "--adjust", method, "--json"]) == 0
+        adjusted[method] = json.loads(capsys.readouterr().out)["pairs"][0]["level_adjusted"]
+    assert adjusted["bonferroni"] == pytest.approx(min(2 * adjusted["none"], 1.0))
+
+
+def test_fidelity_of_unnamed_and_of_two_columns():
+    real = normal(23)
+    real["b"] += real["a"]
+    synthetic = normal(24).assign(a=0.0)
+    named = cd.DependenceFidelity.compute(real, synthetic)
+    assert cd.DependenceFidelity.compute(real.to_numpy(), synthetic) == named < 0.2
+    assert cd.DependenceFidelity.compute(real[["a", "b"]], synthetic[["a", "b"]]) == 0.0
+
+
+def test_the_stronger_tau_is_the_yardstick_of_a_pair():
+    """A tau of 0.1 that became 0.4 is off by three quarters, not by three times as much as there was."""
+    weak, strong = (pd.DataFrame(cd.Gaussian.from_tau(tau).sample(20_000, rng=1), columns=["a", "b"]) for tau in (0.1, 0.4))
+    assert cd.DependenceFidelity.compute(weak, strong) == pytest.approx(0.25, abs=0.03)
+
+
+@quietly
+def test_aggregates_leave_no_pair_out_but_unknown_ones():
+    rng = np.random.default_rng(25)
+    x = rng.standard_normal(300)
+    draws = np.column_stack([x, x, rng.random(300) < 0.5])
+    reference = np.column_stack([x, rng.standard_normal(300), x > 0])
+    result = cd.pairwise(draws, reference, iid=True)
+    assert result.aggregate("ckl")["max"] == np.inf
+    assert result["x0", "x2"].cd == abs(result["x0", "x2"].level)  # a binary column has no shape, but a strength
+    assert result.max == max(pair.cd for pair in result)
+    alone = cd.pairwise(normal(26), iid=True)
+    assert alone.worst.cd == alone.cd[0] == abs(alone.worst.shape)
+
+
+def test_weights_may_name_what_is_constant():
+    draws, reference = normal(27).assign(k=1.0), normal(28).assign(k=1.0)
+    with pytest.warns(cd.DependenceWarning, match="constant"):
+        result = cd.pairwise(draws, reference, weights=np.ones((4, 4)), iid=True)
+    assert result.weighted == pytest.approx(result.mean)
+
+
+def test_matching_by_order_is_told():
+    assert any("by their order" in note for note in cd.pairwise(normal(29), normal(30).to_numpy(), iid=True).notes)

@@ -12,8 +12,10 @@ from copula_discrepancy._sources.request import listed
 from copula_discrepancy.agreement import comparable
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError, true_or_false
+from copula_discrepancy.families import Copula
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
-from copula_discrepancy.pairwise_result import PairGap, Pairwise
+from copula_discrepancy.pairwise_result import PairGap
+from copula_discrepancy.pairwise_targets import matching
 from copula_discrepancy.ranking import rank_pairs
 from copula_discrepancy.ranks import kendall_tau
 from copula_discrepancy.sweep import Part, RankedTable
@@ -93,11 +95,18 @@ class DependenceFidelity:
         columns = _numerical(metadata)
         if columns is not None:
             choices = {"var_names": columns, **choices}
-        result = rank_pairs(synthetic_data, real_data, **{"iid": True, **choices})
-        if result.kind != "reference":
+        if real_data is None or isinstance(real_data, Copula):
             raise InputError(f"real_data must be a table, got {real_data!r:.60}")
         selection = {name: choices[name] for name in ("var_names", "filter_vars", "group", "coords") if name in choices}
-        return _scored(result, _lost(result, as_draws(real_data, **selection)))
+        synthetic, real = matching(as_draws(synthetic_data, **selection), as_draws(real_data, **selection))
+        lost = _lost(synthetic, real)
+        alive = [name for name in real.names if _varies(real, name) and _varies(synthetic, name)]
+        if len(alive) < 2 and lost:
+            return _scored([], lost, 0.0, ["every other column is constant in the synthetic table"])
+        rest = {name: choice for name, choice in choices.items() if name not in selection}
+        result = rank_pairs(synthetic, real, **{"iid": True, **rest})
+        noise = float(np.nanmedian(result.rows["level_se"])) if np.isfinite(result.rows["level_se"]).any() else 0.0
+        return _scored(list(result), lost, noise, [*result.notes, *result.warnings])
 
     @classmethod
     def normalize(cls, raw_score: float) -> float:
@@ -129,29 +138,34 @@ def _numerical(metadata: Any) -> list[str] | None:
     return chosen
 
 
-def _lost(result: Pairwise, real: Draws) -> dict[tuple[str, str], float]:
+def _varies(sample: Draws, name: str) -> bool:
+    return bool(np.ptp(sample.values[:, :, sample.names.index(name)]) > 0)
+
+
+def _lost(synthetic: Draws, real: Draws) -> dict[tuple[str, str], float]:
     """Kendall's tau in the real table of the pairs that a column constant in the synthetic one has lost."""
-    table = {name: real.column(k) for k, name in enumerate(real.names)}
-    alive = [name for name in real.names if np.ptp(table[name]) > 0]
-    return {
-        (first, second): kendall_tau(table[first], table[second])
-        for first, second in combinations(alive, 2) if first in result.stuck or second in result.stuck
-    }  # fmt: skip
+    alive = [name for name in real.names if _varies(real, name)]
+    stuck = {name for name in alive if not _varies(synthetic, name)}
+    column = {name: real.column(real.names.index(name)) for name in alive} if stuck else {}
+    pairs = [pair for pair in combinations(alive, 2) if stuck.intersection(pair)]
+    return {(first, second): kendall_tau(column[first], column[second]) for first, second in pairs}
 
 
-def _scored(result: Pairwise, lost: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+def _scored(
+    compared: Sequence[PairGap], lost: Mapping[tuple[str, str], float], error: float, warnings: list[str]
+) -> dict[str, Any]:
+    """`error` is a typical standard error of a level, which lost pairs do not have."""
     found: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
-    m = len(result) + len(lost)
+    m = len(compared) + len(lost)
     reach = max(2.0, math.sqrt(2.0 * math.log(2.0 * m)))
-    for pair in result:
+    for pair in compared:
         numbers = {name: getattr(pair, name) for name in ("level", "level_se", "shape", "shape_se", "pvalue")}
         numbers |= {"tau_real": pair.tau_target, "tau_synthetic": pair.tau}
         found.append((pair.names, _pair_score(pair), _strength(pair, reach), numbers))
-    noise = reach * float(np.nanmedian(result.rows["level_se"]))
     for names, tau in lost.items():
         numbers = dict.fromkeys(("level_se", "shape", "shape_se", "pvalue"), math.nan)
         numbers |= {"level": -tau, "tau_real": tau, "tau_synthetic": math.nan}
-        found.append((names, 0.0, math.sqrt(max(tau**2 - noise**2, 0.0)), numbers))
+        found.append((names, 0.0, math.sqrt(max(tau**2 - (reach * error) ** 2, 0.0)), numbers))
     base = _WEAK_TAU / m
     total = sum(weight + base for _, _, weight, _ in found)
     pairs = {
@@ -159,7 +173,7 @@ def _scored(result: Pairwise, lost: Mapping[tuple[str, str], float]) -> dict[str
         for names, score, weight, numbers in sorted(found, key=lambda entry: entry[1])
     }
     score = sum(pair["weight"] * pair["score"] for pair in pairs.values())
-    return {"score": float(score), "pairs": pairs, "warnings": [*result.notes, *result.warnings]}
+    return {"score": float(score), "pairs": pairs, "warnings": warnings}
 
 
 def _pair_score(pair: PairGap) -> float:

@@ -176,10 +176,12 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
     import numpy as np
 
     if result.stuck:
-        told = f"{', '.join(result.stuck)} constant in the draws, though not in the reference: every dependence of it is lost"
+        told = f"{', '.join(result.stuck)} constant in the draws, though it should not be: every dependence of it is lost"
         print(f"copula-discrepancy: failed, {told}", file=sys.stderr)
         return _FAILED
     gaps = np.stack([np.abs(result.rows[name]) for name in ("level", "shape", "total")])
+    if not np.isfinite(gaps).any():
+        raise InputError("no gap could be measured, so --fail-above has nothing to judge; see the notes of check without it")
     sizes = np.nanmax(np.where(np.isfinite(gaps), gaps, -1.0), axis=0)
     above = np.flatnonzero(sizes > limit)
     if not above.size:
@@ -261,9 +263,11 @@ def _fitting(rows: list[list[str]], width: int) -> list[list[str]]:
 
 
 def _sentences(result: Pairwise) -> dict[str, str]:
-    """The words of the ranking; of a single pair with a target, those of its own comparison."""
+    """The words of the ranking; for a single pair with a target, what its tails do as well."""
+    found = result.sentences()
     if len(result) > 1 or result.kind == "nothing":
-        return result.sentences()
+        return found
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependenceWarning)
-        return result.pair(*result.worst.names).sentences()
+        single = result.pair(*result.worst.names).sentences()
+    return found | ({"Tails": single["Tails"]} if "Tails" in single else {})

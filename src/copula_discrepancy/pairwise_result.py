@@ -82,8 +82,9 @@ class PairGap:
 
     @property
     def cd(self) -> float:
-        """The paper's Copula Discrepancy, |total|."""
-        return abs(self.total)
+        """The paper's Copula Discrepancy, |total|; |level| where no family was fitted, without a target |shape|."""
+        known = [value for value in (self.total, self.level, self.shape) if not math.isnan(value)]
+        return abs(known[0]) if known else math.nan
 
     @property
     def pvalue(self) -> float:
@@ -116,7 +117,7 @@ class Pairwise:
     method, iid, confidence, adjust
         As given to `pairwise`.
     stuck : tuple of str
-        Variables that are constant in the draws though not in the reference: their pairs are lost, and not among the rows.
+        Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
     notes, warnings : tuple of str
         How the draws were read, and what to keep in mind when reading the numbers.
     """
@@ -192,8 +193,10 @@ class Pairwise:
 
     @property
     def cd(self) -> NDArray[np.float64]:
-        """|total| of every pair, the paper's Copula Discrepancy; without a target, |shape|."""
-        return np.abs(self.rows["shape" if self.kind == "nothing" else "total"])
+        """|total| of every pair, the paper's CD; |level| where no family was fitted, |shape| without a target."""
+        if self.kind == "nothing":
+            return np.abs(self.rows["shape"])
+        return np.abs(np.where(np.isnan(self.rows["total"]), self.rows["level"], self.rows["total"]))
 
     @property
     def max(self) -> float:
@@ -216,7 +219,7 @@ class Pairwise:
         The paper's aggregates of pairwise discrepancies (Aich and Aich, 2025, section on higher dimensions).
         """
         values = np.abs(self._numbers(number))
-        known = np.isfinite(values)
+        known = ~np.isnan(values)
         if not known.any():
             return {"max": math.nan, "mean": math.nan, "weighted": math.nan}
         weights = self.weights[known]

@@ -24,7 +24,7 @@ class PairAims:
     """The draws' variables, the pairs to look at, and what they are compared with.
 
     `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` say how the draws were read, `warnings` what could
-    not be compared, `stuck` which variables are constant in the draws though not in the reference.
+    not be compared, `stuck` which variables are constant in the draws though they should not be.
     """
 
     kind: str
@@ -42,10 +42,13 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) 
     if target is None:
         kept, notes = _varying(draws, None)
         return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, warnings=notes)
+    still = tuple(_constant(draws))
     if isinstance(target, Copula):
         kept, notes = _varying(draws, None)
         pairs = _all_pairs(kept)
-        return PairAims("copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes)
+        return PairAims(
+            "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes, stuck=still
+        )
     if _is_pair_mapping(target):
         return _copulas(draws, target)
     matrix = _correlations(draws, target)
@@ -54,7 +57,7 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) 
         place = [draws.names.index(name) for name in kept.names]
         pairs = _all_pairs(kept)
         targets = {(i, j): Gaussian(float(matrix[place[i], place[j]])) for i, j in pairs}
-        return PairAims("correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes)
+        return PairAims("correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes, stuck=still)
     if isinstance(target, type | int | float | complex) or names_no_file(target):
         raise InputError(
             "target must be a reference sample, a copula with its parameter, a dictionary from pairs to copulas, a "
@@ -67,6 +70,8 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) 
     given, matched = matching(draws, reference)
     kept, notes = _varying(given, matched)
     read = (*draws.notes, *(f"reference: {note}" for note in reference.notes))
+    if draws.named != reference.named:
+        read += ("only one side has names for its variables, so they are matched by their order",)
     there = set(_constant(matched))
     stuck = tuple(name for name in _constant(given) if name not in there)
     selected = matched.select(kept.names)
@@ -169,7 +174,8 @@ def _copulas(draws: Draws, target: Mapping[Any, Any]) -> PairAims:
     targets = {(place[a], place[b]): copula for (a, b), copula in found.items() if a in place and b in place}
     if not targets:
         raise InputError(f"no pair is left to compare; {'; '.join(notes)}")
-    return PairAims("copulas", kept, tuple(sorted(targets)), targets=targets, notes=draws.notes, warnings=notes)
+    still = tuple(_constant(chosen))
+    return PairAims("copulas", kept, tuple(sorted(targets)), targets=targets, notes=draws.notes, warnings=notes, stuck=still)
 
 
 def _name(draws: Draws, given: Any) -> str:

@@ -168,7 +168,7 @@ def rank_pairs(
         iid=independent,
         confidence=share,
         adjust=adjust,
-        weights=_weights(weights, aims.draws, rows),
+        weights=_weights(weights, given.names, aims.draws, rows),
         samples=(aims.draws, aims.reference),
         targets=aims.targets,
         template=template,
@@ -193,20 +193,20 @@ def _template(family: Any, aims: PairAims, method: str) -> tuple[Any, bool]:
     return (None, False) if automatic else resolve_family(family, None)
 
 
-def _weights(weights: Any, draws: Draws, rows: NDArray[Any]) -> NDArray[np.float64] | None:
+def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArray[Any]) -> NDArray[np.float64] | None:
     """One weight per row, or None for the default."""
     if weights is None:
         return None
-    names, d = draws.names, draws.n_variables
+    names, d = all_names, len(all_names)  # constant variables included: who gives weights need not know of them
     if isinstance(weights, Mapping):
-        place = {name: k for k, name in enumerate(names)}
+        at = {name: k for k, name in enumerate(names)}
         matrix = np.full((d, d), np.nan)
         for key, weight in weights.items():
-            if not (isinstance(key, tuple) and len(key) == 2 and all(part in place for part in key)):
+            if not (isinstance(key, tuple) and len(key) == 2 and all(part in at for part in key)):
                 raise InputError(
                     f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {some_of(names)}"
                 )
-            i, j = place[key[0]], place[key[1]]
+            i, j = at[key[0]], at[key[1]]
             if not np.isnan(matrix[i, j]):
                 raise InputError(f"weights has the pair {key[0]!r}, {key[1]!r} twice; give one of them")
             matrix[i, j] = matrix[j, i] = real_number(weight, f"weights[{key!r}]")
@@ -215,11 +215,13 @@ def _weights(weights: Any, draws: Draws, rows: NDArray[Any]) -> NDArray[np.float
         values, labels = square_values(weights)
         matrix = real_array(values, "weights").astype(np.float64)
         if matrix.shape != (d, d):
-            raise InputError(f"weights must have shape ({d}, {d}), one row per variable that varies, got {matrix.shape}")
+            raise InputError(f"weights must have shape ({d}, {d}), one row per variable, got {matrix.shape}")
         if labels is not None:
             matrix = in_order(matrix, labels, names, "weights")
         if not np.array_equal(matrix, matrix.T, equal_nan=True):
             raise InputError("weights must be symmetric: a pair has one weight; use (W + W.T) / 2, or a dictionary of pairs")
+    place = [names.index(name) if name in names else k for k, name in enumerate(draws.names)]
+    matrix = matrix[np.ix_(place, place)]
     found: NDArray[np.float64] = matrix[rows["first"], rows["second"]]
     if not np.isfinite(found).all() or (found < 0).any() or not found.any():
         raise InputError("weights must be finite and not negative, and one of them positive")

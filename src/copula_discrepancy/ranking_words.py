@@ -105,9 +105,9 @@ def _answer(result: "Pairwise") -> str:
     rest = f" {_counted(result, untested)} could not be tested." if untested else ""
     if result.stuck:
         never = "never varies" if len(result.stuck) == 1 else "never vary"
-        rest += f" {words.some_of(result.stuck)} {never} in the draws, though in the reference: those {result.unit}s are lost."
+        rest += f" {words.some_of(result.stuck)} {never} in the draws, though it should: those {result.unit}s are lost."
     if untested == len(result):
-        return f"no {result.unit} could be tested: perfect dependence, or a family on its bound in every one."
+        return f"no {result.unit} could be tested: perfect dependence, too few values, or a family on its bound."
     if not result.n_flagged:
         return f"no gap found in {pairs} ({level}).{rest}"
     kinds = Counter(part for row in result.rows[: result.n_flagged] for part in _faults(result, row))

@@ -308,8 +308,24 @@ class Sweep:
         for name, (value, spread, off) in values.items():
             if not math.isnan(value) and (name == "level" or not unfit):
                 row[name], row[name + "_se"], row[name + "_pvalue"] = value, spread.se, spread.pvalue(value - off)
-        if abs(tau) == 1.0 and math.isnan(row["level_se"]) and abs(row["level"]) > 0.0:
-            row["level_pvalue"] = own.chance_of_perfection(k, float(row["tau_target"]))
+        if abs(row["level"]) > 0.0:
+            self._allow_for_perfection(row, own, other, k)
+
+    def _allow_for_perfection(self, row: Any, own: Part, other: Part | None, k: int) -> None:
+        """Few draws are perfectly dependent by chance: the level's p-value is at least how likely that is."""
+        taus = own.taus[k], float(row["tau_target"])
+        if abs(taus[0]) < 1.0 and (other is None or abs(taus[1]) < 1.0):
+            return
+        reach = 0.0 if math.isnan(row["level_se"]) else 2.0 * float(row["level_se"])
+        parts = [own] if other is None else [own, other]
+        perfect = [(part, taus[1 - side], taus[side]) for side, part in enumerate(parts) if abs(taus[side]) == 1.0]
+        chance = 1.0
+        for part, aim, sign in perfect:
+            # the other side's tau within its error; where that is perfect too, nothing is known of it
+            near = 0.0 if len(perfect) > 1 else min(max(aim + reach * sign, -1.0), 1.0)
+            chance *= part.chance_of_perfection(k, near)
+        known = 0.0 if math.isnan(row["level_pvalue"]) else float(row["level_pvalue"])
+        row["level_pvalue"] = max(known, min(len(perfect) * chance, 1.0))
 
 
 _EMPTY = np.zeros(1, ROW)
@@ -360,7 +376,8 @@ def _divergence(own: Fit, target: Copula) -> float:
 
 def run(sweep: Sweep, pairs: Sequence[tuple[int, int]], n_jobs: int | None, tick: Callable[[int], None]) -> NDArray[Any]:
     """Rows of all pairs, in their order; `tick` hears how many are finished."""
-    size = min(max(_VALUES // max(sweep.draws.n, 1), 1), _PART)
+    longest = max(sweep.draws.n, sweep.reference.n if sweep.reference is not None else 1)
+    size = min(max(_VALUES // longest, 1), _PART)
     parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
     found: list[NDArray[Any]] = []
     done = 0
