@@ -240,9 +240,11 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
         style = "red" if pair.flagged else "yellow" if pair.verdict == "not tested" else "green"
         table.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
     console.print(table)
-    if len(result) > limit:
+    left = len(result) - limit
+    if left > 0:
         console.print(
-            f"and {len(result) - limit} more pairs: --top 0 shows all, --csv and --json have every number", highlight=False
+            f"and {left} more pair{'s' if left > 1 else ''}: --top 0 shows all, --csv and --json have every number",
+            highlight=False,
         )
     for note in (*result.notes, *result.warnings):
         console.print(Text(f"note: {note}"), highlight=False, soft_wrap=not console.is_terminal)
