@@ -19,6 +19,7 @@ from copula_discrepancy.pairwise_targets import matching
 from copula_discrepancy.ranking import rank_pairs
 from copula_discrepancy.ranks import kendall_tau
 from copula_discrepancy.sweep import Part, RankedTable
+from copula_discrepancy.words import pair_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,7 +253,7 @@ def summary(
         pairs = [(i, j) for j in places]
         part = Part(table, pairs, compare=comparable(given, independent), iid=independent) if pairs else None
         for j in range(i + 1, given.n_variables):
-            labels.append(f"{given.names[i]} ~ {given.names[j]}")
+            labels.append(pair_label(given.names[i], given.names[j]))
             if part is None or j not in places:
                 rows.append((math.nan,) * 6)
                 continue

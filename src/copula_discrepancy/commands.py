@@ -191,7 +191,7 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
     chance = "" if worst.flagged else ", though chance may explain it: draw more"
     print(
         f"copula-discrepancy: failed, {above.size} of {len(result)} pairs have a gap above {limit:g}; the largest is "
-        f"{sizes.max():.4f}, {worst.names[0]} ~ {worst.names[1]}{chance}",
+        f"{sizes.max():.4f}, {worst.label}{chance}",
         file=sys.stderr,
     )
     return _FAILED

@@ -73,7 +73,7 @@ class PairGap:
     @property
     def label(self) -> str:
         """The pair as text."""
-        return " ~ ".join(self.names)
+        return words.pair_label(*self.names)
 
     @property
     def short_label(self) -> str:
@@ -317,7 +317,7 @@ class Pairwise:
 
     def label(self, row: Any) -> str:
         """A row's pair as text."""
-        return f"{self.names[row['first']]} ~ {self.names[row['second']]}"
+        return words.pair_label(self.names[row["first"]], self.names[row["second"]])
 
     def _gap(self, row: Any) -> PairGap:
         numbers = {name: float(row[name]) for name in NUMBERS}

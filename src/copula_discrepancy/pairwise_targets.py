@@ -40,24 +40,23 @@ class PairAims:
 def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) -> PairAims:
     """Match a target to the draws' variables; constant variables are left out and noted."""
     if target is None:
-        kept, notes = _varying(draws, None)
+        kept, notes, _ = _varying(draws, None)  # without a target, a constant may be meant
         return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, warnings=notes)
-    still = tuple(_constant(draws))
     if isinstance(target, Copula):
-        kept, notes = _varying(draws, None)
+        kept, notes, stuck = _varying(draws, None)
         pairs = _all_pairs(kept)
         return PairAims(
-            "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes, stuck=still
+            "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes, stuck=stuck
         )
     if _is_pair_mapping(target):
         return _copulas(draws, target)
     matrix = _correlations(draws, target)
     if matrix is not None:
-        kept, notes = _varying(draws, None)
+        kept, notes, stuck = _varying(draws, None)
         place = [draws.names.index(name) for name in kept.names]
         pairs = _all_pairs(kept)
         targets = {(i, j): Gaussian(float(matrix[place[i], place[j]])) for i, j in pairs}
-        return PairAims("correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes, stuck=still)
+        return PairAims("correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes, stuck=stuck)
     if isinstance(target, type | int | float | complex) or names_no_file(target):
         raise InputError(
             "target must be a reference sample, a copula with its parameter, a dictionary from pairs to copulas, a "
@@ -68,12 +67,10 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) 
     except InputError as error:
         raise InputError(f"reference: {error}") from None
     given, matched = matching(draws, reference)
-    kept, notes = _varying(given, matched)
+    kept, notes, stuck = _varying(given, matched)
     read = (*draws.notes, *(f"reference: {note}" for note in reference.notes))
     if draws.named != reference.named:
         read += ("only one side has names for its variables, so they are matched by their order",)
-    there = set(_constant(matched))
-    stuck = tuple(name for name in _constant(given) if name not in there)
     selected = matched.select(kept.names)
     return PairAims("reference", kept, _all_pairs(kept), reference=selected, notes=read, warnings=notes, stuck=stuck)
 
@@ -99,16 +96,11 @@ def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
 
 
 def _all_pairs(draws: Draws) -> tuple[Place, ...]:
-    if draws.n_variables < 2:
-        raise InputError(
-            f"pairs need at least two variables, got {draws.n_variables} ({listed(draws.names)}); select more of them, or "
-            "check how the columns are separated"
-        )
     return tuple(combinations(range(draws.n_variables), 2))
 
 
-def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, ...]]:
-    """The variables that vary in both samples, and sentences about those that do not."""
+def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, ...], tuple[str, ...]]:
+    """The variables that vary in both samples, sentences about the others, and those constant in the draws alone."""
     still = _constant(draws)
     there = _constant(reference) if reference is not None else []
     notes = []
@@ -125,7 +117,8 @@ def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, .
             f"pairs need at least two variables that vary, got {len(kept)}: {listed([*dict.fromkeys([*still, *there])])} "
             "do not; check the sampler"
         )
-    return (draws if len(kept) == draws.n_variables else draws.select(kept)), tuple(notes)
+    stuck = tuple(name for name in still if name not in there)
+    return (draws if len(kept) == draws.n_variables else draws.select(kept)), tuple(notes), stuck
 
 
 def _constant(draws: Draws) -> list[str]:
@@ -153,7 +146,7 @@ def _copulas(draws: Draws, target: Mapping[Any, Any]) -> PairAims:
     """A copula for each pair named, in either order; pairs that are not named are not compared."""
     found: dict[tuple[str, str], Copula] = {}
     for key, copula in target.items():
-        if not (isinstance(key, tuple | list) and len(key) == 2):
+        if not (isinstance(key, tuple) and len(key) == 2):
             raise InputError(f"a target dictionary maps pairs of variables to copulas, such as ('a', 'b'), got the key {key!r}")
         if not isinstance(copula, Copula):
             raise InputError(
@@ -169,13 +162,12 @@ def _copulas(draws: Draws, target: Mapping[Any, Any]) -> PairAims:
         found[first, second] = copula
     used = {name for pair in found for name in pair}
     chosen = draws.select([name for name in draws.names if name in used])
-    kept, notes = _varying(chosen, None)
+    kept, notes, stuck = _varying(chosen, None)
     place = {name: k for k, name in enumerate(kept.names)}
     targets = {(place[a], place[b]): copula for (a, b), copula in found.items() if a in place and b in place}
     if not targets:
         raise InputError(f"no pair is left to compare; {'; '.join(notes)}")
-    still = tuple(_constant(chosen))
-    return PairAims("copulas", kept, tuple(sorted(targets)), targets=targets, notes=draws.notes, warnings=notes, stuck=still)
+    return PairAims("copulas", kept, tuple(sorted(targets)), targets=targets, notes=draws.notes, warnings=notes, stuck=stuck)
 
 
 def _name(draws: Draws, given: Any) -> str:

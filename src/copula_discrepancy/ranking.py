@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from copula_discrepancy._arrays import real_array
 from copula_discrepancy._parallel import checked_jobs
 from copula_discrepancy._progress import progress_bar
-from copula_discrepancy.agreement import comparable, still_chains
+from copula_discrepancy.agreement import comparable
+from copula_discrepancy.cautions import cautions
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
 from copula_discrepancy.families._checks import real_number
 from copula_discrepancy.fitting import METHODS, library_version, resolve_family
 from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
-from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE
 from copula_discrepancy.pairwise_result import Pairwise
 from copula_discrepancy.pairwise_targets import PairAims, in_order, resolve_pair_targets, square_values
 from copula_discrepancy.sweep import RankedTable, Sweep, run
-from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, some_of
+from copula_discrepancy.words import pair_label, some_of
 
 
 def pairwise(
@@ -127,21 +127,17 @@ def rank_pairs(
     confidence: float = 0.95,
     adjust: str = "bh",
     weights: Any = None,
-    var_names: str | Sequence[str] | None = None,
-    filter_vars: str | None = None,
-    group: str = "posterior",
-    coords: Mapping[str, Any] | None = None,
     chains: int | str | None = None,
     n_jobs: int | None = -1,
     progress: bool | None = None,
+    **selection: Any,
 ) -> Pairwise:
-    """`pairwise` without announcing its warnings, for callers that tell them in their own way."""
+    """`pairwise` without announcing its warnings, for callers that tell them themselves; `selection` is for `as_draws`."""
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
     jobs = checked_jobs(n_jobs)
-    selection: dict[str, Any] = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords}
     given = as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2:
         raise InputError(
@@ -159,6 +155,10 @@ def rank_pairs(
     sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared)
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
         rows = run(sweep, aims.pairs, jobs, tick)
+
+    def label(row: Any) -> str:
+        return pair_label(aims.draws.names[row["first"]], aims.draws.names[row["second"]])
+
     return Pairwise.of(
         rows,
         names=aims.draws.names,
@@ -174,7 +174,7 @@ def rank_pairs(
         template=template,
         notes=aims.notes,
         stuck=aims.stuck,
-        warnings=(*aims.warnings, *_cautions(rows, aims, own, other, independent)),
+        warnings=(*aims.warnings, *cautions(rows, aims, (own, other), iid=independent, unit=Pairwise.unit, label=label)),
         version=library_version(),
     )
 
@@ -225,70 +225,4 @@ def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArr
     found: NDArray[np.float64] = matrix[rows["first"], rows["second"]]
     if not np.isfinite(found).all() or (found < 0).any() or not found.any():
         raise InputError("weights must be finite and not negative, and one of them positive")
-    return found
-
-
-def _cautions(
-    rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTable | None, independent: bool
-) -> tuple[str, ...]:
-    """What to keep in mind about chains, effective draws and bounds, counted over all pairs."""
-    notes: list[str] = []
-    m = len(rows)
-
-    def label(row: Any) -> str:
-        return f"{aims.draws.names[row['first']]} ~ {aims.draws.names[row['second']]}"
-
-    for whose, sample, table in (("", aims.draws, own), ("reference: ", aims.reference, other)):
-        if sample is None or table is None:
-            continue
-        end = "_target" if whose else ""
-        notes += [whose + sentence for sentence in still_chains(sample)]
-        few = rows[rows["n_eff" + end] < FEW_DRAWS]
-        if few.size:
-            least = few[np.argmin(few["n_eff" + end])]
-            notes.append(
-                f"{whose}n_eff is below {FEW_DRAWS} in {few.size} of {m} pairs, {least['n_eff' + end]:.0f} in {label(least)}: "
-                "standard errors and tests are rough there; draw more"
-            )
-        apart = rows[rows["rhat" + end] > RHAT_LIMIT]
-        if apart.size:
-            most = apart[np.argmax(apart["rhat" + end])]
-            notes.append(
-                f"{whose}R-hat for dependence is above {RHAT_LIMIT} in {apart.size} of {m} pairs, {most['rhat' + end]:.3f} in "
-                f"{label(most)}: the chains do not agree about Kendall's tau there yet"
-            )
-        if sample.n_chains > sample.n_draws and not independent:
-            notes.append(
-                f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "
-                "variable), are the first two axes swapped?"
-            )
-    notes += _discrete(aims, own, other)
-    if (
-        aims.reference is not None
-        and aims.draws.values.shape == aims.reference.values.shape
-        and np.array_equal(aims.draws.values, aims.reference.values)
-    ):
-        notes.append("reference: it is the draws themselves, so the two are not independent and every test is void")
-    return tuple(notes)
-
-
-def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
-    """Sentences where variables are rounded or discrete, unless the reference's are so alike, or take too few values."""
-    rounded, few = [], []
-    tables = [own] if other is None else [own, other]
-    for k, name in enumerate(aims.draws.names):
-        shares = [table.tied_shares[k] for table in tables]
-        here, there = shares[0], shares[-1] if other is not None else 0.0
-        if max(table.ties[k] / (0.5 * table.n * (table.n - 1.0)) for table in tables) > TOO_DISCRETE:
-            few.append(name)
-        elif max(here, there) > DISCRETE and not 0.5 * here < there < 2.0 * here:
-            rounded.append(name)
-    found = []
-    if few:
-        found.append(f"{some_of(few)} take so few values that no copula's likelihood holds: only level is tested with them")
-    if rounded:
-        found.append(
-            f"values of {some_of(rounded)} are tied, as rounded or discrete ones are: a likelihood fit takes them for "
-            "continuous, and shape is off by that; compare samples that are rounded alike"
-        )
     return found

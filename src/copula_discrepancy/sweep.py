@@ -169,7 +169,7 @@ class Part:
                 t.ranks[i], t.ties[i], corner.u_high, t.ranks[j], t.ties[j], corner.v_high, TAIL_SHARE, edge_width(t.n)
             )
             return float(found[0]), float(found[1])
-        share = math.floor(TAIL_SHARE * 2 * (t.n + 1) / 2.0) / t.n
+        share = math.floor(TAIL_SHARE * 2 * (t.n + 1) / 2.0) / t.n  # rounded as doubled ranks are compared in the kernel
         return share, share
 
     def finish(self) -> None:
@@ -221,7 +221,7 @@ class Sweep:
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """Rows of several pairs; fits record their warnings and issue none."""
-        rows = _EMPTY[np.zeros(len(pairs), np.intp)]  # np.repeat of a shared array is not safe in threads before NumPy 2.1
+        rows = empty_rows(len(pairs))
         own = Part(self.draws, pairs, compare=self.compared[0], iid=self.iid)
         other = None if self.reference is None else Part(self.reference, pairs, compare=self.compared[1], iid=self.iid)
         fits = []
@@ -326,6 +326,11 @@ class Sweep:
             chance *= part.chance_of_perfection(k, near)
         known = 0.0 if math.isnan(row["level_pvalue"]) else float(row["level_pvalue"])
         row["level_pvalue"] = max(known, min(len(perfect) * chance, 1.0))
+
+
+def empty_rows(count: int) -> NDArray[Any]:
+    """Rows about which nothing is known yet."""
+    return _EMPTY[np.zeros(count, np.intp)]  # np.repeat of a shared array is not safe in threads before NumPy 2.1
 
 
 _EMPTY = np.zeros(1, ROW)

@@ -211,7 +211,7 @@ class VineGaps(Pairwise):
 
 def edge_label(pair: Sequence[str], given: Sequence[str], limit: int = _NAMED) -> str:
     """An edge as text, with a few of the variables it is conditioned on."""
-    return " ~ ".join(pair) + (f" | {words.some_of(given, limit)}" if given else "")
+    return words.pair_label(*pair) + (f" | {words.some_of(given, limit)}" if given else "")
 
 
 def _size(row: Any) -> float:

@@ -1,6 +1,5 @@
 """A vine fitted to a reference sample, and the gap on each of its edges."""
 
-import math
 import warnings as python_warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,21 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy import words
 from copula_discrepancy._parallel import checked_jobs
 from copula_discrepancy._progress import progress_bar
-from copula_discrepancy.agreement import comparable, still_chains
+from copula_discrepancy.agreement import comparable
+from copula_discrepancy.cautions import cautions
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
 from copula_discrepancy.families import Copula, StudentT
 from copula_discrepancy.fitting import METHODS, library_version, resolve_family
 from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
-from copula_discrepancy.pairs import DISCRETE
 from copula_discrepancy.pairwise_targets import PairAims, resolve_pair_targets
 from copula_discrepancy.ranks import tau_from_ranks
 from copula_discrepancy.screening import gaussian, reaches
-from copula_discrepancy.sweep import ROW, RankedTable, Sweep
+from copula_discrepancy.sweep import RankedTable, Sweep, empty_rows
 from copula_discrepancy.vine_result import Edge, VineGaps, edge_label
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -153,6 +151,16 @@ def vine(
             tick(sum(map(len, rows)))
     edges_by_pair = {(edge.first, edge.second): edge for edges in places for edge in edges}
     table = np.concatenate(rows)
+
+    def label(row: Any) -> str:
+        edge, names = edges_by_pair[int(row["first"]), int(row["second"])], aims.draws.names
+        return edge_label((names[edge.first], names[edge.second]), [names[k] for k in edge.given])
+
+    notes = cautions(table, aims, (own, other), iid=independent, unit=VineGaps.unit, label=label)
+    still = table[np.isnan(table["tau"])]
+    if still.size:
+        first = f"{still.size} edges, {label(still[0])} first"
+        notes += (f"{first}, have nothing that varies: dependence below is too strong",)
     result = VineGaps.of(
         table,
         names=aims.draws.names,
@@ -168,12 +176,11 @@ def vine(
         template=None,
         stuck=aims.stuck,
         notes=aims.notes,
-        warnings=(*aims.warnings, *_cautions(table, edges_by_pair, aims, own, other, independent)),
+        warnings=(*aims.warnings, *notes),
         version=library_version(),
         edges=edges_by_pair,
         model=model,
     )
-    assert isinstance(result, VineGaps)
     for sentence in result.warnings:
         python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
     return result
@@ -229,7 +236,7 @@ class _Tree:
         taus = []
         for table in (self.own, self.other):
             if not (table.columns[i].varies and table.columns[j].varies):
-                return _unknown()  # after dependence so strong that h-functions round to 0 and 1
+                return empty_rows(1)  # after dependence so strong that h-functions round to 0 and 1
             taus.append(tau_from_ranks(table.columns[i], table.columns[j]))
         row = self._through(template if reaches(template, taus) else gaussian(), i, j)
         if self.method == "mle" and np.isnan(row["shape_pvalue"][0]) and row["family"][0] != gaussian().name:
@@ -322,63 +329,8 @@ def template_of(copula: Any, *, turned: bool = False) -> Copula:
     return template._swapped() if turned else template
 
 
-def _unknown() -> NDArray[Any]:
-    row = np.zeros(1, ROW)
-    for name in (name for name in ROW.names or () if ROW[name].kind == "f"):
-        row[name] = math.nan
-    return row
-
-
 def _edge_table(sample: Draws, edges: Sequence[Edge], values: list[Pair]) -> RankedTable:
     """Two ranked columns for every edge, its first variable first."""
     columns = [column for edge, pair in zip(edges, values, strict=True) for column in (pair[::-1] if edge.turned else pair)]
     table = np.stack(columns, axis=-1).reshape(sample.n_chains, sample.n_draws, -1)
     return RankedTable.of(replace(sample, values=table, names=tuple(map(str, range(len(columns))))))
-
-
-def _cautions(
-    rows: NDArray[Any],
-    edges: Mapping[tuple[int, int], Edge],
-    aims: PairAims,
-    own: RankedTable,
-    other: RankedTable,
-    independent: bool,
-) -> tuple[str, ...]:
-    """What to keep in mind about chains and effective draws, counted over all edges."""
-    notes: list[str] = []
-    names, m = aims.draws.names, len(rows)
-
-    def label(row: Any) -> str:
-        edge = edges[int(row["first"]), int(row["second"])]
-        return edge_label((names[edge.first], names[edge.second]), [names[k] for k in edge.given])
-
-    for whose, sample, end in (("", aims.draws, ""), ("reference: ", aims.reference, "_target")):
-        if sample is None:
-            continue
-        notes += [whose + sentence for sentence in still_chains(sample)]
-        few = rows[rows["n_eff" + end] < words.FEW_DRAWS]
-        if few.size:
-            least = few[np.argmin(few["n_eff" + end])]
-            worth = f"{least['n_eff' + end]:.0f} on {label(least)}"
-            notes.append(f"{whose}n_eff is below {words.FEW_DRAWS} on {few.size} of {m} edges, {worth}: tests are rough there")
-        apart = rows[rows["rhat" + end] > words.RHAT_LIMIT]
-        if apart.size:
-            most = apart[np.argmax(apart["rhat" + end])]
-            worst = f"{most['rhat' + end]:.3f} on {label(most)}"
-            limit = f"{whose}R-hat for dependence is above {words.RHAT_LIMIT}"
-            notes.append(f"{limit} on {apart.size} of {m} edges, {worst}: the chains do not agree about tau there yet")
-    rounded = [name for k, name in enumerate(names) if _rounded_apart(own, other, k)]
-    if rounded:
-        notes.append(f"values of {words.some_of(rounded)} are rounded or discrete in one sample only: shape is off by that")
-    if aims.reference is not None and np.array_equal(aims.draws.values, aims.reference.values):
-        notes.append("reference: it is the draws themselves, so the two are not independent and every test is void")
-    still = rows[np.isnan(rows["tau"])]
-    if still.size:
-        notes.append(f"{still.size} edges, {label(still[0])} first, have nothing that varies: dependence below is too strong")
-    return tuple(notes)
-
-
-def _rounded_apart(own: RankedTable, other: RankedTable, k: int) -> bool:
-    """Whether many draws of a variable are tied in one sample, other than in points that repeat as a whole, but not in both."""
-    here, there = own.tied_shares[k], other.tied_shares[k]
-    return max(here, there) > DISCRETE and not 0.5 * here < there < 2.0 * here

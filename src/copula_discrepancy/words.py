@@ -104,6 +104,11 @@ def per_hundred(share: float) -> str:
     return f"{count:.0f}" if count >= 9.5 else f"{count:.1f}"
 
 
+def pair_label(first: str, second: str) -> str:
+    """Two variables as one name."""
+    return f"{first} ~ {second}"
+
+
 def some_of(names: Sequence[str], limit: int = 8) -> str:
     """The first names with commas between, and how many more there are."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""

@@ -1,0 +1,80 @@
+"""What to keep in mind when reading the numbers of many pairs, or of a vine's edges."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.agreement import still_chains
+from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE
+from copula_discrepancy.pairwise_targets import PairAims
+from copula_discrepancy.sweep import RankedTable
+from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, some_of
+
+
+def cautions(
+    rows: NDArray[Any],
+    aims: PairAims,
+    tables: tuple[RankedTable, RankedTable | None],
+    *,
+    iid: bool,
+    unit: str,
+    label: Callable[[Any], str],
+) -> tuple[str, ...]:
+    """What to keep in mind about chains, effective draws and discrete values, counted over all rows, `unit` by `unit`."""
+    own, other = tables
+    notes: list[str] = []
+    m = len(rows)
+    for whose, sample, table in (("", aims.draws, own), ("reference: ", aims.reference, other)):
+        if sample is None or table is None:
+            continue
+        end = "_target" if whose else ""
+        notes += [whose + sentence for sentence in still_chains(sample)]
+        few = rows[rows["n_eff" + end] < FEW_DRAWS]
+        if few.size:
+            least = few[np.argmin(few["n_eff" + end])]
+            where = f"in {few.size} of {m} {unit}s, {least['n_eff' + end]:.0f} in {label(least)}"
+            notes.append(f"{whose}n_eff is below {FEW_DRAWS} {where}: standard errors and tests are rough there; draw more")
+        apart = rows[rows["rhat" + end] > RHAT_LIMIT]
+        if apart.size:
+            most = apart[np.argmax(apart["rhat" + end])]
+            where = f"in {apart.size} of {m} {unit}s, {most['rhat' + end]:.3f} in {label(most)}"
+            above = f"{whose}R-hat for dependence is above {RHAT_LIMIT} {where}"
+            notes.append(f"{above}: the chains do not agree about Kendall's tau there yet")
+        if sample.n_chains > sample.n_draws and not iid:
+            notes.append(
+                f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "
+                "variable), are the first two axes swapped?"
+            )
+    notes += _discrete(aims, own, other)
+    if (
+        aims.reference is not None
+        and aims.draws.values.shape == aims.reference.values.shape
+        and np.array_equal(aims.draws.values, aims.reference.values)
+    ):
+        notes.append("reference: it is the draws themselves, so the two are not independent and every test is void")
+    return tuple(notes)
+
+
+def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
+    """Sentences where variables are rounded or discrete, unless the reference's are so alike, or take too few values."""
+    rounded, few = [], []
+    tables = [own] if other is None else [own, other]
+    for k, name in enumerate(aims.draws.names):
+        shares = [table.tied_shares[k] for table in tables]
+        here, there = shares[0], shares[-1] if other is not None else 0.0
+        if max(table.ties[k] / (0.5 * table.n * (table.n - 1.0)) for table in tables) > TOO_DISCRETE:
+            few.append(name)
+        elif max(here, there) > DISCRETE and not 0.5 * here < there < 2.0 * here:
+            rounded.append(name)
+    found = []
+    if few:
+        found.append(f"{some_of(few)} take so few values that no copula's likelihood holds: only level is tested with them")
+    if rounded:
+        tied = "are tied, as rounded or discrete ones are" if other is None else "are rounded or discrete in one sample only"
+        found.append(
+            f"values of {some_of(rounded)} {tied}: a likelihood fit takes them for continuous, and shape is off by that; "
+            "compare samples that are rounded alike"
+        )
+    return found
