@@ -1,5 +1,7 @@
 """What a person reads: is the strength right, is the shape, which tail, how sure, are there enough draws?"""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,6 +66,27 @@ def test_negative_dependence_has_its_own_corners():
     assert "in the lowest tenth of x0" in said["Tails"]
     assert "in the highest tenth of x1 (" in said["Tails"]
     assert "in the lowest tenth of x1 (" in said["Tails"]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_where_a_dependence_is_lost_its_own_corners_are_looked_at(sign):
+    """Of independent draws, tau is above or below 0 by chance; the target's tails are where they are."""
+    draws = np.random.default_rng(6).normal(size=(3000, 2))
+    draws[:, 1] *= sign * np.sign(cd.kendall_tau(*draws.T))
+    result = cd.discrepancy(draws, cd.StudentT(0.7, df=3.0), iid=True)
+    assert math.copysign(1.0, result.tau) == sign
+    u, v = cd.pseudo_observations(draws).T
+    low = (u < 0.1) & (v < 0.1)
+    family = cd.StudentT.from_tau(result.tau, df=3.0)
+    assert result.lower_tail.value == pytest.approx((low.mean() - family.cdf(0.1, 0.1)) / 0.1, abs=0.01)  # of ranks near 0.1
+    row = cd.pairwise(draws, cd.StudentT(0.7, df=3.0), iid=True)[0]
+    assert row.lower_tail == pytest.approx(result.lower_tail.value, abs=1e-3)
+    against = cd.discrepancy(draws, cd.StudentT(0.7, df=3.0).sample(3000, rng=7), family=cd.StudentT(0.7, df=3.0), iid=True)
+    assert against.lower_tail.value == pytest.approx(result.lower_tail.value, abs=0.06)  # and a reference's: two se
+    negative = cd.discrepancy(draws, cd.StudentT(-0.7, df=3.0), iid=True)
+    mixed = (u < 0.1) & (v > 0.9)
+    expected = (mixed.mean() - (0.1 - family.cdf(0.1, 0.9))) / 0.1
+    assert negative.lower_tail.value == pytest.approx(expected, abs=0.01)
 
 
 def test_both_are_off():

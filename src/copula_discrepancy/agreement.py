@@ -94,9 +94,13 @@ def disagreement(agreement: Agreement) -> tuple[str, ...]:
     if len(agreement.taus) > 1:
         parts = "chains"
         if len(agreement.taus) <= _NAMED:
-            taus = " (" + ", ".join(f"{tau.value:.2f} se {tau.se:.2f}" for tau in agreement.taus) + ")"
+            taus = " (" + ", ".join(map(_own_words, agreement.taus)) + ")"
     said = f"R-hat for dependence is {agreement.rhat:.3f}, above {RHAT_LIMIT}"
     return (f"{said}: the {parts} do not agree about Kendall's tau yet{taus}",)
+
+
+def _own_words(tau: Estimate) -> str:
+    return f"{tau.value:.2f} se {tau.se:.2f}" if math.isfinite(tau.value) else "one that does not vary"
 
 
 def stuck_chains(pair: RankedPair) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from copula_discrepancy.families._base import DEFAULT_MONTE_CARLO_SIZE
 from copula_discrepancy.families._checks import SHANNON_METHODS, RandomSource
 from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import METHODS, Fit, announce, fit_pair, library_version
-from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
+from copula_discrepancy.gap_estimates import gap_estimates
+from copula_discrepancy.inference import Estimate, open_probability, require_chain_length
 from copula_discrepancy.likelihood import student_part
 from copula_discrepancy.pairs import DISCRETE, RankedPair
 from copula_discrepancy.result import INFERENCE_METHODS, Discrepancy
@@ -154,35 +154,11 @@ def discrepancy(
 
 def _gaps(fitted: Fit, aim: Aim, confidence: float) -> tuple[dict[str, Estimate], dict[str, NDArray[np.float64]]]:
     """All taus and gaps with their uncertainty, and their influence values on the draws."""
-    with_confidence = partial(Estimate.of, confidence=confidence)
-    reference, moment = aim.fit, fitted.method == "moment"
+    reference = aim.fit
     influence = dict(fitted.influence)
     influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
-
-    def against(name: str) -> Spread:
-        return fitted.spreads[name].plus(reference.spreads[name] if reference is not None else None)
-
-    # A tau that the family cannot reach has no theta; the moment gap is still the gap of the taus.
-    tau_fitted = fitted.sample_tau if moment else fitted.tau
-    tau_aimed = aim.tau
-    bias = fitted.tau_bias
-    if reference is not None:
-        tau_aimed = reference.sample_tau if moment else reference.tau
-        bias -= reference.tau_bias
-    level, total = fitted.sample_tau - aim.tau, tau_fitted - tau_aimed
-    own = fitted.spreads
-    possible = (-1.0 - aim.tau, 1.0 - aim.tau) if reference is None else (-2.0, 2.0)
-    estimates = {
-        "tau": with_confidence(fitted.sample_tau, own["tau"], tested=False, limits=(-1.0, 1.0)),
-        "theta": fitted.theta_estimate(confidence),
-        "tau_fitted": with_confidence(tau_fitted, own["tau_fitted"], bias=fitted.tau_bias, tested=False, limits=(-1.0, 1.0)),
-        "level": with_confidence(level, against("tau"), limits=possible),
-        "shape": with_confidence(total - level, against("shape"), bias=bias, limits=(-2.0, 2.0)),
-        "total": with_confidence(total, against("tau_fitted"), bias=bias, limits=possible),
-    }
-    if moment:
-        estimates["shape"] = Estimate.unknown(0.0, confidence=confidence)
-    for name, corner in zip(("lower_tail", "upper_tail"), corners(fitted.sample_tau), strict=True):
+    estimates = gap_estimates(fitted, aim.tau, reference, confidence)
+    for name, corner in zip(("lower_tail", "upper_tail"), corners(fitted.sample_tau, aim.tau), strict=True):
         found = _tail(fitted, reference, corner, confidence)
         if found is not None:
             estimates[name], influence[name] = found

@@ -227,8 +227,10 @@ class Sweep:
         fits = []
         with collected_notes():  # quadratures that end early are far more exact than a gap is known
             for k, place in enumerate(pairs):
-                fitted, reference = self._fits(own, other, k, self.targets.get(place))
-                ends = corners(own.taus[k])
+                known = self.targets.get(place)
+                fitted, reference = self._fits(own, other, k, known)
+                aimed = other.taus[k] if other is not None else 0.0 if known is None else known.tau
+                ends = corners(own.taus[k], aimed)
                 own.prepare(k, fitted, ends)
                 if other is not None and reference is not None:
                     other.prepare(k, reference, ends)

@@ -39,9 +39,12 @@ class Corner:
         return a - below if self.v_high else below
 
 
-def corners(tau: float) -> tuple[Corner, Corner]:
-    """The corners along the dependence: both low and both high, or one low and the other high where it is negative."""
-    negative = tau < 0
+def corners(tau: float, tau_target: float = 0.0) -> tuple[Corner, Corner]:
+    """The corners along the dependence: both low and both high, or one low and the other high where it is negative.
+
+    Of draws and target, the more dependent one decides: where a dependence is lost, the sign of what is left is chance.
+    """
+    negative = (tau if abs(tau) >= abs(tau_target) else tau_target) < 0
     return Corner(False, negative), Corner(True, not negative)
 
 

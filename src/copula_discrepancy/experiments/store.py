@@ -1,7 +1,6 @@
 """A folder of results that can be left at any moment and gone on with.
 
-Every finished part is one file, written under another name first, synced and then moved into place, so a file that is there is
-whole.
+Every finished part is one file, and a file that is there is whole.
 """
 
 import contextlib
@@ -10,17 +9,17 @@ import json
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
+from copula_discrepancy import _written
+from copula_discrepancy._written import PARTIAL, json_text
 from copula_discrepancy.errors import InputError
 
 FORMAT = 1  # of the files; another one cannot be gone on with
-PARTIAL = ".partial"  # ends the name of a file that is being written
 Row = dict[str, Any]
 
 
@@ -105,7 +104,7 @@ class Store:
 
 def write_json(path: Path, content: Any) -> None:
     """JSON at once or not at all; NaN becomes null, an infinite number "inf" or "-inf"."""
-    write_text(path, json.dumps(_plain(content), indent=1, allow_nan=False) + "\n")
+    write_text(path, json_text(content))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -116,34 +115,15 @@ def write_text(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, moved into place when that went well; an InputError where it cannot be written."""
-    temporary = path.with_name(f".{path.name[:100]}.{uuid4().hex}{PARTIAL}")  # not the process: threads and hosts may share it
-    try:
+    """A path beside `path` to write to, moved into place when that went well, its folder made where needed."""
+    with _written.written_whole(path, "give another folder with --out") as temporary:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # or a power cut could leave the new name with nothing behind it
-        os.replace(temporary, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}; give another folder with --out") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
 
 
 def _checksum(rows: Sequence[Row]) -> str:
     """Changes with any digit."""
-    return hashlib.sha256(json.dumps(_plain(list(rows)), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(_written.plain(list(rows)), sort_keys=True).encode()).hexdigest()
 
 
 def _number(value: Any) -> Any:
