@@ -214,8 +214,8 @@ def test_pictures_of_odd_studies():
     axes = cd.tune(sampler, [50.0], TARGET, replications=1, rng=1).plot()
     assert axes[0].get_legend() is None
     study = cd.tune(sampler, [0.1], TARGET, replications=1, rng=1)
-    with pytest.raises(cd.InputError, match="axes must be 3 Axes"):
-        study.plot(axes=axes[:1])
+    with pytest.raises(cd.InputError, match="ax must be 3 Axes"):
+        study.plot(ax=axes[:1])
     plt.close("all")
 
 

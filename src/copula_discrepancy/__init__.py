@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     )
     from copula_discrepancy.multiplicity import adjust_pvalues
     from copula_discrepancy.pairwise_result import PairGap, Pairwise
+    from copula_discrepancy.plots.clouds import plot_pair
+    from copula_discrepancy.plots.forests import plot_tau_forest
+    from copula_discrepancy.plots.traces import plot_trace
     from copula_discrepancy.ranking import pairwise
     from copula_discrepancy.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
     from copula_discrepancy.result import Discrepancy
@@ -78,6 +81,9 @@ _HOME = {
         "BimodalMixture", "Chains", "DivergenceError", "GaussianTarget", "MetaCopula", "WellingTeh", "metropolis", "sghmc",
         "sgld",
     ),
+    "plots.clouds": ("plot_pair",),
+    "plots.forests": ("plot_tau_forest",),
+    "plots.traces": ("plot_trace",),
     "vine_result": ("EdgeGap", "VineGaps"),
     "vines": ("vine",),
     "tuning": ("TunedSetting", "Tuning", "tune"),
@@ -142,6 +148,9 @@ __all__ = [
     "naive_tau",
     "pairwise",
     "paper_ess",
+    "plot_pair",
+    "plot_tau_forest",
+    "plot_trace",
     "pseudo_observations",
     "reproduce",
     "rhat",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from copula_discrepancy._sources.request import unknown_name
 from copula_discrepancy.draws import Draws
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
+from copula_discrepancy.fitting import Fit, fit
 from copula_discrepancy.gaps import discrepancy
 from copula_discrepancy.multiplicity import adjust_pvalues
 from copula_discrepancy.ranking_words import smaller_pvalue
@@ -22,6 +24,7 @@ from copula_discrepancy.sweep import ROW
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _TESTED = ("level", "shape")
 _SHOWN = 10  # rows of a printed table
@@ -123,6 +126,7 @@ class Pairwise:
     """
 
     unit: ClassVar[str] = "pair"  # what a row is about
+    _made_by: ClassVar[str] = "pairwise"
 
     rows: NDArray[Any] = field(repr=False)
     names: tuple[str, ...]
@@ -252,6 +256,14 @@ class Pairwise:
             )
         return compare(reference.select(names), family=self._family(row))
 
+    def fitted(self, first: str, second: str) -> Fit:
+        """The family that a pair was looked at through, fitted to its draws."""
+        row = self.rows[self._place(first, second)]
+        names = [self.names[int(row["first"])], self.names[int(row["second"])]]
+        targets = self.targets or {}
+        family = targets.get((int(row["first"]), int(row["second"]))) or self._family(row)
+        return fit(self.samples[0].select(names), family, method=self.method, iid=self.iid)
+
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair, worst first, with both names, every number and the verdict."""
         import pandas as pd
@@ -281,6 +293,51 @@ class Pairwise:
             "words": self.sentences(),
             "pairs": [pair.to_dict() for pair in self],
         }
+
+    def plot(self, number: str = "level", *, ax: Any = None) -> "Axes":
+        """A number of all pairs as a coloured matrix: every pair above the diagonal, those beyond chance below it.
+
+        Parameters
+        ----------
+        number : {"level", "shape", "total", "lower_tail", "upper_tail", "tau", "tau_target", "cd", "ckl"}
+            Blue is below zero, orange above, on a scale that is the same on both sides; up to twelve variables, the numbers are
+            written into the cells.
+        ax : Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            What was drawn into.
+        """
+        from copula_discrepancy.plots.maps import plot_map
+
+        return plot_map(self, number, ax=ax)
+
+    def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
+        """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
+
+        The page has the answer in words, maps of level and shape, the ranked table, the worst pairs in pictures, and what its
+        numbers mean. It asks nothing of the network and stays below 3 MB, however many variables and draws there are.
+
+        Parameters
+        ----------
+        path : path
+            Ending in .html, in a folder that is there.
+        force : bool
+            Overwrite files that are already there.
+        command : str, optional
+            What the page names as the command that made it; by default the call in Python.
+
+        Raises
+        ------
+        InputError
+            Where the page cannot be written, or files are already there.
+        """
+        from copula_discrepancy.pages import content, writing
+
+        checked = writing.page_path(path, force)
+        return writing.write_page(checked, *content.of_pairs(self, command or self._call(checked)))
 
     # ---- words -----------------------------------------------------------------------------------------------------
 
@@ -313,11 +370,21 @@ class Pairwise:
         title, notes = f"Copula discrepancy: {self.verdict}", (*self.notes, *self.warnings)
         return words.html(title, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
 
-    # ---- helpers ---------------------------------------------------------------------------------------------------
+    # ---- parts -----------------------------------------------------------------------------------------------------
 
     def label(self, row: Any) -> str:
         """A row's pair as text."""
         return words.pair_label(self.names[row["first"]], self.names[row["second"]])
+
+    def _call(self, path: Path) -> str:
+        """The Python that makes this result and its page."""
+        from copula_discrepancy.pages.methods import call
+
+        given = ["draws", *({"nothing": [], "copulas": ["targets"]}.get(self.kind, [self.kind]))]
+        return call(self._made_by, given, {"family": self.family, **self._choices()}, path)
+
+    def _choices(self) -> dict[str, Any]:
+        return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust}
 
     def _gap(self, row: Any) -> PairGap:
         numbers = {name: float(row[name]) for name in NUMBERS}

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from copula_discrepancy.inference import Estimate
 from copula_discrepancy.selection import Selection
 from copula_discrepancy.tails import corners
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 INFERENCE_METHODS = ("influence", "bootstrap")
 
 
@@ -45,8 +49,8 @@ class Discrepancy:
         level + shape.
     lower_tail, upper_tail : Estimate or None
         Share of the lowest (highest) tenth of one variable that lies in that of the other, less the share that the target's
-        family has at the draws' own tau; for negative dependence, where the first variable is low (high) and the second high
-        (low).
+        family has at the draws' own tau; for negative dependence (of the target, or of the draws where they are the more
+        dependent ones), where the first variable is low (high) and the second high (low).
     cd, cd_moment : float
         The paper's discrepancies: the absolute values of total (maximum likelihood) and of level (moments).
     ckl, ced : float
@@ -242,6 +246,27 @@ class Discrepancy:
         length = f"blocks of {block or block_length(self.fit)}" if not self.iid else "parametric"
         return replace(self, estimates=estimates, inference=f"bootstrap ({length}, {count} replications)")
 
+    def plot(self, *, ax: Any = None) -> "Axes":
+        """Draw every gap with its interval around zero: filled where it is beyond chance, hollow where it is not.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw, in the look it has; by default a new figure.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+        >>> ax = result.plot(ax=Figure().subplots())
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['level', 'shape', 'total', 'lower tail', 'upper tail']
+        """
+        from copula_discrepancy.plots.gap_bars import plot_gaps
+
+        return plot_gaps(self, ax=ax)
+
     def to_dict(self) -> dict[str, Any]:
         """Every number and word but the influence values, ready for Python's json (infinite and missing numbers included)."""
         plain: dict[str, Any] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
@@ -255,13 +280,30 @@ class Discrepancy:
         plain["selection"] = self.selection.to_dict() if self.selection is not None else None
         return plain | {"warnings": list(self.warnings)}
 
-    def _rows(self) -> list[list[str]]:
+    def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
+        """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
+
+        The page has the answer in words, both clouds of ranks with their contours and tails, every gap with its interval, each
+        chain's tau, the running gap, and what its numbers mean. See `Pairwise.to_html` for the parameters.
+        """
+        from copula_discrepancy.pages import content, methods, writing
+
+        checked = writing.page_path(path, force)
+        given = ["draws", repr(self.target) if self.reference is None else "reference"]
+        own = {"family": None if self.reference is None else self.fit.family, "method": self.method, "iid": self.iid}
+        made = methods.call("discrepancy", given, {**own, "confidence": self.level.confidence}, checked)
+        return writing.write_page(checked, *content.of_one(self, command or made))
+
+    def table_rows(self) -> list[list[str]]:
+        """Every gap and score as text, with a heading."""
         names = ["level", "shape", "total", *(name for name in ("lower_tail", "upper_tail") if name in self.estimates)]
         rows = [words.row(name.replace("_", " "), self.estimates[name], is_gap=True) for name in names]
         rows += [words.row(name.upper(), self.estimates[name], is_gap=False) for name in ("ckl", "ced")]
         return [words.heading(self.level.confidence), *rows]
 
-    def _summary(self) -> str:
+    @property
+    def summary(self) -> str:
+        """What was compared with what, in a sentence."""
         df = f", df {self.fit.df:.4g}" if self.fit.df is not None else ""
         shape = f"{self.fit.pair.n_chains} x {self.n // self.fit.pair.n_chains}" if self.fit.pair.n_chains > 1 else f"{self.n}"
         aim = f"target {self.target!r}" if self.reference is None else f"reference of {self.reference.n} draws"
@@ -281,7 +323,7 @@ class Discrepancy:
             ),
         }
         if self.tails:
-            places = dict(zip(("lower_tail", "upper_tail"), corners(self.tau), strict=True))
+            places = dict(zip(("lower_tail", "upper_tail"), corners(self.tau, self.tau_target), strict=True))
             told = [(places[name].words(pair.names, gap.value), gap) for name, gap in self.tails.items()]
             found["Tails"] = words.tails(told, than)
         found["Draws"] = words.enough(self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains)
@@ -295,10 +337,10 @@ class Discrepancy:
         return found
 
     def __repr__(self) -> str:
-        lines = [f"Copula discrepancy {self.cd:.4g}: {self.verdict}", *words.wrapped(self._summary())]
-        lines += [*words.paragraphs(self.sentences()), *words.text_table(self._rows())]
+        lines = [f"Copula discrepancy {self.cd:.4g}: {self.verdict}", *words.wrapped(self.summary)]
+        lines += [*words.paragraphs(self.sentences()), *words.text_table(self.table_rows())]
         return "\n".join(lines + words.noted(self.warnings))
 
     def _repr_html_(self) -> str:
         title = f"Copula discrepancy {self.cd:.4g}: {self.verdict}"
-        return words.html(title, self._summary(), self.sentences(), self._rows(), self.warnings)
+        return words.html(title, self.summary, self.sentences(), self.table_rows(), self.warnings)

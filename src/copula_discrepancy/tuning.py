@@ -166,11 +166,11 @@ class Tuning:
 
         return pd.DataFrame([row.to_dict() for row in self.rows])
 
-    def plot(self, *, axes: Any = None) -> Any:
-        """Draw CD, ESS and KSD over the settings; gives back the axes (see `plots.plot_tuning`)."""
-        from copula_discrepancy.plots import plot_tuning
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw CD, ESS and KSD over the settings; gives back the axes (see `plots.settings.plot_tuning`)."""
+        from copula_discrepancy.plots.settings import plot_tuning
 
-        return plot_tuning(self, axes=axes)
+        return plot_tuning(self, ax=ax)
 
 
 def tune(

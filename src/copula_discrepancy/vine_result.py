@@ -93,6 +93,7 @@ class VineGaps(Pairwise):
     """
 
     unit: ClassVar[str] = "edge"
+    _made_by: ClassVar[str] = "vine"
 
     edges: Mapping[tuple[int, int], Edge] = field(repr=False)
     model: Any = field(repr=False)

@@ -109,6 +109,15 @@ def pair_label(first: str, second: str) -> str:
     return f"{first} ~ {second}"
 
 
+def shortened(text: str, limit: int) -> str:
+    """A name in at most `limit` characters, on one line: what it begins and ends with, and an ellipsis for what is left out."""
+    line = " ".join(text.split()) or text
+    if len(line) <= limit:
+        return line
+    end = (limit - 1) // 2
+    return f"{line[: limit - 1 - end]}…{line[len(line) - end :]}"
+
+
 def some_of(names: Sequence[str], limit: int = 8) -> str:
     """The first names with commas between, and how many more there are."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""

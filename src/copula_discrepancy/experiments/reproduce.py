@@ -86,6 +86,26 @@ class Reproduction:
         """How many published means agree with ours."""
         return statements.agreement(self.comparisons)
 
+    def plot(self, figure: str, *, ax: Any = None) -> Any:
+        """Draw one of the paper's figures from the reproduced numbers, the published ones beside them.
+
+        Parameters
+        ----------
+        figure : str
+            Such as "figure1_cd": the name of one of the files in the folder `figures`, without its suffix.
+        ax : Axes or sequence of Axes, optional
+            Where to draw, one for each panel, row by row, in the look they have; by default a new figure.
+
+        Returns
+        -------
+        Axes, or an array of them where there are several panels; `ax` where it was given
+        """
+        homes = {file: name for name in self.experiments for file in figures.FIGURES[name]}
+        name = homes[one_of(figure, "figure", tuple(homes))]
+        found = self.experiments[name]
+        means = Means(found.summary, found.variable)
+        return figures.plot(name, figure, means, found.context, self.seed, ax)
+
     def __repr__(self) -> str:
         what = f"{', '.join(self.experiments)} with {self.replications} replications and seed {self.seed}"
         return f"Reproduction of {what} in {self.folder}. {self.agreement}"

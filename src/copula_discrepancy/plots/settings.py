@@ -1,84 +1,35 @@
-"""One look for every picture, and the picture of a step-size study; matplotlib loads when a picture is drawn."""
+"""The picture of a step-size study."""
 
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.plots.look import BLUE, GREEN, GREY, ORANGE, PURPLE, canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from copula_discrepancy.tuning import Tuning
 
-# Okabe and Ito (2008): told apart by people who see colours differently, and by their grey values in this order.
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#777777"
 
-STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4,
-    "figure.dpi": 110,
-    "savefig.dpi": 160,
-    "svg.hashsalt": "copula-discrepancy",  # the same picture gives the same file
-}
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """The project's look, for figures made inside, whatever the user's own settings are."""
-    import matplotlib as mpl
-
-    with mpl.rc_context(STYLE):
-        yield
-
-
-def band(
-    ax: "Axes", x: Any, mean: Any, low: Any, high: Any, *, color: str, label: str, marker: str = "o", line: str = "-"
-) -> None:
-    """A line of means with its interval as a band; a single point has an error bar."""
-    ax.plot(x, mean, line, marker=marker, color=color, label=label)
-    if len(x) == 1:
-        ax.vlines(x, low, high, color=color)
-    ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
-
-
-def plot_tuning(tuning: "Tuning", *, axes: Any = None) -> Any:
+def plot_tuning(tuning: "Tuning", *, ax: Any = None) -> Any:
     """CD, ESS and KSD over the settings of a study, below each other, the settings that cannot be told from the best marked.
 
-    Draws into `axes`, a sequence of as many Axes as there are panels, or into a new figure; gives back the axes.
+    Draws into `ax`, a sequence of as many Axes as there are panels, or into a new figure; gives back the axes.
     """
-    import matplotlib.pyplot as plt
-
     panels = [("cd", "CD", BLUE), ("ess", "ESS (smallest)", ORANGE)]
     if any(math.isfinite(row.ksd) for row in tuning.rows):
         panels.append(("ksd", "KSD$^2$", GREEN))
-    with styled():
-        if axes is None:
-            size = (5.2, 1.7 * len(panels) + 0.4)
-            axes = plt.subplots(len(panels), 1, sharex=True, figsize=size, squeeze=False, layout="constrained")[1][:, 0]
+    size = 5.2, 1.7 * len(panels) + 0.4
+    with canvas(ax, size=size, panels=len(panels), across=False, sharex=True) as axes:
+        if ax is None:
             axes[0].figure.align_ylabels(axes)
-        axes = np.atleast_1d(np.asarray(axes, dtype=object))
-        if axes.shape != (len(panels),):
-            raise InputError(f"axes must be {len(panels)} Axes, for CD, ESS and, where it is known, KSD; got {axes.size}")
         places = _setting_places(axes[-1], tuning)
-        for ax, (name, label, color) in zip(axes, panels, strict=True):
-            _draw_panel(ax, tuning, places, name, color)
-            ax.set_ylabel(label)
+        for panel, (name, label, color) in zip(axes, panels, strict=True):
+            _draw_panel(panel, tuning, places, name, color)
+            panel.set_ylabel(label)
         if tuning.near_best:
             axes[0].legend(loc="best")
         else:

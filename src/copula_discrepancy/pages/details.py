@@ -1,0 +1,147 @@
+"""One pair on the page: what is off, two clouds, gaps, chains and the running gap, in pictures and words."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from copula_discrepancy.errors import DependenceWarning, InputError
+from copula_discrepancy.fitting import Fit
+from copula_discrepancy.inference import Estimate
+from copula_discrepancy.pages.meaning import explained
+from copula_discrepancy.pages.methods import SEED
+from copula_discrepancy.pages.pictures import Picture, inline_figures
+from copula_discrepancy.plots.clouds import plot_pair
+from copula_discrepancy.plots.forests import plot_tau_forest
+from copula_discrepancy.plots.gap_bars import plot_gaps
+from copula_discrepancy.plots.traces import plot_trace, running_gaps
+
+if TYPE_CHECKING:
+    from copula_discrepancy.pairwise_result import PairGap, Pairwise
+    from copula_discrepancy.result import Discrepancy
+
+_WIDE = 3.4  # inches of a picture: two beside each other on a desk, one below the other on a phone
+_PREFIXES = 14  # numbers of draws at which the running gap is drawn; each is a fit of its own
+_NAMED = 8  # chains whose taus are read out
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Everything the page has on one pair."""
+
+    key: str
+    label: str
+    verdict: str
+    flagged: bool
+    sentences: dict[str, str]
+    rows: list[list[str]] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
+    """The first pairs of a ranking; one of which no picture can be made says why."""
+    return [_of_pair(result, gap, f"pair-{k}") for k, gap in enumerate(islice(result, count), start=1)]
+
+
+def _of_pair(result: "Pairwise", gap: "PairGap", key: str) -> Detail:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)  # the page tells them beside the pictures
+            found = result.pair(*gap.names) if result.kind != "nothing" else result.fitted(*gap.names)
+    except InputError as error:
+        return Detail(key, gap.short_label, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."})
+    if isinstance(found, Fit):
+        return _of_fit(found, gap, key)
+    return of_one(found, key, label=gap.short_label, verdict=gap.verdict, flagged=gap.flagged)
+
+
+def of_one(result: "Discrepancy", key: str, *, label: str, verdict: str, flagged: bool) -> Detail:
+    """A pair with a target."""
+    running = running_gaps(result, _PREFIXES)
+    names, fit = result.fit.pair.names, result.fit
+    whose = "the reference" if result.reference is not None else f"{fit.n:,} draws simulated from the target"
+    clouds = inline_figures(
+        lambda axes: plot_pair(result, ax=axes, rng=SEED),
+        sizes=[(_WIDE, _WIDE + 0.25)] * 2,
+        key=f"{key}-cloud",
+        alts=[
+            f"Ranks of {names[1]} against {names[0]} in the draws, Kendall's tau {result.tau:.2f}, with contours of the fitted "
+            f"{fit.family} and both tails marked.",
+            f"The same for {whose}, Kendall's tau {result.tau_target:.2f}.",
+        ],
+        captions=["", ""],
+    )
+    lower = [
+        _one_picture(lambda ax: plot_gaps(result, ax=ax), 2.3, f"{key}-gaps", _said_gaps(result)),
+        _one_picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(result), f"{key}-chains", _said_chains(result)),
+        _one_picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
+    ]
+    notes = explained(result.warnings)
+    numbers = result.to_dict() | {"names": list(names), "running": running.to_dict()}
+    return Detail(key, label, verdict, flagged, result.sentences(), result.table_rows(), [*clouds, *lower], notes, numbers)
+
+
+def _of_fit(fit: Fit, gap: "PairGap", key: str) -> Detail:
+    """A pair without a target: the draws beside what the family makes of them."""
+    names = fit.pair.names
+    clouds = inline_figures(
+        lambda axes: plot_pair(fit, ax=axes, rng=SEED),
+        sizes=[(_WIDE, _WIDE + 0.25)] * 2,
+        key=f"{key}-cloud",
+        alts=[
+            f"Ranks of {names[1]} against {names[0]} in the draws, Kendall's tau {fit.sample_tau:.2f}, with contours of "
+            "the fitted "
+            f"{fit.family} and both tails marked.",
+            f"The same for {fit.n:,} draws simulated from the fitted {fit.family}, Kendall's tau {fit.tau:.2f}.",
+        ],
+        captions=["", ""],
+    )
+    chains = _one_picture(lambda ax: plot_tau_forest(fit, ax=ax), 2.6, f"{key}-chains", "Kendall's tau, chain by chain.")
+    off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the draws' {gap.tau:.2f} (se {gap.shape_se:.2g})."
+    told = {"Family": off if math.isfinite(gap.shape_se) else f"{fit.family} fitted; {gap.verdict}."}
+    notes = explained(fit.warnings)
+    numbers = fit.to_dict() | {"names": list(names)}
+    return Detail(key, gap.short_label, gap.verdict, gap.flagged, told, [], [*clouds, chains], notes, numbers)
+
+
+def _one_picture(draw: Any, height: float, key: str, said: str) -> Picture:
+    return inline_figures(draw, sizes=[(_WIDE, height)], key=key, alts=[said], captions=[""])[0]
+
+
+def _forest_height(result: "Discrepancy") -> float:
+    rows = len(result.agreement.taus) + (0 if result.reference_agreement is None else len(result.reference_agreement.taus))
+    return min(1.3 + 0.17 * rows, 4.5)
+
+
+def _said_gaps(result: "Discrepancy") -> str:
+    parts = {name: result.estimates[name] for name in ("level", "shape", "total")} | dict(result.tails)
+    return "Gaps with their intervals: " + "; ".join(f"{k.replace('_', ' ')} {_interval(v)}" for k, v in parts.items()) + "."
+
+
+def _said_chains(result: "Discrepancy") -> str:
+    told = f"Kendall's tau of the draws, chain by chain: {_each(result.agreement.taus)}; together "
+    f"{_interval(result.estimates['tau'])}."
+    if result.reference_agreement is not None:
+        return f"{told} Of the reference: {_each(result.reference_agreement.taus)}."
+    return f"{told} The target has {result.tau_target:.2f}."
+
+
+def _said_trace(result: "Discrepancy") -> str:
+    return f"The total gap over the number of draws, with its interval; with all draws it is {_interval(result.total)}."
+
+
+def _each(taus: Sequence[Estimate]) -> str:
+    more = f" and {len(taus) - _NAMED} more" if len(taus) > _NAMED else ""
+    return ", ".join(_interval(tau) for tau in taus[:_NAMED]) + more
+
+
+def _interval(estimate: Estimate) -> str:
+    if not math.isfinite(estimate.value):
+        return "unknown"
+    if not math.isfinite(estimate.se):
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} ({estimate.ci[0]:.3f} to {estimate.ci[1]:.3f})"

@@ -1,0 +1,108 @@
+"""Pictures inside the page: matplotlib's as inline SVG that follows the page's colours, maps as small PNG images."""
+
+import base64
+import io
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.plots.look import BLUE, GREY, ORANGE, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DOTS = 144  # dots per inch of what is drawn as points: sharp on a screen with two to a pixel, at a fifth of the size of SVG
+_PIXELS = 110  # CSS pixels to an inch: small print is 9 pixels high, and three pictures stand beside each other
+# What the style file has, in the page's own colours: text and axes follow light and dark.
+_INK = {
+    "#000000": "currentColor",
+    "#e4e4e4": "var(--grid)",
+    "#ffffff": "var(--paper)",
+    BLUE.lower(): "var(--blue)",
+    ORANGE.lower(): "var(--orange)",
+    GREY: "var(--soft)",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An inline SVG element, what it shows in words, and a line below it."""
+
+    svg: str
+    alt: str
+    caption: str = ""
+
+
+def inline_figures(
+    draw: Callable[[Any], object],
+    *,
+    sizes: Sequence[tuple[float, float]],
+    key: str,
+    alts: Sequence[str],
+    captions: Sequence[str],
+) -> list[Picture]:
+    """What `draw` puts into as many Axes as there are sizes, each a picture of its own: a narrow page can stack them."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    found = []
+    with warnings.catch_warnings(), styled(), mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": _DOTS}):
+        warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
+        figures = [Figure(figsize=size, layout="constrained") for size in sizes]  # no pyplot: nothing to close, no window
+        axes = [figure.subplots() for figure in figures]
+        draw(axes[0] if len(axes) == 1 else axes)
+        for k, (figure, alt, caption) in enumerate(zip(figures, alts, captions, strict=True)):
+            found.append(Picture(_inline_svg(figure, f"{key}-{k}"), alt, caption))
+    return found
+
+
+def _inline_svg(figure: "Figure", key: str) -> str:
+    """A figure as an <svg> element for the middle of a page: its ids its own, its ink the page's."""
+    written = io.BytesIO()
+    figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = written.getvalue().decode()
+    svg = text[text.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)  # matplotlib repeats every text as a comment
+    svg = re.sub(r'\bid="', f'id="{key}-', svg)
+    svg = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{key}-", svg)
+    width = figure.get_figwidth() * _PIXELS
+    head, body = svg.split(">", 1)
+    box = re.search(r'viewBox="[^"]*"', head)
+    assert box is not None
+    for ink, own in _INK.items():
+        body = re.sub(rf"((?:fill|stroke): ){ink}\b", rf"\g<1>{own}", body)
+    body = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", body)
+    body = re.sub(r"\n\s*", "\n", body)
+    body = re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found.group(1)), body)
+    links = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return f'<svg {links} {box.group()} style="width:{width:.0f}px" aria-hidden="true">{body}'.strip()
+
+
+def _fewer_colours(encoded: str) -> str:
+    """A cloud of points in 32 colours and opacities, at a quarter of the size: nobody sees more in it."""
+    from PIL import Image
+
+    written = io.BytesIO()
+    with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
+        image.convert("RGBA").quantize(32, method=Image.Quantize.FASTOCTREE).save(written, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
+
+
+def png_image(colours: NDArray[np.uint8]) -> str:
+    """A (height, width, 4) array as a data: address of a PNG, one pixel per cell; browsers enlarge it without blurring."""
+    from matplotlib.image import imsave
+
+    written = io.BytesIO()
+    imsave(written, colours, format="png")
+    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
+
+
+def packed(values: NDArray[Any]) -> str:
+    """An array's bytes, little endian, as text for a script to read."""
+    return base64.b64encode(values.astype(values.dtype.newbyteorder("<")).tobytes()).decode()

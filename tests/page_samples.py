@@ -1,0 +1,124 @@
+"""Comparisons whose pages are tested: few and many variables, one chain, a failed chain, hostile names, nothing to find."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+import copula_discrepancy as cd
+from tests.pairwise_data import autoregressive, gaussian
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 2">',
+    "</script><script>window.hacked = 3</script>",
+    "{{ 7 * 7 }} {% if true %}",
+    "$\\frac{a$ & _x",
+    "a" * 300,
+)
+
+
+def factors(rng, d, n, broken=0):
+    """A sample of d dependent variables, and another one in which the first few are independent of all others."""
+    loadings = rng.normal(size=(d, 4))
+    x, y = (rng.normal(size=(n, 4)) @ loadings.T + 1.5 * rng.normal(size=(n, d)) for _ in range(2))
+    y[:, :broken] = rng.normal(size=(n, broken))
+    return y, x
+
+
+@cache
+def comparison(name):
+    """The result called so; the warnings that it announces are its own, and the pages tell them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return _MAKERS[name]()
+
+
+def _eight():
+    from arviz_base import load_arviz_data
+
+    chosen = ["mu", "theta", "tau"]
+    centered, other = (
+        cd.as_draws(load_arviz_data(kind), var_names=chosen) for kind in ("centered_eight", "non_centered_eight")
+    )
+    return cd.pairwise(centered, other)
+
+
+def _two():
+    return cd.pairwise(cd.Clayton(3.0).sample(2000, rng=1).reshape(4, 500, 2), cd.Gumbel(2.5))
+
+
+def _many():
+    """300 variables, chain by chain independent of each other but for two that should not depend."""
+    rng = np.random.default_rng(3)
+    draws = rng.normal(size=(400, 300))
+    draws[:, 1] += draws[:, 0]
+    return cd.pairwise(draws, np.eye(300), iid=True)
+
+
+def _one_chain():
+    rng = np.random.default_rng(4)
+    return cd.pairwise(autoregressive(rng, 1, 2000, 0.5), gaussian(rng, (1, 2000)), family="gaussian")
+
+
+def _failed_chain():
+    rng = np.random.default_rng(5)
+    draws = autoregressive(rng, 4, 500, 0.5)
+    draws[2, 100:] = draws[2, 100]  # one chain stops
+    draws[3] = draws[3, 0]  # and one never starts
+    return cd.pairwise(draws, gaussian(rng, (4, 500)), family="gaussian")
+
+
+def _hostile():
+    rng = np.random.default_rng(6)
+    d = len(HOSTILE)
+    correlations = np.full((d, d), 0.5) + 0.5 * np.eye(d)
+    given, reference = (pd.DataFrame(gaussian(rng, 800, correlations), columns=list(HOSTILE)) for _ in range(2))
+    given[HOSTILE[0]] = rng.normal(size=800)
+    return cd.pairwise(given, reference, family="gaussian")
+
+
+def _fine():
+    rng = np.random.default_rng(7)
+    return cd.pairwise(gaussian(rng, (4, 500)), gaussian(rng, (4, 500)), family="gaussian")
+
+
+def _untestable():
+    """Every variable is the same one, and no family has a fit there to judge."""
+    x = np.random.default_rng(8).normal(size=(4, 100, 1))
+    return cd.pairwise(np.concatenate([x, 2.0 * x, x + 1.0], axis=2))
+
+
+def _nothing():
+    rng = np.random.default_rng(9)
+    mixture = np.where(rng.random((4, 500, 1)) < 0.5, gaussian(rng, (4, 500)), -3.0 * rng.random((4, 500, 4)))
+    return cd.pairwise(mixture)
+
+
+def _moment():
+    rng = np.random.default_rng(10)
+    return cd.pairwise(*factors(rng, 6, 1000, broken=1), method="moment")
+
+
+def _fifty():
+    rng = np.random.default_rng(13)
+    draws, reference = (sample.reshape(4, 1000, 50) for sample in factors(rng, 50, 4000, broken=5))
+    return cd.pairwise(draws, reference)
+
+
+def _single():
+    return cd.discrepancy(cd.Clayton(3.0).sample(2000, rng=1).reshape(4, 500, 2), cd.Gumbel(2.5))
+
+
+def _vine():
+    rng = np.random.default_rng(12)
+    return cd.vine(*factors(rng, 5, 800, broken=2))
+
+
+_MAKERS = {
+    "eight": _eight, "two": _two, "many": _many, "one chain": _one_chain, "failed chain": _failed_chain, "hostile": _hostile,
+    "fine": _fine, "untestable": _untestable, "nothing": _nothing, "moment": _moment, "single": _single, "vine": _vine,
+    "fifty": _fifty,
+}  # fmt: skip
+NAMES = tuple(_MAKERS)

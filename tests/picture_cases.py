@@ -1,0 +1,149 @@
+"""The results that pictures are tested on, the pictures themselves, and how far apart two images are.
+
+`python -m tests.picture_cases` draws the images of `tests/images` anew; look at them before they are committed.
+"""
+
+import io
+import warnings
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+
+import copula_discrepancy as cd
+from copula_discrepancy.plots.look import styled
+
+IMAGES = Path(__file__).parent / "images"
+DPI = 50
+
+
+def in_chains(copula, chains, draws, rng):
+    return copula.sample(chains * draws, rng=rng).reshape(chains, draws, 2)
+
+
+@cache
+def result(name):
+    """One of the results, made once in a process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return MADE[name]()
+
+
+def stuck():
+    draws = in_chains(cd.Gumbel(2.0), 4, 300, 3).copy()
+    draws[2] = draws[2, 0]
+    return cd.discrepancy(draws, cd.Gumbel(2.0))
+
+
+def all_pairs(reference=True):
+    source = np.random.default_rng(1)
+    spread = 0.5 + 0.5 * np.eye(4)
+    draws, other = (source.multivariate_normal(np.zeros(4), spread, size=(4, 200)) for _ in range(2))
+    return cd.pairwise(draws, other) if reference else cd.pairwise(draws)
+
+
+def many_pairs():
+    """Thirty variables, three of which have lost what the others share."""
+    source = np.random.default_rng(2)
+    reference, draws = (source.normal(size=(500, 30)) + source.normal(size=(500, 1)) for _ in range(2))
+    draws[:, 4:7] = source.normal(size=(500, 3))
+    return cd.pairwise(draws, reference, iid=True, method="moment")
+
+
+def perfect():
+    x = np.random.default_rng(1).normal(size=200)
+    return cd.discrepancy(np.stack([x, x], axis=1), cd.Gumbel(2.5))
+
+
+def discrete():
+    source = np.random.default_rng(2)
+    return cd.discrepancy(source.poisson(2.0, (1000, 1)) + source.poisson(1.5, (1000, 2)), cd.Gaussian(0.6))
+
+
+MADE = {
+    "target": lambda: cd.discrepancy(in_chains(cd.Clayton(3.0), 4, 750, 1), cd.Gumbel(2.5)),
+    "reference": lambda: cd.discrepancy(
+        in_chains(cd.Gaussian(0.4), 4, 400, 1), in_chains(cd.Gaussian(0.6), 3, 500, 2), family="gaussian"
+    ),
+    "negative": lambda: cd.discrepancy(cd.Rotated(cd.Clayton(3.0), 90).sample(1500, rng=2), cd.Frank(-6.0)),
+    "few": lambda: cd.discrepancy(cd.Gaussian(0.5).sample(60, rng=3), cd.Gaussian(0.5)),
+    "many_chains": lambda: cd.discrepancy(in_chains(cd.Gumbel(2.0), 100, 60, 3), cd.Gumbel(2.0)),
+    "moment": lambda: cd.discrepancy(in_chains(cd.Clayton(3.0), 4, 750, 1), cd.Gumbel(2.5), method="moment"),
+    "stuck": stuck,
+    "perfect": perfect,
+    "discrete": discrete,
+    "independent": lambda: cd.discrepancy(cd.Rotated(cd.Clayton(3.0), 90).sample(500, rng=2), cd.Gumbel(1.5)),
+    "pairs": all_pairs,
+    "many_pairs": many_pairs,
+    "no_target": lambda: all_pairs(False),
+    "fit": lambda: cd.fit(in_chains(cd.Joe(2.0), 2, 450, 1), "joe"),
+}
+
+few_points = partial(cd.plot_pair, points=250)  # small files
+
+# name of the image: (function, result, width and height in inches, panels)
+PICTURES = {
+    "pair_3.5in": (few_points, "target", (3.5, 2.5), 2),
+    "pair_7in": (few_points, "reference", (7.0, 4.2), 2),
+    "pair_one_panel": (few_points, "negative", (3.5, 3.6), 1),
+    "forest_3.5in": (cd.plot_tau_forest, "reference", (3.5, 2.6), 1),
+    "forest_7in": (cd.plot_tau_forest, "stuck", (7.0, 2.4), 1),
+    "forest_pairs": (cd.plot_tau_forest, "pairs", (3.5, 3.2), 1),
+    "trace_3.5in": (cd.plot_trace, "target", (3.5, 2.6), 1),
+    "trace_7in": (cd.plot_trace, "reference", (7.0, 3.4), 1),
+    "map_3.5in": (cd.Pairwise.plot, "pairs", (3.5, 3.2), 1),
+    "map_7in": (cd.Pairwise.plot, "many_pairs", (7.0, 6.0), 1),
+    "gaps_3.5in": (lambda found, ax: found.plot(ax=ax), "target", (3.5, 2.5), 1),
+}
+
+
+def drawn(name):
+    """The figure of a picture, its panels at fixed places, without pyplot."""
+    function, subject, size, panels = PICTURES[name]
+    with styled():
+        figure = Figure(figsize=size, dpi=DPI)
+        axes = figure.subplots(1, panels)
+        function(result(subject), ax=axes)
+    return figure
+
+
+def wordless(name):
+    """A picture without its text, at fixed places: letters and their widths differ between versions of matplotlib.
+
+    What is written, and whether it has room, is tested as text.
+    """
+    figure = drawn(name)
+    for words in figure.findobj(Text):
+        words.set_visible(False)
+    for legend in figure.findobj(Legend):
+        legend.set_visible(False)
+    return figure
+
+
+def pixels(figure):
+    """(height, width, 3), between 0 and 255."""
+    written = io.BytesIO()
+    with styled():
+        figure.savefig(written, format="png", dpi=DPI)
+    written.seek(0)
+    return 255.0 * imread(written)[:, :, :3]
+
+
+def distance(one, other):
+    """Root of the mean squared difference of two images."""
+    return float(np.sqrt(np.mean((one - other) ** 2))) if one.shape == other.shape else np.inf
+
+
+def baseline(name):
+    return 255.0 * imread(IMAGES / f"{name}.png")[:, :, :3]
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(exist_ok=True)
+    for name in PICTURES:
+        with styled():
+            wordless(name).savefig(IMAGES / f"{name}.png", dpi=DPI, metadata={"Software": None})
