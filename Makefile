@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench study reproduce examples clean
+.PHONY: demo test browser lint format bench study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -24,10 +24,15 @@ $(VENV)/.bench: $(VENV)/.run
 	$(PIP) -e '.[bench]'
 	touch $@
 
-demo: $(VENV)/.run  ## what is wrong in a real posterior
-	$(BIN)/copula-discrepancy demo
+demo: $(VENV)/.run  ## what is wrong in a real posterior, in words and as a page, demo.html
+	$(BIN)/copula-discrepancy demo --html demo.html --force
 
-test: $(VENV)/.test  ## the whole test suite, on every core
+browser:  ## Debian's Chromium for the tests of the page, where it is missing and can be installed
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	&& apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends chromium >/dev/null; } \
+	|| echo "no Chromium here, and no way to install it: the tests of the page in a browser will be skipped"
+
+test: $(VENV)/.test browser  ## the whole test suite, on every core
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.test  ## style, types, layers
@@ -58,5 +63,5 @@ study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchm
 	$(BIN)/python -m benchmarks.pairs --write benchmarks/pairs.md
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist demo.html demo.json .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,10 @@ import io
 import re
 from pathlib import Path
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -21,12 +25,15 @@ def printed(action):
     return [line.rstrip() for line in out.getvalue().strip().splitlines()]
 
 
-def test_the_demo_prints_what_readme_shows(monkeypatch):
+def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
     from copula_discrepancy.cli import main
 
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
     shown = [line.rstrip() for line in block("text", "`make demo` prints").strip().splitlines()]
-    assert printed(lambda: main(["demo"])) == shown
+    command = re.search(r"/copula-discrepancy (demo .*)", (ROOT / "Makefile").read_text(encoding="utf-8")).group(1)
+    assert printed(lambda: main(command.split())) == shown
+    assert (tmp_path / "demo.html").exists()
 
 
 def test_the_ten_lines_print_what_readme_shows():
@@ -105,4 +112,10 @@ def test_the_lines_about_all_pairs_run(tmp_path, monkeypatch, recwarn):
     names |= {"real": draws, "synthetic": draws.sample(frac=1.0, random_state=rng.bit_generator)}
     shown = printed(lambda: exec(block("python", "## Every pair of your draws"), names))
     assert shown[0].startswith("Copula discrepancy: gaps in")
+    monkeypatch.setattr(plt, "show", lambda: pytest.fail("a plot called show"))
+    exec(block("python", "## A page, and pictures"), names)
+    assert len(plt.get_fignums()) == 5
+    plt.close("all")
+    with plt.style.context(re.search(r"plt\.style\.use\(\"([^\"]+)\"\)", README).group(1)):
+        assert mpl.rcParams["svg.hashsalt"] == "copula-discrepancy"
     assert isinstance(names["result"], cd.Pairwise)

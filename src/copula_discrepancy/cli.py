@@ -15,7 +15,9 @@ _EXIT_CODES = "exit codes: 0 fine, 1 error in the data or the files, 2 wrong usa
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `copula-discrepancy` and return its exit code: 0 fine, 1 bad data, 2 wrong usage, 3 threshold passed, 130 stopped."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else [*arguments]
+    options = _parser().parse_args(given)
+    options.given = given  # a page names the command that made it
     if options.version:
         from copula_discrepancy import __version__
 
@@ -133,6 +135,8 @@ def _output(parser: argparse.ArgumentParser) -> None:
     form = output.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print every number as JSON instead of a table")
     form.add_argument("--csv", action="store_true", help="print all pairs as CSV instead of a table")
+    output.add_argument("--html", metavar="FILE", help="write a page with pictures too, and every number as .json beside it")
+    output.add_argument("--force", action="store_true", help="overwrite the files of --html where they are already there")
     output.add_argument("--top", type=_rows, default=10, metavar="N", help="rows of the table, 0 for all (default: 10)")
     output.add_argument("--debug", action="store_true", help="show where an error comes from")
 

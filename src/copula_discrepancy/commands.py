@@ -1,13 +1,13 @@
 """What each command does with its arguments: call the library and print the answer."""
 
 import argparse
-import json
-import math
+import shlex
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._sources.request import Request
+from copula_discrepancy._written import json_text
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import DependenceWarning, InputError
 from copula_discrepancy.families import Copula, family
@@ -42,6 +42,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def demo(options: argparse.Namespace) -> int:
     """Eight schools: the centered parametrisation against the non-centered one, both real PyMC output that ArviZ bundles."""
+    _check_page(options)
     from arviz_base import load_arviz_data
 
     chosen = ["mu", "theta", "tau"]
@@ -107,6 +108,18 @@ def _check_usage(options: argparse.Namespace) -> None:
             family(options.family)
     except InputError as error:
         parser.error(str(error).replace("filter_vars", "--filter").replace("var_names", "--columns"))
+    _check_page(options)
+
+
+def _check_page(options: argparse.Namespace) -> None:
+    """Whether the page can be written, before anything is computed."""
+    if options.html is None:
+        if options.force:
+            options.parser.error("--force belongs to --html: it overwrites the page and its .json")
+        return
+    from copula_discrepancy.pages.writing import page_path
+
+    page_path(options.html, options.force)
 
 
 def _known_target(options: argparse.Namespace) -> Copula | None:
@@ -161,13 +174,24 @@ def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: An
 def _answer(options: argparse.Namespace, result: Pairwise) -> int:
     """Print the result in the form asked for; the exit code."""
     if options.json:
-        plain = "utf" not in (sys.stdout.encoding or "").lower()
-        print(json.dumps(_strict(result.to_dict()), indent=1, ensure_ascii=plain, allow_nan=False))
+        ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+        print(json_text(result.to_dict(), ascii_only=ascii_only), end="")
     elif options.csv:
         result.to_dataframe().to_csv(sys.stdout, index=False, lineterminator="\n")
     else:
         _print_table(_console(), result, options.top)
+    if options.html is not None:
+        _write_page(options, result)
     return _threshold(result, getattr(options, "fail_above", None))
+
+
+def _write_page(options: argparse.Namespace, result: Pairwise) -> None:
+    """Write the page and name it, where the numbers do not go to the same place."""
+    from copula_discrepancy.pages.writing import json_path
+
+    page = result.to_html(options.html, force=options.force, command=shlex.join(["copula-discrepancy", *options.given]))
+    told = f"Page: {page} (open it in a browser); every number: {json_path(page)}"
+    print(told if options.json or options.csv else f"\n{told}", file=sys.stderr if options.json or options.csv else sys.stdout)
 
 
 def _threshold(result: Pairwise, limit: float | None) -> int:
@@ -195,15 +219,6 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
         file=sys.stderr,
     )
     return _FAILED
-
-
-def _strict(value: Any) -> Any:
-    """Numbers that JSON does not know as null."""
-    if isinstance(value, dict):
-        return {str(key): _strict(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _console() -> "Console":
