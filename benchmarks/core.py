@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import kendalltau, rankdata
 
 import copula_discrepancy as cd
-from benchmarks import pairs
+from benchmarks import page, pairs
 from benchmarks.report import Report, machine
 
 Job = Callable[[], object]
@@ -292,6 +292,7 @@ def main() -> None:
         speed(),
         pairs.speed(),
         pairs.many(),
+        page.page(),
         memory(),
         accuracy(tuple(n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= options.largest)),
     ]

@@ -133,9 +133,15 @@ def pixels(figure):
     return 255.0 * imread(written)[:, :, :3]
 
 
-def distance(one, other):
-    """Root of the mean squared difference of two images."""
-    return float(np.sqrt(np.mean((one - other) ** 2))) if one.shape == other.shape else np.inf
+def distance(one, other, *, moved=0):
+    """Root of the mean squared difference of two images; every pixel may have moved by so many, in either image."""
+    if one.shape != other.shape:
+        return np.inf
+    steps = range(-moved, moved + 1)
+    shifted = [(one, np.roll(other, (i, j), (0, 1))) for i in steps for j in steps]
+    shifted_back = [(other, np.roll(one, (i, j), (0, 1))) for i in steps for j in steps]
+    squares = [np.min([np.mean((a - b) ** 2, axis=2) for a, b in pairs], axis=0) for pairs in (shifted, shifted_back)]
+    return float(np.sqrt(max(np.mean(part) for part in squares)))
 
 
 def baseline(name):

@@ -13,7 +13,7 @@ from copula_discrepancy.plots.look import BLUE, ORANGE
 from tests.page_samples import comparison
 from tests.picture_cases import baseline, distance, pixels, result, wordless
 
-TOLERANCE = 0.4  # as in test_plots; a cell of another colour makes 1.5 and more, see below
+TOLERANCE = 0.4  # as in test_plots: matplotlib 3.9.4 makes 0.15, one cell of the other sign 2.5 among 30 variables
 
 
 def axes(size=(7.0, 6.0)):
@@ -131,4 +131,4 @@ def test_a_cell_of_another_colour_is_seen(name):
     i, j = places[0]
     cells[i, j] *= -1.0
     image.set_data(np.ma.masked_invalid(cells))
-    assert distance(pixels(figure), baseline(name)) > 3 * TOLERANCE
+    assert distance(pixels(figure), baseline(name), moved=1) > 3 * TOLERANCE

@@ -72,7 +72,12 @@ def plotted(name, subject, size):
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_looks_as_it_did(name):
-    assert distance(pixels(wordless(name)), baseline(name)) < TOLERANCE
+    assert distance(pixels(wordless(name)), baseline(name), moved=edge(name)) < TOLERANCE
+
+
+def edge(name):
+    """How far edges may move: versions of matplotlib round the cells of a map to one pixel or to the next."""
+    return 1 if name.startswith("map") else 0
 
 
 def layers(figure, kind):

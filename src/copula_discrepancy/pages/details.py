@@ -62,54 +62,46 @@ def _of_pair(result: "Pairwise", gap: "PairGap", key: str) -> Detail:
 def of_one(result: "Discrepancy", key: str, *, label: str, verdict: str, flagged: bool) -> Detail:
     """A pair with a target."""
     running = running_gaps(result, _PREFIXES)
-    names, fit = result.fit.pair.names, result.fit
-    whose = "the reference" if result.reference is not None else f"{fit.n:,} draws simulated from the target"
-    clouds = inline_figures(
-        lambda axes: plot_pair(result, ax=axes, rng=SEED),
-        sizes=[(_WIDE, _WIDE + 0.25)] * 2,
-        key=f"{key}-cloud",
-        alts=[
-            f"Ranks of {names[1]} against {names[0]} in the draws, Kendall's tau {result.tau:.2f}, with contours of the fitted "
-            f"{fit.family} and both tails marked.",
-            f"The same for {whose}, Kendall's tau {result.tau_target:.2f}.",
-        ],
-        captions=["", ""],
-    )
-    lower = [
-        _one_picture(lambda ax: plot_gaps(result, ax=ax), 2.3, f"{key}-gaps", _said_gaps(result)),
-        _one_picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(result), f"{key}-chains", _said_chains(result)),
-        _one_picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
+    whose = "the reference" if result.reference is not None else f"{result.n:,} draws simulated from the target"
+    pictures = [
+        *_clouds(result, result.fit, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}."),
+        _picture(lambda ax: plot_gaps(result, ax=ax), 2.3, f"{key}-gaps", _said_gaps(result)),
+        _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(result), f"{key}-chains", _said_chains(result)),
+        _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
     ]
-    notes = explained(result.warnings)
-    numbers = result.to_dict() | {"names": list(names), "running": running.to_dict()}
-    return Detail(key, label, verdict, flagged, result.sentences(), result.table_rows(), [*clouds, *lower], notes, numbers)
+    numbers = result.to_dict() | {"names": list(result.fit.pair.names), "running": running.to_dict()}
+    told, notes = result.sentences(), explained(result.warnings)
+    return Detail(key, label, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
 
 
 def _of_fit(fit: Fit, gap: "PairGap", key: str) -> Detail:
     """A pair without a target: the draws beside what the family makes of them."""
-    names = fit.pair.names
-    clouds = inline_figures(
-        lambda axes: plot_pair(fit, ax=axes, rng=SEED),
-        sizes=[(_WIDE, _WIDE + 0.25)] * 2,
-        key=f"{key}-cloud",
-        alts=[
-            f"Ranks of {names[1]} against {names[0]} in the draws, Kendall's tau {fit.sample_tau:.2f}, with contours of "
-            "the fitted "
-            f"{fit.family} and both tails marked.",
-            f"The same for {fit.n:,} draws simulated from the fitted {fit.family}, Kendall's tau {fit.tau:.2f}.",
-        ],
-        captions=["", ""],
-    )
-    chains = _one_picture(lambda ax: plot_tau_forest(fit, ax=ax), 2.6, f"{key}-chains", "Kendall's tau, chain by chain.")
+    simulated = f"{fit.n:,} draws simulated from the fitted {fit.family}"
+    pictures = [
+        *_clouds(fit, fit, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
+        _picture(lambda ax: plot_tau_forest(fit, ax=ax), 2.6, f"{key}-chains", "Kendall's tau, chain by chain."),
+    ]
     off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the draws' {gap.tau:.2f} (se {gap.shape_se:.2g})."
     told = {"Family": off if math.isfinite(gap.shape_se) else f"{fit.family} fitted; {gap.verdict}."}
-    notes = explained(fit.warnings)
-    numbers = fit.to_dict() | {"names": list(names)}
-    return Detail(key, gap.short_label, gap.verdict, gap.flagged, told, [], [*clouds, chains], notes, numbers)
+    numbers = fit.to_dict() | {"names": list(fit.pair.names)}
+    return Detail(key, gap.short_label, gap.verdict, gap.flagged, told, [], pictures, explained(fit.warnings), numbers)
 
 
-def _one_picture(draw: Any, height: float, key: str, said: str) -> Picture:
-    return inline_figures(draw, sizes=[(_WIDE, height)], key=key, alts=[said], captions=[""])[0]
+def _clouds(subject: "Discrepancy | Fit", fit: Fit, key: str, beside: str) -> list[Picture]:
+    """The draws' cloud, and what stands beside it in these words."""
+    first, second = fit.pair.names
+    own = (
+        f"Ranks of {second} against {first} in the draws, Kendall's tau {fit.sample_tau:.2f}, with contours of the fitted "
+        f"{fit.family} and both tails marked."
+    )
+    sizes = [(_WIDE, _WIDE + 0.25)] * 2
+    return inline_figures(
+        lambda axes: plot_pair(subject, ax=axes, rng=SEED), sizes=sizes, key=f"{key}-cloud", alts=[own, beside]
+    )
+
+
+def _picture(draw: Any, height: float, key: str, said: str) -> Picture:
+    return inline_figures(draw, sizes=[(_WIDE, height)], key=key, alts=[said])[0]
 
 
 def _forest_height(result: "Discrepancy") -> float:

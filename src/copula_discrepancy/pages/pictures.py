@@ -31,34 +31,26 @@ _INK = {
 
 @dataclass(frozen=True)
 class Picture:
-    """An inline SVG element, what it shows in words, and a line below it."""
+    """An inline SVG element, and what it shows in words."""
 
     svg: str
     alt: str
-    caption: str = ""
 
 
 def inline_figures(
-    draw: Callable[[Any], object],
-    *,
-    sizes: Sequence[tuple[float, float]],
-    key: str,
-    alts: Sequence[str],
-    captions: Sequence[str],
+    draw: Callable[[Any], object], *, sizes: Sequence[tuple[float, float]], key: str, alts: Sequence[str]
 ) -> list[Picture]:
     """What `draw` puts into as many Axes as there are sizes, each a picture of its own: a narrow page can stack them."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    found = []
     with warnings.catch_warnings(), styled(), mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": _DOTS}):
         warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
         figures = [Figure(figsize=size, layout="constrained") for size in sizes]  # no pyplot: nothing to close, no window
         axes = [figure.subplots() for figure in figures]
         draw(axes[0] if len(axes) == 1 else axes)
-        for k, (figure, alt, caption) in enumerate(zip(figures, alts, captions, strict=True)):
-            found.append(Picture(_inline_svg(figure, f"{key}-{k}"), alt, caption))
-    return found
+        named = enumerate(zip(figures, alts, strict=True))
+        return [Picture(_inline_svg(figure, f"{key}-{k}"), alt) for k, (figure, alt) in named]
 
 
 def _inline_svg(figure: "Figure", key: str) -> str:
