@@ -54,7 +54,7 @@ def _many():
     rng = np.random.default_rng(3)
     draws = rng.normal(size=(400, 300))
     draws[:, 1] += draws[:, 0]
-    return cd.pairwise(draws, np.eye(300), iid=True)
+    return cd.pairwise(draws, np.eye(300), iid=True, method="moment")
 
 
 def _one_chain():
@@ -107,6 +107,13 @@ def _fifty():
     return cd.pairwise(draws, reference)
 
 
+def _two_signs():
+    """As strong as can be where nothing should be, of either sign: full colours."""
+    rng = np.random.default_rng(14)
+    x = rng.normal(size=(400, 1))
+    return cd.pairwise(np.concatenate([x, -x, x], axis=1) + 0.3 * rng.normal(size=(400, 3)), np.eye(3), iid=True)
+
+
 def _single():
     return cd.discrepancy(cd.Clayton(3.0).sample(2000, rng=1).reshape(4, 500, 2), cd.Gumbel(2.5))
 
@@ -119,6 +126,6 @@ def _vine():
 _MAKERS = {
     "eight": _eight, "two": _two, "many": _many, "one chain": _one_chain, "failed chain": _failed_chain, "hostile": _hostile,
     "fine": _fine, "untestable": _untestable, "nothing": _nothing, "moment": _moment, "single": _single, "vine": _vine,
-    "fifty": _fifty,
+    "fifty": _fifty, "two signs": _two_signs,
 }  # fmt: skip
 NAMES = tuple(_MAKERS)

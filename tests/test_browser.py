@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from copula_discrepancy.pages import content
+from copula_discrepancy.plots.maps import cell_colours, cell_text, colour_limit, gap_cells
 from tests.page_samples import HOSTILE, NAMES, comparison
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -17,15 +18,20 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 SCREENSHOTS = os.environ.get("SCREENSHOTS")  # a folder that keeps what the tests saw, for people to look at
 
-PICTURED = ("eight", "fifty", "vine")  # pages with all their pictures; one pair in pictures does for the others
+PICTURED = ("vine",)  # pages with all their pictures; one pair in pictures does for the others
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here; `make browser` installs Debian's")
+REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))  # where tests in a browser must not be skipped, as in continuous integration
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None and not REQUIRED, reason="there is no Chromium here; `make browser` installs Debian's"
+)
 
 
 @pytest.fixture(scope="session")
 def chromium():
     from playwright.sync_api import sync_playwright
 
+    assert CHROMIUM is not None, "REQUIRE_BROWSER is set, but there is no Chromium; see `make browser`"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
         yield browser
@@ -40,7 +46,7 @@ def written(tmp_path_factory):
     def path(name):
         if name not in done:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(content, "DETAILS", 6 if name in PICTURED else 1)
+                patch.setattr(content, "DETAILS", 6 if name in PICTURED else 2 if name == "eight" else 1)
                 done[name] = comparison(name).to_html(folder / f"{name.replace(' ', '_')}.html")
         return done[name]
 
@@ -138,11 +144,19 @@ def test_light_pages_have_the_same_contrast(opened):
         assert 1.05 / (luminance(colour) + 0.05) >= 4.5, what
 
 
-def luminance(colour):
-    """Relative luminance of a CSS colour, as WCAG 2 defines it."""
-    shares = np.array([float(part) for part in re.findall(r"[\d.]+", colour)[:3]]) / 255.0
+def rgb(colour):
+    """A CSS colour as shares of red, green and blue."""
+    return np.array([float(part) for part in re.findall(r"[\d.]+", colour)[:3]]) / 255.0
+
+
+def light_of(shares):
+    """Relative luminance, as WCAG 2 defines it."""
     linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def luminance(colour):
+    return light_of(rgb(colour))
 
 
 @pytest.mark.parametrize("name", ["eight", "fifty"])
@@ -166,17 +180,29 @@ def test_a_click_sorts_and_another_turns_it_round(opened, name):
     assert column(page, "#") == [str(k + 1) for k in range(shown)]
 
 
-def test_small_p_values_sort_first_and_missing_numbers_last(opened):
-    page = opened("failed chain")
-    button = page.get_by_role("button", name="p", exact=True)
-    for _ in range(2):  # up and down
-        button.click()
-        found = column(page, "p")
-        assert found == sorted(found, key=lambda text: text == "-")
-    tails = page.get_by_role("button", name="upper tail", exact=True)
-    tails.click()
-    numbers = [float(text) for text in column(page, "upper tail") if text != "-"]
+def test_signs_before_numbers_do_not_confuse_the_order(opened):
+    page = opened("eight")
+    page.get_by_role("button", name="p", exact=True).click()
+    found = column(page, "p")
+    assert found[0] == "<0.001"
+    assert [float(text.strip("<")) for text in found] == sorted(float(text.strip("<")) for text in found)
+    page = opened("fifty")
+    page.get_by_role("button", name="n_eff", exact=True).click()
+    numbers = [int(text.replace(",", "")) for text in column(page, "n_eff")]
     assert numbers == sorted(numbers)
+    assert numbers[0] > 1000  # written 2,960
+
+
+def test_missing_numbers_are_last_whichever_way(opened):
+    page = opened("failed chain")
+    button = page.get_by_role("button", name="upper tail", exact=True)
+    for turn in (1, -1):
+        button.click()
+        found = column(page, "upper tail")
+        known = [text for text in found if text != "-"]
+        assert 0 < len(known) < len(found)
+        assert found[: len(known)] == known
+        assert [float(text) for text in known] == sorted(map(float, known))[::turn]
 
 
 def test_the_filter_keeps_rows_with_all_words(opened):
@@ -199,9 +225,11 @@ def test_the_filter_keeps_rows_with_all_words(opened):
 
 
 def test_pages_open_and_sort_within_a_second(opened):
-    """50 variables, 1,225 pairs; the better of two visits, as other work may share the machine."""
+    """50 variables, 1,225 pairs; the best of five visits at most, as other work may share the machine."""
     opening, sorting = [], []
-    for _ in range(2):
+    for _ in range(5):
+        if opening and max(min(opening), min(sorting)) < 1000.0:
+            break
         page = opened("fifty")
         opening.append(page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
         sorting.append(
@@ -234,68 +262,130 @@ def test_names_are_shown_and_never_run(opened):
     assert page.evaluate("window.hacked") is None
 
 
-def test_injected_scripts_would_not_run(opened):
-    """Even if a name got through: the page's policy knows one script only."""
-    page = opened("eight")
-    policy = page.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")
-    assert "default-src 'none'" in policy
-    assert "unsafe-inline" not in policy.split("script-src")[1]
+def test_injected_scripts_would_not_run(chromium, written, tmp_path):
+    """Even if a name got through: the page's policy knows one script only, and no address at all."""
+    page = written("two").read_text(encoding="utf-8")
+    attack = (
+        "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'><form action='https://example.org'></form>"
+    )
+    path = tmp_path / "attacked.html"
+    path.write_text(page.replace("</header>", f"</header>{attack}"), encoding="utf-8")
+    context = chromium.new_context()
+    visit = context.new_page()
+    visit.goto(path.as_uri())
+    assert visit.evaluate("window.hacked") is None
+    assert visit.locator("#ranking.ready").count() == 1  # the page's own script ran
+    visit.evaluate("document.querySelector('form[action]').submit()")
+    assert visit.url == path.as_uri()
+    context.close()
 
 
-def test_maps_are_read_by_mouse_and_by_keyboard(opened):
+@pytest.mark.parametrize("number", ["level", "shape"])
+def test_maps_are_read_by_mouse_and_by_keyboard(opened, number):
     page, result = opened("eight"), comparison("eight")
-    names, levels = result.names, result.matrix("level")
-    sure = {frozenset(gap.names): gap.level_adjusted < 0.05 for gap in result}
-    frame, output = page.locator(".frame[data-map=level]"), page.locator(".map output").first
+    names, gaps = result.names, result.matrix(number)
+    sure = {frozenset(gap.names): getattr(gap, f"{number}_adjusted") < 0.05 for gap in result}
+    frame = page.locator(f".frame[data-map={number}]")
+    output = page.locator(f".map:has(.frame[data-map={number}]) output")
     cells = frame.locator(".cells")
 
     def expected(i, j):
         low, high = sorted((i, j))
         chance = "beyond chance" if sure[frozenset((names[i], names[j]))] else "may be chance"
-        return f"{names[low]} ~ {names[high]}: level {levels[i, j]:+.3f}, {chance}"
+        value = f"{gaps[i, j]:+.3f}"
+        return f"{names[low]} ~ {names[high]}: {number} {'0.000' if float(value) == 0 else value}, {chance}"
 
     cells.scroll_into_view_if_needed()
     box = cells.bounding_box()
     size = box["width"] / len(names)
-    for i, j in ((0, 4), (4, 0), (9, 8), (4, 5)):
+    for i, j in ((0, 4), (4, 0), (9, 8), (4, 5), (2, 3)):
         page.mouse.move(box["x"] + (j + 0.5) * size, box["y"] + (i + 0.5) * size)
         assert output.inner_text() == expected(i, j)
+        assert output.get_attribute("aria-live") == "off"
     frame.focus()
-    page.keyboard.press("ArrowRight")  # from row 4, column 5
-    assert output.inner_text() == expected(4, 6)
+    page.keyboard.press("ArrowRight")  # from row 2, column 3
+    assert output.inner_text() == expected(2, 4)
+    assert output.get_attribute("aria-live") == "polite"
     page.keyboard.press("ArrowUp")
-    assert output.inner_text() == expected(3, 6)
+    assert output.inner_text() == expected(1, 4)
     for _ in range(12):
         page.keyboard.press("ArrowLeft")  # stops at the edge
-    assert output.inner_text() == expected(3, 0)
+    assert output.inner_text() == expected(1, 0)
+    assert (
+        f"beyond chance in {sum(sure.values())}" in page.locator(f".map:has(.frame[data-map={number}]) figcaption").inner_text()
+    )
 
 
-def test_map_cells_have_the_colours_of_their_gaps(opened):
+def test_untested_cells_say_so(opened):
+    page = opened("untestable")
+    page.locator(".frame").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".map output").inner_text().endswith("0.000, not tested")
+    assert "good news" not in page.locator("#maps").inner_text()
+
+
+@pytest.mark.parametrize("number", ["level", "shape"])
+def test_map_cells_have_the_colours_and_the_numbers_of_their_gaps(opened, number):
     """Blue below zero, orange above, nothing where chance explains it, symmetric in size."""
     page, result = opened("eight"), comparison("eight")
     pixels = page.evaluate(
-        """async () => {
-            const image = document.querySelector(".frame[data-map=level] img"), canvas = document.createElement("canvas");
+        """async number => {
+            const image = document.querySelector(`.frame[data-map=${number}] img`), canvas = document.createElement("canvas");
             await image.decode();
             canvas.width = image.naturalWidth; canvas.height = image.naturalHeight;
             const context = canvas.getContext("2d");
             context.drawImage(image, 0, 0);
             return [...context.getImageData(0, 0, canvas.width, canvas.height).data];
-        }"""
+        }""",
+        number,
     )
     d = len(result.names)
-    colours, levels = np.array(pixels).reshape(d, d, 4), result.matrix("level")
-    sure = np.zeros((d, d), bool)
-    for row in result.rows:
-        sure[row["second"], row["first"]] = row["level_adjusted"] < 0.05
-    shown = np.triu(np.ones((d, d), bool), 1) | sure
+    colours, cells = np.array(pixels).reshape(d, d, 4), gap_cells(result, number)
+    shown, limit = np.isfinite(cells), {"level": 0.2, "shape": 0.05}[number]  # the largest gaps are 0.160 and 0.041
     assert not colours[~shown].any()
-    strong = shown & (np.abs(levels) > 0.03)  # pale pixels come back rounded
-    assert (strong & (levels < 0)).sum() > 20
+    strong = shown & (np.abs(np.nan_to_num(cells)) > 0.15 * limit)  # pale pixels come back rounded
+    assert (strong & (cells < 0)).sum() > 20
     blue_over_red = colours[..., 2].astype(int) - colours[..., 0]
-    assert (blue_over_red[strong & (levels < 0)] > 100).all()
-    assert (blue_over_red[strong & (levels > 0)] < -100).all()
-    np.testing.assert_allclose(colours[strong][:, 3], 255 * np.abs(levels[strong]) / 0.2, atol=1.0)  # the scale ends at 0.2
+    assert (blue_over_red[strong & (cells < 0)] > 100).all()
+    assert (blue_over_red[strong & (cells > 0)] < -100).all()
+    np.testing.assert_allclose(colours[strong][:, 3], 255 * np.abs(cells[strong]) / limit, atol=1.0)
+    written = page.locator(f".frame[data-map={number}] .cells i").evaluate_all(
+        "all => all.map(e => [e.style.gridRowStart, e.style.gridColumnStart, e.textContent])"
+    )
+    assert {(int(i) - 1, int(j) - 1): text for i, j, text in written} == {
+        (i, j): cell_text(cells[i, j]) for i, j in np.argwhere(shown).tolist()
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_in_cells_can_be_read(opened, scheme):
+    """Contrast of every number with its cell, whose colour lies over the page's."""
+    for name in ("eight", "hostile", "two signs"):
+        page, result = opened(name, color_scheme=scheme), comparison(name)
+        paper = rgb(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        cells = gap_cells(result, "level")
+        colours = cell_colours(cells, colour_limit(cells)) / 255.0
+        inks = page.locator(".frame[data-map=level] .cells i").evaluate_all(
+            "all => all.map(e => [e.style.gridRowStart - 1, e.style.gridColumnStart - 1, getComputedStyle(e).color])"
+        )
+        assert inks
+        for i, j, ink in inks:
+            *colour, opacity = colours[i, j]
+            behind = opacity * np.array(colour) + (1.0 - opacity) * paper
+            light, dark = sorted((light_of(behind), light_of(rgb(ink))), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.0, (name, cells[i, j])  # black and white both have 4.3 on one blue
+
+
+def test_cells_that_keys_lead_to_are_not_hidden_below_the_names(opened):
+    page = opened("fifty", width=500)
+    page.locator(".frame").first.focus()
+    for key, times in (("ArrowRight", 45), ("ArrowDown", 48), ("ArrowLeft", 35), ("ArrowUp", 44)):
+        for _ in range(times):
+            page.keyboard.press(key)
+    place = "document.querySelector('{}').getBoundingClientRect()"
+    top, left, cursor = (page.evaluate(place.format(part)) for part in (".top", ".left", ".cursor"))
+    assert cursor["top"] >= top["bottom"]
+    assert cursor["left"] >= left["right"]
 
 
 def test_keyboard_reaches_and_sorts_the_table(opened):
@@ -316,7 +406,7 @@ def test_screen_readers_have_words_for_everything(opened):
     silent = page.evaluate("[...document.querySelectorAll('img')].filter(e => !e.alt).length")
     pictures = page.evaluate("[...document.querySelectorAll('[role=img]')].map(e => e.getAttribute('aria-label') || '')")
     assert silent == 0
-    assert len(pictures) > 20
+    assert len(pictures) == 2 * 5 + 2  # two pairs, and the scales of two maps
     assert all(len(label) > 20 for label in pictures)
     heads = page.evaluate("[...document.querySelectorAll('thead th')].filter(e => e.scope !== 'col').length")
     rows = page.evaluate("[...document.querySelectorAll('tbody tr')].filter(e => !e.querySelector('th[scope=row]')).length")
@@ -331,6 +421,7 @@ def test_pages_work_without_scripts(opened):
     page = opened("eight", java_script_enabled=False)
     assert page.get_by_text("Gaps in 24 of 45 pairs").is_visible()
     assert page.locator("#ranking tbody tr").count() == 45
+    assert page.locator("#ranking tbody tr").first.is_visible()
 
 
 def test_printed_pages_are_light_and_whole(opened):

@@ -185,7 +185,7 @@ def test_the_demo_finds_what_is_known(capsys):
         ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", (), "variable a: 1 NaN"),
         ("a\n1\n2\n3\n4\n", (), "pairs need at least two variables, got 1 (a)"),
         ("a,a\n1,2\n3,4\n5,6\n7,8\n", (), "a"),
-        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "do not; check the sampler"),
+        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "never vary; check the sampler"),
         ("a,b\n1,2\n3,4\n5,7\n2,1\n", ("--columns", "a,c"), "there is no variable 'c'"),
         ("a,b\n1,2\n3,4\n5,7\n", (), "at least 4 draws per chain"),
     ],

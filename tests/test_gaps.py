@@ -1,6 +1,8 @@
 """The discrepancies: their algebra, their limits and what they say."""
 
 import json
+import math
+import warnings
 
 import numpy as np
 import pytest
@@ -141,3 +143,29 @@ def test_result_is_readable_and_serialisable():
     assert again["rhat"] == result.rhat
     assert "<table>" in result._repr_html_()
     assert float(result.level) == result.level.value
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_shape_is_not_tested_with_two_values(reference):
+    """Of equal samples of two values, 45% would be called wrong in shape."""
+    rng = np.random.default_rng(1)
+    normal = rng.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], size=(2, 600))
+    coins = np.where(np.arange(2) == 0, normal > 0, normal)
+    target = coins[1] if reference else cd.Gaussian(0.5)
+    with pytest.warns(cd.DependenceWarning, match="x0 takes so few values .* only level is tested with it"):
+        result = cd.discrepancy(coins[0], target, iid=True, **({"family": "gaussian"} if reference else {}))
+    assert math.isfinite(result.level.pvalue)
+    for name in ("shape", "total", "ckl", "ced"):
+        assert math.isnan(result.estimates[name].pvalue)
+        assert math.isfinite(result.estimates[name].value)
+    assert "shape not tested" in result.verdict
+    assert "too few values" in result.sentences()["Shape"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        moment = cd.discrepancy(coins[0], target, iid=True, method="moment", **({"family": "gaussian"} if reference else {}))
+        row = cd.pairwise(coins[0], target, iid=True, **({"family": "gaussian"} if reference else {}))
+        again = row.pair("x0", "x1")
+    assert math.isfinite(moment.total.pvalue)  # no likelihood is asked
+    assert math.isnan(row[0].shape_pvalue)
+    assert math.isnan(again.shape.pvalue)
+    assert again.level.pvalue == pytest.approx(row[0].level_pvalue, rel=1e-3)

@@ -5,14 +5,20 @@ import math
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import copula_discrepancy as cd
 from copula_discrepancy._written import json_text
@@ -36,6 +42,19 @@ def words_of(path):
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
+def table_of(page):
+    """The ranking, row by row: what stands below every heading, and where the pair leads."""
+    table = page.split('<table id="ranking">')[1].split("</table>")[0]
+    head, body = table.split("<tbody>")
+    heads = re.findall(r"<button type=\"button\">(.*?)</button>", head)
+    found = []
+    for row in re.findall(r"<tr[^>]*>(.*)", body):
+        cells = [unescape(re.sub(r"<[^>]*>", "", cell)).strip() for cell in re.split(r"<t[dh][^>]*>", row)[1:]]
+        link = re.search(r'href="#([^"]*)"', row)
+        found.append(dict(zip(heads, cells, strict=True)) | {"link": link and link.group(1)})
+    return found
+
+
 def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made(tmp_path, few_pictures):
     result = comparison("eight")
     path = result.to_html(tmp_path / "report.html")
@@ -46,10 +65,10 @@ def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made(tmp_path,
         assert sentence in told
     for warning in result.warnings:
         assert warning in told
-    assert "worth" in told
-    assert "These 2,000 say as much about the dependence as 432 to 954 independent ones would" in told
+    assert "432 to 954 for the 2,000 draws, 702 to 1,640 for the 2,000 of the reference, depending on the pair" in told
     assert "above the limit in 7 of 45 pairs" in told
-    assert "90 tests" in told
+    assert "90 tests, of level and of shape (false discovery rate 5%, Benjamini-Hochberg)" in told
+    assert "Tests here are those of one pair by itself" in told
     assert "seed 1" in told
     assert f"copula-discrepancy {cd.__version__}" in told
     assert f"numpy {np.__version__}" in told
@@ -70,10 +89,31 @@ def test_the_json_beside_the_page_has_every_number(tmp_path, few_pictures):
     assert [tau["value"] for tau in detail["agreement"]["taus"]] == [tau.value for tau in single.agreement.taus]
     assert detail["running"]["total"][-1] == single.total.value
     assert found["made"]["seed"] == 1
-    first = found["pairs"][0]
-    cells = re.findall(r"<td class=n>([^<\n]*)", page.read_text(encoding="utf-8"))
-    assert cells[:5] == [f"{first[name]:{form}}" for name, form in zip(
-        ("tau", "tau_target", "level", "level_se", "shape"), (".2f", ".2f", "+.3f", ".3f", "+.3f"), strict=True)]  # fmt: skip
+    assert page.exists()
+
+
+def test_the_table_shows_the_numbers_of_the_json(tmp_path, monkeypatch):
+    monkeypatch.setattr(content, "DETAILS", 2)
+    result = comparison("eight")
+    page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    forms = {
+        "tau": ("tau", ".2f"), "target": ("tau_target", ".2f"), "level": ("level", "+.3f"), "level se": ("level_se", ".3f"),
+        "shape": ("shape", "+.3f"), "shape se": ("shape_se", ".3f"), "lower tail": ("lower_tail", "+.2f"),
+        "upper tail": ("upper_tail", "+.2f"), "CKL": ("ckl", ".4f"), "R-hat": ("rhat", ".3f"),
+    }  # fmt: skip
+    articles = dict(re.findall(r'<article id="([^"]*)".*?<h3[^>]*>(.*?) <span', page, flags=re.DOTALL))
+    for rank, (row, gap) in enumerate(zip(table_of(page), result, strict=True), start=1):
+        plain = gap.to_dict()
+        for head, (name, form) in forms.items():
+            text = f"{plain[name]:{form}}"
+            assert row[head] == (text.lstrip("+-") if float(text) == 0.0 else text), (head, gap.label)
+        p = min(gap.level_adjusted, gap.shape_adjusted)
+        assert row["p"] == ("<0.001" if p < 0.001 else f"{p:.3f}")
+        assert row["n_eff"] == f"{min(gap.n_eff, gap.n_eff_target):,.0f}"
+        assert (row["#"], row["pair"], row["verdict"], row["family"]) == (str(rank), gap.label, gap.verdict, gap.family)
+        assert row["link"] == (f"pair-{rank}" if rank <= 2 else None)
+        if rank <= 2:
+            assert unescape(re.sub(r"<[^>]*>", "", articles[row["link"]])) == gap.label
 
 
 def test_the_page_of_one_pair(tmp_path):
@@ -81,11 +121,108 @@ def test_the_page_of_one_pair(tmp_path):
     told = words_of(result.to_html(tmp_path / "pair.html"))
     assert "Shape off" in told
     assert result.sentences()["Tails"] in told
-    assert "cd.discrepancy(draws, Gumbel(theta=2.5), method='mle'" in told
+    assert "cd.discrepancy(draws, cd.Gumbel(theta=2.5), method='mle'" in told
     found = json.loads((tmp_path / "pair.json").read_text(encoding="utf-8"))
     assert found["shape"]["value"] == result.shape.value
     assert len(found["agreement"]["taus"]) == 4
     assert found["running"]["draws"][-1] == 2000
+
+
+def warned():
+    """A hostile name in a warning: its chain stands still."""
+    rng = np.random.default_rng(6)
+    columns = {HOSTILE[0]: rng.normal(size=(4, 100)), HOSTILE[1]: rng.normal(size=(4, 100)), "c": rng.normal(size=(4, 100))}
+    columns[HOSTILE[0]][1] = 0.0
+    return columns
+
+
+@pytest.mark.parametrize("make", ["one pair", "all pairs", "vine", "nothing"])
+def test_hostile_names_are_text_wherever_they_stand(tmp_path, few_pictures, make):
+    draws = warned()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        two = {name: draws[name] for name in HOSTILE[:2]}
+        result = {
+            "one pair": lambda: cd.discrepancy(two, cd.Gaussian(0.0)),
+            "all pairs": lambda: cd.pairwise(draws, np.eye(3)),
+            "vine": lambda: cd.vine(draws, {name: np.random.default_rng(7).normal(size=(4, 100)) for name in draws}),
+            "nothing": lambda: cd.pairwise(draws, family="frank"),
+        }[make]()
+    path = tmp_path / "<b>&'x' #1.html"
+    page = result.to_html(path).read_text(encoding="utf-8")
+    assert page.count("<script") == (1 if make == "one pair" else 2)
+    assert "<img src=x" not in page
+    assert "<b>&'x'" not in page
+    assert 'href="./%3Cb%3E%26%27x%27%20%231.json"' in page
+    assert "never moves in <script>window.hacked = 1</script>" in words_of(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("data:image/png;base64,x", "rank of data:image/png;base64,x"),
+        ("fill: #000000", "rank of fill: #000000"),
+        ('a id="q" url(#x', 'rank of a id="q" url(#x'),
+        ("", "rank of (blank)"),
+        (" \n", "rank of (blank)"),
+        ("a\u202eb\0", "rank of a\ufffdb\ufffd"),
+        ("a\udc80", "rank of a\ufffd"),
+        ("\u53d8\u91cf", "rank of \u53d8\u91cf"),
+    ],
+)
+def test_odd_names_stand_in_pictures_as_they_are(tmp_path, name, shown):
+    draws = cd.Gumbel(2.0).sample(200, rng=1)
+    result = cd.discrepancy({name: draws[:, 0], "other": draws[:, 1]}, cd.Gumbel(2.0))
+    told = words_of(result.to_html(tmp_path / "report.html"))
+    assert shown in told
+    assert "\0" not in told
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["names"] == [name, "other"]
+
+
+def test_names_that_look_alike_when_cut_are_told_apart(tmp_path, few_pictures):
+    names = [f"{'p' * 60}{sign}{'q' * 60}" for sign in "ABC"]
+    result = cd.pairwise(pd.DataFrame(gaussian(np.random.default_rng(8), 200, np.eye(3)), columns=names), np.eye(3))
+    rows = table_of(result.to_html(tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert len({row["pair"] for row in rows}) == 3
+    labels = cd.pairwise(pd.DataFrame(gaussian(np.random.default_rng(8), 200), columns=["a ~ b", "c", "a", "b ~ c"]), np.eye(4))
+    page = labels.to_html(tmp_path / "labels.html").read_text(encoding="utf-8")
+    assert [row["link"] for row in table_of(page)] == ["pair-1", *[None] * 5]
+
+
+def test_pictures_point_to_parts_of_their_own(tmp_path):
+    page = comparison("single").to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(set(ids)) == len(ids)
+    used = re.findall(r'url\(#([^)]*)\)|href="#([^"]*)"', page)
+    assert len(used) > 20
+    assert {first or second for first, second in used} <= set(ids)
+
+
+def test_pictures_are_told_in_words(tmp_path):
+    result = comparison("single")
+    page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    labels = [unescape(text) for text in re.findall(r'role="img" aria-label="([^"]*)"', page)]
+    draws, target, gaps, chains, trace = labels
+    assert f"Kendall's tau {result.tau:.2f}" in draws
+    assert "simulated from the target, Kendall's tau 0.60" in target
+    assert f"shape {result.shape.value:.3f} ({result.shape.ci[0]:.3f} to {result.shape.ci[1]:.3f})" in gaps
+    pooled = result.estimates["tau"]
+    assert f"together {pooled.value:.3f} ({pooled.ci[0]:.3f} to {pooled.ci[1]:.3f}). The target has 0.60." in chains
+    assert all(f"{tau.value:.3f} ({tau.ci[0]:.3f}" in chains for tau in result.agreement.taus)
+    assert f"with all draws it is {result.total.value:.3f}" in trace
+
+
+def test_without_a_target_the_json_has_what_the_pictures_show(tmp_path, few_pictures):
+    rng = np.random.default_rng(9)
+    result = cd.pairwise(gaussian(rng, (4, 200)), family="frank", confidence=0.8)
+    page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    detail = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["details"][0]
+    (first, second), taus = detail["names"], detail["agreement"]["taus"]
+    single = cd.discrepancy(result.samples[0].select([first, second]), cd.Frank(1.0), confidence=0.8)
+    assert [tau["ci"] for tau in taus] == [list(tau.ci) for tau in single.agreement.taus]
+    assert f"{taus[3]['value']:.3f} ({taus[3]['ci'][0]:.3f}" in page
+    assert len(detail["tail_shares"]["draws"]) == 2
+    assert "80% intervals" in page
 
 
 def test_names_are_escaped(tmp_path, few_pictures):
@@ -140,36 +277,55 @@ def test_doubtful_answers_are_told_beside_the_answer(tmp_path, few_pictures):
 
 def test_fifty_variables_take_a_page_below_three_megabytes_and_ten_seconds(tmp_path):
     result = comparison("fifty")
-    start = time.perf_counter()
+    start = time.process_time()  # what others do on the machine does not count
     page = result.to_html(tmp_path / "report.html")
-    assert time.perf_counter() - start < 10.0
+    assert time.process_time() - start < 10.0
     assert page.stat().st_size < 3 * MEGABYTE
 
 
-def test_pages_stay_small_with_many_variables_long_names_and_many_chains(tmp_path):
+def test_pages_of_many_variables_stay_small(tmp_path, few_pictures):
     rng = np.random.default_rng(1)
     d = content.MAPPED + 20
-    columns = [
-        f"{k} " + "\N{GREEK SMALL LETTER ALPHA}&" * 5000 for k in range(d)
-    ]  # ten thousand characters, escaped five times
-    draws = pd.DataFrame(rng.normal(size=(120, d)), columns=columns)
-    draws[columns[1]] += 3.0 * draws[columns[0]]
+    names = [f"{k} " + "&" * 100 for k in range(d)]  # escaped, each is five characters
+    draws = pd.DataFrame(rng.normal(size=(120, d)), columns=names)
+    draws[names[1]] += 3.0 * draws[names[0]]
     result = cd.pairwise(draws, np.eye(d), iid=True, method="moment")
     page = result.to_html(tmp_path / "report.html")
     assert page.stat().st_size < 3 * MEGABYTE
     told = words_of(page)
     assert "The 2,000 worst of 51,040 pairs" in told
     assert "Of 320 variables, the 300 with the largest gaps are shown" in told
-    chains = cd.discrepancy(cd.Gumbel(2.0).sample(16000, rng=1).reshape(400, 40, 2), cd.Gumbel(2.0), iid=True)
-    assert chains.to_html(tmp_path / "chains.html").stat().st_size < MEGABYTE
+    data = json.loads(re.search(r'id="map-data">(.*?)</script>', page.read_text(encoding="utf-8"), flags=re.DOTALL).group(1))
+    kept = {int(name.split()[0]) for name in data["names"]}
+    worst = {int(gap.names[k].split()[0]) for gap, _ in zip(result, range(100), strict=False) for k in (0, 1)}
+    assert len(kept) == 300
+    assert worst <= kept
+
+
+def test_pages_of_endless_names_stay_small(tmp_path, monkeypatch):
+    rng = np.random.default_rng(2)
+    names = [f"{k}" + "<" * 100_000 + f"{k}" for k in range(6)]
+    samples = (pd.DataFrame(gaussian(rng, 300, np.eye(6)), columns=names) for _ in range(2))
+    result = cd.pairwise(*samples, family="gaussian", iid=True)
+    page = result.to_html(tmp_path / "report.html")
+    assert page.stat().st_size < 2 * MEGABYTE
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["names"] == names
+
+
+def test_pages_of_a_thousand_chains_stay_small(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    monkeypatch.setattr(content, "DETAILS", 2)  # of six
+    draws, reference = (gaussian(rng, (1000, 20)) for _ in range(2))
+    result = cd.pairwise(draws, reference, family="gaussian", iid=True)
+    assert result.to_html(tmp_path / "report.html").stat().st_size < MEGABYTE
 
 
 def test_the_table_has_the_worst_pairs(tmp_path, few_pictures, monkeypatch):
     monkeypatch.setattr(content, "TABLE_ROWS", 7)
     result = comparison("eight")
     page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
-    rows = re.findall(r"<th scope=\"row\">(?:<a[^>]*>)?([^<\n]*)", page.split('id="ranking"')[1].split("</table>")[0])
-    assert [unescape(row) for row in rows] == [gap.label for gap, _ in zip(result, range(7), strict=False)]
+    rows = table_of(page)
+    assert [row["pair"] for row in rows] == [gap.label for gap, _ in zip(result, range(7), strict=False)]
     assert "The 7 worst of 45 pairs" in words_of(tmp_path / "report.html")
 
 
@@ -179,10 +335,13 @@ def test_the_table_has_the_worst_pairs(tmp_path, few_pictures, monkeypatch):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("report.pdf", r"must end in \.html, got 'report\.pdf'"),
+        ("report.pdf", r"must end in \.html or \.htm, got 'report\.pdf'"),
         ("report", r"must end in \.html"),
         ("nowhere/report.html", "the folder nowhere is not there; make it first"),
-        ("folder.html", r"folder\.html is a folder; give the path of a page inside it"),
+        ("folder.html", r"folder\.html is a folder, so no file of that name can be written; give another name"),
+        ("beside.html", r"beside\.json is a folder"),
+        ("x" * 300 + ".html", "cannot be written: File name too long; give another name"),
+        ("a\0b.html", "no path holds a null character"),
         ("file.txt/report.html", r"the folder file\.txt is not there"),
         (3, "path must be the path of a page, such as 'report.html', got 3"),
     ],
@@ -190,10 +349,11 @@ def test_the_table_has_the_worst_pairs(tmp_path, few_pictures, monkeypatch):
 def test_paths_that_no_page_can_have(tmp_path, monkeypatch, path, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
+    (tmp_path / "beside.json").mkdir()
     (tmp_path / "file.txt").write_text("x")
     with pytest.raises(cd.InputError, match=message):
         comparison("single").to_html(path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["file.txt", "folder.html"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["beside.json", "file.txt", "folder.html"]
 
 
 @pytest.mark.parametrize("there", ["report.html", "report.json"])
@@ -215,14 +375,63 @@ def test_a_folder_without_permission(tmp_path, monkeypatch):
         comparison("single").to_html(tmp_path / "report.html")
 
 
+def test_links_that_lead_nowhere_are_there(tmp_path):
+    (tmp_path / "report.html").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(cd.InputError, match="already there"):
+        comparison("single").to_html(tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_what_comes_into_being_meanwhile_is_kept(tmp_path, monkeypatch, linked):
+    """Another process writes the same page while this one computes."""
+    page = tmp_path / "report.html"
+    render = writing.render
+
+    def slow(*arguments):
+        page.write_text("theirs")
+        return render(*arguments)
+
+    def no_links(*_):
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(writing, "render", slow)
+    if not linked:
+        monkeypatch.setattr(os, "link", no_links)
+    with pytest.raises(cd.InputError, match=r"meanwhile|cannot be written"):
+        comparison("single").to_html(page)
+    assert page.read_text() == "theirs"
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    monkeypatch.setattr(writing, "render", render)
+    comparison("single").to_html(tmp_path / "other.html")  # with links or without
+    assert (tmp_path / "other.json").exists()
+
+
+def test_a_page_that_cannot_be_made_leaves_its_numbers_as_they_were(tmp_path, monkeypatch):
+    comparison("single").to_html(tmp_path / "report.html")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    monkeypatch.setattr(writing, "render", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        comparison("single").to_html(tmp_path / "report.html", force=True)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_threads_leave_the_settings_of_matplotlib_alone(tmp_path):
+    before = dict(mpl.rcParams)
+    with ThreadPoolExecutor(4) as pool:
+        pages = list(pool.map(lambda k: comparison("single").to_html(tmp_path / f"{k}.html"), range(4)))
+    assert dict(mpl.rcParams) == before
+    assert len({re.sub(r"\d\.(html|json)|On \d{4}.*? UTC", "", page.read_text(encoding="utf-8")) for page in pages}) == 1
+    assert not plt.get_fignums()
+
+
 def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
     page = tmp_path / "report.html"
     page.write_text("mine")
 
-    def full(*_, **__):
+    def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(cd.InputError, match="cannot be written: No space left on device"):
         comparison("single").to_html(page, force=True)
     assert page.read_text() == "mine"
@@ -272,17 +481,114 @@ def test_what_is_asked_is_said_once_of_several_of_a_kind():
 
 
 @pytest.mark.parametrize(
-    ("rhat", "n_eff", "agree", "trust"),
+    ("rhat", "n_eff", "agree", "enough"),
     [
-        ([1.0, 1.001], [400.0, 500.0], "1.001 at most, they agree", "All are above 100"),
+        ([1.0, 1.001], [400.0, 500.0], "1.001 at most, they agree", "All are above 100, enough for these tests"),
         ([1.0, 1.2], [40.0, 500.0], "above the limit in 1 of 2 pairs", "rough, as they are here in places"),
         ([math.nan, math.nan], [math.nan, math.nan], "too little to compare", "no standard error can be had"),
     ],
 )
-def test_effective_draws_and_rhat_in_words(rhat, n_eff, agree, trust):
+def test_effective_draws_and_rhat_in_words(rhat, n_eff, agree, enough):
     sample = meaning.Sample(4, 500, np.array(n_eff), np.array(rhat))
     assert agree in meaning._agreement([sample], "pair")
-    assert trust in meaning._effective([sample], False, "pair")
+    assert enough in meaning._effective([sample], False, "pair")
+    assert "taken as independent" in meaning._effective([sample], True, "pair")
+
+
+def told_of(result, term):
+    return dict(meaning.of_pairs(result))[term]
+
+
+def test_adjustments_in_words():
+    rng = np.random.default_rng(4)
+    samples = gaussian(rng, 300), gaussian(rng, 300)
+
+    def told(adjust, **options):
+        return told_of(cd.pairwise(*samples, family="gaussian", iid=True, adjust=adjust, **options), "p-values")
+
+    assert "12 tests, of level and of shape" in told("bh")
+    assert "share of false ones among all gaps that are claimed is at most 5%, where tests are independent" in told("bh")
+    assert "at most 10%, however the tests depend" in told("by", confidence=0.9)
+    for adjust in ("holm", "bonferroni"):
+        assert "the probability that any gap is claimed where there is none is at most 5%" in told(adjust)
+    assert "of all tests of what is right, about 5% are called a gap" in told("none")
+    assert "6 tests, of level (" in told("bh", method="moment")
+    assert told_of(comparison("untestable"), "p-values") == "Nothing could be tested, so there are none."
+
+
+def test_what_may_hide_would_be_found_four_times_in_five():
+    """The power of a two-sided test at the level that Bonferroni, or Benjamini-Hochberg's next step, leaves to each."""
+    rng = np.random.default_rng(5)
+    samples = gaussian(rng, 400), gaussian(rng, 400)
+
+    def size(adjust, name):
+        result = cd.pairwise(*samples, family="gaussian", iid=True, adjust=adjust)
+        assert result.n_flagged == 0
+        told = told_of(result, "No gap found")
+        return float(re.search(rf"of ([0-9.e-]+) in {name}", told).group(1)), float(np.median(result.rows[f"{name}_se"]))
+
+    for name in ("level", "shape"):
+        for adjust, tests in (("none", 1), ("bonferroni", 12), ("bh", 12)):
+            gap, se = size(adjust, name)
+            z = stats.norm.isf(0.025 / tests)
+            power = stats.norm.sf(z - gap / se) + stats.norm.cdf(-z - gap / se)
+            assert power == pytest.approx(0.8, abs=0.05)  # two digits of the gap
+
+
+def test_a_single_pair_tells_its_tests():
+    draws = cd.Gumbel(2.0).sample(1000, rng=1)
+    whole = dict(meaning.of_one(cd.discrepancy(draws, cd.Gumbel(2.0))))
+    assert whole["p-values"].startswith(
+        "Tested are level and shape at 5% each, lower tail and upper tail at 2.5% each, not adjusted"
+    )
+    assert "in level" in whole["No gap found"]
+    assert "in shape" in whole["No gap found"]
+    moment = dict(meaning.of_one(cd.discrepancy(draws, cd.Gumbel(2.0), method="moment", confidence=0.9)))
+    assert moment["p-values"].startswith("Tested are level at 10%, lower tail and upper tail at 5% each")
+    off = dict(meaning.of_one(comparison("single")))
+    assert "in level" in off["No gap found"]  # of the two, only shape was found
+    assert "in shape" not in off["No gap found"]
+
+
+def test_few_independent_draws_are_not_told_to_run_longer(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        result = cd.discrepancy(cd.Gumbel(2.0).sample(60, rng=1), cd.Gumbel(2.0), iid=True)
+    told = words_of(result.to_html(tmp_path / "few.html"))
+    assert "No gap found, with reservations" in told
+    assert "say little: gaps found there may be chance" in told
+    assert "run the chains longer" not in told
+    assert "R-hat" not in told.split("How sure is this?")[1]
+    assert "from the variance of influence values" in told
+
+
+def test_pages_name_what_is_random_and_how_they_were_made(tmp_path):
+    draws = cd.Gumbel(2.0).sample(200, rng=1)
+    plain = cd.discrepancy(draws, cd.Rotated(cd.Gumbel(2.0), 180))
+    told = words_of(plain.to_html(tmp_path / "plain.html"))
+    assert "nothing else here is random" in told
+    assert "cd.discrepancy(draws, cd.Rotated(base=cd.Gumbel(theta=2.0), rotation=180), method='mle'" in told
+    resampled = words_of(plain.infer(replications=20, rng=1).to_html(tmp_path / "bootstrap.html"))
+    assert ".infer(method='bootstrap').to_html(" in resampled
+    assert "the bootstrap with the seed given there" in resampled
+    assert "Standard errors come from the bootstrap (blocks of" in resampled
+    uniform = words_of(cd.discrepancy(draws, cd.Gumbel(2.0), margins="uniform").to_html(tmp_path / "uniform.html"))
+    assert "margins='uniform'" in uniform
+    assert "replaced by" not in uniform
+    simulated = words_of(
+        cd.discrepancy(draws, cd.Gumbel(2.0), shannon="monte_carlo", m=100, rng=1).to_html(tmp_path / "mc.html")
+    )
+    assert "CKL and CED with the seed given there" in simulated
+
+
+def test_the_same_result_gives_the_same_page(tmp_path):
+    def page(name):
+        text = comparison("single").to_html(tmp_path / name / "report.html").read_text(encoding="utf-8")
+        return re.sub(r"On \d{4}-\d\d-\d\d.*? UTC", "", text).replace(str(tmp_path / name), "")
+
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    assert page("one") == page("two")  # the simulated cloud too
 
 
 # ---- command line --------------------------------------------------------------------------------------------------
@@ -335,6 +641,22 @@ def test_force_overwrites(folder, capsys):
     (folder / "report.html").write_text("mine")
     assert main(["compare", "a.csv", "b.csv", "--html", "report.html", "--force"]) == 0
     assert "pairs" in words_of("report.html")
+
+
+def test_a_page_is_written_for_a_reader_who_has_gone(folder):
+    command = ["compare", "a.csv", "b.csv", "--html", "report.html"]
+    code = "import sys; from copula_discrepancy.cli import main; sys.exit(main(sys.argv[1:]))"
+    with open("/dev/full", "w") as full:  # every write fails
+        ended = subprocess.run([sys.executable, "-c", code, *command], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert "No space left" in ended.stderr
+    assert (folder / "report.html").exists()
+
+
+def test_signs_that_are_no_text_are_escaped(folder, capsys):
+    shutil.copy("a.csv", os.fsdecode(b"caf\xe9.csv"))
+    assert main(["check", os.fsdecode(b"caf\xe9.csv"), "--html", os.fsdecode(b"caf\xe9.html")]) == 0
+    assert (folder / os.fsdecode(b"caf\xe9.json")).exists()
 
 
 def test_a_gate_that_fails_still_writes_its_page(folder, capsys):

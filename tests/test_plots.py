@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
@@ -96,20 +96,22 @@ def layers(figure, kind):
     ],
 )
 def test_a_lost_layer_is_seen(name, kind):
-    count = len(layers(wordless(name), kind))
-    assert count > 0
-    for k in range(count):
-        figure = wordless(name)
-        layers(figure, kind)[k].set_visible(False)
+    figure = wordless(name)
+    found = layers(figure, kind)
+    assert found
+    for layer in found:
+        layer.set_visible(False)
         assert distance(pixels(figure), baseline(name)) > 3 * TOLERANCE
+        layer.set_visible(True)
 
 
 @pytest.mark.parametrize("name", ["forest_3.5in", "forest_7in", "forest_pairs", "trace_7in"])
 def test_a_lost_chain_is_seen(name):
-    for k in range(len(wordless(name).axes[0].lines)):
-        figure = wordless(name)
-        figure.axes[0].lines[k].set_visible(False)
+    figure = wordless(name)
+    for line in figure.axes[0].lines:
+        line.set_visible(False)
         assert distance(pixels(figure), baseline(name)) > 3 * TOLERANCE
+        line.set_visible(True)
 
 
 # ---- room, grey, and the user's figure -----------------------------------------------------------------------------
@@ -125,8 +127,10 @@ def tick_labels(axis):
     return [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
 
 
-@pytest.mark.parametrize("width", [3.5, 7.0])
-@pytest.mark.parametrize(("name", "subject"), EVERY)
+WIDE = [(name, subject, 7.0) for name, subject in EVERY if subject in ("reference", "stuck", "pairs", "many_pairs", "fit")]
+
+
+@pytest.mark.parametrize(("name", "subject", "width"), [*((*case, 3.5) for case in EVERY), *WIDE])
 def test_all_text_has_room(name, subject, width):
     height = {"plot_pair": 0.65 * width + 0.3, "plot_tau_forest": 3.3}.get(name, 2.7)
     figure = plotted(name, subject, (width, height))
@@ -199,7 +203,7 @@ def test_told_apart_in_grey():
     filled = {mark[1:] for mark in marks if mark[0] == look.BLUE}
     hollow = {mark[1:] for mark in marks if mark[0] == look.ORANGE and mark[1] != "None"}
     assert not filled & hollow
-    assert {face for _, face in hollow} == {"white"}
+    assert {face for _, face in hollow} == {forest.get_facecolor()}
     trace = cd.plot_trace(result("target"), ax=new_axes())
     assert {line.get_linestyle() for line in trace.lines} == {"-", "--"}
 
@@ -308,7 +312,14 @@ def test_forest_of_a_stuck_chain_and_of_many():
     (said,) = [text for text in ax.texts if text.get_text() == "does not vary"]
     assert said.get_position()[1] == 3  # the third chain, below all draws
     many = cd.plot_tau_forest(result("many_chains"), ax=new_axes(size=(3.5, 2.5)))
-    assert len([line for line in many.lines if line.get_marker() == "o"]) == 100
+    (chains,) = [item for item in many.collections if isinstance(item, PathCollection)]
+    taus = result("many_chains").agreement.taus
+    np.testing.assert_array_equal(chains.get_offsets()[:, 0], [tau.value for tau in taus])
+    (intervals,) = [item for item in many.collections if isinstance(item, LineCollection)]
+    np.testing.assert_array_equal([part[:, 0] for part in intervals.get_segments()], [tau.ci for tau in taus])
+    written = io.BytesIO()
+    many.figure.savefig(written, format="svg")
+    assert len(written.getvalue()) < 100_000  # not a shape for every chain
     assert 4 <= len(many.get_yticks()) <= 15
 
 
@@ -391,7 +402,7 @@ def test_gaps_are_filled_where_beyond_chance():
         gap = found.estimates[name]
         assert float(marks[place].get_xdata()[0]) == gap.value
         beyond = gap.pvalue < (0.025 if name.endswith("tail") else 0.05)
-        assert (marks[place].get_markerfacecolor() != "white") == beyond
+        assert (marks[place].get_markerfacecolor() != ax.get_facecolor()) == beyond
     assert len({line.get_markerfacecolor() for line in marks.values()}) == 2
     said = [text.get_text() for text in result("few").plot(ax=new_axes()).texts]
     assert said[3:] == ["not tested", "not tested"]
@@ -405,19 +416,18 @@ NAMES = ["$x_1$", r"\frac{", "<script>alert(1)</script>", "_hidden", "a\nb", "n"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_hostile_names(name):
+    """The first and the last name in every picture, the others in those that write a name on its own."""
     draws = in_chains(cd.Gumbel(2.0), 2, 100, 1)
     other = in_chains(cd.Gumbel(2.0), 2, 100, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         one = cd.discrepancy({name: draws[:, :, 0], "y": draws[:, :, 1]}, cd.Gumbel(2.0))
-        pairs = cd.pairwise({name: draws[:, :, 0], "y": draws[:, :, 1]}, {name: other[:, :, 0], "y": other[:, :, 1]})
-    for function, found, panels in (
-        (cd.plot_pair, one, 2),
-        (cd.plot_tau_forest, one, 1),
-        (cd.plot_tau_forest, pairs, 1),
-        (cd.plot_trace, one, 1),
-        (plot_gaps, one, 1),
-    ):
+        pairs = cd.pairwise(
+            {name: draws[:, :, 0], "y": draws[:, :, 1]}, {name: other[:, :, 0], "y": other[:, :, 1]}, family="gumbel"
+        )
+    few = ((cd.plot_pair, one, 2), (cd.plot_tau_forest, pairs, 1))
+    rest = ((cd.plot_tau_forest, one, 1), (cd.plot_trace, one, 1), (plot_gaps, one, 1), (cd.Pairwise.plot, pairs, 1))
+    for function, found, panels in few + (rest if name in (NAMES[0], NAMES[-1]) else ()):
         axes = new_axes(panels)
         function(found, ax=axes)
         figure = np.atleast_1d(axes)[0].figure
@@ -483,3 +493,92 @@ def test_the_papers_figures_as_plots(tmp_path):
         run.plot("figure1_cd")
     with pytest.raises(cd.InputError, match="ax must be 2 Axes"):
         run.plot("figure6_shannon", ax=one)
+
+
+# ---- what reviewers changed without a test noticing ----------------------------------------------------------------
+
+
+def test_contours_of_asymmetric_copulas_are_not_turned():
+    """Clayton turned by 90 degrees is densest where the first variable is high and the second low."""
+    copula = cd.Rotated(cd.Clayton(2.0), 90)
+    found = cd.discrepancy(copula.sample(800, rng=1), copula)
+    for panel, shown in zip(cd.plot_pair(found, ax=new_axes(2)), (found.fit.copula, copula), strict=True):
+        (contours,) = [item for item in panel.collections if isinstance(item, QuadContourSet)]
+        for level, path in zip(contours.levels, contours.get_paths(), strict=True):
+            inner = path.vertices[np.all(np.abs(path.vertices - 0.5) < 0.4, axis=1)]
+            if inner.size:
+                np.testing.assert_allclose(shown.logpdf(inner[:, 0], inner[:, 1]), level, atol=0.05)
+    assert copula.logpdf(0.95, 0.05) > copula.logpdf(0.05, 0.95) + 0.5
+
+
+def test_where_a_dependence_is_lost_its_own_tails_are_marked():
+    draws = np.random.default_rng(6).normal(size=(1000, 2))
+    draws[:, 1] *= -np.sign(cd.kendall_tau(*draws.T))
+    found = cd.discrepancy(draws, cd.Gaussian(0.7), iid=True)
+    assert found.tau < 0
+    for panel in cd.plot_pair(found, ax=new_axes(2)):
+        squares = sorted(square.get_xy() for square in panel.patches if isinstance(square, Rectangle))
+        assert squares[0] == (0.0, 0.0)
+        assert squares[1] == pytest.approx((0.9, 0.9), abs=0.002)  # ranks over n + 1
+
+
+def test_running_gaps_estimate_df_where_the_result_did():
+    found = cd.discrepancy(cd.StudentT(0.5, df=4.0).sample(400, rng=1), cd.StudentT(0.5, df=4.0), estimate_df=True)
+    running = running_gaps(found, 3)
+    k = int(running.draws[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        x = np.stack([found.fit.pair.x, found.fit.pair.y], axis=1)[:k]
+        part = cd.discrepancy(x, cd.StudentT(0.5, df=4.0), estimate_df=True)
+    assert part.fit.df != 4.0
+    assert running.total[1] == part.total.value
+
+
+def test_tails_are_filled_at_half_the_level():
+    """Two tails are looked at: one with a p-value between 2.5% and 5% does not stand out."""
+    for seed in range(200):
+        found = cd.discrepancy(cd.Gumbel(2.0).sample(400, rng=seed), cd.Gumbel(2.0), iid=True)
+        between = [name for name, tail in found.tails.items() if 0.025 < tail.pvalue < 0.05]
+        if between:
+            break
+    ax = plot_gaps(found, ax=new_axes())
+    place = GAPS.index(between[0])
+    (mark,) = [line for line in ax.lines if line.get_marker() == "o" and line.get_ydata()[0] == place]
+    assert mark.get_markerfacecolor() == ax.get_facecolor()
+
+
+def test_labels_tell_target_from_reference():
+    for subject, whose in (("target", "draws less target"), ("reference", "draws less reference")):
+        assert plot_gaps(result(subject), ax=new_axes()).get_xlabel().startswith(whose)
+    found = result("reference")
+    title = cd.plot_tau_forest(found, ax=new_axes()).get_title(loc="left")
+    assert title.startswith(f"R-hat {found.agreement.rhat:.3f} (reference {found.reference_agreement.rhat:.3f})")
+    assert found.agreement.rhat != found.reference_agreement.rhat
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_forests_of_a_fit_have_the_intervals_asked_for(confidence):
+    fitted = result("fit")
+    ax = cd.plot_tau_forest(fitted, confidence=confidence, ax=new_axes())
+    draws = np.stack([fitted.pair.x, fitted.pair.y], axis=1).reshape(2, -1, 2)
+    expected = cd.discrepancy(draws, cd.Joe(2.0), confidence=confidence).estimates["tau"].ci
+    assert tuple(ax.lines[0].get_xdata()) == expected
+    assert f"{100 * confidence:g}% intervals" in ax.get_xlabel()
+    with pytest.raises(cd.InputError, match="confidence must lie strictly between 0 and 1, got 95"):
+        cd.plot_tau_forest(fitted, confidence=95, ax=new_axes())
+
+
+def test_dark_figures_have_light_lines():
+    with plt.style.context("dark_background"):
+        panels = cd.plot_pair(result("target"), ax=new_axes(2))
+        (contours,) = [item for item in panels[0].collections if isinstance(item, QuadContourSet)]
+        assert to_rgb(contours.get_edgecolor()[0][:3]) == (1.0, 1.0, 1.0)
+        bars = plot_gaps(result("target"), ax=new_axes())
+        assert "black" not in {line.get_color() for line in bars.lines}
+
+
+def test_parts_of_figures_are_axes_too():
+    part = plt.figure(figsize=(7, 4), layout="constrained").subfigures(1, 2)[0]
+    ax = part.subplots()
+    assert result("pairs").plot(ax=ax) is ax
+    part.figure.savefig(io.BytesIO(), format="png", dpi=DPI)

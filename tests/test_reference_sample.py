@@ -176,11 +176,14 @@ def test_ragged_perfect_and_ambiguous_references():
 def test_binary_references_do_not_choose_impossible_tails():
     draws = np.random.default_rng(21).standard_normal((300, 2))
     binary = (draws[::-1] > 0.3) * 1.0
-    result = cd.discrepancy((draws > 0) * 1.0, binary)
+    with pytest.warns(cd.DependenceWarning, match="x0, x1 take so few values"):
+        result = cd.discrepancy((draws > 0) * 1.0, binary)
     assert result.fit.family != "StudentT"
     assert np.isfinite(result.level.se)
-    with pytest.warns(cd.DependenceWarning, match="reference: .*of all pairs of draws are tied"):
+    with pytest.warns(cd.DependenceWarning, match="x0, x1 take so few values"):
         cd.discrepancy(draws, binary)
+    with pytest.warns(cd.DependenceWarning, match="reference: .*of all pairs of draws are tied"):
+        cd.discrepancy(draws, np.round(2.0 * draws[::-1]))
 
 
 def test_a_reference_rounded_alike_is_a_fair_one():

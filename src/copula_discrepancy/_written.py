@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from uuid import uuid4
 
 from copula_discrepancy.errors import InputError
@@ -16,18 +16,33 @@ PARTIAL = ".partial"  # ends the name of a file that is being written
 
 def json_text(content: Any, *, ascii_only: bool = False) -> str:
     """JSON that every reader takes, one line for each pair or row; NaN becomes null, an infinite number "inf" or "-inf"."""
+    return "".join(json_chunks(content, ascii_only=ascii_only))
+
+
+def json_chunks(content: Mapping[str, Any], *, ascii_only: bool = False) -> Iterator[str]:
+    """The same piece by piece, so that a table of a million pairs need not be in memory; an iterator's items are rows."""
 
     def line(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+        return json.dumps(plain(value), ensure_ascii=ascii_only, allow_nan=False)
 
-    def lines(value: Any) -> str:
-        rows = isinstance(value, list) and value and all(isinstance(item, dict | list) for item in value)
-        return "[\n  " + ",\n  ".join(map(line, value)) + "\n ]" if rows else line(value)
+    before = "{\n "
+    for key, value in content.items():
+        yield f"{before}{line(str(key))}: "
+        rows = isinstance(value, Iterator) or (isinstance(value, list) and value and all(map(_is_row, value)))
+        if rows:
+            mark = "[\n  "
+            for row in value:
+                yield mark + line(row)
+                mark = ",\n  "
+            yield "[]" if mark == "[\n  " else "\n ]"
+        else:
+            yield line(value)
+        before = ",\n "
+    yield "\n}\n"
 
-    simple = plain(content)
-    if not isinstance(simple, dict):
-        return lines(simple) + "\n"
-    return "{\n " + ",\n ".join(f"{line(key)}: {lines(value)}" for key, value in simple.items()) + "\n}\n"
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, dict | list)
 
 
 def plain(value: Any) -> Any:
@@ -41,27 +56,46 @@ def plain(value: Any) -> Any:
     return value
 
 
-def write_text(path: Path, text: str, way_out: str) -> None:
-    """A text file at once or not at all."""
-    with written_whole(path, way_out) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+@contextlib.contextmanager
+def text_file(path: Path, way_out: str, *, replace: bool = True) -> Iterator[TextIO]:
+    """A text file to write to, there at once or not at all; what UTF-8 has no code for is written as an escape."""
+    with (
+        written_whole(path, way_out, replace=replace) as temporary,
+        temporary.open("w", encoding="utf-8", errors="backslashreplace") as file,
+    ):
+        yield file
 
 
 @contextlib.contextmanager
-def written_whole(path: Path, way_out: str) -> Iterator[Path]:
+def written_whole(path: Path, way_out: str, *, replace: bool = True) -> Iterator[Path]:
     """A path beside `path` to write to, moved into place when that went well.
 
-    An InputError, with its way out, where it cannot be written. The file is written under another name first, synced and then
-    moved, so a file that is there is whole.
+    An InputError, with its way out, where it cannot be written, or, with replace=False, where a file is there. The file is
+    written under another name first, synced and then moved, so a file that is there is whole.
     """
     temporary = path.with_name(f".{path.name[:100]}.{uuid4().hex}{PARTIAL}")  # not the process: threads and hosts may share it
     try:
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())  # or a power cut could leave the new name with nothing behind it
-        os.replace(temporary, path)
+        if replace:
+            os.replace(temporary, path)
+        else:
+            _put_beside(temporary, path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}; {way_out}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _put_beside(temporary: Path, path: Path) -> None:
+    """Give a file its name unless another has it, in one step where the file system has links."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise InputError(f"{path} has come into being meanwhile, and is kept; give another name, or force=True") from None
+    except OSError:
+        if os.path.lexists(path):
+            raise
+        os.replace(temporary, path)

@@ -10,7 +10,7 @@ from copula_discrepancy.agreement import still_chains
 from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE
 from copula_discrepancy.pairwise_targets import PairAims
 from copula_discrepancy.sweep import RankedTable
-from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, some_of
+from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, so_few_values, some_of
 
 
 def cautions(
@@ -70,7 +70,7 @@ def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> li
             rounded.append(name)
     found = []
     if few:
-        found.append(f"{some_of(few)} take so few values that no copula's likelihood holds: only level is tested with them")
+        found.append(so_few_values(few))
     if rounded:
         tied = "are tied, as rounded or discrete ones are" if other is None else "are rounded or discrete in one sample only"
         found.append(

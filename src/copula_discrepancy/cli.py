@@ -29,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from copula_discrepancy.errors import InputError
 
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and "utf" not in stream.encoding.lower():
-            stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to end
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to end
+            stream.reconfigure(errors="backslashreplace" if "utf" in stream.encoding.lower() else "replace")
     try:
         with _ended_like_interrupted():
             return int(options.run(options) or 0)

@@ -4,6 +4,7 @@ import argparse
 import shlex
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._sources.request import Request
@@ -172,7 +173,22 @@ def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: An
 
 
 def _answer(options: argparse.Namespace, result: Pairwise) -> int:
-    """Print the result in the form asked for; the exit code."""
+    """Print the result in the form asked for, and write its page; the exit code."""
+    try:
+        _print(options, result)
+    except OSError:  # whoever reads has gone, or the disk is full: the page was asked for all the same
+        if options.html is not None:
+            _write_page(options, result)
+        raise
+    if options.html is not None:
+        page, beside = _write_page(options, result)
+        told = f"Page: {page} (open it in a browser); every number: {beside}"
+        apart = options.json or options.csv
+        print(told if apart else f"\n{told}", file=sys.stderr if apart else sys.stdout)
+    return _threshold(result, getattr(options, "fail_above", None))
+
+
+def _print(options: argparse.Namespace, result: Pairwise) -> None:
     if options.json:
         ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
         print(json_text(result.to_dict(), ascii_only=ascii_only), end="")
@@ -180,18 +196,15 @@ def _answer(options: argparse.Namespace, result: Pairwise) -> int:
         result.to_dataframe().to_csv(sys.stdout, index=False, lineterminator="\n")
     else:
         _print_table(_console(), result, options.top)
-    if options.html is not None:
-        _write_page(options, result)
-    return _threshold(result, getattr(options, "fail_above", None))
+    sys.stdout.flush()  # what cannot be written should be known here
 
 
-def _write_page(options: argparse.Namespace, result: Pairwise) -> None:
-    """Write the page and name it, where the numbers do not go to the same place."""
+def _write_page(options: argparse.Namespace, result: Pairwise) -> tuple[Path, Path]:
+    """The page, and the JSON beside it."""
     from copula_discrepancy.pages.writing import json_path
 
     page = result.to_html(options.html, force=options.force, command=shlex.join(["copula-discrepancy", *options.given]))
-    told = f"Page: {page} (open it in a browser); every number: {json_path(page)}"
-    print(told if options.json or options.csv else f"\n{told}", file=sys.stderr if options.json or options.csv else sys.stdout)
+    return page, json_path(page)
 
 
 def _threshold(result: Pairwise, limit: float | None) -> int:

@@ -23,6 +23,8 @@ def gap_estimates(fitted: Fit, tau_target: float, reference: Fit | None, confide
         tau_aimed = reference.sample_tau if moment else reference.tau
         bias -= reference.tau_bias
     level, total = fitted.sample_tau - tau_target, tau_fitted - tau_aimed
+    fits = [fitted] if reference is None else [fitted, reference]
+    judged = moment or not any(fit.pair.too_discrete for fit in fits)  # a likelihood of two values has no normal limit
     possible = (-1.0 - tau_target, 1.0 - tau_target) if reference is None else (-2.0, 2.0)
     own, taus = fitted.spreads, (-1.0, 1.0)
     return {
@@ -30,8 +32,10 @@ def gap_estimates(fitted: Fit, tau_target: float, reference: Fit | None, confide
         "theta": fitted.theta_estimate(confidence),
         "tau_fitted": estimate(tau_fitted, own["tau_fitted"], taus, bias=fitted.tau_bias, tested=False),
         "level": estimate(level, against("tau"), possible),
-        "shape": Estimate.unknown(0.0, confidence=confidence)
-        if moment
-        else estimate(total - level, against("shape"), (-2.0, 2.0), bias=bias),
-        "total": estimate(total, against("tau_fitted"), possible, bias=bias),
+        "shape": estimate(total - level, against("shape"), (-2.0, 2.0), bias=bias)
+        if judged and not moment
+        else Estimate.unknown(total - level, confidence=confidence),
+        "total": estimate(total, against("tau_fitted"), possible, bias=bias)
+        if judged
+        else Estimate.unknown(total, confidence=confidence),
     }

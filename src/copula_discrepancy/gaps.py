@@ -20,7 +20,7 @@ from copula_discrepancy.result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.shannon import shannon_scores
 from copula_discrepancy.tails import Corner, corners, tail_gap
 from copula_discrepancy.targets import Aim, resolve_target
-from copula_discrepancy.words import FEW_DRAWS
+from copula_discrepancy.words import FEW_DRAWS, so_few_values
 
 
 def discrepancy(
@@ -179,7 +179,9 @@ def _tail(fitted: Fit, reference: Fit | None, corner: Corner, confidence: float)
 def _cautions(fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws) -> tuple[str, ...]:
     """What to keep in mind about chains, effective draws and bounds."""
     notes = list(stuck_chains(fitted.pair))
-    notes += _ties(fitted.pair, reference.pair if reference is not None else None)
+    pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
+    few = [*dict.fromkeys(name for pair in pairs for name in pair.too_discrete)] if fitted.method != "moment" else []
+    notes += [so_few_values(few)] if few else _ties(*pairs)
     if fitted.bias_is_large:
         notes.append("ranks cannot resolve a dependence this strong with so few draws: shape, total, CKL and CED are rough")
     if fitted.n_eff < FEW_DRAWS:
@@ -194,7 +196,7 @@ def _cautions(fitted: Fit, reference: Fit | None, agreement: Agreement, given: D
     return (*notes, *disagreement(agreement))
 
 
-def _ties(pair: RankedPair, reference: RankedPair | None) -> list[str]:
+def _ties(pair: RankedPair, reference: RankedPair | None = None) -> list[str]:
     """A sentence where values are rounded or discrete, unless the reference's are so alike."""
     tied, other = pair.discrete_share(), reference.discrete_share() if reference is not None else 0.0
     if max(tied, other) <= DISCRETE or 0.5 * tied < other < 2.0 * tied:

@@ -195,6 +195,13 @@ class RankedPair:
         tied = max(self.first.tied_pairs, self.second.tied_pairs) - self.tied_in_both()
         return tied / (0.5 * self.n * (self.n - 1.0))
 
+    @property
+    def too_discrete(self) -> tuple[str, ...]:
+        """The variables that take so few values that no likelihood of a copula describes them."""
+        limit = TOO_DISCRETE * 0.5 * self.n * (self.n - 1.0)
+        columns = zip(self.names, (self.first, self.second), strict=True)
+        return tuple(name for name, column in columns if column.tied_pairs > limit)
+
     def tied_in_both(self) -> int:
         """How many pairs of draws are the same point."""
         if not (self.first.tied_pairs and self.second.tied_pairs):

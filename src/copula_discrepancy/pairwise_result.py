@@ -277,6 +277,10 @@ class Pairwise:
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and word, ready for Python's json (infinite and missing numbers included)."""
+        return self.head() | {"pairs": [pair.to_dict() for pair in self]}
+
+    def head(self) -> dict[str, Any]:
+        """The same without the pairs."""
         draws, reference = self.samples
         plain: dict[str, Any] = {
             name: getattr(self, name)
@@ -291,7 +295,6 @@ class Pairwise:
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "words": self.sentences(),
-            "pairs": [pair.to_dict() for pair in self],
         }
 
     def plot(self, number: str = "level", *, ax: Any = None) -> "Axes":
@@ -337,7 +340,7 @@ class Pairwise:
         from copula_discrepancy.pages import content, writing
 
         checked = writing.page_path(path, force)
-        return writing.write_page(checked, *content.of_pairs(self, command or self._call(checked)))
+        return writing.write_page(checked, *content.of_pairs(self, command or self._call(checked)), force=force)
 
     # ---- words -----------------------------------------------------------------------------------------------------
 

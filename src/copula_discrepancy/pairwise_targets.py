@@ -115,7 +115,7 @@ def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, .
     if len(kept) < 2 <= draws.n_variables:
         raise InputError(
             f"pairs need at least two variables that vary, got {len(kept)}: {listed([*dict.fromkeys([*still, *there])])} "
-            "do not; check the sampler"
+            "never vary; check the sampler"
         )
     stuck = tuple(name for name in still if name not in there)
     return (draws if len(kept) == draws.n_variables else draws.select(kept)), tuple(notes), stuck

@@ -21,8 +21,9 @@ def verdict(result: "Pairwise") -> str:
     """The answer in a few words."""
     if not _tested(result).any():
         return f"no {result.unit} could be tested"
-    pairs = _counted(result, len(result)) + (f", {words.some_of(result.stuck)} stuck" if result.stuck else "")
-    return f"gaps in {result.n_flagged} of {pairs}" if result.n_flagged else f"no gap found in {pairs}"
+    stuck = f"{words.some_of(result.stuck)} stuck, " if result.stuck else ""
+    pairs = _counted(result, len(result))
+    return stuck + (f"gaps in {result.n_flagged:,} of {pairs}" if result.n_flagged else f"no gap found in {pairs}")
 
 
 def title(result: "Pairwise") -> str:
@@ -111,8 +112,8 @@ def _answer(result: "Pairwise") -> str:
     if not result.n_flagged:
         return f"no gap found in {pairs} ({level}).{rest}"
     kinds = Counter(part for row in result.rows[: result.n_flagged] for part in _faults(result, row))
-    told = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    return f"a gap beyond chance in {result.n_flagged} of {pairs}: {told} ({level}).{rest}"
+    told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    return f"a gap beyond chance in {result.n_flagged:,} of {pairs}: {told} ({level}).{rest}"
 
 
 def _faults(result: "Pairwise", row: Any) -> list[str]:

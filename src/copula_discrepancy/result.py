@@ -187,6 +187,11 @@ class Discrepancy:
         """
         return words.verdict(self.level, self.shape, [*self.tails.values()])
 
+    @property
+    def gap_found(self) -> bool:
+        """Whether a test found a gap: of strength, of shape, or of a tail."""
+        return any(map(words.significant, (self.level, self.shape))) or any(map(words.tail_is_off, self.tails.values()))
+
     def infer(
         self,
         *,
@@ -289,10 +294,19 @@ class Discrepancy:
         from copula_discrepancy.pages import content, methods, writing
 
         checked = writing.page_path(path, force)
-        given = ["draws", repr(self.target) if self.reference is None else "reference"]
-        own = {"family": None if self.reference is None else self.fit.family, "method": self.method, "iid": self.iid}
-        made = methods.call("discrepancy", given, {**own, "confidence": self.level.confidence}, checked)
-        return writing.write_page(checked, *content.of_one(self, command or made))
+        given = ["draws", methods.typed(self.target) if self.reference is None else "reference"]
+        own = {
+            "family": None if self.reference is None else self.fit.family,
+            "method": self.method,
+            "margins": None if self.margins == "rank" else self.margins,
+            "estimate_df": True if self.fit.df_estimated and self.reference is None else None,
+            "iid": self.iid,
+            "confidence": self.level.confidence,
+            "shannon": None if self.shannon == "exact" else self.shannon,
+        }
+        resampled = self.inference != INFERENCE_METHODS[0]
+        made = methods.call("discrepancy", given, own, checked, then=".infer(method='bootstrap')" if resampled else "")
+        return writing.write_page(checked, *content.of_one(self, command or made), force=force)
 
     def table_rows(self) -> list[list[str]]:
         """Every gap and score as text, with a heading."""

@@ -46,7 +46,8 @@ def shannon_scores(
         return _unknown(fitted, math.nan, math.nan, confidence)
     copula = fitted.copula
     ckl, entropy_gap = copula.kl(target), copula.entropy() - target.entropy()
-    if not fitted.regular or fitted.df_on_bound or (reference is not None and not reference.regular):
+    fits = [fitted] if reference is None else [fitted, reference]
+    if fitted.df_on_bound or any(not fit.regular or fit.pair.too_discrete for fit in fits):
         scores = _unknown(fitted, ckl, abs(entropy_gap), confidence)
     elif fitted.df_estimated and _df(copula) != _df(target):
         scores = _two_parameters(fitted, target, ckl, entropy_gap, confidence)

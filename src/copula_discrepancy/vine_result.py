@@ -146,7 +146,12 @@ class VineGaps(Pairwise):
     def to_dict(self) -> dict[str, Any]:
         """Every number and word, ready for Python's json (infinite and missing numbers included)."""
         plain = super().to_dict()
-        plain["n_edges"], plain["edges"] = plain.pop("n_pairs"), plain.pop("pairs")
+        return plain | {"edges": plain.pop("pairs")}
+
+    def head(self) -> dict[str, Any]:
+        """The same without the edges."""
+        plain = super().head()
+        plain["n_edges"] = plain.pop("n_pairs")
         return plain | {"n_trees": self.n_trees, "trees": self.trees()}
 
     # ---- words -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
 from copula_discrepancy.inference import Estimate
@@ -65,7 +66,7 @@ def shape(gap: Estimate, family: str, *, against_sample: bool, by_moments: bool)
     if by_moments:
         return f"not tested: {family} was fitted by Kendall's tau alone; use method='mle'."
     if math.isnan(gap.pvalue):
-        return f"cannot be tested: {family} sits on a bound of its family, or has nothing that varies."
+        return f"cannot be tested: {family} sits on a bound of its family, has nothing that varies, or too few values."
     if against_sample:
         if significant(gap):
             apart = f"draws and reference differ by {abs(gap.value):.2g} in tau"
@@ -110,12 +111,32 @@ def pair_label(first: str, second: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A name in at most `limit` characters, on one line: what it begins and ends with, and an ellipsis for what is left out."""
-    line = " ".join(text.split()) or text
+    """A name in at most `limit` characters, on one line: what it begins and ends with, and an ellipsis for what is left out.
+
+    Signs that cannot be seen, or that turn the text around them, have a sign in their place.
+    """
+    line = " ".join(text.split()) or "(blank)"
+    line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line)
     if len(line) <= limit:
         return line
     end = (limit - 1) // 2
     return f"{line[: limit - 1 - end]}…{line[len(line) - end :]}"
+
+
+def short_names(names: Sequence[str], limit: int) -> list[str]:
+    """All names in at most `limit` characters; those that would look alike have their number behind them."""
+    short = [shortened(name, limit) for name in names]
+    alike = Counter(short)
+    return [
+        text if alike[text] == 1 else f"{shortened(name, max(limit - 7, 8))} #{k}"
+        for k, (name, text) in enumerate(zip(names, short, strict=True))
+    ]
+
+
+def so_few_values(names: Sequence[str]) -> str:
+    """What is not tested of discrete variables."""
+    take, them = ("takes", "it") if len(names) == 1 else ("take", "them")
+    return f"{some_of(names)} {take} so few values that no copula's likelihood holds: only level is tested with {them}"
 
 
 def some_of(names: Sequence[str], limit: int = 8) -> str:

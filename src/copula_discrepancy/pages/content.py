@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.pages import details, meaning, methods
 from copula_discrepancy.pages.pictures import packed, png_image
 from copula_discrepancy.plots.maps import cell_colours, cell_text, colour_limit, gap_cells, white_reads_better
-from copula_discrepancy.words import pair_label, shortened
+from copula_discrepancy.words import pair_label, short_names, shortened
 
 if TYPE_CHECKING:
     from copula_discrepancy.pairwise_result import Pairwise
@@ -28,6 +28,9 @@ _UNIT = 1e-3  # of the numbers that a script reads out below a map
 _UNKNOWN = -(2**15)
 _CELLS = ((_NUMBERED, 40), (25, 24), (60, 16), (MAPPED, 13))  # variables, and the pixels of a cell up to so many
 
+_OWN_TERMS = ("level", "shape", "total", "se", "p", "lower tail", "upper tail", "CKL", "n_eff")  # of a single pair's table
+_NOT_TESTED = _UNKNOWN + 1  # below the diagonal
+
 Content = dict[str, Any]
 
 
@@ -35,7 +38,8 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it."""
     made = methods.made(command)
     worst = details.worst_pairs(result, DETAILS)
-    reserved = not result.n_flagged and bool(result.warnings)
+    reserved = not result.n_flagged and not result.stuck and bool(result.warnings)
+    table = _table(result, {detail.key for detail in worst})
     content = {
         "heading": _heading(result.verdict, reserved),
         "state": _state(result),
@@ -43,41 +47,48 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "title": result.title,
         "sentences": result.sentences(),
         "unit": result.unit,
-        "against": result.kind != "nothing",
+        "alone": result.kind != "nothing" and len(result) > 1 and result.adjust != "none",
+        "ranked": True,
         "maps": _maps(result) if len(result.names) > 2 else None,
-        "table": _table(result, {detail.label: detail.key for detail in worst}),
+        "table": table,
         "details": worst,
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.warnings), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
-        "terms": methods.TERMS,
+        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid]),
         "made": made,
+        "paper": methods.PAPER,
     }
-    plain = result.to_dict() | {"made": made, "details": [detail.numbers | {"key": detail.key} for detail in worst]}
-    return content, plain
+    details_ = [detail.numbers | {"key": detail.key} for detail in worst]
+    rows = f"{result.unit}s"
+    return content, result.head() | {"made": made, "details": details_, rows: (gap.to_dict() for gap in result)}
 
 
 def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
     """The page of a single pair, and the JSON beside it."""
-    made, label = methods.made(command), pair_label(*result.fit.pair.names)
-    off = " off" in result.verdict
-    detail = details.of_one(result, "pair-1", label=label, verdict=result.verdict, flagged=off)
+    random = ["the bootstrap"] if result.inference != "influence" else []
+    random += ["CKL and CED"] if result.shannon != "exact" else []
+    made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
+    off, tested = result.gap_found, math.isfinite(result.level.pvalue) or math.isfinite(result.shape.pvalue)
+    detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=off)
     content = {
         "heading": _heading(result.verdict, not off and bool(result.warnings)),
-        "state": "off" if off else "fine" if "no gap" in result.verdict and not result.warnings else "unknown",
+        "state": "off" if off else "fine" if tested and not result.warnings else "unknown",
         "caution": _caution(result.warnings),
         "title": f"{shortened(label, 2 * NAME)}: {result.summary}",
         "sentences": result.sentences(),
         "unit": "pair",
-        "against": True,
+        "alone": False,
+        "ranked": result.margins == "rank",
         "maps": None,
         "table": None,
         "details": [detail],
         "sure": meaning.of_one(result),
         "notes": detail.notes,
         "methods": methods.of_one(result),
-        "terms": {name: text for name, text in methods.TERMS.items() if name != "family"},
+        "terms": methods.terms(_OWN_TERMS, methods.errors_of(result)) | {"p": methods.SINGLE_P},
         "made": made,
+        "paper": methods.PAPER,
     }
     return content, detail.numbers | {"made": made}
 
@@ -103,16 +114,16 @@ def _caution(warnings: Sequence[str]) -> Content | None:
 # ---- table ---------------------------------------------------------------------------------------------------------
 
 
-def _table(result: "Pairwise", links: dict[str, str]) -> Content:
+def _table(result: "Pairwise", links: set[str]) -> Content:
     """The ranking as text, with more columns than a terminal has room for."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     columns = [
         ("tau", "tau", ".2f", True),
         ("target", "tau_target", ".2f", against),
         ("level", "level", "+.3f", against),
-        ("se", "level_se", ".3f", against),
+        ("level se", "level_se", ".3f", against),
         ("shape", "shape", "+.3f", shaped),
-        ("se", "shape_se", ".3f", shaped),
+        ("shape se", "shape_se", ".3f", shaped),
         ("p", "", "", True),
         ("lower tail", "lower_tail", "+.2f", True),
         ("upper tail", "upper_tail", "+.2f", True),
@@ -121,14 +132,16 @@ def _table(result: "Pairwise", links: dict[str, str]) -> Content:
         ("R-hat", "rhat", ".3f", not result.iid),
     ]
     known = [column for column in columns if column[3] and (not column[1] or np.isfinite(result.rows[column[1]]).any())]
-    rows = []
-    for gap in islice(result, TABLE_ROWS):
+    rows, short = [], dict(zip(result.names, short_names(result.names, NAME), strict=True))
+    for rank, gap in enumerate(islice(result, TABLE_ROWS), start=1):
         special = {"p": _p(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
         cells = [special.get(head) or _number(getattr(gap, name), form) for head, name, form, _ in known]
-        first, second = (shortened(name, NAME) for name in gap.names)
+        names = [short[name] for name in gap.names]
+        given = gap.short_label[len(pair_label(*gap.names)) :]
+        link = f"pair-{rank}" if f"pair-{rank}" in links else None
         rows.append({
-            "first": first, "second": second, "given": gap.short_label[len(pair_label(*gap.names)) :], "verdict": gap.verdict,
-            "flagged": gap.flagged, "cells": cells, "family": gap.family, "link": links.get(gap.short_label),
+            "names": names, "given": shortened(given, NAME) if given else "", "verdict": gap.verdict, "flagged": gap.flagged,
+            "cells": cells, "family": gap.family, "link": link,
         })  # fmt: skip
     return {
         "heads": [head for head, *_ in known],
@@ -140,7 +153,10 @@ def _table(result: "Pairwise", links: dict[str, str]) -> Content:
 
 
 def _number(value: float, form: str) -> str:
-    return format(value, form) if math.isfinite(value) else "-" if math.isnan(value) else "inf"
+    if not math.isfinite(value):
+        return "-" if math.isnan(value) else "inf"
+    text = format(value, form)
+    return text.lstrip("+-") if float(text.replace(",", "")) == 0.0 else text  # zero has no sign
 
 
 def _p(value: float) -> str:
@@ -159,9 +175,10 @@ def _maps(result: "Pairwise") -> Content:
     d = len(kept)
     size = next(pixels for most, pixels in _CELLS if d <= most)
     names = [result.names[k] for k in kept]
-    data = {"names": [shortened(name, NAME) for name in names], "unit": _UNIT, "unknown": _UNKNOWN}
+    codes = {"unit": _UNIT, "unknown": _UNKNOWN, "untested": _NOT_TESTED}
+    data = {"names": short_names(names, NAME), **codes}
     return {
-        "names": [shortened(name, _LABEL) for name in names],
+        "names": short_names(names, _LABEL),
         "cell": size,
         "d": d,
         "of": len(result.names),
@@ -169,7 +186,7 @@ def _maps(result: "Pairwise") -> Content:
         if against
         else "Blue: the fitted family's tau is below the draws'; orange: above it",
         "maps": [_map(result, name, part) for name, part in cells.items()],
-        "data": json.dumps(data | {name: packed(_halves(part)) for name, part in cells.items()}),
+        "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
     }
 
 
@@ -181,7 +198,7 @@ def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
     texts: Sequence[Content] = ()
     if len(cells) <= _NUMBERED:
         texts = [
-            {"row": i + 1, "column": j + 1, "text": cell_text(cells[i, j]), "white": white_reads_better(cells[i, j], limit)}
+            {"row": i + 1, "column": j + 1, "text": cell_text(cells[i, j]), "tone": _tone(cells[i, j] / limit)}
             for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True)
         ]
     largest = f"; the largest is {np.max(np.abs(above[known])):.3f}" if known.any() else ""
@@ -199,6 +216,11 @@ def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
     }
 
 
+def _tone(share: float) -> str:
+    """In what a number is read best: white on full blue, black on strong orange, otherwise the page's own ink."""
+    return "white" if white_reads_better(share, 1.0) else "black" if share > 0.5 else ""
+
+
 def _kept(result: "Pairwise") -> list[int]:
     """The variables on a map: all, or, where there are too many to be read, those with the largest gaps, in their order."""
     d = len(result.names)
@@ -212,9 +234,11 @@ def _kept(result: "Pairwise") -> list[int]:
     return sorted([*kept][:MAPPED])
 
 
-def _halves(cells: NDArray[np.float64]) -> NDArray[np.int16]:
-    """All cells as whole numbers of the unit, row after row, for the script that reads a cell out."""
+def _halves(result: "Pairwise", name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
+    """All cells as whole numbers of the unit, row after row, for the script that reads a cell out; untested ones are marked."""
     found = np.full(cells.shape, _UNKNOWN, np.int16)
     known = np.isfinite(cells)
     found[known] = np.round(cells[known] / _UNIT).astype(np.int16)  # gaps of taus are at most 2
+    untested = np.tril(~np.isfinite(result.matrix(f"{name}_pvalue")[np.ix_(kept, kept)]), -1)
+    found[untested] = _NOT_TESTED
     return found.reshape(-1)

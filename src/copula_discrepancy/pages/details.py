@@ -13,8 +13,8 @@ from copula_discrepancy.inference import Estimate
 from copula_discrepancy.pages.meaning import explained
 from copula_discrepancy.pages.methods import SEED
 from copula_discrepancy.pages.pictures import Picture, inline_figures
-from copula_discrepancy.plots.clouds import plot_pair
-from copula_discrepancy.plots.forests import plot_tau_forest
+from copula_discrepancy.plots.clouds import plot_pair, tail_shares
+from copula_discrepancy.plots.forests import fit_agreement, plot_tau_forest
 from copula_discrepancy.plots.gap_bars import plot_gaps
 from copula_discrepancy.plots.traces import plot_trace, running_gaps
 
@@ -32,7 +32,7 @@ class Detail:
     """Everything the page has on one pair."""
 
     key: str
-    label: str
+    names: tuple[str, str]
     verdict: str
     flagged: bool
     sentences: dict[str, str]
@@ -43,8 +43,12 @@ class Detail:
 
 
 def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
-    """The first pairs of a ranking; one of which no picture can be made says why."""
-    return [_of_pair(result, gap, f"pair-{k}") for k, gap in enumerate(islice(result, count), start=1)]
+    """The first pairs of a ranking; one of which no picture can be made says why.
+
+    Edges of a vine from its second tree on have no draws of their own, and are passed over.
+    """
+    drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
+    return [_of_pair(result, gap, f"pair-{rank}") for rank, gap in islice(drawable, count)]
 
 
 def _of_pair(result: "Pairwise", gap: "PairGap", key: str) -> Detail:
@@ -53,13 +57,13 @@ def _of_pair(result: "Pairwise", gap: "PairGap", key: str) -> Detail:
             warnings.simplefilter("ignore", DependenceWarning)  # the page tells them beside the pictures
             found = result.pair(*gap.names) if result.kind != "nothing" else result.fitted(*gap.names)
     except InputError as error:
-        return Detail(key, gap.short_label, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."})
+        return Detail(key, gap.names, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."}, numbers=gap.to_dict())
     if isinstance(found, Fit):
-        return _of_fit(found, gap, key)
-    return of_one(found, key, label=gap.short_label, verdict=gap.verdict, flagged=gap.flagged)
+        return _of_fit(found, gap, key, result.confidence)
+    return of_one(found, key, verdict=gap.verdict, flagged=gap.flagged)
 
 
-def of_one(result: "Discrepancy", key: str, *, label: str, verdict: str, flagged: bool) -> Detail:
+def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
     """A pair with a target."""
     running = running_gaps(result, _PREFIXES)
     whose = "the reference" if result.reference is not None else f"{result.n:,} draws simulated from the target"
@@ -69,22 +73,25 @@ def of_one(result: "Discrepancy", key: str, *, label: str, verdict: str, flagged
         _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(result), f"{key}-chains", _said_chains(result)),
         _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
     ]
-    numbers = result.to_dict() | {"names": list(result.fit.pair.names), "running": running.to_dict()}
+    names = result.fit.pair.names
+    numbers = result.to_dict() | {"names": list(names), "tail_shares": tail_shares(result), "running": running.to_dict()}
     told, notes = result.sentences(), explained(result.warnings)
-    return Detail(key, label, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
+    return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
 
 
-def _of_fit(fit: Fit, gap: "PairGap", key: str) -> Detail:
+def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float) -> Detail:
     """A pair without a target: the draws beside what the family makes of them."""
     simulated = f"{fit.n:,} draws simulated from the fitted {fit.family}"
+    agreement = fit_agreement(fit, confidence)
+    chains = f"Kendall's tau of the draws, chain by chain: {_each(agreement.taus)}."
     pictures = [
         *_clouds(fit, fit, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
-        _picture(lambda ax: plot_tau_forest(fit, ax=ax), 2.6, f"{key}-chains", "Kendall's tau, chain by chain."),
+        _picture(lambda ax: plot_tau_forest(fit, confidence=confidence, ax=ax), 2.6, f"{key}-chains", chains),
     ]
     off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the draws' {gap.tau:.2f} (se {gap.shape_se:.2g})."
     told = {"Family": off if math.isfinite(gap.shape_se) else f"{fit.family} fitted; {gap.verdict}."}
-    numbers = fit.to_dict() | {"names": list(fit.pair.names)}
-    return Detail(key, gap.short_label, gap.verdict, gap.flagged, told, [], pictures, explained(fit.warnings), numbers)
+    numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit), "agreement": agreement.to_dict()}
+    return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.warnings), numbers)
 
 
 def _clouds(subject: "Discrepancy | Fit", fit: Fit, key: str, beside: str) -> list[Picture]:
@@ -115,8 +122,8 @@ def _said_gaps(result: "Discrepancy") -> str:
 
 
 def _said_chains(result: "Discrepancy") -> str:
-    told = f"Kendall's tau of the draws, chain by chain: {_each(result.agreement.taus)}; together "
-    f"{_interval(result.estimates['tau'])}."
+    together = _interval(result.estimates["tau"])
+    told = f"Kendall's tau of the draws, chain by chain: {_each(result.agreement.taus)}; together {together}."
     if result.reference_agreement is not None:
         return f"{told} Of the reference: {_each(result.reference_agreement.taus)}."
     return f"{told} The target has {result.tau_target:.2f}."

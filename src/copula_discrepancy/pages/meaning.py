@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,9 +23,7 @@ Told = list[tuple[str, str]]  # a term and what is said of it
 _ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"^(reference: )?n_eff is",
-        "The draws depend on each other so much that they say little. Gaps found there may be chance, and none found "
-        "means little: "
-        "run the chains longer.",
+        "So few draws, counted as independent ones, say little: gaps found there may be chance, and none found means little.",
     ),
     (
         "R-hat for dependence",
@@ -49,13 +48,16 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "Rounding looks like a change of family. Compare samples that are rounded alike, or take level alone.",
     ),
     ("the draws themselves", "A sample compared with itself has no gap by construction. Give an independent reference."),
-    ("one chain", "Chains with other starting points would tell whether this one has seen the whole distribution."),
     (
-        "perfect|cannot reach|bound",
+        "^(reference: )?one chain",
+        "Chains with other starting points would tell whether this one has seen the whole distribution.",
+    ),
+    (
+        "perfectly dependent|cannot resolve|sits on the",
         "At a bound a family cannot follow the draws any further; numbers that depend on its fit have no standard error there.",
     ),
     (
-        "constant",
+        "constant( in the|, so without)",
         "A variable that does not vary has no dependence. If it should vary, the sampler has lost it.",
     ),
 )
@@ -105,11 +107,21 @@ def of_one(result: "Discrepancy") -> Told:
     if not result.iid:
         told.append(("R-hat", _agreement(samples, "pair")))
     alpha = 1.0 - result.level.confidence
-    told.append(
-        ("p-values", f"Level and shape are two tests at {100 * alpha:g}% each, not adjusted; tails, CKL and CED follow.")
-    )
-    hidden = "" if result.level.pvalue < alpha else _may_hide(result.level.se, "level")
+    told.append(("p-values", _alone(result, alpha)))
+    missed = {name: result.estimates[name] for name in ("level", "shape") if result.estimates[name].pvalue >= alpha}
+    hidden = _may_hide({name: estimate.se for name, estimate in missed.items()}, alpha, "", result.reference is not None)
     return told + ([("No gap found", hidden)] if hidden else [])
+
+
+def _alone(result: "Discrepancy", alpha: float) -> str:
+    """The tests of a single pair."""
+    tested = [name for name in ("level", "shape") if math.isfinite(result.estimates[name].pvalue)]
+    said = [f"{' and '.join(tested)} at {100 * alpha:g}%{' each' if len(tested) > 1 else ''}"] if tested else []
+    tails = [name.replace("_", " ") for name in result.tails]
+    said += [f"{' and '.join(tails)} at {50 * alpha:g}%{' each' if len(tails) > 1 else ''}"] if tails else []
+    if not said:
+        return "Nothing could be tested."
+    return f"Tested are {', '.join(said)}, not adjusted for their number; total, CKL and CED ask about the same gaps again."
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,7 @@ class Sample:
         """Independent draws that would say as much."""
         known = self.n_eff[np.isfinite(self.n_eff)]
         if not known.size:
-            return "nobody knows how many"
+            return "unknown"
         low, high = f"{known.min():,.0f}", f"{known.max():,.0f}"
         return low if low == high else f"{low} to {high}"
 
@@ -139,25 +151,23 @@ class Sample:
 def _effective(samples: Sequence[Sample], iid: bool, unit: str) -> str:
     if iid:
         return (
-            f"The {samples[0].n:,} draws were taken as independent, as asked. If they come from a Markov chain, the "
-            "standard errors "
-            "here are too small and gaps are claimed that are not there."
+            f"The {samples[0].n:,} draws were taken as independent, as asked. If they come from a Markov chain, the standard "
+            "errors here are too small and gaps are claimed that are not there."
         )
     all_known = np.concatenate([sample.n_eff[np.isfinite(sample.n_eff)] for sample in samples])
     if not all_known.size:
         return f"From these {samples[0].n:,} draws no standard error can be had: nothing varies, or the dependence is perfect."
-    other = f", the {samples[1].n:,} of the reference as {samples[1].worth}" if len(samples) > 1 else ""
-    depends = f" (it depends on the {unit})" if any(" to " in sample.worth for sample in samples) else ""
-    smallest = float(all_known.min())
-    trust = (
-        f"All are above {FEW_DRAWS}: the tests can be trusted."
-        if smallest >= FEW_DRAWS
+    worth = f"{samples[0].worth} for the {samples[0].n:,} draws"
+    worth += f", {samples[1].worth} for the {samples[1].n:,} of the reference" if len(samples) > 1 else ""
+    depends = f", depending on the {unit}" if any(" to " in sample.worth for sample in samples) else ""
+    enough = (
+        f"All are above {FEW_DRAWS}, enough for these tests."
+        if float(all_known.min()) >= FEW_DRAWS
         else f"Below {FEW_DRAWS} standard errors themselves are rough, as they are here in places."
     )
     return (
-        f"Draws of a Markov chain repeat each other. These {samples[0].n:,} say as much about the dependence as "
-        f"{samples[0].worth} independent ones would{other}{depends}. Every standard error and p-value rests on that, not on "
-        f"the number of draws. {trust}"
+        "Draws of a Markov chain may repeat each other. This is how many independent ones would give the same standard error, "
+        f"the smallest number over the gaps: {worth}{depends}. {enough}"
     )
 
 
@@ -181,43 +191,55 @@ def _largest_rhat(sample: Sample, unit: str) -> str:
         return f"{largest:.3f} at most, they agree."
     where = f" in {above:,} of {known.size:,} {unit}s" if known.size > 1 else ""
     return (
-        f"{largest:.3f} at most, above the limit{where}: not all have seen the same distribution yet, and longer runs "
-        "may change the "
-        "numbers."
+        f"{largest:.3f} at most, above the limit{where}: not all have seen the same distribution yet, and longer runs may "
+        "change the numbers."
     )
 
 
 def _adjusted(result: "Pairwise") -> str:
-    tests = int(sum(np.isfinite(result.rows[f"{name}_pvalue"]).sum() for name in ("level", "shape")))
+    counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in ("level", "shape")}
+    tests, tested = sum(counts.values()), [name for name, count in counts.items() if count]
+    if not tests:
+        return "Nothing could be tested, so there are none."
     rate = in_words(result.adjust, 1.0 - result.confidence)
     alpha = f"{100 * (1 - result.confidence):g}%"
-    false = {
-        "none": f"about {alpha} of all tests of what is right are called a gap.",
-        "bh": f"of the gaps that such a page claims, at most {alpha} are false on average.",
-        "by": f"of the gaps that such a page claims, at most {alpha} are false on average, however the tests depend on "
-        "each other.",
-    }.get(result.adjust, f"a page on a sample without any gap claims one with a probability of at most {alpha}.")
+    claimed = f"the expected share of false ones among all gaps that are claimed is at most {alpha}"
+    kept = {
+        "none": f"of all tests of what is right, about {alpha} are called a gap",
+        "bh": f"{claimed}, where tests are independent or positively dependent, as those of pairs mostly are",
+        "by": f"{claimed}, however the tests depend on each other",
+    }.get(result.adjust, f"the probability that any gap is claimed where there is none is at most {alpha}")
+    counted = "1 test" if tests == 1 else f"{tests:,} tests"
     return (
-        f"{tests:,} tests, of level and of shape, are looked at together ({rate}): {false} A p-value is small where "
-        "chance alone "
-        "seldom makes such a gap; it does not tell how large the gap is. Tail gaps, total and CKL follow from the same "
-        "draws and "
-        "are not tested again."
+        f"{counted}, of {' and of '.join(tested)} ({rate}): {kept}. A p-value is small where chance alone seldom makes such "
+        "a gap; it does not tell how large the gap is. Tail gaps, total and CKL follow from the same draws and are not tested."
     )
 
 
 def _hidden(result: "Pairwise") -> str:
-    name = "shape" if result.kind == "nothing" else "level"
-    ses = result.rows[f"{name}_se"]
-    known = ses[np.isfinite(ses)]
-    return _may_hide(float(np.median(known)), name, "typical ") if known.size else ""
+    """What may hide in the pairs without a gap, at the level that the adjustment leaves to the next test."""
+    rows, alpha = result.rows, 1.0 - result.confidence
+    missed, tests, claims = {}, 0, 0
+    for name in ("level", "shape"):
+        known = np.isfinite(rows[f"{name}_pvalue"])
+        found = rows[f"{name}_adjusted"] < alpha
+        tests, claims = tests + int(known.sum()), claims + int(found.sum())
+        ses = rows[f"{name}_se"][known & ~found]
+        if np.isfinite(ses).any():
+            missed[name] = float(np.nanmedian(ses))
+    share = {"none": 1.0, "bh": (claims + 1.0) / max(tests, 1)}.get(result.adjust, 1.0 / max(tests, 1))
+    return _may_hide(missed, alpha * min(share, 1.0), "typical ", result.samples[1] is not None)
 
 
-def _may_hide(se: float, name: str, typical: str = "") -> str:
-    if not math.isfinite(se):
+def _may_hide(errors: Mapping[str, float], alpha: float, typical: str, reference: bool) -> str:
+    """How large a gap must be to be found four times in five: the normal quantiles of the test and of 80%."""
+    known = {name: se for name, se in errors.items() if math.isfinite(se)}
+    if not known:
         return ""
+    reach = NormalDist().inv_cdf(1.0 - 0.5 * alpha) + NormalDist().inv_cdf(0.8)
+    told = " and ".join(f"of {reach * se:.2g} in {name} ({typical}se {se:.2g})" for name, se in known.items())
+    more = "More draws, and a longer reference," if reference else "More draws"
     return (
-        f"This is no proof that there is none. The {typical}standard error of {name} is {se:.2g}, and a gap below about "
-        "twice that, "
-        f"{2 * se:.2g} in Kendall's tau, can hide in these draws; only more draws would find it."
+        f"This is no proof that there is none. With these draws and tests, a gap {told} would be found about four times in "
+        f"five, a smaller one less often. {more} would find smaller ones."
     )

@@ -1,7 +1,8 @@
 """How the numbers of a page came about: definitions, methods, versions, seed and command."""
 
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,13 +17,14 @@ PAPER = "A. Aich and A. B. Aich (2025), Copula Discrepancy: Benchmarking Depende
 # What the columns and maps show, in the order of the table.
 TERMS: dict[str, str] = {
     "tau": "Kendall's tau of the draws: the probability that two draws order both variables the same way, less that of "
-    "opposite ways. Between -1 and 1; increasing transforms of a variable do not change it.",
+    "opposite ways (tau-b, which allows for ties). Between -1 and 1; increasing transforms of a variable do not change it.",
     "target": "Kendall's tau of the target, or of the reference sample.",
     "level": "tau less the target's tau: the strength of dependence is off by so much.",
-    "shape": "The tau of the family fitted to the draws by maximum likelihood, less their own tau: not zero where the family's "
-    "tails and asymmetry are not theirs. Against a reference sample, the draws' shape less the reference's.",
+    "shape": "The tau of the family fitted to the draws by maximum likelihood, less their own tau: zero where the family fits; "
+    "where it is not zero, tails or asymmetry of the draws are not the family's. Against a reference sample, the draws' shape "
+    "less the reference's.",
     "total": "level and shape together; its size is the Copula Discrepancy, CD.",
-    "se": "Standard error of the number before it, from the long-run variance of its influence values.",
+    "se": "Standard error, {errors}.",
     "p": "The smaller of the adjusted p-values of level and shape.",
     "lower tail, upper tail": "Share of the lowest (highest) tenth of one variable that lies in that of the other, "
     "less what the family has at the same tau; for a reference, less the reference's gap. For negative dependence: low "
@@ -32,6 +34,31 @@ TERMS: dict[str, str] = {
     "R-hat": "Do the chains agree about Kendall's tau? Near 1 they do.",
     "family": "The copula family that the pair is looked at through.",
 }
+
+
+_RANKED = "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left."
+
+
+SINGLE_P = "How often chance alone would make such a gap, or a larger one, where there is none."
+ERRORS = {
+    False: "from the long-run variance of influence values, one per draw, which holds on stationary Markov chains",
+    True: "from the variance of influence values, one per draw, which holds for independent draws",
+}
+
+
+def errors_of(result: Any) -> str:
+    """Where the standard errors of a single pair come from."""
+    if result.inference == "influence":
+        return ERRORS[result.iid]
+    return f"from the {result.inference}, and those of the tails from influence values"
+
+
+def terms(shown: Collection[str], errors: str) -> dict[str, str]:
+    """What the columns of a page are; `errors` says where standard errors come from."""
+    names = {"total", *shown}
+    names |= {"lower tail, upper tail"} if {"lower tail", "upper tail"} & names else set()
+    names |= {"se"} if any(name.endswith("se") for name in names) else set()
+    return {name: text.format(errors=errors) for name, text in TERMS.items() if name in names}
 
 
 def of_pairs(result: Any) -> list[str]:
@@ -49,11 +76,12 @@ def of_pairs(result: Any) -> list[str]:
     }[result.kind]
     if result.unit == "edge":
         through = "A vine is fitted to the reference; on every edge, draws and reference are compared through its family"
+    rate = in_words(result.adjust, 1.0 - result.confidence)
     return [
-        "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left.",
-        f"{through}; {_fitted(result.method)}",
-        _errors(result.iid),
-        f"All tests of level and shape are adjusted together: {in_words(result.adjust, 1.0 - result.confidence)}.",
+        _RANKED,
+        f"{through}; {_fitted(result, result.kind == 'reference')}",
+        f"Standard errors come {ERRORS[result.iid]}.",
+        f"Tests of level and shape: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
     ]
 
 
@@ -61,37 +89,38 @@ def of_one(result: Any) -> list[str]:
     """How the numbers of a single pair were made."""
     aim = "the same family fitted to the reference" if result.reference is not None else f"the target {result.target!r}"
     return [
-        "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left."
-        if result.margins == "rank"
-        else "The draws were given as uniform margins.",
-        f"The family {result.fit.family} is compared with {aim}; {_fitted(result.method)}",
-        _errors(result.iid) if result.inference == "influence" else f"Standard errors come from the {result.inference}.",
+        _RANKED if result.margins == "rank" else "The draws were given with uniform margins, and taken as they are.",
+        f"The family {result.fit.family} is compared with {aim}; {_fitted(result, result.reference is not None)}",
+        f"Standard errors come {errors_of(result)}.",
     ]
 
 
-def _fitted(method: str) -> str:
-    if method == "moment":
-        return "it is fitted by inverting Kendall's tau, so there is no shape."
-    return "it is fitted to the draws by maximum likelihood."
+def _fitted(result: Any, reference: bool) -> str:
+    to = "the draws, and to the reference," if reference else "the draws"
+    if result.method == "moment":
+        return f"it is fitted to {to} by inverting Kendall's tau, so there is no shape."
+    return f"it is fitted to {to} by maximum likelihood."
 
 
-def _errors(iid: bool) -> str:
-    if iid:
-        return "Standard errors take the draws as independent, and come from the variance of influence values, one per draw."
-    return "Standard errors come from the long-run variance of influence values, one per draw, and hold on Markov chains."
+def typed(target: Any) -> str:
+    """A copula as one types it."""
+    return re.sub(r"\b([A-Z]\w*)\(", r"cd.\1(", repr(target))
 
 
-def call(function: str, arguments: Sequence[str], options: dict[str, Any], path: Path) -> str:
+def call(function: str, arguments: Sequence[str], options: dict[str, Any], path: Path, *, then: str = "") -> str:
     """The Python that makes a page, as far as the result knows it; options that are None are left out."""
     given = [*arguments, *(f"{name}={value!r}" for name, value in options.items() if value is not None)]
-    return f"cd.{function}({', '.join(given)}).to_html({str(path)!r})"
+    return f"cd.{function}({', '.join(given)}){then}.to_html({str(path)!r})"
 
 
-def made(command: str) -> dict[str, Any]:
-    """With what, when, and by which command a page was made."""
+def made(command: str, random: Sequence[str] = ()) -> dict[str, Any]:
+    """With what, when, and by which command a page was made, and what in it is random."""
+    clouds = f"Clouds of known copulas are simulated with seed {SEED}"
+    also = f", {' and '.join(random)} with the seed given there" if random else "; nothing else here is random"
     return {
         "command": command,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seed": SEED,
+        "random": clouds + also,
         "versions": {"Python": platform.python_version()} | {name: version(name) for name in PACKAGES},
     }

@@ -44,7 +44,7 @@ def inline_figures(
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with warnings.catch_warnings(), styled(), mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": _DOTS}):
+    with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": _DOTS}):
         warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
         figures = [Figure(figsize=size, layout="constrained") for size in sizes]  # no pyplot: nothing to close, no window
         axes = [figure.subplots() for figure in figures]
@@ -58,22 +58,26 @@ def _inline_svg(figure: "Figure", key: str) -> str:
     written = io.BytesIO()
     figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = written.getvalue().decode()
-    svg = text[text.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)  # matplotlib repeats every text as a comment
-    svg = re.sub(r'\bid="', f'id="{key}-', svg)
-    svg = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{key}-", svg)
-    width = figure.get_figwidth() * _PIXELS
-    head, body = svg.split(">", 1)
+    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    # only markup is rewritten: what stands between tags are a user's words, which may look like markup
+    parts = re.split(r"(<[^>]*>)", text)
+    head, body = parts[1], "".join(_own_markup(part, key) if part.startswith("<") else part.strip("\n ") for part in parts[2:])
     box = re.search(r'viewBox="[^"]*"', head)
     assert box is not None
-    for ink, own in _INK.items():
-        body = re.sub(rf"((?:fill|stroke): ){ink}\b", rf"\g<1>{own}", body)
-    body = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", body)
-    body = re.sub(r"\n\s*", "\n", body)
-    body = re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found.group(1)), body)
     links = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    return f'<svg {links} {box.group()} style="width:{width:.0f}px" aria-hidden="true">{body}'.strip()
+    width = figure.get_figwidth() * _PIXELS
+    return f'<svg {links} {box.group()} style="width:{width:.0f}px" aria-hidden="true">{body}'
+
+
+def _own_markup(tag: str, key: str) -> str:
+    """A tag with ids that no other picture has, the page's colours and font, and images in few colours."""
+    tag = re.sub(r'\bid="', f'id="{key}-', tag)
+    tag = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{key}-", tag)
+    for ink, own in _INK.items():
+        tag = re.sub(rf"((?:fill|stroke): ){ink}\b", rf"\g<1>{own}", tag)
+    tag = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", tag)
+    tag = re.sub(r"\s*\n\s*", " ", tag)
+    return re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found.group(1)), tag)
 
 
 def _fewer_colours(encoded: str) -> str:

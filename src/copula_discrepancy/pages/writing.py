@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from copula_discrepancy import _written
 from copula_discrepancy.errors import InputError, true_or_false
@@ -28,18 +29,34 @@ def page_path(path: Any, force: Any) -> Path:
     except TypeError:
         raise InputError(f"path must be the path of a page, such as 'report.html', got {path!r:.60}") from None
     if checked.suffix.lower() not in _ENDINGS:
-        raise InputError(f"a page's path must end in .html, got {str(path)!r:.80}; its numbers go to a .json file beside it")
-    if not checked.parent.is_dir():
-        raise InputError(f"{checked} cannot be written: the folder {checked.parent} is not there; make it first")
-    if checked.is_dir():
-        raise InputError(f"{checked} is a folder; give the path of a page inside it, such as {checked / 'report.html'}")
-    if not os.access(checked.parent, os.W_OK):
-        raise InputError(f"{checked} cannot be written: no permission in {checked.parent}; {WAY_OUT}")
-    there = [file for file in (checked, json_path(checked)) if file.exists()]
-    if there and not overwrite:
-        names = " and ".join(map(str, there))
-        raise InputError(f"{names} already there; give another name, or overwrite with force=True (--force)")
+        raise InputError(
+            f"a page's path must end in .html or .htm, got {str(path)!r:.80}; its numbers go to a .json file beside it"
+        )
+    try:
+        _require_room(checked, overwrite)
+    except (OSError, ValueError) as error:  # InputError is a ValueError with its own words
+        if isinstance(error, InputError):
+            raise
+        told = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)!r:.80} cannot be written: {told}; give another name") from None
     return checked
+
+
+def _require_room(page: Path, overwrite: bool) -> None:
+    """Raise where a page and its JSON cannot be written, or would replace something."""
+    if "\0" in str(page):
+        raise InputError(f"{str(page)!r:.80} cannot be written: no path holds a null character; give another name")
+    if not page.parent.is_dir():
+        raise InputError(f"{page} cannot be written: the folder {page.parent} is not there; make it first")
+    if not os.access(page.parent, os.W_OK):
+        raise InputError(f"{page} cannot be written: no permission in {page.parent}; {WAY_OUT}")
+    files = (page, json_path(page))
+    for file in files:
+        if file.is_dir():
+            raise InputError(f"{file} is a folder, so no file of that name can be written; give another name")
+    there = [str(file) for file in files if os.path.lexists(file)]  # a link that leads nowhere is there, too
+    if there and not overwrite:
+        raise InputError(f"{' and '.join(there)} already there; give another name, or overwrite with force=True (--force)")
 
 
 def json_path(page: Path) -> Path:
@@ -47,11 +64,15 @@ def json_path(page: Path) -> Path:
     return page.with_suffix(".json")
 
 
-def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any]) -> Path:
-    """Write the JSON and then the page that names it."""
+def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any], *, force: bool) -> Path:
+    """Write the page and its JSON, both or none; without `force`, what has come into being meanwhile is kept."""
     beside = json_path(path)
-    _written.write_text(beside, _written.json_text(numbers), WAY_OUT)
-    _written.write_text(path, render(content | {"json": beside.name}), WAY_OUT)
+    address = f"./{quote(beside.name, errors='replace')}"  # a name may hold signs that mean something else in an address
+    page = render(content | {"json": beside.name, "json_address": address})
+    with _written.text_file(beside, WAY_OUT, replace=force) as file:  # moved into place after the page, if that went well
+        file.writelines(_written.json_chunks(numbers))
+        with _written.text_file(path, WAY_OUT, replace=force) as other:
+            other.write(page)
     return path
 
 

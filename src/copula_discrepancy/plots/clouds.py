@@ -14,7 +14,7 @@ from copula_discrepancy.families._checks import RandomSource, random_generator, 
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.likelihood import student_part
 from copula_discrepancy.pairs import RankedPair
-from copula_discrepancy.plots.look import BLUE, ORANGE, PLAIN, as_axes, canvas, note_below, plain
+from copula_discrepancy.plots.look import BLUE, ORANGE, PLAIN, as_axes, canvas, ink, note_below, plain
 from copula_discrepancy.plots.subjects import is_discrepancy, wrong_subject
 from copula_discrepancy.tails import Corner, corners
 
@@ -109,8 +109,7 @@ def plot_pair(
     source = random_generator(rng)
     panels = 2 if ax is None else len(as_axes(ax, 1, 2))
     fitted = result if isinstance(result, Fit) else result.fit
-    ends = corners(fitted.sample_tau, 0.0 if isinstance(result, Fit) else result.tau_target)
-    sides = [_sample_side("draws", fitted, ends, shown), _aim_side(result, ends, shown, source)]
+    sides = _sides(result, shown, source)
     densities = [_log_density(side.copula) for side in sides]
     levels = contour_levels([density for density in densities if density is not None])
     with canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
@@ -125,7 +124,20 @@ def plot_pair(
     return axes if ax is None else ax
 
 
+def tail_shares(result: "Discrepancy | Fit") -> dict[str, list[float]]:
+    """The shares that `plot_pair` writes beside the tails: of the draws, and of what stands beside them."""
+    sides = _sides(result, 1, random_generator(0))
+    return {side.whose: [tail.joint for tail in side.tails] for side in sides}
+
+
 # ---- what is drawn -------------------------------------------------------------------------------------------------
+
+
+def _sides(result: "Discrepancy | Fit", points: int, source: np.random.Generator) -> list[Side]:
+    """The draws, and what they should look like."""
+    fitted, aimed = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
+    ends = corners(fitted.sample_tau, aimed)
+    return [_sample_side("draws", fitted, ends, points), _aim_side(result, ends, points, source)]
 
 
 def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], points: int) -> Side:
@@ -215,7 +227,7 @@ def _log_density(copula: Copula | None) -> NDArray[np.float64] | None:
 def contour_levels(densities: Sequence[NDArray[np.float64]]) -> list[float]:
     """Densities to draw contours at, powers of one ratio around 1, independence: the same for all, so that they compare.
 
-    They reach from a tenth, or the lowest that occurs, to what one in a hundred cells passes, beyond which there are only the
+    They reach from a quarter, or the lowest that occurs, to what one in a hundred cells passes, beyond which there are only the
     corners; the ratio is the smallest that keeps their number down.
     """
     if not densities:
@@ -236,7 +248,7 @@ def _draw_contours(ax: "Axes", density: NDArray[np.float64] | None, levels: Sequ
     inside = [math.log(level) for level in levels if density.min() < math.log(level) < density.max()]
     if inside:
         grid = _grid()
-        ax.contour(grid, grid, density, levels=inside, colors="black", linewidths=0.7, linestyles=style, zorder=3)
+        ax.contour(grid, grid, density, levels=inside, colors=ink(), linewidths=0.7, linestyles=style, zorder=3)
     return bool(inside)
 
 
@@ -261,7 +273,7 @@ def _overlay(
     ax.set_title("")
     ax.set_title("", loc="left")
     styles: tuple[Any, ...] = ("solid" if sides[0].copula is not None else "none", "dashed")
-    lines = [Line2D([], [], color="black", linewidth=0.7, linestyle=style) for style in styles]
+    lines = [Line2D([], [], color=ink(), linewidth=0.7, linestyle=style) for style in styles]
     names = [f"{side.whose}: tau {side.tau:.2f}, {side.described}" for side in sides]
     ax.legend(
         lines, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, borderpad=0.0, fontsize="small",
@@ -316,12 +328,12 @@ def _draw_tail(ax: "Axes", tail: Tail) -> None:
     u_high, v_high = tail.corner.u_high, tail.corner.v_high
     corner = (1.0 - tail.u_share if u_high else 0.0, 1.0 - tail.v_share if v_high else 0.0)
     square = Rectangle(
-        corner, tail.u_share, tail.v_share, facecolor="none", edgecolor="black", linewidth=1.2, zorder=4, clip_on=False
+        corner, tail.u_share, tail.v_share, facecolor="none", edgecolor=ink(), linewidth=1.2, zorder=4, clip_on=False
     )
     ax.add_patch(square)
     place = (1.0 - tail.u_share - 0.02 if u_high else tail.u_share + 0.02, 0.985 if v_high else 0.015)
     ax.text(
         *place, f"{100 * tail.joint:.0f}% of {'highest' if u_high else 'lowest'} tenth", fontsize="x-small",
         ha="right" if u_high else "left", va="top" if v_high else "bottom", zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6},
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **PLAIN,
     )  # fmt: skip

@@ -9,10 +9,10 @@ from copula_discrepancy.agreement import Agreement, chain_agreement
 from copula_discrepancy.draws import Draws
 from copula_discrepancy.families._checks import whole_number
 from copula_discrepancy.fitting import Fit
-from copula_discrepancy.inference import Estimate, Spread
+from copula_discrepancy.inference import Estimate, Spread, open_probability
 from copula_discrepancy.influence import tau_influence
 from copula_discrepancy.pairs import RankedPair
-from copula_discrepancy.plots.look import BLUE, GREY, ORANGE, PLAIN, canvas, few_ticks, legend_above, plain
+from copula_discrepancy.plots.look import BLUE, GREY, ORANGE, PLAIN, canvas, few_ticks, ink, legend_above, plain
 from copula_discrepancy.plots.subjects import is_discrepancy, is_pairwise, wrong_subject
 from copula_discrepancy.words import RHAT_LIMIT, pair_label
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 26  # that stand at full height; more are drawn closer to each other
 _LINE = 1.35  # of a row of text, in font sizes
 _DRAWS: dict[str, Any] = {"color": BLUE, "marker": "o"}
-_AIM: dict[str, Any] = {"color": ORANGE, "marker": "s", "markerfacecolor": "white"}  # told apart in grey too
+_AIM: dict[str, Any] = {"color": ORANGE, "marker": "s"}  # hollow, so told apart in grey too
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class Row:
     of_draws: bool
 
 
-def plot_tau_forest(result: "Discrepancy | Pairwise | Fit", *, pairs: int = 6, ax: Any = None) -> "Axes":
+def plot_tau_forest(
+    result: "Discrepancy | Pairwise | Fit", *, pairs: int = 6, confidence: float = 0.95, ax: Any = None
+) -> "Axes":
     """Draw Kendall's tau of every chain and of all together, each with its interval, against the target or the reference.
 
     Of a `Discrepancy`, every chain has a row, and so have those of a reference sample; a dashed line stands at the target's
@@ -51,6 +53,8 @@ def plot_tau_forest(result: "Discrepancy | Pairwise | Fit", *, pairs: int = 6, a
         What `discrepancy`, `pairwise`, `vine` or `fit` gave; a fit is held against nothing.
     pairs : int
         How many of the worst pairs are drawn, where there are many.
+    confidence : float
+        Of the intervals of a Fit; the other results have their own.
     ax : Axes, optional
         Where to draw, in the look it has; by default a new figure.
 
@@ -77,11 +81,11 @@ def plot_tau_forest(result: "Discrepancy | Pairwise | Fit", *, pairs: int = 6, a
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['all draws', 'chain 0', 'chain 1', 'chain 2', 'chain 3']
     """
-    most = whole_number(pairs, "pairs", 1)
+    most, share = whole_number(pairs, "pairs", 1), open_probability(confidence, "confidence")
     if is_discrepancy(result):
         return _chains_forest(Forest.of(result), ax)
     if isinstance(result, Fit):
-        return _chains_forest(Forest.of_fit(result), ax)
+        return _chains_forest(Forest.of_fit(result, share), ax)
     if is_pairwise(result):
         return _pairs_forest(result, [result[k] for k in range(min(most, len(result)))], ax)
     raise wrong_subject("plot_tau_forest", "a Discrepancy, a Pairwise or a Fit", result)
@@ -113,10 +117,9 @@ class Forest:
         return cls(names, rows, confidence, (result.agreement, result.reference_agreement), aim.value, aim)
 
     @classmethod
-    def of_fit(cls, fitted: Fit) -> "Forest":
+    def of_fit(cls, fitted: Fit, confidence: float) -> "Forest":
         """The chains of draws that are held against nothing."""
-        confidence, several = 0.95, fitted.pair.n_chains > 1
-        found = chain_agreement(fitted.pair, fitted.spreads["tau"], compare=several, iid=fitted.iid, confidence=confidence)
+        found = fit_agreement(fitted, confidence)
         rows = _rows("all draws", pooled_tau(fitted, confidence), found, of_draws=True)
         return cls(fitted.pair.names, rows, confidence, (found,))
 
@@ -134,12 +137,21 @@ class Forest:
         return f"{told}\n{line}" if told else line
 
 
+def fit_agreement(fitted: Fit, confidence: float) -> Agreement:
+    """Whether the chains behind a fit agree, each with its tau."""
+    several = fitted.pair.n_chains > 1
+    return chain_agreement(fitted.pair, fitted.spreads["tau"], compare=several, iid=fitted.iid, confidence=confidence)
+
+
 def _chains_forest(forest: Forest, ax: Any) -> "Axes":
     rows, places = forest.rows, _places(forest.rows)
     crowded = len(rows) > _MOST_ROWS
     with canvas(ax, size=(5.2, max(0.9 + 0.19 * min(len(rows), _MOST_ROWS), 1.7))) as axes:
         for place, row in zip(places, rows, strict=True):
-            _draw_row(axes, place, row, crowded=crowded)
+            if row.pooled or not crowded:
+                _draw_row(axes, place, row)
+        if crowded:
+            _draw_chains(axes, places, rows)
         if forest.tau_aimed is not None:
             _draw_aim(axes, forest.tau_aimed, forest.aim)
         if forest.aim is not None:
@@ -153,7 +165,7 @@ def _chains_forest(forest: Forest, ax: Any) -> "Axes":
         share = f"{100 * forest.confidence:g}%"
         axes.set_xlabel(f"Kendall's tau, {share} intervals\n{names}", fontsize="small", **PLAIN)
         axes.grid(False, axis="y")
-        axes.xaxis.set_major_locator(few_ticks())
+        axes.xaxis.set_major_locator(few_ticks(axes))
     return axes
 
 
@@ -177,21 +189,43 @@ def _rows(together: str, pooled: Estimate, agreement: Agreement, *, of_draws: bo
     return [Row(together, pooled, True, of_draws), *(chains if len(chains) > 1 else [])]
 
 
-def _draw_row(ax: "Axes", place: float, row: Row, *, crowded: bool) -> None:
+def _draw_chains(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> None:
+    """Hundreds of chains as two artists, drawn as points: as shapes of their own they would make a file of megabytes."""
+    for of_draws, look in ((True, _DRAWS), (False, _AIM)):
+        shown = [
+            (place, row.tau)
+            for place, row in zip(places, rows, strict=True)
+            if not row.pooled and row.of_draws == of_draws and not math.isnan(row.tau.value)
+        ]
+        if shown:
+            heights, (lows, highs) = [place for place, _ in shown], zip(*(tau.ci for _, tau in shown), strict=True)
+            ax.hlines(heights, lows, highs, color=look["color"], linewidth=0.7, rasterized=True)
+            face = look["color"] if of_draws else ax.get_facecolor()
+            values = [tau.value for _, tau in shown]
+            ax.scatter(
+                values, heights, s=4.8, marker=look["marker"], color=face, edgecolors=look["color"], rasterized=True, zorder=2
+            )
+
+
+def _draw_row(ax: "Axes", place: float, row: Row) -> None:
     if math.isnan(row.tau.value):
         return
-    look = _DRAWS if row.of_draws else _AIM
-    size, width = (6.0, 2.2) if row.pooled else (2.2, 0.7) if crowded else (4.0, 1.2)
+    look = _DRAWS if row.of_draws else _hollow(ax)
+    size, width = (6.0, 2.2) if row.pooled else (4.0, 1.2)
     marker = {**look, "marker": "D"} if row.pooled else look
     ax.plot(row.tau.ci, (place, place), color=look["color"], linewidth=width, solid_capstyle="butt")
     ax.plot(row.tau.value, place, markersize=size, linestyle="none", markeredgewidth=1.0, **marker)
+
+
+def _hollow(ax: "Axes") -> dict[str, Any]:
+    return _AIM | {"markerfacecolor": ax.get_facecolor()}
 
 
 def _draw_aim(ax: "Axes", tau: float, aim: Estimate | None) -> None:
     """A line where tau should be, through all rows."""
     if aim is not None and math.isfinite(aim.se):
         ax.axvspan(*aim.ci, color=ORANGE, alpha=0.18, linewidth=0, zorder=0)
-    ax.axvline(tau, color=ORANGE if aim is not None else "black", linestyle="--", linewidth=1.0, zorder=0.5)
+    ax.axvline(tau, color=ORANGE if aim is not None else ink(), linestyle="--", linewidth=1.0, zorder=0.5)
 
 
 def _label_rows(ax: "Axes", rows: Sequence[Row], places: Sequence[float]) -> None:
@@ -219,14 +253,14 @@ def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, cro
         return
     frame = ax.get_yaxis_transform()
     if crowded:  # no room for words in every row
-        ax.plot([0.01] * len(stuck), stuck, "x", color="black", markersize=3, markeredgewidth=0.8, transform=frame)
+        ax.plot([0.01] * len(stuck), stuck, "x", color=ink(), markersize=3, markeredgewidth=0.8, transform=frame)
         told = f"x: {len(stuck)} that {'do' if len(stuck) > 1 else 'does'} not vary"
         ax.annotate(told, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small")
         return
     for place in stuck:
         ax.text(
             0.5, place, "does not vary", transform=frame, ha="center", va="center", fontsize="x-small", style="italic",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
         )  # fmt: skip
 
 
@@ -273,8 +307,8 @@ def _pairs_forest(result: "Pairwise", chosen: "Sequence[PairGap]", ax: Any) -> "
         axes.set_yticks(range(len(chosen)), [_pair_words(pair) for pair in chosen], fontsize="x-small", **PLAIN)
         axes.tick_params(axis="y", length=0)
         axes.grid(False, axis="y")
-        axes.xaxis.set_major_locator(few_ticks())
-        axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small")
+        axes.xaxis.set_major_locator(few_ticks(axes))
+        axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small", **PLAIN)
         _pairs_legend(axes, found, "reference" if result.samples[1] is not None else "target")
     return axes
 
@@ -282,9 +316,9 @@ def _pairs_forest(result: "Pairwise", chosen: "Sequence[PairGap]", ax: Any) -> "
 def _draw_pair(ax: "Axes", place: int, taus: PairTaus) -> None:
     chains = [chain.value for chain in taus.chains]
     ax.plot(chains, [place - 0.26] * len(chains), "|", color=BLUE, markersize=5.0, markeredgewidth=0.9)
-    _draw_row(ax, place, Row("", taus.pooled, True, True), crowded=False)
+    _draw_row(ax, place, Row("", taus.pooled, True, True))
     if taus.aim is not None:
-        _draw_row(ax, place + 0.26, Row("", taus.aim, True, False), crowded=False)
+        _draw_row(ax, place + 0.26, Row("", taus.aim, True, False))
 
 
 def _pair_words(pair: "PairGap") -> str:
@@ -302,7 +336,7 @@ def _pairs_legend(ax: "Axes", found: Sequence[PairTaus], aim: str) -> None:
     handles = {
         "chains": Line2D([], [], linestyle="none", marker="|", color=BLUE),
         "all draws": Line2D([], [], linewidth=2.2, **{**_DRAWS, "marker": "D"}),
-        aim: Line2D([], [], linewidth=2.2, **{**_AIM, "marker": "D"}),
+        aim: Line2D([], [], linewidth=2.2, **{**_hollow(ax), "marker": "D"}),
     }
     if not any(taus.chains for taus in found):
         del handles["chains"]

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy.inference import Estimate
-from copula_discrepancy.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, plain
+from copula_discrepancy.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain
 from copula_discrepancy.plots.subjects import is_discrepancy, wrong_subject
 from copula_discrepancy.words import chance, pair_label, significant, tail_is_off
 
@@ -21,7 +21,7 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
     if not is_discrepancy(result):
         raise wrong_subject("plot_gaps", "a Discrepancy", result)
     with canvas(ax, size=(5.2, 2.4)) as axes:
-        axes.axvline(0.0, color="black", linewidth=0.8, zorder=1)
+        axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=1)
         axes.axhline(2.5, color=GREY, linewidth=0.5)  # taus above, shares below
         for place, name in enumerate(GAPS):
             _draw_gap(axes, place, name, result.estimates.get(name))
@@ -31,11 +31,11 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
         axes.grid(False, axis="y")
         reach = 1.04 * max(map(abs, axes.get_xlim()))
         axes.set_xlim(-reach, reach)  # no gap is in the middle
-        axes.xaxis.set_major_locator(few_ticks())
+        axes.xaxis.set_major_locator(few_ticks(axes))
         whose = "target" if result.reference is None else "reference"
         share = f"{100 * result.level.confidence:g}%"
         units = "in tau; tails: in shares of a tenth"
-        axes.set_xlabel(f"draws less {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small")
+        axes.set_xlabel(f"draws less {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **PLAIN)
         names = [plain(name, 20) for name in result.fit.pair.names]
         axes.set_title(f"{pair_label(*names)}\n{result.verdict}", loc="left", fontsize="small", **PLAIN)
     return axes
@@ -46,7 +46,7 @@ def _draw_gap(ax: "Axes", place: int, name: str, gap: Estimate | None) -> None:
     told = "not tested"
     if gap is not None and not math.isnan(gap.pvalue):
         beyond = tail_is_off(gap) if name.endswith("tail") else significant(gap)
-        fill = BLUE if beyond else "white"
+        fill = BLUE if beyond else ax.get_facecolor()
         ax.plot(gap.ci, (place, place), color=BLUE, linewidth=1.8, solid_capstyle="butt", zorder=2)
         ax.plot(gap.value, place, "o", color=BLUE, markerfacecolor=fill, markersize=6, markeredgewidth=1.3, zorder=3)
         told = f"{gap.value:+.3f}, {chance(gap.pvalue)}"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from textwrap import fill
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#777777"
 
 
+_SETTINGS = RLock()
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """The project's look, for figures made inside, whatever the user's own settings are."""
     import matplotlib as mpl
 
-    with as_file(files("copula_discrepancy.plots") / "style.mplstyle") as path, mpl.rc_context(fname=path):
+    # matplotlib has one set of settings for all threads: two that change it at once would leave ours behind
+    with _SETTINGS, as_file(files("copula_discrepancy.plots") / "style.mplstyle") as path, mpl.rc_context(fname=path):
         yield
 
 
@@ -81,9 +86,15 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 def plain(name: str, limit: int = 28) -> str:
-    """A name on one line, in at most `limit` characters, with a sign for what no font can draw; write it with PLAIN."""
-    line = shortened(name, limit)
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line)
+    """A name on one line, in at most `limit` characters; write it with PLAIN."""
+    return shortened(name, limit)
+
+
+def ink() -> str:
+    """The colour of text in the settings of the moment: black, or white on a dark figure."""
+    import matplotlib as mpl
+
+    return str(mpl.rcParams["text.color"])
 
 
 X_SMALL = 0.694  # what matplotlib takes "x-small" for, as a share of the font size
@@ -108,11 +119,12 @@ def fit_words(ax: "Axes") -> None:
             panel.set_title(fill(panel.get_title(loc=side), width), loc=side, fontsize="small")
 
 
-def few_ticks() -> Any:
-    """A locator of so few numbers that they stand beside each other in one column of a journal."""
+def few_ticks(ax: "Axes") -> Any:
+    """A locator of so few numbers that they stand beside each other, in half a column of a journal too."""
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(nbins=5, steps=[1, 2, 5, 10])
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    return MaxNLocator(nbins=min(max(int(2.0 * inches), 2), 5), steps=[1, 2, 5, 10])
 
 
 def legend_above(ax: "Axes", handles: Mapping[str, Any], *, right: bool = False) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.errors import one_of
-from copula_discrepancy.plots.look import BLUE, GREY, ORANGE, PLAIN, X_SMALL, canvas, plain, text_size
+from copula_discrepancy.plots.look import BLUE, GREY, ORANGE, PLAIN, X_SMALL, canvas, ink, plain, text_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SIGNED = ("level", "shape", "total", "lower_tail", "upper_tail", "tau", "tau_target")
 SIZES = ("cd", "ckl")
 SMALLEST_LIMIT = 0.05  # of a colour scale: gaps that are next to nothing stay pale
-_DARK = 0.55  # share of the scale from which on white numbers are read better than black ones on blue
+_DARK = 0.9  # share of the scale from which on white numbers are read better than black ones on blue
 _LABELS = ((5.0, 28), (0.0, 18))  # characters of a name beside a map that is wider than so many inches
 _ROOM = 20.0  # points of a cell that has room for its number
 _LINE = 1.3  # of a row of text, in font sizes
@@ -74,7 +74,7 @@ def plot_map(result: "Pairwise", number: str = "level", *, ax: Any = None) -> "A
         image = axes.imshow(cells, cmap=_colour_map(), vmin=-limit, vmax=limit, interpolation="nearest")
         axes.grid(False)
         axes.plot([-0.5, d - 0.5], [-0.5, d - 0.5], color=GREY, linewidth=0.6)
-        most = next(signs for inches, signs in _LABELS if axes.figure.get_figwidth() > inches)
+        most = next(signs for inches, signs in _LABELS if _inches(axes)[0] > inches)
         labels = [plain(name, most) for name in result.names]
         room = _cell_room(axes, labels)
         every = max(1, math.ceil(_LINE * text_size(X_SMALL) / room))  # labels that do not touch each other
@@ -105,19 +105,24 @@ def _colour_map() -> Any:
 
 def _cell_room(ax: "Axes", labels: Sequence[str]) -> float:
     """About how many points wide a cell will be, once names, colour bar and title have taken their share."""
-    position, size = ax.get_position(), ax.figure.get_size_inches()  # type: ignore[union-attr]
-    box = 72.0 * size * (position.width, position.height)
+    position = ax.get_position()
+    box = 72.0 * _inches(ax) * (position.width, position.height)
     names = 0.6 * text_size(X_SMALL) * max(map(len, labels))
     # a layout engine gives the axes all of their share of the figure, which is 0.77 before it runs, and takes the text from it
     side = min(box.min(), (box / 0.77).min() - names - 5.0 * text_size(1.0))
     return max(float(side), 20.0) / len(labels)
 
 
+def _inches(ax: "Axes") -> NDArray[np.float64]:
+    """Width and height of the figure, or of the part of one, that the axes are in."""
+    return np.array([ax.figure.bbox.width, ax.figure.bbox.height]) / ax.figure.dpi
+
+
 def _write_numbers(ax: "Axes", cells: NDArray[np.float64], limit: float, fontsize: str) -> None:
     """Every number in its cell: the sign stays where colours are lost."""
     for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
         value = cells[i, j]
-        color = "white" if white_reads_better(value, limit) else "black"
+        color = "white" if white_reads_better(value, limit) else ink()
         ax.text(j, i, cell_text(value), ha="center", va="center", fontsize=fontsize, color=color)
 
 

@@ -12,7 +12,7 @@ from copula_discrepancy.fitting import Fit, fit_pair
 from copula_discrepancy.gap_estimates import gap_estimates
 from copula_discrepancy.inference import FEWEST_DRAWS
 from copula_discrepancy.pairs import RankedPair
-from copula_discrepancy.plots.look import BLUE, ORANGE, canvas, legend_above
+from copula_discrepancy.plots.look import BLUE, ORANGE, canvas, ink, legend_above
 from copula_discrepancy.plots.subjects import is_discrepancy, wrong_subject
 
 if TYPE_CHECKING:
@@ -141,14 +141,19 @@ def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, runnin
     with canvas(ax, size=(5.2, 3.1)) as axes:
         known = np.isfinite(found.se)
         line = np.where(known, found.total, math.nan)
-        axes.axhline(0.0, color="black", linewidth=0.8, zorder=1)
+        axes.axhline(0.0, color=ink(), linewidth=0.8, zorder=1)
         handles: dict[str, Any] = {}
         if known.any():
             band = axes.fill_between(found.draws, found.low, found.high, color=BLUE, alpha=0.22, linewidth=0)
             (handles["total"],) = axes.plot(found.draws, line, "-o", color=BLUE, markersize=3.5)
             handles[f"{100 * result.total.confidence:g}% interval"] = band
         if not known.all():
-            hollow: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 3.5, "color": BLUE}
+            hollow: dict[str, Any] = {
+                "linestyle": "none",
+                "markerfacecolor": axes.get_facecolor(),
+                "markersize": 3.5,
+                "color": BLUE,
+            }
             (handles["no interval"],) = axes.plot(found.draws[~known], found.total[~known], marker="o", **hollow)
         if result.method != "moment":  # by moments, total is level
             (handles["level"],) = axes.plot(found.draws, found.level, "--", color=ORANGE, linewidth=1.0)

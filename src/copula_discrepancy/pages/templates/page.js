@@ -42,6 +42,8 @@ if (packed) {
     const bytes = Uint8Array.from(atob(data[frame.dataset.map]), sign => sign.charCodeAt(0));
     const view = new DataView(bytes.buffer), value = (i, j) => view.getInt16(2 * (i * d + j), true);
     const cells = frame.querySelector(".cells"), cursor = frame.querySelector(".cursor"), output = frame.nextElementSibling;
+    // a cell that the keys lead to must not hide below the names
+    frame.style.scrollPadding = `${frame.querySelector(".top").offsetHeight + 2}px 2px 2px ${frame.querySelector(".left").offsetWidth + 2}px`;
     let row = 0, column = 1;
     const read = (i, j) => {
       row = Math.min(Math.max(i, 0), d - 1); column = Math.min(Math.max(j, 0), d - 1);
@@ -49,11 +51,14 @@ if (packed) {
       cursor.style.transform = `translate(${100 * column}%, ${100 * row}%)`;
       if (row === column) { output.textContent = data.names[row]; return; }
       const low = Math.min(row, column), high = Math.max(row, column), gap = value(low, high);
-      const said = gap === data.unknown ? "not known" : `${gap < 0 ? "-" : "+"}${Math.abs(gap * data.unit).toFixed(3)}`;
-      const chance = gap === data.unknown ? "" : value(high, low) === data.unknown ? ", may be chance" : ", beyond chance";
+      const said = gap === data.unknown ? "not known" : (gap < 0 ? "-" : gap > 0 ? "+" : "") + Math.abs(gap * data.unit).toFixed(3);
+      const below = value(high, low);
+      const chance = gap === data.unknown ? "" : below === data.untested ? ", not tested"
+        : below === data.unknown ? ", may be chance" : ", beyond chance";
       output.textContent = `${data.names[low]} ~ ${data.names[high]}: ${frame.dataset.map} ${said}${chance}`;
     };
     const point = event => {
+      output.ariaLive = "off";  // what a pointer passes over is not read out loud
       const place = cells.getBoundingClientRect();
       read(Math.floor((event.clientY - place.top) / place.height * d), Math.floor((event.clientX - place.left) / place.width * d));
     };
@@ -63,6 +68,7 @@ if (packed) {
       const step = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
       if (!step) return;
       event.preventDefault();
+      output.ariaLive = "polite";
       read(row + step[0], column + step[1]);
       cursor.scrollIntoView({block: "nearest", inline: "nearest"});
     });
