@@ -55,7 +55,7 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.warnings), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
-        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid]),
+        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid]) | _own_p(result),
         "made": made,
         "paper": methods.PAPER,
     }
@@ -91,6 +91,10 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
         "paper": methods.PAPER,
     }
     return content, detail.numbers | {"made": made}
+
+
+def _own_p(result: "Pairwise") -> dict[str, str]:
+    return {"p": "The smaller of the p-values of level and shape, not adjusted."} if result.adjust == "none" else {}
 
 
 def _state(result: "Pairwise") -> str:
@@ -137,10 +141,10 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
         special = {"p": _p(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
         cells = [special.get(head) or _number(getattr(gap, name), form) for head, name, form, _ in known]
         names = [short[name] for name in gap.names]
-        given = gap.short_label[len(pair_label(*gap.names)) :]
+        given = shortened(", ".join(getattr(gap, "given", ())), NAME) if getattr(gap, "given", ()) else ""
         link = f"pair-{rank}" if f"pair-{rank}" in links else None
         rows.append({
-            "names": names, "given": shortened(given, NAME) if given else "", "verdict": gap.verdict, "flagged": gap.flagged,
+            "names": names, "given": f" | {given}" if given else "", "verdict": gap.verdict, "flagged": gap.flagged,
             "cells": cells, "family": gap.family, "link": link,
         })  # fmt: skip
     return {

@@ -27,15 +27,13 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         "R-hat for dependence",
-        "Longer runs may change these numbers. Look at the chains one by one: one that tells another story is in "
-        "another mode, or "
-        "not yet where it should be.",
+        "Longer runs may change these numbers. Look at the chains one by one: one that tells another story is in another mode, "
+        "or not yet where it should be.",
     ),
     (
         "never moves|does not move|stand still",
-        "A chain that stands still has failed: it adds ties, not information, and pulls every estimate towards one "
-        "point. Leave it "
-        "out, or find out why it stopped.",
+        "A chain that stands still has failed: it adds ties, not information, and pulls every estimate towards one point. "
+        "Leave it out, or find out why it stopped.",
     ),
     ("more chains than draws", "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
     (
@@ -206,7 +204,7 @@ def _adjusted(result: "Pairwise") -> str:
     claimed = f"the expected share of false ones among all gaps that are claimed is at most {alpha}"
     kept = {
         "none": f"of all tests of what is right, about {alpha} are called a gap",
-        "bh": f"{claimed}, where tests are independent or positively dependent, as those of pairs mostly are",
+        "bh": f"{claimed}, where tests are independent or positively dependent (adjust 'by' needs no such condition)",
         "by": f"{claimed}, however the tests depend on each other",
     }.get(result.adjust, f"the probability that any gap is claimed where there is none is at most {alpha}")
     counted = "1 test" if tests == 1 else f"{tests:,} tests"

@@ -34,11 +34,7 @@ TERMS: dict[str, str] = {
     "R-hat": "Do the chains agree about Kendall's tau? Near 1 they do.",
     "family": "The copula family that the pair is looked at through.",
 }
-
-
 _RANKED = "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left."
-
-
 SINGLE_P = "How often chance alone would make such a gap, or a larger one, where there is none."
 ERRORS = {
     False: "from the long-run variance of influence values, one per draw, which holds on stationary Markov chains",
