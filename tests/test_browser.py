@@ -193,6 +193,16 @@ def test_signs_before_numbers_do_not_confuse_the_order(opened):
     assert numbers[0] > 1000  # written 2,960
 
 
+def test_p_values_below_a_limit_are_last_from_the_largest_down(opened):
+    page = opened("eight")
+    button = page.get_by_role("button", name="p", exact=True)
+    for turn in (1, -1):  # as the ranking begins with them, the first order alone would not tell
+        button.click()
+        found = [float(text.strip("<")) for text in column(page, "p")]
+        assert found == sorted(found)[::turn]
+    assert column(page, "p")[-1] == "<0.001"
+
+
 def test_missing_numbers_are_last_whichever_way(opened):
     page = opened("failed chain")
     button = page.get_by_role("button", name="upper tail", exact=True)

@@ -23,7 +23,7 @@ from scipy import stats
 import copula_discrepancy as cd
 from copula_discrepancy._written import json_text
 from copula_discrepancy.cli import main
-from copula_discrepancy.pages import content, meaning, writing
+from copula_discrepancy.pages import content, meaning, methods, writing
 from tests.page_samples import HOSTILE, comparison
 from tests.pairwise_data import gaussian
 
@@ -270,6 +270,67 @@ def test_doubtful_answers_are_told_beside_the_answer(tmp_path, few_pictures):
     assert "Before you rely on this: chain 2 does not move in x0 from draw 100 on" in head
     assert "and 9 more notes" in head
     assert "Before you rely on this" not in words_of(comparison("fine").to_html(tmp_path / "fine.html"))
+
+
+def test_notes_beside_the_pictures_of_a_pair_are_text(tmp_path):
+    draws = warned()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        result = cd.pairwise({name: draws[name] for name in HOSTILE[:2]}, np.eye(2))
+    page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    article = page.split("<article")[1].split("</article>")[0]
+    assert "<b>chain 1 never moves in &lt;script&gt;window.hacked = 1&lt;/script&gt;" in article
+    assert "A chain that stands still has failed" in article
+    assert page.count("<script") == 1  # the page's own: two variables have no map
+
+
+def test_the_name_of_the_json_is_text_below_a_cut_table(tmp_path, few_pictures, monkeypatch):
+    monkeypatch.setattr(content, "TABLE_ROWS", 2)
+    path = comparison("fine").to_html(tmp_path / "<u>&.html")
+    assert "<u>" not in path.read_text(encoding="utf-8")
+    assert "The others are in <u>&.json" in words_of(path)
+
+
+def test_a_map_that_has_room_for_half_a_pair_keeps_the_worst_ones(tmp_path, few_pictures, monkeypatch):
+    """Taus of about 0.7 and 0.5 where none should be; all others are chance, about 0.03 with so many draws."""
+    monkeypatch.setattr(content, "MAPPED", 3)
+    draws = np.random.default_rng(1).normal(size=(400, 6))
+    draws[:, 1] += 2.0 * draws[:, 0]
+    draws[:, 4] += draws[:, 3]
+    result = cd.pairwise(draws, np.eye(6), iid=True, method="moment")
+    assert [gap.names for gap in (result[0], result[1])] == [("x0", "x1"), ("x3", "x4")]
+    page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="map-data">(.*?)</script>', page, flags=re.DOTALL).group(1))
+    assert data["names"] == ["x0", "x1", "x3"]
+
+
+def test_methods_tell_how_families_were_fitted():
+    draws = cd.Gumbel(2.0).sample(300, rng=1)
+    likely, inverted = "fitted to the draws by maximum likelihood.", "fitted to the draws by inverting Kendall's tau"
+    for method, said, other in (("mle", likely, inverted), ("moment", inverted, likely)):
+        for told in (
+            methods.of_one(cd.discrepancy(draws, cd.Gumbel(2.0), method=method)),
+            methods.of_pairs(cd.pairwise(draws, cd.Gumbel(2.0), method=method)),
+        ):
+            assert said in " ".join(told)
+            assert other not in " ".join(told)
+
+
+def test_without_a_target_notes_and_words_of_a_pair_are_those_of_its_fit(tmp_path, few_pictures):
+    def article(name):
+        page = comparison(name).to_html(tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        return page.split("<article")[1].split("</article>")[0]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        fits = {name: comparison(name).fitted(*comparison(name).worst.names) for name in ("nothing", "untestable")}
+    (note,) = fits["untestable"].warnings
+    assert f"<b>{note}" in unescape(article("untestable"))
+    fit = fits["nothing"]
+    assert f"{fit.tau:.2f}" != f"{fit.sample_tau:.2f}"
+    own, beside, _ = re.findall(r'role="img" aria-label="([^"]*)"', article("nothing"))
+    assert f"Kendall's tau {fit.sample_tau:.2f}, with contours" in unescape(own)
+    assert unescape(beside).endswith(f"simulated from the fitted {fit.family}, Kendall's tau {fit.tau:.2f}.")
 
 
 # ---- size and time -------------------------------------------------------------------------------------------------

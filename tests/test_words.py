@@ -89,6 +89,19 @@ def test_where_a_dependence_is_lost_its_own_corners_are_looked_at(sign):
     assert negative.lower_tail.value == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_dependence_stronger_than_the_targets_has_its_own_corners(sign):
+    """Against a weak target of the other sign, the tails are at the ends of the draws' dependence."""
+    target, draws = cd.StudentT(-0.1 * sign, df=3.0), cd.Gaussian(0.7 * sign).sample(3000, rng=8)
+    result = cd.discrepancy(draws, target, iid=True)
+    u, v = cd.pseudo_observations(draws).T
+    family = cd.StudentT.from_tau(result.tau, df=3.0)
+    inside, share = ((v < 0.1), family.cdf(0.1, 0.1)) if sign > 0 else ((v > 0.9), 0.1 - family.cdf(0.1, 0.9))
+    expected = (np.mean((u < 0.1) & inside) - share) / 0.1
+    assert result.lower_tail.value == pytest.approx(expected, abs=0.01)  # of ranks near 0.1
+    assert cd.pairwise(draws, target, iid=True)[0].lower_tail == pytest.approx(result.lower_tail.value, abs=1e-3)
+
+
 def test_both_are_off():
     _, _, lines = read(cd.Clayton(1.0).sample(3000, rng=5))
     assert lines[0].endswith(": strength and shape off")
