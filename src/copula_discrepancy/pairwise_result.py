@@ -277,10 +277,10 @@ class Pairwise:
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and word, ready for Python's json (infinite and missing numbers included)."""
-        return self.head() | {"pairs": [pair.to_dict() for pair in self]}
+        return self.overview() | {"pairs": [pair.to_dict() for pair in self]}
 
-    def head(self) -> dict[str, Any]:
-        """The same without the pairs."""
+    def overview(self) -> dict[str, Any]:
+        """Every number and word but those of the single pairs."""
         draws, reference = self.samples
         plain: dict[str, Any] = {
             name: getattr(self, name)

@@ -148,9 +148,9 @@ class VineGaps(Pairwise):
         plain = super().to_dict()
         return plain | {"edges": plain.pop("pairs")}
 
-    def head(self) -> dict[str, Any]:
-        """The same without the edges."""
-        plain = super().head()
+    def overview(self) -> dict[str, Any]:
+        """Every number and word but those of the single edges."""
+        plain = super().overview()
         plain["n_edges"] = plain.pop("n_pairs")
         return plain | {"n_trees": self.n_trees, "trees": self.trees()}
 

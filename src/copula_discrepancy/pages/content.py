@@ -61,7 +61,7 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
     }
     details_ = [detail.numbers | {"key": detail.key} for detail in worst]
     rows = f"{result.unit}s"
-    return content, result.head() | {"made": made, "details": details_, rows: (gap.to_dict() for gap in result)}
+    return content, result.overview() | {"made": made, "details": details_, rows: (gap.to_dict() for gap in result)}
 
 
 def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
