@@ -196,6 +196,11 @@ class Pairwise:
         return int(np.sum(self.rows["flagged"]))
 
     @property
+    def tested(self) -> NDArray[np.bool_]:
+        """Whether level or shape of each pair could be tested."""
+        return np.isfinite(self.rows["level_pvalue"]) | np.isfinite(self.rows["shape_pvalue"])
+
+    @property
     def cd(self) -> NDArray[np.float64]:
         """|total| of every pair, the paper's CD; |level| where no family was fitted, |shape| without a target."""
         if self.kind == "nothing":

@@ -5,7 +5,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from copula_discrepancy import words
 from copula_discrepancy.draws import Draws
@@ -19,7 +18,7 @@ _OFTEN = 3  # flagged pairs and variables named from which on it is worth tellin
 
 def verdict(result: "Pairwise") -> str:
     """The answer in a few words."""
-    if not _tested(result).any():
+    if not result.tested.any():
         return f"no {result.unit} could be tested"
     stuck = f"{words.some_of(result.stuck)} stuck, " if result.stuck else ""
     pairs = _counted(result, len(result))
@@ -83,7 +82,7 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
         if against:
             cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
         cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
-        cells.append(_p(smaller_pvalue(row["level_adjusted"], row["shape_adjusted"])))
+        cells.append(words.short_pvalue(smaller_pvalue(row["level_adjusted"], row["shape_adjusted"])))
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
         cells.append(f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-")
         cells += [] if against else [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"]
@@ -96,13 +95,9 @@ def smaller_pvalue(a: float, b: float) -> float:
     return float(np.fmin(a, b))
 
 
-def _tested(result: "Pairwise") -> NDArray[np.bool_]:
-    return np.isfinite(result.rows["level_pvalue"]) | np.isfinite(result.rows["shape_pvalue"])
-
-
 def _answer(result: "Pairwise") -> str:
     level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
-    untested = len(result) - int(np.sum(_tested(result)))
+    untested = len(result) - int(np.sum(result.tested))
     rest = f" {_counted(result, untested)} could not be tested." if untested else ""
     if result.stuck:
         never = "never varies" if len(result.stuck) == 1 else "never vary"
@@ -188,7 +183,3 @@ def _shape(sample: Draws | None) -> str:
 
 def _gap(value: float, se: float) -> tuple[str, str]:
     return f"{value:+.3f}" if math.isfinite(value) else "-", f"{se:.3f}" if math.isfinite(se) else "-"
-
-
-def _p(value: float) -> str:
-    return "-" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"

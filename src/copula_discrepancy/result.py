@@ -188,6 +188,11 @@ class Discrepancy:
         return words.verdict(self.level, self.shape, [*self.tails.values()])
 
     @property
+    def resampled(self) -> bool:
+        """Whether standard errors come from the bootstrap, not from influence values."""
+        return self.inference != INFERENCE_METHODS[0]
+
+    @property
     def gap_found(self) -> bool:
         """Whether a test found a gap: of strength, of shape, or of a tail."""
         return any(map(words.significant, (self.level, self.shape))) or any(map(words.tail_is_off, self.tails.values()))
@@ -304,8 +309,8 @@ class Discrepancy:
             "confidence": self.level.confidence,
             "shannon": None if self.shannon == "exact" else self.shannon,
         }
-        resampled = self.inference != INFERENCE_METHODS[0]
-        made = methods.call("discrepancy", given, own, checked, then=".infer(method='bootstrap')" if resampled else "")
+        then = ".infer(method='bootstrap')" if self.resampled else ""
+        made = methods.call("discrepancy", given, own, checked, then=then)
         return writing.write_page(checked, *content.of_one(self, command or made), force=force)
 
     def table_rows(self) -> list[list[str]]:
@@ -346,7 +351,7 @@ class Discrepancy:
             found["Reference"] = words.enough(other.n, other.n_eff, rhat, iid=self.iid, n_chains=n_chains)
         if self.selection is not None:
             found["Family"] = self.selection.words() + "."
-        if self.inference != INFERENCE_METHODS[0]:
+        if self.resampled:
             found["Errors"] = f"{self.inference}; those of the tails from influence values."
         return found
 

@@ -212,6 +212,11 @@ def _plain(value: float) -> str:
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
 
 
+def short_pvalue(pvalue: float) -> str:
+    """A p-value in a table of many."""
+    return "-" if math.isnan(pvalue) else "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
+
+
 def chance(pvalue: float) -> str:
     """A p-value in a sentence."""
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.pages import details, meaning, methods
 from copula_discrepancy.pages.pictures import packed, png_image
 from copula_discrepancy.plots.maps import cell_colours, cell_text, colour_limit, gap_cells, white_reads_better
-from copula_discrepancy.words import pair_label, short_names, shortened
+from copula_discrepancy.words import pair_label, short_names, short_pvalue, shortened
 
 if TYPE_CHECKING:
     from copula_discrepancy.pairwise_result import Pairwise
@@ -59,14 +59,13 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "made": made,
         "paper": methods.PAPER,
     }
-    details_ = [detail.numbers | {"key": detail.key} for detail in worst]
-    rows = f"{result.unit}s"
-    return content, result.overview() | {"made": made, "details": details_, rows: (gap.to_dict() for gap in result)}
+    numbers = result.overview() | {"made": made, "details": [detail.numbers | {"key": detail.key} for detail in worst]}
+    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in result)}
 
 
 def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
     """The page of a single pair, and the JSON beside it."""
-    random = ["the bootstrap"] if result.inference != "influence" else []
+    random = ["the bootstrap"] if result.resampled else []
     random += ["CKL and CED"] if result.shannon != "exact" else []
     made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
     off, tested = result.gap_found, math.isfinite(result.level.pvalue) or math.isfinite(result.shape.pvalue)
@@ -100,8 +99,7 @@ def _own_p(result: "Pairwise") -> dict[str, str]:
 def _state(result: "Pairwise") -> str:
     if result.n_flagged or result.stuck:
         return "off"
-    tested = np.isfinite(result.rows["level_pvalue"]) | np.isfinite(result.rows["shape_pvalue"])
-    return "fine" if tested.any() and not result.warnings else "unknown"
+    return "fine" if result.tested.any() and not result.warnings else "unknown"
 
 
 def _heading(verdict: str, reserved: bool) -> str:
@@ -138,13 +136,14 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
     known = [column for column in columns if column[3] and (not column[1] or np.isfinite(result.rows[column[1]]).any())]
     rows, short = [], dict(zip(result.names, short_names(result.names, NAME), strict=True))
     for rank, gap in enumerate(islice(result, TABLE_ROWS), start=1):
-        special = {"p": _p(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
+        special = {"p": short_pvalue(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
         cells = [special.get(head) or _number(getattr(gap, name), form) for head, name, form, _ in known]
         names = [short[name] for name in gap.names]
-        given = shortened(", ".join(getattr(gap, "given", ())), NAME) if getattr(gap, "given", ()) else ""
+        given = ", ".join(getattr(gap, "given", ()))  # of a vine's edge
+        behind = f" | {shortened(given, NAME)}" if given else ""
         link = f"pair-{rank}" if f"pair-{rank}" in links else None
         rows.append({
-            "names": names, "given": f" | {given}" if given else "", "verdict": gap.verdict, "flagged": gap.flagged,
+            "names": names, "given": behind, "verdict": gap.verdict, "flagged": gap.flagged,
             "cells": cells, "family": gap.family, "link": link,
         })  # fmt: skip
     return {
@@ -161,10 +160,6 @@ def _number(value: float, form: str) -> str:
         return "-" if math.isnan(value) else "inf"
     text = format(value, form)
     return text.lstrip("+-") if float(text.replace(",", "")) == 0.0 else text  # zero has no sign
-
-
-def _p(value: float) -> str:
-    return "-" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 # ---- maps ----------------------------------------------------------------------------------------------------------
@@ -196,27 +191,24 @@ def _maps(result: "Pairwise") -> Content:
 
 def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
     limit = colour_limit(cells)
-    above, below = np.triu(cells, 1), np.tril(cells, -1)
-    known = np.isfinite(above) & (np.triu(np.ones_like(cells), 1) > 0)
-    beyond = int(np.sum(np.isfinite(below) & (np.tril(np.ones_like(cells), -1) > 0)))
+    above, below = (cells[indices(len(cells), k)] for indices, k in ((np.triu_indices, 1), (np.tril_indices, -1)))
+    known, beyond = above[np.isfinite(above)], int(np.isfinite(below).sum())
     texts: Sequence[Content] = ()
     if len(cells) <= _NUMBERED:
         texts = [
             {"row": i + 1, "column": j + 1, "text": cell_text(cells[i, j]), "tone": _tone(cells[i, j] / limit)}
             for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True)
         ]
-    largest = f"; the largest is {np.max(np.abs(above[known])):.3f}" if known.any() else ""
+    largest = f"; the largest is {np.abs(known).max():.3f}" if known.size else ""
+    says = {"level": "strength of dependence, draws less target", "shape": "family and tails, seen in Kendall's tau"}
     return {
         "name": name,
         "limit": f"{limit:g}",
-        "says": {"level": "strength of dependence, draws less target", "shape": "family and tails, seen in Kendall's tau"}[
-            name
-        ],
+        "says": says[name],
         "image": png_image(cell_colours(cells, limit)),
         "texts": texts,
         "beyond": beyond,
-        "alt": f"{name} of {int(known.sum()):,} {result.unit}s as a coloured matrix, {beyond:,} of them beyond "
-        f"chance{largest}.",
+        "alt": f"{name} of {known.size:,} {result.unit}s as a coloured matrix, {beyond:,} of them beyond chance{largest}.",
     }
 
 

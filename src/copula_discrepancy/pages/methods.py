@@ -44,9 +44,9 @@ ERRORS = {
 
 def errors_of(result: Any) -> str:
     """Where the standard errors of a single pair come from."""
-    if result.inference == "influence":
-        return ERRORS[result.iid]
-    return f"from the {result.inference}, and those of the tails from influence values"
+    return (
+        f"from the {result.inference}, and those of the tails from influence values" if result.resampled else ERRORS[result.iid]
+    )
 
 
 def terms(shown: Collection[str], errors: str) -> dict[str, str]:

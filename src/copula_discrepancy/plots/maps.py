@@ -55,7 +55,8 @@ def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
     """
     from matplotlib.colors import to_rgb
 
-    shares = np.nan_to_num(np.clip(np.abs(cells) / limit, 0.0, 1.0), nan=0.0)  # infinite divergences have the full colour
+    # the limit is the largest finite number, so only an infinite divergence is clipped, to the full colour; unknown has none
+    shares = np.nan_to_num(np.clip(np.abs(cells) / limit, 0.0, 1.0), nan=0.0)
     found = np.zeros((*cells.shape, 4))
     found[..., :3] = np.where((cells < 0)[..., None], to_rgb(BLUE), to_rgb(ORANGE))
     found[..., 3] = shares
