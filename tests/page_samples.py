@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 import copula_discrepancy as cd
+from copula_discrepancy.pages import content
 from tests.pairwise_data import autoregressive, gaussian
 
 HOSTILE = (
@@ -50,11 +51,12 @@ def _two():
 
 
 def _many():
-    """300 variables, chain by chain independent of each other but for two that should not depend."""
-    rng = np.random.default_rng(3)
-    draws = rng.normal(size=(400, 300))
-    draws[:, 1] += draws[:, 0]
-    return cd.pairwise(draws, np.eye(300), iid=True, method="moment")
+    """More variables than a map takes, with long names, independent of each other but for two that should not depend."""
+    d = content.MAPPED + 20
+    names = [f"{k} " + "&" * 100 for k in range(d)]  # escaped, each is five characters
+    draws = pd.DataFrame(np.random.default_rng(3).normal(size=(60, d)), columns=names)
+    draws[names[1]] += 3.0 * draws[names[0]]
+    return cd.pairwise(draws, np.eye(d), iid=True, method="moment")
 
 
 def _one_chain():

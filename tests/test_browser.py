@@ -22,9 +22,10 @@ PICTURED = ("vine",)  # pages with all their pictures; one pair in pictures does
 
 REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))  # where tests in a browser must not be skipped, as in continuous integration
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not REQUIRED, reason="there is no Chromium here; `make browser` installs Debian's"
-)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="there is no Chromium here; `make browser` installs Debian's"),
+    pytest.mark.xdist_group("pages"),  # comparisons are made once, in one worker
+]
 
 
 @pytest.fixture(scope="session")
@@ -53,26 +54,46 @@ def written(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def windows(chromium):
+    """One window for each kind of reader, kept open: a page is loaded three times as fast into a window that is there."""
+    kept = {}
+
+    def window(**options):
+        kind = tuple(sorted(options.items()))
+        if kind not in kept:
+            kept[kind] = page, trouble = chromium.new_context(**options).new_page(), []
+            page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
+            page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+            page.on("request", lambda request: trouble.append(request.url))
+        return kept[kind]
+
+    yield window
+    for page, _ in kept.values():
+        page.context.close()
+
+
 @pytest.fixture
-def opened(chromium, written):
-    """Open the page of a comparison; at the end, nothing may have gone wrong in it and nothing may have been asked for."""
-    contexts, trouble = [], []
+def opened(windows, written):
+    """Open the page of a comparison; at the end, nothing may have gone wrong in it and nothing else may have been asked for."""
+    used = []
 
     def open_page(name, width=1280, **options):
-        context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page, trouble = windows(**options)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(media="null")  # as nothing had been emulated
         address = written(name).as_uri()
-        page.on("request", lambda request: None if request.url.startswith((address, "data:")) else trouble.append(request.url))
+        used.append((trouble, address))
+        page.goto("about:blank")  # so that an address with the same page is loaded anew, from its top
         page.goto(address)
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
-    assert not trouble
+    for trouble, _ in used:
+        allowed = ("about:blank", "data:", *(address for _, address in used))
+        strange = [entry for entry in trouble if not entry.startswith(allowed)]
+        trouble.clear()
+        assert not strange
 
 
 def seen(page, name):

@@ -28,12 +28,19 @@ from tests.page_samples import HOSTILE, comparison
 from tests.pairwise_data import gaussian
 
 MEGABYTE = 2**20
+pytestmark = pytest.mark.xdist_group("pages")  # with the browser's: comparisons are made once, in one worker
 
 
 @pytest.fixture
 def few_pictures(monkeypatch):
-    """For pages of which the pictures are not the matter."""
+    """For pages of which one pair in pictures says enough."""
     monkeypatch.setattr(content, "DETAILS", 1)
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """For pages of which the pictures are not the matter."""
+    monkeypatch.setattr(content, "DETAILS", 0)
 
 
 def words_of(path):
@@ -247,13 +254,13 @@ def test_names_are_escaped(tmp_path, few_pictures):
         ("moment", "Gaps in 4 of 15 pairs", "off"),
     ],
 )
-def test_headings(tmp_path, few_pictures, name, heading, state):
+def test_headings(tmp_path, no_pictures, name, heading, state):
     page = comparison(name).to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     found = re.search(r'<h1 class="(\w+)">.*?</span>(.*?)</h1>', page)
     assert (found.group(2).strip(), found.group(1)) == (heading, state)
 
 
-def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap(tmp_path, few_pictures):
+def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap(tmp_path, no_pictures):
     def maps(name):
         page = comparison(name).to_html(tmp_path / "report.html", force=True).read_text(encoding="utf-8")
         return re.findall(r'data-map="(\w+)"', page)
@@ -264,7 +271,7 @@ def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap(tmp_path, few_p
     assert maps("nothing") == ["shape"]  # there is no target
 
 
-def test_doubtful_answers_are_told_beside_the_answer(tmp_path, few_pictures):
+def test_doubtful_answers_are_told_beside_the_answer(tmp_path, no_pictures):
     told = words_of(comparison("failed chain").to_html(tmp_path / "report.html"))
     head = told.split("Every pair at a glance")[0]
     assert "Before you rely on this: chain 2 does not move in x0 from draw 100 on" in head
@@ -284,14 +291,14 @@ def test_notes_beside_the_pictures_of_a_pair_are_text(tmp_path):
     assert page.count("<script") == 1  # the page's own: two variables have no map
 
 
-def test_the_name_of_the_json_is_text_below_a_cut_table(tmp_path, few_pictures, monkeypatch):
+def test_the_name_of_the_json_is_text_below_a_cut_table(tmp_path, no_pictures, monkeypatch):
     monkeypatch.setattr(content, "TABLE_ROWS", 2)
     path = comparison("fine").to_html(tmp_path / "<u>&.html")
     assert "<u>" not in path.read_text(encoding="utf-8")
     assert "The others are in <u>&.json" in words_of(path)
 
 
-def test_a_map_that_has_room_for_half_a_pair_keeps_the_worst_ones(tmp_path, few_pictures, monkeypatch):
+def test_a_map_that_has_room_for_half_a_pair_keeps_the_worst_ones(tmp_path, no_pictures, monkeypatch):
     """Taus of about 0.7 and 0.5 where none should be; all others are chance, about 0.03 with so many draws."""
     monkeypatch.setattr(content, "MAPPED", 3)
     draws = np.random.default_rng(1).normal(size=(400, 6))
@@ -344,13 +351,8 @@ def test_fifty_variables_take_a_page_below_three_megabytes_and_ten_seconds(tmp_p
     assert page.stat().st_size < 3 * MEGABYTE
 
 
-def test_pages_of_many_variables_stay_small(tmp_path, few_pictures):
-    rng = np.random.default_rng(1)
-    d = content.MAPPED + 20
-    names = [f"{k} " + "&" * 100 for k in range(d)]  # escaped, each is five characters
-    draws = pd.DataFrame(rng.normal(size=(120, d)), columns=names)
-    draws[names[1]] += 3.0 * draws[names[0]]
-    result = cd.pairwise(draws, np.eye(d), iid=True, method="moment")
+def test_pages_of_many_variables_stay_small(tmp_path, no_pictures):
+    result = comparison("many")
     page = result.to_html(tmp_path / "report.html")
     assert page.stat().st_size < 3 * MEGABYTE
     told = words_of(page)
@@ -381,7 +383,7 @@ def test_pages_of_a_thousand_chains_stay_small(tmp_path, monkeypatch):
     assert result.to_html(tmp_path / "report.html").stat().st_size < MEGABYTE
 
 
-def test_the_table_has_the_worst_pairs(tmp_path, few_pictures, monkeypatch):
+def test_the_table_has_the_worst_pairs(tmp_path, no_pictures, monkeypatch):
     monkeypatch.setattr(content, "TABLE_ROWS", 7)
     result = comparison("eight")
     page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
@@ -407,43 +409,43 @@ def test_the_table_has_the_worst_pairs(tmp_path, few_pictures, monkeypatch):
         (3, "path must be the path of a page, such as 'report.html', got 3"),
     ],
 )
-def test_paths_that_no_page_can_have(tmp_path, monkeypatch, path, message):
+def test_paths_that_no_page_can_have(tmp_path, no_pictures, monkeypatch, path, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "beside.json").mkdir()
     (tmp_path / "file.txt").write_text("x")
     with pytest.raises(cd.InputError, match=message):
-        comparison("single").to_html(path)
+        comparison("fine").to_html(path)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["beside.json", "file.txt", "folder.html"]
 
 
 @pytest.mark.parametrize("there", ["report.html", "report.json"])
-def test_files_that_are_there_are_kept_unless_forced(tmp_path, there):
+def test_files_that_are_there_are_kept_unless_forced(tmp_path, no_pictures, there):
     (tmp_path / there).write_text("mine")
     with pytest.raises(cd.InputError, match=rf"{there} already there; give another name, or overwrite with force=True"):
-        comparison("single").to_html(tmp_path / "report.html")
+        comparison("fine").to_html(tmp_path / "report.html")
     assert [file.name for file in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
-    comparison("single").to_html(tmp_path / "report.html", force=True)
-    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["n"] == 2000
+    comparison("fine").to_html(tmp_path / "report.html", force=True)
+    assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["n_pairs"] == 6
     with pytest.raises(cd.InputError, match="force must be True or False"):
-        comparison("single").to_html(tmp_path / "report.html", force="yes")
+        comparison("fine").to_html(tmp_path / "report.html", force="yes")
 
 
-def test_a_folder_without_permission(tmp_path, monkeypatch):
+def test_a_folder_without_permission(tmp_path, no_pictures, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     with pytest.raises(cd.InputError, match="no permission in"):
-        comparison("single").to_html(tmp_path / "report.html")
+        comparison("fine").to_html(tmp_path / "report.html")
 
 
-def test_links_that_lead_nowhere_are_there(tmp_path):
+def test_links_that_lead_nowhere_are_there(tmp_path, no_pictures):
     (tmp_path / "report.html").symlink_to(tmp_path / "nowhere")
     with pytest.raises(cd.InputError, match="already there"):
-        comparison("single").to_html(tmp_path / "report.html")
+        comparison("fine").to_html(tmp_path / "report.html")
 
 
 @pytest.mark.parametrize("linked", [True, False])
-def test_what_comes_into_being_meanwhile_is_kept(tmp_path, monkeypatch, linked):
+def test_what_comes_into_being_meanwhile_is_kept(tmp_path, no_pictures, monkeypatch, linked):
     """Another process writes the same page while this one computes."""
     page = tmp_path / "report.html"
     render = writing.render
@@ -459,20 +461,20 @@ def test_what_comes_into_being_meanwhile_is_kept(tmp_path, monkeypatch, linked):
     if not linked:
         monkeypatch.setattr(os, "link", no_links)
     with pytest.raises(cd.InputError, match=r"meanwhile|cannot be written"):
-        comparison("single").to_html(page)
+        comparison("fine").to_html(page)
     assert page.read_text() == "theirs"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     monkeypatch.setattr(writing, "render", render)
-    comparison("single").to_html(tmp_path / "other.html")  # with links or without
+    comparison("fine").to_html(tmp_path / "other.html")  # with links or without
     assert (tmp_path / "other.json").exists()
 
 
-def test_a_page_that_cannot_be_made_leaves_its_numbers_as_they_were(tmp_path, monkeypatch):
-    comparison("single").to_html(tmp_path / "report.html")
+def test_a_page_that_cannot_be_made_leaves_its_numbers_as_they_were(tmp_path, no_pictures, monkeypatch):
+    comparison("fine").to_html(tmp_path / "report.html")
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     monkeypatch.setattr(writing, "render", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        comparison("single").to_html(tmp_path / "report.html", force=True)
+        comparison("fine").to_html(tmp_path / "report.html", force=True)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
@@ -485,7 +487,7 @@ def test_threads_leave_the_settings_of_matplotlib_alone(tmp_path):
     assert not plt.get_fignums()
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_what_was_there(tmp_path, no_pictures, monkeypatch):
     page = tmp_path / "report.html"
     page.write_text("mine")
 
@@ -494,7 +496,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(cd.InputError, match="cannot be written: No space left on device"):
-        comparison("single").to_html(page, force=True)
+        comparison("fine").to_html(page, force=True)
     assert page.read_text() == "mine"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]  # nothing half done beside it
 
@@ -656,7 +658,7 @@ def test_the_same_result_gives_the_same_page(tmp_path):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, few_pictures):
+def folder(tmp_path, monkeypatch, no_pictures):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)
     for name in ("a", "b"):
@@ -706,7 +708,8 @@ def test_force_overwrites(folder, capsys):
 
 def test_a_page_is_written_for_a_reader_who_has_gone(folder):
     command = ["compare", "a.csv", "b.csv", "--html", "report.html"]
-    code = "import sys; from copula_discrepancy.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from copula_discrepancy.pages import content; content.DETAILS = 0\n"
+    code += "from copula_discrepancy.cli import main; sys.exit(main(sys.argv[1:]))"
     with open("/dev/full", "w") as full:  # every write fails
         ended = subprocess.run([sys.executable, "-c", code, *command], stdout=full, stderr=subprocess.PIPE, text=True)
     assert ended.returncode == 1
