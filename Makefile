@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test browser lint format bench study reproduce examples clean
+SUPPORTED := 3.11 3.12 3.13
+PYTEST := -m pytest -n auto --dist loadgroup
+
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist bench study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -14,6 +17,10 @@ $(VENV)/.run: pyproject.toml
 
 $(VENV)/.test: $(VENV)/.run
 	$(PIP) -e '.[test]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.test
+	$(PIP) -e '.[dev]'
 	touch $@
 
 $(VENV)/.examples: $(VENV)/.run
@@ -33,7 +40,32 @@ browser:  ## Debian's Chromium for the tests of the page, where it is missing an
 	|| echo "no Chromium here, and no way to install it: the tests of the page in a browser will be skipped"
 
 test: $(VENV)/.test browser  ## the whole test suite, on every core
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python $(PYTEST)
+
+coverage: $(VENV)/.test browser  ## the same, and the share of branches it reaches; below the floor in pyproject.toml it fails
+	$(BIN)/python $(PYTEST) --cov --cov-report=term
+
+fuzz: $(VENV)/.test  ## 100,000 hostile inputs to every public function and every reader of files
+	$(BIN)/python -m tests.fuzzing --inputs 100000
+
+# A folder of its own for compiled kernels: another numba would take turns with this one at replacing them. Old releases are full
+# of what later became deprecated, which says nothing about this library.
+test-lowest: browser  ## the tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m tests.lowest_versions > $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet -e '.[test]' -c $(VENV)-lowest/lowest.txt
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-lowest/numba $(VENV)-lowest/bin/python $(PYTEST) \
+	-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
+
+test-newest: $(SUPPORTED:%=newest-%)  ## the tests with the newest versions, on every Python that is here
+
+newest-%: browser
+	@python=$$(for found in python$* $(HOME)/.pyenv/versions/$*.*/bin/python; do \
+	"$$found" -c "" 2>/dev/null && echo "$$found" && break; done); \
+	if [ -z "$$python" ]; then echo "Python $* is not on this machine: nothing was tested with it"; exit 0; fi; \
+	set -ex; "$$python" -m venv $(VENV)-$*; \
+	$(VENV)-$*/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[test]'; \
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-$*/numba $(VENV)-$*/bin/python $(PYTEST)
 
 lint: $(VENV)/.test  ## style, types, layers
 	$(BIN)/ruff check .
@@ -44,6 +76,18 @@ lint: $(VENV)/.test  ## style, types, layers
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+hooks: $(VENV)/.dev  ## the same checks before every commit
+	$(BIN)/pre-commit install
+
+dist: $(VENV)/.dev  ## source distribution and wheel, checked; the wheel installed into an empty environment and used there
+	rm -rf dist build/empty
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build/empty && bin/copula-discrepancy demo --html demo.html --force && \
+	bin/python -c "import copula_discrepancy as cd; assert 'site-packages' in cd.__file__; print(cd.__version__, 'works from its wheel')"
 
 bench: $(VENV)/.bench  ## speed and accuracy against peers, as ratios of one run, in benchmarks/results.md
 	$(BIN)/python -m benchmarks.core --write benchmarks/results.md
@@ -63,5 +107,5 @@ study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchm
 	$(BIN)/python -m benchmarks.pairs --write benchmarks/pairs.md
 
 clean:
-	rm -rf $(VENV) build dist demo.html demo.json .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* build dist .coverage demo.html demo.json .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
