@@ -211,28 +211,43 @@ def _profile_maximum(
     """The df on the grid with the highest profile likelihood, refined to the root of the profile's slope beside it."""
     from scipy.optimize import brentq, minimize_scalar
 
-    def profile(df: float) -> tuple[float, float]:
+    def top(df: float) -> Maximum:
+        """The maximum over rho."""
         nonlocal start  # rho hardly moves with df: the last one is the best start
         candidate = with_df(template, df)
-        x, y, x_slope, y_slope = pair.coordinates_and(candidate, lambda a: t_quantile_df_slope(df, a))
-        outcome = _newton(candidate, candidate._prepare([(x, y)], pair.n), start)
+        outcome = _newton(candidate, candidate._prepare(pair.coordinates(candidate), pair.n), start)
         if outcome.on_bound is not None:
             raise NoMaximum(outcome)
         start = outcome.theta
-        inner = StudentT(start, df)
-        # at the maximum over rho, the profile's slope is the partial derivative
-        return outcome.log_likelihood, float(np.sum(inner._df_derivative(outcome.theta, x, y, x_slope, y_slope)))
+        return outcome
 
-    values = [profile(df) for df in grid]
-    best = int(np.argmax([value for value, _ in values]))
-    other = best + 1 if values[best][1] > 0 else best - 1
+    def slope(df: float, theta: float) -> float:
+        """The profile's slope, where theta is the maximum over rho: there it is the partial derivative."""
+        candidate = with_df(template, df)
+        x, y, x_slope, y_slope = pair.coordinates_and(candidate, lambda a: t_quantile_df_slope(df, a))
+        return float(np.sum(StudentT(theta, df)._df_derivative(theta, x, y, x_slope, y_slope)))
+
+    # the values find the place on the grid; slopes, several times as dear, are needed on both sides of the maximum only
+    tops = [top(df) for df in grid]
+    best = int(np.argmax([outcome.log_likelihood for outcome in tops]))
+    best_slope = slope(grid[best], tops[best].theta)
+    other = best + 1 if best_slope > 0 else best - 1
     if not 0 <= other < len(grid):
         if whole is not None:
             return _profile_maximum(pair, template, whole, start)
         return grid[best], "lower" if other < 0 else "upper"
-    low, high = sorted((math.log(grid[best]), math.log(grid[other])))
-    if not values[best][1] * values[other][1] < 0:
+    start = tops[best].theta
+    known = {math.log(grid[best]): best_slope, math.log(grid[other]): slope(grid[other], tops[other].theta)}
+    low, high = sorted(known)
+    if not known[low] * known[high] < 0:
         # the slopes do not bracket a root: perfect dependence up to rounding, where df has hardly any meaning
-        found = minimize_scalar(lambda s: -profile(math.exp(s))[0], bounds=(low, high), method="bounded")
+        found = minimize_scalar(lambda s: -top(math.exp(s)).log_likelihood, bounds=(low, high), method="bounded")
         return math.exp(found.x), None
-    return math.exp(brentq(lambda s: profile(math.exp(s))[1], low, high, xtol=1e-13, rtol=1e-14)), None
+
+    def slope_at(log_df: float) -> float:
+        if log_df not in known:
+            df = math.exp(log_df)
+            known[log_df] = slope(df, top(df).theta)
+        return known[log_df]
+
+    return math.exp(brentq(slope_at, low, high, xtol=1e-13, rtol=1e-14)), None

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -327,13 +328,19 @@ def t_quantile_df_slope(nu: float, x: FloatArray) -> FloatArray:
     return -np.sign(x) * slope
 
 
+@lru_cache(maxsize=1)
+def _gauss_nodes() -> Pair:
+    """24 Gauss-Legendre nodes and weights on (0, 1)."""
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    return 0.5 + 0.5 * nodes, 0.5 * weights
+
+
 def _inner_df_slope(nu: float, size: FloatArray) -> FloatArray:
     """Integral from 0 to |x| of df/d nu, over f(x): analytic there, so 24 Gauss nodes leave an error below 1e-15."""
-    nodes, weights = np.polynomial.legendre.leggauss(24)
     total = np.zeros_like(size)
-    base = _t_logpdf(nu, size)
-    for p, weight in zip(0.5 + 0.5 * nodes, 0.5 * weights, strict=True):
-        total += weight * _density_df_rate(nu, p * size) * np.exp(_t_logpdf(nu, p * size) - base)
+    density = _DensityRate(nu, size)
+    for p, weight in zip(*_gauss_nodes(), strict=True):
+        total += weight * density.at(p * size, 0.0)
     return total * size
 
 
@@ -341,21 +348,37 @@ def _outer_df_slope(nu: float, size: FloatArray) -> FloatArray:
     """Minus the integral from |x| to infinity, over f(x); s = |x| p^(-1/power) tames the power tail."""
     power = min(nu, 4.0)
     total = np.zeros_like(size)
-    base = _t_logpdf(nu, size)
+    density = _DensityRate(nu, size)
     for p, weight in zip(*(unit_nodes(_DERIVATIVE_LEVEL)[i] for i in (0, 2)), strict=True):
         stretch = -math.log(p) / power
         s = size * math.exp(min(stretch, 300.0))  # beyond exp(300) the weight is below 1e-29
-        total += weight / p * _density_df_rate(nu, s) * np.exp(_t_logpdf(nu, s) - base + stretch)
+        total += weight / p * density.at(s, stretch)
     return -total * size / power
 
 
-def _density_df_rate(nu: float, s: FloatArray) -> FloatArray:
-    """Derivative of Student's log density in df."""
-    half = 0.5 * nu
-    if half < 20.0:
-        constant = float(psi(half + 0.5) - psi(half)) - 1.0 / nu
-    else:  # the difference of two large, nearly equal numbers as a series
-        q = 1.0 / half**2
-        constant = q * (1 / 8 - q * (1 / 64 - q * (1 / 128 - q * 17 / 2048)))
-    share = (s / np.hypot(s, math.sqrt(nu))) ** 2
-    return 0.5 * (constant - _log1p_square(s / math.sqrt(nu)) + (nu + 1.0) / nu * share)
+class _DensityRate:
+    """Derivative in df of Student's density at s >= 0, over its density at |x|."""
+
+    def __init__(self, nu: float, size: FloatArray) -> None:
+        half = 0.5 * nu
+        if half < 20.0:
+            constant = float(psi(half + 0.5) - psi(half)) - 1.0 / nu
+        else:  # the difference of two large, nearly equal numbers as a series
+            q = 1.0 / half**2
+            constant = q * (1 / 8 - q * (1 / 64 - q * (1 / 128 - q * 17 / 2048)))
+        self.nu, self.constant, self.scale = nu, constant, math.sqrt(nu)
+        self.log_size, _ = _log1p_square_and_share(size / self.scale)
+
+    def at(self, s: FloatArray, more: float) -> FloatArray:
+        """The quotient at s, times exp(more)."""
+        log, share = _log1p_square_and_share(s / self.scale)
+        log_density_rate = 0.5 * (self.constant - log + (self.nu + 1.0) / self.nu * share)
+        return log_density_rate * np.exp(0.5 * (self.nu + 1.0) * (self.log_size - log) + more)
+
+
+def _log1p_square_and_share(z: FloatArray) -> Pair:
+    """log(1 + z^2) and z^2/(1 + z^2) for z >= 0, also where z^2 overflows."""
+    if z.max(initial=0.0) > _LARGE_SQUARE:
+        return _log1p_square(z), (z / np.hypot(z, 1.0)) ** 2
+    square = z * z
+    return np.log1p(square), square / (1.0 + square)
