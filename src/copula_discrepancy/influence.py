@@ -146,7 +146,7 @@ def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
         m = min(max(n_eff, 1.0), float(n))
         start, size = 0.5 * (1.0 + m / n), m * (1.0 + 1.0 / n)
         spread_u, spread_v = np.sqrt((m - 1.0) * u * uc), np.sqrt((m - 1.0) * v * vc)
-        covariance, scale = copula._cdf(theta, x, y) - u * v, np.sqrt(u * uc * v * vc)
+        covariance, scale = copula._rough_cdf(theta, x, y, u, uc, v, vc) - u * v, np.sqrt(u * uc * v * vc)
         # a node in a corner beyond all floats has scale 0 and no weight; next to the diagonal rounding passes 1 by a unit
         correlation = np.clip(np.divide(covariance, scale, out=np.zeros_like(u), where=scale > 0), -1.0, 1.0)
         ends = [

@@ -14,7 +14,7 @@ from copula_discrepancy._lazy import lazy
 from copula_discrepancy.draws import Draws, as_draws, require_varying
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
-from copula_discrepancy.families._numerics import blocks, in_blocks, stack_blocks
+from copula_discrepancy.families._numerics import blocks, in_blocks, odd_in_blocks, stack_blocks
 from copula_discrepancy.ranks import (
     RankedColumn,
     concordance_from_ranks,
@@ -178,13 +178,13 @@ class RankedPair:
     def coordinates_and(
         self, template: Copula, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     ) -> tuple[NDArray[np.float64], ...]:
-        """All coordinates x, y and a function of each, computed once for values that repeat."""
+        """Quantiles x, y and an odd function of each, computed once for values that repeat."""
         if self.uniform:
             x, y = stack_blocks(self.coordinates(template), self.n)
             return x, y, in_blocks(function, x), in_blocks(function, y)
         x, y, first, second = self._tables(template)
-        of_x = in_blocks(function, x)
-        of_y = of_x if y is x else in_blocks(function, y)
+        of_x = odd_in_blocks(function, x)
+        of_y = of_x if y is x else odd_in_blocks(function, y)
         return x[first], y[second], of_x[first], of_y[second]
 
     def discrete_share(self) -> float:

@@ -12,10 +12,11 @@ import numpy as np
 
 from copula_discrepancy.families._base import Copula
 from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._numerics import FloatArray, minus_log
+from copula_discrepancy.families._numerics import FloatArray, minus_log, odd_in_blocks
 from copula_discrepancy.families._quadrature import unit_nodes
 
 _CDF_LEVEL = 5  # 241 nodes; the integrand has one moving length scale, |a - b|
+_ROUGH_CDF_LEVEL = 3  # 61 nodes: six digits
 _FEW_POINTS = 64  # so few points meet all nodes at once; more of them would leave the cache
 
 
@@ -40,6 +41,10 @@ class Elliptical(Copula):
     @abc.abstractmethod
     def _log_margin_density(self, a: FloatArray) -> FloatArray:
         """Log density of the margin."""
+
+    def _margin_tables(self, pair: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        table = odd_in_blocks(self._margin, *pair)  # the quantile of 1 - u is minus that of u
+        return table, table
 
     @abc.abstractmethod
     def _radius(self, log_tail: FloatArray) -> FloatArray:
@@ -66,12 +71,22 @@ class Elliptical(Copula):
         return np.multiply.outer(radius, x), np.multiply.outer(radius, y), np.multiply.outer(weight, share)
 
     def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        """C = min(u, v) minus an integral over the correlations from rho to 1 (Plackett, 1954; Genz, 2004)."""
         if theta < 0:
             return self._unmargin(x)[0] - self._cdf(-theta, x, -y)
+        return self._unmargin(np.minimum(x, y))[0] - self._short_of_minimum(theta, x, y, _CDF_LEVEL)
+
+    def _rough_cdf(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> FloatArray:
+        if theta < 0:
+            return u - self._rough_cdf(-theta, x, -y, u, uc, vc, v)
+        return np.minimum(u, v) - self._short_of_minimum(theta, x, y, _ROUGH_CDF_LEVEL)
+
+    def _short_of_minimum(self, theta: float, x: FloatArray, y: FloatArray, level: int) -> FloatArray:
+        """min(u, v) - C: an integral over the correlations from rho >= 0 to 1 (Plackett, 1954; Genz, 2004)."""
         distance, product = (x - y) ** 2, x * y
         reach = math.acos(theta)  # correlation = cos(angle), angle from 0 to reach
-        p, _, weight = unit_nodes(_CDF_LEVEL)
+        p, _, weight = unit_nodes(level)
         turn, spread = 4.0 * np.sin(0.5 * reach * p) ** 2, np.sin(reach * p) ** 2
         if distance.size <= _FEW_POINTS:
             nodes = (distance[..., None] + product[..., None] * turn) / spread
@@ -80,8 +95,7 @@ class Elliptical(Copula):
             total = np.zeros_like(distance)
             for one_turn, one_spread, one_weight in zip(turn, spread, weight, strict=True):
                 total += one_weight * self._joint_kernel((distance + product * one_turn) / one_spread)
-        below = self._unmargin(np.minimum(x, y))[0]
-        return below - reach / (2.0 * np.pi) * total
+        return reach / (2.0 * np.pi) * total
 
     def _tau(self, theta: float) -> float:
         return 2.0 / math.pi * math.asin(theta)

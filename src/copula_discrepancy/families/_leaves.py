@@ -99,7 +99,10 @@ class Leaves(abc.ABC):
         return *self._unmargin(x), *self._unmargin(y)
 
     def _margin_tables(self, pair: Pair) -> Pair:
-        """Coordinates of the same probabilities as values of U and of V: one array, twice, unless the copula is turned."""
+        """Coordinates of the same probabilities as values of U and of V: one array, twice, unless the copula is turned.
+
+        The probabilities are those of ranks: 1-u is u, read backwards.
+        """
         table = in_blocks(self._margin, *pair)
         return table, table
 
@@ -107,6 +110,12 @@ class Leaves(abc.ABC):
     def _margin_key(self) -> tuple[Any, ...]:
         """What the coordinates depend on beside u and v: the family and its fixed choices, not theta."""
         return type(self), *(value for name, value in self.__dict__.items() if name != "theta")
+
+    def _rough_cdf(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> FloatArray:
+        """`_cdf` to six digits, for arguments known in both forms."""
+        return self._cdf(theta, x, y)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         """First and second derivative of the log density in theta."""

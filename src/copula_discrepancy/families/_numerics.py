@@ -43,6 +43,13 @@ def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> Float
     return out
 
 
+def odd_in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
+    """`in_blocks` where the values read backwards are those read forwards with the other sign: half of them are computed."""
+    size = arrays[0].size
+    half = in_blocks(function, *(array[: (size + 1) // 2] for array in arrays))
+    return np.concatenate([half, -half[: size // 2][::-1]])
+
+
 _scratch = threading.local()
 
 

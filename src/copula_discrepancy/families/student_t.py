@@ -65,7 +65,7 @@ class StudentT(Elliptical):
         return a
 
     def _unmargin(self, x: FloatArray) -> Pair:
-        return t_cdf(self.df, x), t_cdf(self.df, -x)
+        return t_cdf(self.df, x)
 
     def _log_margin_density(self, a: FloatArray) -> FloatArray:
         return _t_logpdf(self.df, a)
@@ -185,7 +185,7 @@ class StudentT(Elliptical):
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         z = residual(theta, x, y) / self._conditional_scale(theta, y)
-        return t_cdf(self.df + 1.0, z), t_cdf(self.df + 1.0, -z)
+        return t_cdf(self.df + 1.0, z)
 
     def _conditional_scale(self, theta: float, y: FloatArray) -> FloatArray:
         spread = (1.0 - theta) * (1.0 + theta)
@@ -212,7 +212,7 @@ class StudentT(Elliptical):
 
     def _corner(self, theta: float) -> float:
         at = -math.sqrt((self.df + 1.0) * (1.0 - theta) / (1.0 + theta))
-        return float(2.0 * t_cdf(self.df + 1.0, np.asarray(at)))
+        return float(2.0 * t_cdf(self.df + 1.0, np.asarray(at))[0])
 
     def _exact_kl(self, other: Copula) -> float:
         if not isinstance(other, StudentT) or other.df == self.df:
@@ -286,13 +286,18 @@ def _t_logpdf(nu: float, x: FloatArray) -> FloatArray:
     return constant - 0.5 * (nu + 1.0) * _log1p_square(x / math.sqrt(nu))
 
 
-def t_cdf(nu: float, x: FloatArray) -> FloatArray:
-    """Student's distribution function, with full relative accuracy in the lower tail."""
+def t_cdf(nu: float, x: FloatArray) -> Pair:
+    """Student's distribution function and its complement, both with full relative accuracy in their tails."""
     root = np.hypot(x, math.sqrt(nu))
-    r = (x / root) ** 2
+    r = np.atleast_1d((x / root) ** 2)
     # near the median and for large nu through r = x^2/(nu + x^2), far out through 1 - r
-    tail = 0.5 * np.where(r < 0.5, betaincc(0.5, 0.5 * nu, r), betainc(0.5 * nu, 0.5, (math.sqrt(nu) / root) ** 2))
-    return np.where(x < 0, tail, 1.0 - tail)
+    far = ~(r < 0.5)  # at infinity r is NaN
+    tail = np.empty_like(r)
+    tail[~far] = betaincc(0.5, 0.5 * nu, r[~far])
+    tail[far] = betainc(0.5 * nu, 0.5, (math.sqrt(nu) / np.atleast_1d(root)[far]) ** 2)
+    tail = 0.5 * tail.reshape(np.shape(x))
+    rest = 1.0 - tail
+    return np.where(x < 0, tail, rest), np.where(x > 0, tail, rest)
 
 
 def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
