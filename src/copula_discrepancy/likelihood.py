@@ -44,7 +44,9 @@ def maximise(pair: RankedPair, template: Copula) -> Maximum:
         start, bend = _moment_start(template, pair.tau), 0.0
     else:
         tau = small.rough_tau() if pair.uniform else pair.tau  # with ranks the tau is at hand anyway
-        rough = _newton(template, template._prepare(small.coordinates(template), small.n), _moment_start(template, tau))
+        # with a table for all draws at hand, that of some is too
+        of_some = pair.coordinates(template, pair.thinning(_START_DRAWS)) if pair.keeps_tables else small.coordinates(template)
+        rough = _newton(template, template._prepare(of_some, small.n), _moment_start(template, tau))
         inside = rough.converged and rough.on_bound is None
         start, bend = (rough.theta, rough.bend) if inside else (_moment_start(template, pair.tau), 0.0)
     return _newton(template, template._prepare(pair.coordinates(template), pair.n), start, bend)

@@ -30,7 +30,7 @@ DISCRETE = 0.01
 # copula: at 0.46, a Poisson(0.5), the shape test rejects 12% of what is true, for binary columns 45%; columns half of which are
 # censored, or rounded to whole standard deviations, stay below and keep their level.
 TOO_DISCRETE = 0.35
-_SHARED_DRAWS = 2**14  # 128 tables for so many draws keep 32 MB
+_FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables for so few, or 32 for so many, keep 32 MB each
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +137,15 @@ class RankedPair:
             return self.tau
         return tau_from_ranks(rank_column(x), rank_column(y))
 
+    def thinning(self, draws: int) -> int:
+        """Every how many-th draw `thinned` keeps."""
+        return self.n // draws if self.n > 4 * draws else 1
+
     def thinned(self, draws: int) -> "RankedPair | None":
         """About `draws` evenly spaced draws as values of uniform margins, or None where that would save little."""
-        if self.n <= 4 * draws:
+        step = self.thinning(draws)
+        if step == 1:
             return None
-        step = self.n // draws
         if self.uniform:
             return RankedPair(self.x[::step].copy(), self.y[::step].copy(), True)
         size = 2.0 * (self.n + 1)
@@ -162,17 +166,24 @@ class RankedPair:
 
     def _tables(self, template: Copula) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
         """Coordinates of every value that occurs, and each draw's place in them: ranks repeat between the columns."""
-        tables = _margin_tables if self.n <= _SHARED_DRAWS else _margin_tables.__wrapped__
+        tables = _tables_of_few if self.n <= _FEW_DRAWS else _tables_of_many if self.keeps_tables else _margin_tables
         return *tables(self.n, self._tied, _Margins(template._margin_key, template)), *self._places()
 
-    def coordinates(self, template: Copula) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """The family's coordinates of the pseudo-observations, block by block."""
+    @property
+    def keeps_tables(self) -> bool:
+        """Whether coordinates of ranks, once computed, are there for the next fit and the next pair."""
+        return not self.uniform and self.n <= _MANY_DRAWS
+
+    def coordinates(self, template: Copula, step: int = 1) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """The family's coordinates of the pseudo-observations, or of every step-th, block by block."""
         if self.uniform:
-            for block in blocks(self.n):
-                yield template._float_coordinates(self.x[block], self.y[block])
+            u, v = self.x[::step], self.y[::step]
+            for block in blocks(u.size):
+                yield template._float_coordinates(u[block], v[block])
         else:
             x, y, first, second = self._tables(template)
-            for block in blocks(self.n):
+            first, second = (places if step == 1 else places[::step].copy() for places in (first, second))
+            for block in blocks(first.size):
                 yield _kernels.gather(x, first[block]), _kernels.gather(y, second[block])
 
     def coordinates_and(
@@ -249,10 +260,13 @@ def _rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.floa
     return grid / size, (size - grid) / size
 
 
-@lru_cache(maxsize=128)
 def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A family's coordinates of every rank: the same for all pairs of variables of one sample."""
     return margins.template._margin_tables(_rank_grid(n, tied))
+
+
+_tables_of_few = lru_cache(maxsize=128)(_margin_tables)
+_tables_of_many = lru_cache(maxsize=32)(_margin_tables)
 
 
 def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:
