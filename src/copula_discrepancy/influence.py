@@ -6,6 +6,7 @@ order 1/n. Ranks estimate the margins, and the terms that pay for it are include
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
 
 import numpy as np
@@ -139,16 +140,10 @@ def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
     ranks vary as if there were `n_eff` draws, while mid-ranks of near-copies keep them half a step from the edge.
     """
     with np.errstate(all="ignore"):  # quantiles of a t copula with a tiny df overflow: the bias is then NaN
-        theta = copula.theta
-        images = copula._mirror_images
-        x, y, weight = (part[:, ::images] for part in copula._nodes(theta, _BIAS_LEVEL))
-        u, uc, v, vc = copula._unit(x, y)
+        weight, u, uc, v, vc, correlation, curvature = _rank_moments(copula)
         m = min(max(n_eff, 1.0), float(n))
         start, size = 0.5 * (1.0 + m / n), m * (1.0 + 1.0 / n)
         spread_u, spread_v = np.sqrt((m - 1.0) * u * uc), np.sqrt((m - 1.0) * v * vc)
-        covariance, scale = copula._rough_cdf(theta, x, y, u, uc, v, vc) - u * v, np.sqrt(u * uc * v * vc)
-        # a node in a corner beyond all floats has scale 0 and no weight; next to the diagonal rounding passes 1 by a unit
-        correlation = np.clip(np.divide(covariance, scale, out=np.zeros_like(u), where=scale > 0), -1.0, 1.0)
         ends = [
             copula._coordinates(
                 (start + (m - 1.0) * u + s * spread_u) / size,
@@ -161,6 +156,18 @@ def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
         total = np.zeros_like(u)
         for s, (a, _) in zip((1.0, -1.0), ends, strict=True):
             for t, (_, b) in zip((1.0, -1.0), ends, strict=True):
-                total += 0.25 * (1.0 + s * t * correlation) * copula._theta_derivatives(theta, a, b)[0]
-        _, curvature = copula._theta_derivatives(theta, x, y)
-        return float(np.sum(weight * total) / -np.sum(weight * curvature))
+                total += 0.25 * (1.0 + s * t * correlation) * copula._theta_derivatives(copula.theta, a, b)[0]
+        return float(np.sum(weight * total) / -curvature)
+
+
+@lru_cache(maxsize=32)  # 5 MB; a table asks for the same copulas at several numbers of draws
+def _rank_moments(copula: Copula) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
+    """What `rank_bias` needs of a copula: nodes (weight, u, 1-u, v, 1-v), the ranks' correlation there, the mean curvature."""
+    theta, images = copula.theta, copula._mirror_images
+    x, y, weight = (part[:, ::images] for part in copula._nodes(theta, _BIAS_LEVEL))
+    u, uc, v, vc = copula._unit(x, y)
+    covariance, scale = copula._rough_cdf(theta, x, y, u, uc, v, vc) - u * v, np.sqrt(u * uc * v * vc)
+    # a node in a corner beyond all floats has scale 0 and no weight; next to the diagonal rounding passes 1 by a unit
+    correlation = np.clip(np.divide(covariance, scale, out=np.zeros_like(u), where=scale > 0), -1.0, 1.0)
+    _, curvature = copula._theta_derivatives(theta, x, y)
+    return weight, u, uc, v, vc, correlation, float(np.sum(weight * curvature))

@@ -159,6 +159,9 @@ def _cells(template: Copula, tau: float) -> NDArray[np.float64] | None:
     low, high = template.tau_range
     if not (low < tau < high):
         return None
+    if tau < 0.0 and template._mirror_images == 4:  # an elliptical copula with the other sign is this one, mirrored
+        cells = _cells(template, -tau)
+        return None if cells is None else cells[:, ::-1]
     edges = np.linspace(0.0, 1.0, BINS + 1)
     member = template.with_theta(template._theta_from_tau(tau))
     if template._mirror_images == 4:  # elliptical: slow to integrate, and known everywhere from a quarter of the square

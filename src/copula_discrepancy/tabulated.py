@@ -59,6 +59,8 @@ class _Tables:
 
     def divergence(self, place: int, target: int) -> float:
         """What `divergence_at` interpolates; on the diagonal the mean of two members a little apart, seen both ways."""
+        if self.odd and place + target < 0:  # both turned by 90 degrees
+            return self.divergence(-place, -target)
         if (place, target) not in self.divergences:
             tau, aim = place / _STEPS, target / _STEPS
             ways = [(tau, aim)] if place != target else [(tau + _APART, aim - _APART), (tau - _APART, aim + _APART)]
