@@ -238,6 +238,7 @@ class Copula(Leaves):
         return self._divergence(
             theta,
             lambda x, y: self._logpdf(theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y))),
+            symmetric=self._mirror_images == other._mirror_images == 4,  # two elliptical copulas
         )
 
     def _swapped(self) -> "Copula":
