@@ -1,5 +1,7 @@
 """Textbook formulas at 60 digits: an independent route to every copula, slow and without tricks."""
 
+import functools
+
 import mpmath as mp
 
 DIGITS = 60
@@ -98,6 +100,11 @@ def t_cdf(nu, x):
 
 
 def t_quantile(nu, u):
+    return _t_quantile(nu, u, mp.mp.prec)
+
+
+@functools.cache  # ranks occur in both variables, and a quantile is the same whatever the correlation
+def _t_quantile(nu, u, precision):
     if u > mp.mpf(1) / 2:
         return -t_quantile(nu, 1 - u)
     if u == mp.mpf(1) / 2:
