@@ -3,7 +3,6 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import integrate
 
 import copula_discrepancy as cd
 from copula_discrepancy.families._base import Copula
@@ -72,10 +71,10 @@ def test_closed_entropies_agree_with_the_general_quadrature(copula):
 
 @pytest.mark.parametrize("near", [1e-2, 1e-4, 1e-6, 1e-9])
 def test_entropy_near_independence(near):
-    """Frank: -H = theta^2 I/2 with Fisher information I = E[(1-2U)^2 (1-2V)^2 / 4] = 1/36. Joe: by 30-digit integrals."""
+    """Frank: -H = theta^2 I/2 with Fisher information I = E[(1-2U)^2 (1-2V)^2 / 4] = 1/36. Joe: by 48-digit integrals."""
     assert abs(-cd.Frank(near).entropy() / (near**2 / 72.0) - 1.0) < 0.1 * near**2 + PROMISED
     joe = cd.Joe(1.0 + near)
-    assert abs(-joe.entropy() / float(mutual_information(joe, digits=110, edge="1e-40")) - 1.0) < PROMISED
+    assert abs(-joe.entropy() / float(mutual_information(joe, digits=48, edge="1e-32")) - 1.0) < PROMISED
 
 
 def test_entropy_at_independence_is_zero():
@@ -99,16 +98,21 @@ def test_divergence_near_independence(step):
     ],
     ids=repr,
 )  # fmt: skip
-def test_divergence_between_families_against_adaptive_quadrature(a, b):
-    """Integral over normal scores, where the integrand is smooth and light-tailed; tolerance of scipy's dblquad."""
+def test_divergence_between_families_against_panels_of_gauss_nodes(a, b):
+    """Integral over normal scores, where the integrand is smooth and light-tailed; two rules agree far below the tolerance."""
     from scipy.special import ndtr
 
-    def integrand(z, w):
-        u, v = ndtr(z), ndtr(w)
-        log_a = a.logpdf(u, v)
-        return float(np.exp(log_a - 0.5 * (z * z + w * w)) * (log_a - b.logpdf(u, v)) / (2.0 * np.pi))
+    def integral(panels):
+        nodes, weights = np.polynomial.legendre.leggauss(10)
+        half = 8.0 / panels
+        middle = half * (2.0 * np.arange(panels) + 1.0) - 8.0
+        z, weight = (middle[:, None] + half * nodes).ravel(), np.tile(half * weights, panels)
+        u, density = ndtr(z), weight * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+        log_a, log_b = (copula.logpdf(u[:, None], u[None, :]) for copula in (a, b))
+        return float(density @ (np.exp(log_a) * (log_a - log_b)) @ density)
 
-    truth, _ = integrate.dblquad(integrand, -8.0, 8.0, -8.0, 8.0, epsabs=1e-9, epsrel=1e-9)
+    truth = integral(40)
+    assert abs(integral(25) - truth) < 1e-9
     assert abs(a.kl(b) - truth) < 2e-8
 
 
