@@ -41,9 +41,9 @@ def test_equals_brute_force(d, c, beta, n):
     def score(points):
         return np.cos(points) - points
 
-    u, v = statistics(stein_matrix(x, score(x), c, beta))
-    # sums of n^2 terms in another order
-    tolerance = {"rtol": 1e-11, "atol": 1e-13 * np.abs(stein_matrix(x, score(x), c, beta)).mean()}
+    matrix = stein_matrix(x, score(x), c, beta)
+    u, v = statistics(matrix)
+    tolerance = {"rtol": 1e-11, "atol": 1e-13 * np.abs(matrix).mean()}  # sums of n^2 terms in another order
     np.testing.assert_allclose(cd.ksd(x, score, c=c, beta=beta, iid=True).value, u, **tolerance)
     np.testing.assert_allclose(cd.ksd(x, score, c=c, beta=beta, iid=True, statistic="v").value, v, **tolerance)
 
@@ -152,9 +152,9 @@ def chain(rng, phi, chains, draws):
     return noise
 
 
-def rejections(make, runs, **options):
+def rejections(make, runs, *, bootstrap=99, **options):
     rng = np.random.default_rng(7)
-    return sum(cd.ksd(make(rng), bootstrap=99, rng=rng, n_jobs=1, **options).pvalue <= 0.05 for _ in range(runs))
+    return sum(cd.ksd(make(rng), bootstrap=bootstrap, rng=rng, n_jobs=1, **options).pvalue <= 0.05 for _ in range(runs))
 
 
 GUMBEL = cd.Gumbel(2.5)
@@ -172,13 +172,17 @@ GUMBEL = cd.Gumbel(2.5)
             {"target": GUMBEL},
         ),
         (lambda rng: chain(rng, -0.9, 1, 300), {"target": lambda x: -x}),
-        (lambda rng: np.round(GUMBEL.sample(200, rng=rng), 1), {"target": GUMBEL, "iid": True}),
+        # so coarse that samples without ties would be no match
+        (lambda rng: np.round(5.0 * GUMBEL.sample(200, rng=rng)) / 5.0, {"target": GUMBEL, "iid": True}),
     ],
     ids=["wild", "wild, chains", "parametric", "wild, ranks", "wild, ranks of Metropolis chains", "antithetic", "tied"],
 )
 def test_size_of_the_bootstrap(make, options):
-    """150 runs at a nominal 5%: below the exact 99.9% limit of a true rate of 6%. Chains give 1 to 3%, see the power cases."""
-    assert rejections(make, 150, **options) <= binom.ppf(0.999, 150, 0.06)
+    """150 runs at a nominal 5%: below the exact 99.9% limit of a true rate of 6%. Chains give 1 to 3%, see the power cases.
+
+    19 samples give a test of 5% as 99 do: the draws' value is beyond all of them once in 20 times.
+    """
+    assert rejections(make, 150, bootstrap=19, **options) <= binom.ppf(0.999, 150, 0.06)
 
 
 def test_power_of_the_bootstrap():
