@@ -4,7 +4,7 @@
 """
 
 import numpy as np
-from scipy import integrate, stats
+from scipy import stats
 
 import copula_discrepancy as cd
 from copula_discrepancy.families._archimedean import Archimedean
@@ -29,7 +29,8 @@ def uniform_margins(c):
 
 def unit_mass(c):
     """The density integrates to C over a box away from the corners."""
-    box, _ = integrate.dblquad(lambda v, u: float(c.pdf(u, v)), 0.2, 0.6, 0.3, 0.7, epsabs=1e-10, epsrel=1e-10)
+    nodes, weights = np.polynomial.legendre.leggauss(60)  # the density is analytic there
+    box = 0.04 * (weights @ c.pdf((0.4 + 0.2 * nodes)[:, None], (0.5 + 0.2 * nodes)[None, :]) @ weights)
     return abs(box - (c.cdf(0.6, 0.7) - c.cdf(0.2, 0.7) - c.cdf(0.6, 0.3) + c.cdf(0.2, 0.3))) < 1e-8
 
 
@@ -66,7 +67,7 @@ def tau_round_trip(c):
 
 def tau_is_integral(c):
     """tau = 4 E[C(U, V)] - 1 under the copula's own quadrature."""
-    x, y, weight = c._nodes(c.theta, 4)
+    x, y, weight = c._nodes(c.theta, 3)
     shape = np.broadcast_shapes(x.shape, weight.shape)
     values = c._cdf(c.theta, np.broadcast_to(x, shape).ravel(), np.broadcast_to(y, shape).ravel())
     return abs(4.0 * np.sum(weight.ravel() * values) - 1.0 - c.tau) < 1e-9
