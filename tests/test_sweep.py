@@ -1,5 +1,6 @@
 """The row of every pair against `discrepancy`, and the compiled loops, tables and screening behind it against other routes."""
 
+import functools
 import math
 import warnings
 from dataclasses import replace
@@ -82,8 +83,9 @@ def both_ways(draws, target, **options):
         return [(gap, result.pair(*gap.names)) for gap in result]
 
 
+@functools.cache
 def sample(kind, seed):
-    """Draws of three variables, dependent in both directions, strongly and weakly."""
+    """Draws of three variables, dependent in both directions, strongly and weakly; of one size, so that they share tables."""
     return _sample(kind, np.random.default_rng(seed))[..., [0, 1, 3] if seed % 2 else [0, 2, 3]]
 
 
@@ -91,41 +93,54 @@ def _sample(kind, rng):
     if kind == "iid":
         return gaussian(rng, 400)
     if kind == "student":
-        return student(rng, 500, 3.0)
+        return student(rng, 400, 3.0)
     if kind == "clayton":
-        return clayton(rng, 450, 4, 1.5, turned=(3,))
+        return clayton(rng, 400, 4, 1.5, turned=(3,))
     if kind == "rounded":
         return np.round(gaussian(rng, 400), 1)
     if kind == "discrete":
-        return np.round(gaussian(rng, 300))
+        return np.round(gaussian(rng, 400))
     if kind == "metropolis":
-        return sticky(rng, autoregressive(rng, 4, 150, 0.7), 0.6)
+        return sticky(rng, autoregressive(rng, 4, 100, 0.7), 0.6)
     n_chains = {"one chain": 1, "three chains": 3, "four chains": 4}[kind]
-    return autoregressive(rng, n_chains, 201, 0.6)
+    return autoregressive(rng, n_chains, 201, 0.6)  # halves of an odd number of draws leave one out
 
 
 KINDS = ("iid", "student", "clayton", "rounded", "discrete", "metropolis", "one chain", "three chains", "four chains")
 
 
-@pytest.mark.parametrize("iid", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
+def combinations(others):
+    """Every kind of sample with every one of `others`, as independent draws or as chains in turn.
+
+    How errors are computed and which copula is fitted know nothing of each other: each kind and each copula meets both.
+    """
+    return [
+        pytest.param(kind, other, (i + j) % 2 == 0, id=f"{kind}-{name}")
+        for i, kind in enumerate(KINDS)
+        for j, (name, other) in enumerate(others.items())
+    ]
+
+
 @pytest.mark.parametrize(
-    "target",
-    [cd.Gumbel(1.6), cd.Frank(-2.0), cd.StudentT(0.4, 5.0), cd.Rotated(cd.Clayton(0.8), 90), CORRELATIONS[:3, :3]],
-    ids=["Gumbel", "Frank", "StudentT", "Clayton90", "correlations"],
-)
+    ("kind", "target", "iid"),
+    combinations(
+        {
+            "Gumbel": cd.Gumbel(1.6), "Frank": cd.Frank(-2.0), "StudentT": cd.StudentT(0.4, 5.0),
+            "Clayton90": cd.Rotated(cd.Clayton(0.8), 90), "correlations": CORRELATIONS[:3, :3],
+        }
+    ),
+)  # fmt: skip
 def test_rows_against_known_copulas(kind, target, iid):
     """Gumbel and Clayton cannot follow some of the pairs: their theta sits on a bound, without a test of shape."""
     for gap, single in both_ways(sample(kind, 1), target, iid=iid):
         assert_same(gap, single)
 
 
-@pytest.mark.parametrize("iid", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "family",
-    ["gumbel", cd.Gaussian, "frank", "joe", cd.StudentT(0.5, 3.0), None],
-    ids=["gumbel", "Gaussian", "frank", "joe", "t3", "auto"],
+    ("kind", "family", "iid"),
+    combinations(
+        {"gumbel": "gumbel", "Gaussian": cd.Gaussian, "frank": "frank", "joe": "joe", "t3": cd.StudentT(0.5, 3.0), "auto": None}
+    ),
 )
 def test_rows_against_a_reference(kind, family, iid):
     for gap, single in both_ways(sample(kind, 1), sample(kind, 3), family=family, iid=iid):
@@ -606,17 +621,22 @@ def test_bias_between_the_nodes(template, share):
     """The module says: off by less than a hundredth of a standard error, of the shape gap that it corrects."""
     worst = 0.0, ""
     for tau in (tau for tau in taus_of(template) if abs(tau) in (0.22, 0.52, 0.88)):
-        truth = template.with_theta(template._theta_from_tau(tau))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", cd.DependenceWarning)
-            fitted = cd.fit(truth.sample(1000, rng=1), template, iid=True)
-        if not fitted.regular:
-            continue
-        spread = float(np.std(fitted.influence["shape"]))
+        spread = shape_spread(template, tau)
         n, n_eff = 200, 200 * share
         off = abs(tau_bias_at(template, tau, n, n_eff) - _tau_bias(template, tau, n, n_eff))
-        worst = max(worst, (off / (spread / math.sqrt(n_eff)), f"tau={tau}"))
+        if spread is not None:
+            worst = max(worst, (off / (spread / math.sqrt(n_eff)), f"tau={tau}"))
     assert worst[0] < 0.01, worst
+
+
+@functools.cache
+def shape_spread(template, tau):
+    """Standard deviation of the shape gap's influence at the truth; None where the fit sits on a bound."""
+    truth = template.with_theta(template._theta_from_tau(tau))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        fitted = cd.fit(truth.sample(1000, rng=1), template, iid=True)
+    return float(np.std(fitted.influence["shape"])) if fitted.regular else None
 
 
 # ---- the choice of a family ------------------------------------------------------------------------------------------
@@ -635,16 +655,16 @@ def screened(values, taus=None, *, iid=True):
     ), pair
 
 
-@pytest.mark.parametrize("n", [300, 2000])
+@pytest.mark.parametrize(("n", "samples"), [(300, 4), (2000, 2)])
 @pytest.mark.parametrize("truth", TRUTHS, ids=str)
-def test_the_choice_is_as_good_as_that_among_all(truth, n):
-    """Four samples each: AIC within 4 of the best of all.
+def test_the_choice_is_as_good_as_that_among_all(truth, n, samples):
+    """AIC within 4 of the best of all: fewer finalists, or a smaller margin, miss that in some, degrees of the grid in others.
 
     The finalists are those within 3 of the best binned log-likelihood, and degrees of freedom come from a grid; Burnham and
     Anderson (2002) find considerably less support only from 4 on.
     """
     rng = np.random.default_rng(13)
-    for _ in range(4):
+    for _ in range(samples):
         found, pair = screened(truth.sample(n, rng=rng))
         best = select_pair(pair, iid=True)
         aic = 2.0 * (1.0 if found.df is None else 2.0) - 2.0 * found.log_likelihood
