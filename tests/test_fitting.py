@@ -86,7 +86,7 @@ def test_a1_a2_likelihood_from_one_to_twenty(family, theta):
 def test_mle_against_openturns(name):
     openturns = pytest.importorskip("openturns")
     truth = {"Clayton": cd.Gumbel(2.0), "Gumbel": cd.Clayton(2.0), "Frank": cd.Gaussian(0.5)}[name]
-    u = cd.pseudo_observations(truth.sample(300, rng=16))
+    u = cd.pseudo_observations(truth.sample(100, rng=16))
     peer = getattr(openturns, f"{name}Copula")
     fitted = openturns.MaximumLikelihoodFactory(peer()).buildEstimator(openturns.Sample(u)).getDistribution()
     ours = cd.fit(u, name)
