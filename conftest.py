@@ -1,6 +1,15 @@
-"""A run of the whole suite that finds too few tests fails: a folder renamed or a name misspelt would hide them quietly."""
+"""Two rules for every run of the tests.
+
+A run of the whole suite that finds too few tests fails: a folder renamed or a name misspelt would hide them quietly. And each
+worker has one thread of linear algebra: the suite fills every core already, and threads that wait do so by spinning.
+"""
+
+import os
 
 import pytest
+
+for library in ("OPENBLAS", "MKL", "BLIS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # before NumPy is imported; what the environment says goes first
 
 COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 NARROWED = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "stepwise", "ignore", "ignore_glob", "collectonly")
