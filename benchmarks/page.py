@@ -2,12 +2,13 @@
 
 import shutil
 import tempfile
-import time
 from pathlib import Path
 
 import copula_discrepancy as cd
-from benchmarks.pairs import CHAINS, DRAWS, correlations, normal_chains
-from benchmarks.report import Report
+from benchmarks.pairs import CHAINS, DRAWS, correlations, normal_chains, quiet
+from benchmarks.report import LIMITS, Report, limit_row
+from benchmarks.sizes import Sizes
+from benchmarks.timing import measured
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
@@ -19,28 +20,33 @@ SORT = """() => {
 }"""
 
 
-def page() -> Report:
-    """Pages of 50 and of 300 variables."""
-    columns = ("page", "written in, s", "asked", "size, MB", "asked", "opens in, s", "asked", "sorts in, s", "asked")
-    report = Report(f"The page: {CHAINS} x {DRAWS} draws against a reference sample", columns)
-    for d in (50, 300):
+def page(sizes: Sizes) -> Report:
+    """Pages of the numbers of variables asked for."""
+    report = Report(f"The page: {CHAINS} x {DRAWS} draws against a reference sample", LIMITS)
+    for d in sizes.pages:
         matrix = correlations(d, 1)
-        result = cd.pairwise(normal_chains(matrix, 0.3, 1), normal_chains(matrix, 0.3, 2), family="gaussian")
+        with quiet():
+            samples = (normal_chains(matrix, 0.3, seed) for seed in (1, 2))
+            result = cd.pairwise(*samples, family="gaussian", progress=False)
         with tempfile.TemporaryDirectory() as folder:
-            times = []
-            for _ in range(2):  # the first loads matplotlib
-                start = time.perf_counter()
-                path = result.to_html(Path(folder) / "report.html", force=True)
-                times.append(time.perf_counter() - start)
-            seen = in_chromium(path) if CHROMIUM else ("no Chromium", "no Chromium")
+            path = Path(folder) / "report.html"
+            write = measured(lambda path=path, result=result: result.to_html(path, force=True), repeats=1)[0]
+            if write.error is not None:
+                raise write.error
+            seen = in_chromium(path) if CHROMIUM else None
             size = path.stat().st_size / 2**20
-        asked = ("10", "1", "1") if d == 50 else ("-", "-", "-")
-        label = f"d = {d}, {len(result):,} pairs"
-        report.rows.append((label, f"{times[-1]:.1f}", asked[0], f"{size:.1f}", "3", seen[0], asked[1], seen[1], asked[2]))
+        label, asked = f"d = {d}, {len(result):,} pairs", d <= 50
+        report.rows.append(limit_row(f"{label}: written", write.seconds, "s", 10.0 if asked else None))
+        report.rows.append(limit_row(f"{label}: size", size, "MB", 3.0))
+        for place, what in enumerate(("opened", "sorted")):
+            if seen is None:
+                report.rows.append((f"{label}: {what}", "-", "1 s" if asked else "-", "-", "no Chromium here"))
+            else:
+                report.rows.append(limit_row(f"{label}: {what}", seen[place], "s", 1.0 if asked else None, note="in Chromium"))
     return report
 
 
-def in_chromium(path: Path) -> tuple[str, str]:
+def in_chromium(path: Path) -> tuple[float, float]:
     """Seconds to the end of loading, and to sort and lay out the table; medians of five visits."""
     from playwright.sync_api import sync_playwright
 
@@ -54,4 +60,4 @@ def in_chromium(path: Path) -> tuple[str, str]:
             sorting.append(visit.evaluate(SORT))
             visit.close()
         browser.close()
-    return f"{sorted(opening)[2] / 1e3:.2f}", f"{sorted(sorting)[2] / 1e3:.2f}"
+    return sorted(opening)[2] / 1e3, sorted(sorting)[2] / 1e3

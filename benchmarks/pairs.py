@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -18,7 +19,10 @@ import numpy as np
 from rich.console import Console
 
 import copula_discrepancy as cd
-from benchmarks.report import Report, machine
+from benchmarks import peers
+from benchmarks.report import LIMITS, RATIOS, Report, failed_row, limit_row, machine, ratio_row
+from benchmarks.sizes import Sizes
+from benchmarks.timing import Run, timed
 
 CHAINS, DRAWS = 4, 1000
 
@@ -55,11 +59,11 @@ def normal_chains(matrix: np.ndarray, phi: float, seed: int, *, df: float | None
     return chains if df is None else chains / np.sqrt(rng.chisquare(df, (CHAINS, DRAWS, 1)) / df)
 
 
-def peer_fits(draws: np.ndarray, family: str | None) -> float:
-    """Seconds of a loop of pyvinecopulib's maximum likelihood fits over all pairs; without a family, of its selection."""
-    import pyvinecopulib as pv
-
+def peer_fits(draws: np.ndarray, family: str | None) -> Run:
+    """A loop of pyvinecopulib's maximum likelihood fits over all pairs; without a family, of its selection. Answer: thetas."""
+    pv = peers.load("pyvinecopulib")
     start = time.perf_counter()
+    thetas = {}
     d = draws.shape[-1]
     u = pv.to_pseudo_obs(draws.reshape(-1, d))
     names = ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe") if family is None else (family,)
@@ -70,15 +74,26 @@ def peer_fits(draws: np.ndarray, family: str | None) -> float:
         if family is None:
             pv.Bicop().select(pair, controls)
         else:
-            pv.Bicop(family=choices[0]).fit(pair, controls)
-    return time.perf_counter() - start
+            fitted = pv.Bicop(family=choices[0])
+            fitted.fit(pair, controls)
+            thetas[i, j] = fitted.parameters[0, 0]
+    return Run(time.perf_counter() - start, thetas)
 
 
-def seconds(*arguments: object, **choices: object) -> float:
-    start = time.perf_counter()
+def ours(*arguments: object, **choices: object) -> Run:
+    """`pairwise` of these arguments. Answer: the result."""
     with quiet():
-        cd.pairwise(*arguments, progress=False, **choices)
-    return time.perf_counter() - start
+        return timed(lambda: cd.pairwise(*arguments, progress=False, **choices))
+
+
+@cache
+def reference_seconds(d: int, df: float | None = None) -> float:
+    """Seconds of `pairwise` against a reference sample, families chosen; normal data, or Student t with `df`."""
+    seconds = 0.0
+    for variables in (3, d):  # the first compiles, loads, touches
+        matrix = correlations(variables, 1)
+        seconds = ours(*(normal_chains(matrix, 0.3, seed, df=df) for seed in (1, 2))).seconds
+    return seconds
 
 
 @contextmanager
@@ -98,19 +113,29 @@ class Job:
     samples: tuple[np.ndarray, ...]
     family: str | None
 
-    def peer(self) -> float:
-        """Seconds of the peer's work."""
+    def peer(self, part: int) -> Run:
+        """The peer's work; its selection takes 200 ms and more per pair, and is run for `part` variables and scaled up."""
         if self.family is not None:
-            return sum(peer_fits(sample, self.family) for sample in self.samples)
-        d, part = self.samples[0].shape[-1], 8  # 200 ms and more per pair: a part of the pairs, scaled up
-        return peer_fits(self.samples[0][..., :part], None) * (d * (d - 1)) / (part * (part - 1))
+            runs = [peer_fits(sample, self.family) for sample in self.samples]
+            return Run(sum(run.seconds for run in runs), runs[0].answer)
+        d = self.samples[0].shape[-1]
+        return Run(peer_fits(self.samples[0][..., :part], None).seconds * (d * (d - 1)) / (part * (part - 1)))
+
+    def judge(self, mine: Run, theirs: Run) -> str:
+        """What the peer's thetas are beside ours."""
+        if self.family is None:
+            return "chooses among other families"
+        rows = mine.answer.rows
+        places = zip(rows["first"], rows["second"], rows["theta"], strict=True)
+        apart = max(abs(theta - theirs.answer[i, j]) for i, j, theta in places)
+        return "the same within 1e-3" if apart <= 1e-3 else f"differs by {apart:.1e}"
 
     @property
     def peer_label(self) -> str:
         """What the peer does."""
         both = " of both samples" if len(self.samples) > 1 else ""
         return (
-            f"pyvinecopulib, {self.family} fits{both}" if self.family else "pyvinecopulib, selection on one sample (scaled up)"
+            f"pyvinecopulib: {self.family} fits{both}" if self.family else "pyvinecopulib: selection on one sample, scaled up"
         )
 
 
@@ -131,29 +156,41 @@ def jobs(d: int) -> list[Job]:
     ]
 
 
-def speed(d: int = 50, repeats: int = 5) -> Report:
+def speed(sizes: Sizes) -> Report:
     """d variables with all standard errors, tests, tails, CKL and R-hat, against fits alone."""
     report = Report(
-        f"All pairs: d = {d}, {CHAINS} x {DRAWS} draws, with standard errors, tests, tails, CKL, R-hat; {os.cpu_count()} cores",
-        ("pairwise against", "peer", "ours, s", "peer, s", "ratio", "asked"),
+        f"All pairs: d = {sizes.pairs}, {CHAINS} x {DRAWS} draws, with standard errors, tests, tails, CKL, R-hat; "
+        f"{os.cpu_count()} cores",
+        RATIOS,
+        note="Ours takes all cores. The peer's loop only fits; it is asked for theta, not for its uncertainty.",
     )
-    for job in jobs(d):
-        seconds(*job.arguments, **job.choices)  # compile, load, touch
-        times = [(seconds(*job.arguments, **job.choices), job.peer()) for _ in range(repeats if job.family else 1)]
-        ours, theirs = np.median(times, axis=0)
-        report.rows.append((job.against, job.peer_label, f"{ours:.2f}", f"{theirs:.2f}", f"{theirs / ours:.1f}x", "5x"))
+    for job in jobs(sizes.pairs):
+        name = f"pairwise, {job.against}"
+        first = ours(*job.arguments, **job.choices)  # compile, load, touch
+        try:
+            runs = [
+                (ours(*job.arguments, **job.choices).seconds, job.peer(sizes.selected))
+                for _ in range(sizes.pairs_repeats if job.family else 1)
+            ]
+        except peers.Missing as missing:
+            report.rows.append(failed_row(name, job.peer_label, first.seconds, str(missing), asked=5.0))
+            continue
+        mine, theirs = np.median([(seconds, run.seconds) for seconds, run in runs], axis=0)
+        answer = job.judge(first, runs[0][1])
+        report.rows.append(ratio_row(name, job.peer_label, mine, theirs, asked=5.0, answer=answer))
     return report
 
 
-def many(d: int = 300) -> Report:
+def many(sizes: Sizes) -> Report:
     """So many pairs that time counts."""
-    pairs = d * (d - 1) // 2
-    report = Report(f"All pairs: d = {d}, {pairs:,} pairs, {CHAINS} x {DRAWS} draws", ("pairwise against", "seconds", "asked"))
-    matrix = correlations(d, 1)
+    d = sizes.many
+    report = Report(f"Many pairs: d = {d}, {d * (d - 1) // 2:,} pairs, {CHAINS} x {DRAWS} draws", LIMITS)
     for label, df in (("Gaussian data", None), ("t(4) data", 4.0)):
-        draws, reference = (normal_chains(matrix, 0.3, seed, df=df) for seed in (1, 2))
-        report.rows.append((f"a reference sample, family chosen, {label}", f"{seconds(draws, reference):.0f}", "120"))
-    report.rows.append(("a correlation matrix", f"{seconds(normal_chains(matrix, 0.3, 1), matrix):.0f}", "120"))
+        job = f"pairwise, a reference sample, family chosen, {label}"
+        report.rows.append(limit_row(job, reference_seconds(d, df), "s", 120.0, note="one run"))
+    matrix = correlations(d, 1)
+    run = ours(normal_chains(matrix, 0.3, 1), matrix)
+    report.rows.append(limit_row("pairwise, a correlation matrix", run.seconds, "s", 120.0, note="one run"))
     return report
 
 

@@ -91,6 +91,11 @@ def archimedean_logpdf(name, theta, u, v):
 
 
 def normal_quantile(u):
+    return _normal_quantile(u, mp.mp.prec)
+
+
+@functools.cache  # a grid asks for the same few again and again
+def _normal_quantile(u, precision):
     return -mp.sqrt(2) * mp.erfinv(1 - 2 * u)
 
 

@@ -1,0 +1,80 @@
+"""The numbers in README, taken from results.md and never typed: `python -m benchmarks.readme` fills the block between markers."""
+
+import re
+from pathlib import Path
+
+from benchmarks.report import Report, read
+
+ROOT = Path(__file__).parents[1]
+START, END = "<!-- benchmarks: speed -->", "<!-- /benchmarks -->"
+HEAD = ("job", "peer", "ours", "peer's", "ratio", "asked")
+
+
+def first_of_each_job(*tables: Report) -> list[dict[str, str]]:
+    """The row of each job's first peer that gave an answer: tables begin with the best known."""
+    rows: dict[str, dict[str, str]] = {}
+    for table in tables:
+        for row in table.records():
+            if row["ratio"] != "-" and "one thread" not in row["job"]:
+                rows.setdefault(row["job"], row)
+    return list(rows.values())
+
+
+def accuracy(corners: Report, thetas: Report) -> str:
+    """One sentence about digits."""
+    rows = corners.records()
+    worst = max(rows, key=lambda row: _leading(row["ours"]))
+    asked = [f"{row['logpdf'].split(',')[0]} {row['ours']}" for row in rows if row["asked"] != "-"]
+    fitted = max(float(row["error"]) for row in thetas.records() if row["against"] == "30-digit Newton")
+    return (
+        f"Log densities for u and v from 1e-15 to 1 - 1e-15 are off by at most {' and '.join(asked)} of max(1, |log c|), and by "
+        f"{worst['ours']} in the worst family, {worst['logpdf'].split(',')[0]}; fitted thetas are within {fitted:.0e} of the "
+        "likelihood's maximum."
+    )
+
+
+def growth(in_n: Report, in_d: Report) -> str:
+    """One sentence about growth."""
+
+    def powers(table: Report, letter: str) -> str:
+        ours = [row for row in table.records() if row["who"] == "ours"]
+        return ", ".join(f"{row['job']} {letter}^{row['exponent'].split(' ')[0]}" for row in ours)
+
+    return f"Time grows as: {powers(in_n, 'n')}; {powers(in_d, 'd')}."
+
+
+def _leading(cell: str) -> float:
+    return float(re.split(r"[,;]", cell)[0])
+
+
+def block(results: str) -> str:
+    """What stands between the markers."""
+    tables = read(results)
+    lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
+    lines += [
+        f"| {' | '.join(row[name] for name in HEAD)} |" for row in first_of_each_job(tables["Speed"], tables["All pairs"])
+    ]
+    machine = re.search(r"^Written by .*? minutes\. (.*)$", results, re.MULTILINE)
+    where = machine.group(1) if machine else ""
+    lines += ["", accuracy(tables["Corners"], tables["Accuracy"]), growth(tables["Growth with n"], tables["Growth with d"])]
+    return "\n".join([*lines, f"Measured with {where}"])
+
+
+def fill(readme: str, results: str) -> str:
+    """README's text with the block between its markers made anew from the text of results.md."""
+    before, start, rest = readme.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise ValueError(f"README must hold {START} and, after it, {END}")
+    return f"{before}{START}\n{block(results)}\n{END}{after}"
+
+
+def main() -> None:
+    """Fill README."""
+    path = ROOT / "README.md"
+    results = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
+    path.write_text(fill(path.read_text(encoding="utf-8"), results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

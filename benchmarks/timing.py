@@ -1,0 +1,71 @@
+"""Medians of wall-clock seconds, and how they are written and read again."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Job = Callable[[], object]
+PATIENCE = 4.0  # seconds: a job that takes longer is not run a second time
+
+
+@dataclass
+class Run:
+    """What a job gave and how long it took; a job that raised has the error instead."""
+
+    seconds: float
+    answer: Any = None
+    error: Exception | None = None
+
+
+def timed(job: Job) -> Run:
+    """One run."""
+    start = time.perf_counter()
+    answer = job()
+    return Run(time.perf_counter() - start, answer)
+
+
+def attempted(job: Job) -> Run:
+    """One run of a foreign job, whose errors are results too."""
+    try:
+        return timed(job)
+    except Exception as error:  # told in the table
+        return Run(float("nan"), error=error)
+
+
+def measured(*jobs: Job, repeats: int = 9) -> list[Run]:
+    """Median seconds of each job; the jobs alternate, so that a slow moment of the machine hits all of them.
+
+    The first run compiles, loads and touches, and does not count, unless it took so long that it is the only one.
+    """
+    first = [attempted(job) for job in jobs]
+    again = [run.error is None and run.seconds <= PATIENCE for run in first]
+    times: list[list[float]] = [[] for _ in jobs]
+    for _ in range(repeats):
+        for job, record, wanted in zip(jobs, times, again, strict=True):
+            if wanted:
+                record.append(timed(job).seconds)
+    medians = [float(np.median(record)) if record else run.seconds for record, run in zip(times, first, strict=True)]
+    return [Run(seconds, run.answer, run.error) for seconds, run in zip(medians, first, strict=True)]
+
+
+def in_words(seconds: float) -> str:
+    """Three digits and a unit.
+
+    >>> in_words(0.0038712), in_words(12.5), in_words(2.5e-5)
+    ('3.87 ms', '12.5 s', '0.0250 ms')
+    """
+    return f"{seconds:#.3g} s".replace(". ", " ") if seconds >= 1.0 else f"{1e3 * seconds:#.3g} ms".replace(". ", " ")
+
+
+def in_seconds(words: str) -> float:
+    """The inverse of `in_words`; NaN for a cell without a time.
+
+    >>> in_seconds("3.87 ms"), in_seconds("12.5 s"), in_seconds("-")
+    (0.00387, 12.5, nan)
+    """
+    number, _, unit = words.partition(" ")
+    scale = {"ms": 1e-3, "s": 1.0}.get(unit)
+    return float("nan") if scale is None else round(float(number) * scale, 12)
