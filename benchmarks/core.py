@@ -6,7 +6,7 @@ them at tiny sizes, to see that they run; `--only speed,growth` some of them. Th
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -26,8 +26,8 @@ PARTS: dict[str, Callable[[Sizes], list[Report]]] = {
 }
 
 
-def run(parts: list[str], sizes: Sizes, console: Console) -> list[Report]:
-    """The reports of these parts, shown as they come."""
+def run(parts: list[str], sizes: Sizes, console: Console) -> Iterator[list[Report]]:
+    """The reports so far, after each part, which is shown as it comes."""
     reports = [peers.table()]
     reports[0].show(console)
     for part in parts:
@@ -37,7 +37,7 @@ def run(parts: list[str], sizes: Sizes, console: Console) -> list[Report]:
             report.show(console)
         console.print(f"{part}: {time.perf_counter() - start:.0f} s")
         reports += found
-    return reports
+        yield reports
 
 
 def document(reports: list[Report], command: str, seconds: float) -> str:
@@ -60,10 +60,11 @@ def main(arguments: list[str] | None = None) -> None:
     console = Console(width=150)
     console.print(machine())
     start = time.perf_counter()
-    reports = run(parts, QUICK if options.quick else FULL, console)
+    command = "make bench" if parts == list(PARTS) and not options.quick else f"benchmarks.core --only {options.only}"
+    for reports in run(parts, QUICK if options.quick else FULL, console):
+        if options.write:  # after each part, so that a run that was stopped leaves what it has
+            options.write.write_text(document(reports, command, time.perf_counter() - start), encoding="utf-8")
     if options.write:
-        command = "make bench" if parts == list(PARTS) and not options.quick else f"benchmarks.core --only {options.only}"
-        options.write.write_text(document(reports, command, time.perf_counter() - start), encoding="utf-8")
         figure.draw(options.write.read_text(encoding="utf-8"), options.write.with_suffix(".png"))
 
 

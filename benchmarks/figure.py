@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
+from matplotlib import style
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from benchmarks.report import Report, read
 from benchmarks.timing import in_seconds
@@ -25,7 +24,7 @@ CURVES = (BLUE, ORANGE, GREEN, PURPLE, GREY, VERMILION)
 def ratios(tables: dict[str, Report]) -> list[dict[str, str]]:
     """Rows with a ratio, of single jobs at their largest n and of all pairs; smaller n and one thread are in the table only."""
     rows = [row for name in ("Speed", "All pairs") if name in tables for row in tables[name].records()]
-    rows = [row for row in rows if row["ratio"] != "-" and "one thread" not in row["job"]]
+    rows = [row for row in rows if row["ratio"] != "-" and "one thread" not in row["job"] + row["peer"]]
     largest = {re.sub(r"n = [0-9,]+", "n", row["job"]): row["job"] for row in rows}  # sizes grow down the table
     return [row for row in rows if row["job"] in largest.values()]
 
@@ -57,10 +56,8 @@ def draw_ratios(ax: Any, rows: list[dict[str, str]]) -> None:
     ax.set_xlabel("time of the peer / ours; right of 1x, ours is faster")
     ax.set_title("Speed beside peers")
     present = [peer for peer in LOOKS if any(row["peer"].split(":")[0] == peer for row in rows)]
-    handles = [
-        plt.Line2D([], [], color=LOOKS[peer][0], marker=LOOKS[peer][1], linestyle="", markersize=5.5) for peer in present
-    ]
-    handles.append(plt.Line2D([], [], color="black", marker="|", markersize=9, markeredgewidth=1.8, linestyle=""))
+    handles = [Line2D([], [], color=LOOKS[peer][0], marker=LOOKS[peer][1], linestyle="", markersize=5.5) for peer in present]
+    handles.append(Line2D([], [], color="black", marker="|", markersize=9, markeredgewidth=1.8, linestyle=""))
     ax.legend(
         handles, [*present, "asked"], loc="upper right", bbox_to_anchor=(1.0, -0.075), ncols=4, columnspacing=1.0,
         handletextpad=0.1, borderaxespad=0.0,
@@ -80,8 +77,8 @@ def draw_growth(ax: Any, table: Report, letter: str) -> None:
         power, color = f"${letter}^{{{exponent.group().strip()}}}$", CURVES[jobs.index(job) % len(CURVES)]
         ours = row["who"] == "ours"
         labels[job] = f"{job.replace(', Gumbel', '')}: {power}" if ours else f"{labels[job]} ({row['who']}: {power})"
-        style = {"marker": "o", "markersize": 3.5} if ours else {"linestyle": "--", "linewidth": 1.0}
-        ax.plot(sizes, [in_seconds(row[column]) for column in columns], color=color, **style)
+        look = {"marker": "o", "markersize": 3.5} if ours else {"linestyle": "--", "linewidth": 1.0}
+        ax.plot(sizes, [in_seconds(row[column]) for column in columns], color=color, **look)
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -89,7 +86,7 @@ def draw_growth(ax: Any, table: Report, letter: str) -> None:
     ax.set_xlabel("draws, n" if letter == "n" else "variables, d")
     ax.set_ylabel("seconds")
     ax.set_title(f"Growth with {letter}; dashed: the peer")
-    handles = [plt.Line2D([], [], color=CURVES[jobs.index(job) % len(CURVES)], marker="o", markersize=3.5) for job in labels]
+    handles = [Line2D([], [], color=CURVES[jobs.index(job) % len(CURVES)], marker="o", markersize=3.5) for job in labels]
     ax.legend(handles, labels.values(), loc="upper left", bbox_to_anchor=(-0.16, -0.21), borderaxespad=0.0, handlelength=1.4)
 
 
@@ -98,14 +95,13 @@ def draw(text: str, path: Path) -> None:
     tables = read(text)
     rows = ratios(tables)
     growth = [(tables[name], name[-1]) for name in ("Growth with n", "Growth with d") if name in tables]
-    with plt.style.context("copula_discrepancy.plots.style"):
-        figure = plt.figure(figsize=(9.6, 8.2), layout="constrained")
+    with style.context("copula_discrepancy.plots.style"):
+        figure = Figure(figsize=(9.6, 8.2), layout="constrained")
         grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.05), height_ratios=(1.1, 1.0))
         draw_ratios(figure.add_subplot(grid[:, 0]), rows)
         for place, (table, letter) in enumerate(growth):
             draw_growth(figure.add_subplot(grid[place, 1]), table, letter)
         figure.savefig(path)
-        plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The numbers in README, taken from results.md and never typed: `python -m benchmarks.readme` fills the block between markers."""
+"""The numbers in README, taken from results.md, never typed: `python -m benchmarks.readme` fills the block between markers."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def accuracy(corners: Report, thetas: Report) -> str:
     asked = [f"{row['logpdf'].split(',')[0]} {row['ours']}" for row in rows if row["asked"] != "-"]
     fitted = max(float(row["error"]) for row in thetas.records() if row["against"] == "30-digit Newton")
     return (
-        f"Log densities for u and v from 1e-15 to 1 - 1e-15 are off by at most {' and '.join(asked)} of max(1, |log c|), and by "
+        f"Log densities for u and v from 1e-15 to 1 - 1e-15 are off by at most {', '.join(asked)} of max(1, |log c|), and "
         f"{worst['ours']} in the worst family, {worst['logpdf'].split(',')[0]}; fitted thetas are within {fitted:.0e} of the "
         "likelihood's maximum."
     )
