@@ -7,6 +7,7 @@ them at tiny sizes, to see that they run; `--only speed,growth` some of them. Th
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -52,6 +53,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts, separated by commas (default: {','.join(PARTS)})")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
     parser.add_argument("--write", type=Path, help="write the tables to this Markdown file, and a picture of them beside it")
+    parser.add_argument(
+        "--largest", type=int, default=max(FULL.newton), help="largest n of the 30-digit check, which takes minutes"
+    )
     options = parser.parse_args(arguments)
     parts = options.only.split(",")
     unknown = [part for part in parts if part not in PARTS]
@@ -61,7 +65,9 @@ def main(arguments: list[str] | None = None) -> None:
     console.print(machine())
     start = time.perf_counter()
     command = "make bench" if parts == list(PARTS) and not options.quick else f"benchmarks.core --only {options.only}"
-    for reports in run(parts, QUICK if options.quick else FULL, console):
+    sizes = QUICK if options.quick else FULL
+    sizes = replace(sizes, newton=tuple(n for n in sizes.newton if n <= options.largest))
+    for reports in run(parts, sizes, console):
         if options.write:  # after each part, so that a run that was stopped leaves what it has
             options.write.write_text(document(reports, command, time.perf_counter() - start), encoding="utf-8")
     if options.write:

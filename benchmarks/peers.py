@@ -26,11 +26,6 @@ class Peer:
     module: str
     used_for: str
 
-    @property
-    def label(self) -> str:
-        """Name and version."""
-        return f"{self.name} {version(self.name)}"
-
 
 PEERS = {
     peer.name: peer

@@ -54,10 +54,12 @@ def measured(*jobs: Job, repeats: int = 9) -> list[Run]:
 def in_words(seconds: float) -> str:
     """Three digits and a unit.
 
-    >>> in_words(0.0038712), in_words(12.5), in_words(2.5e-5)
-    ('3.87 ms', '12.5 s', '0.0250 ms')
+    >>> in_words(0.0038712), in_words(12.5), in_words(1091.3)
+    ('3.87 ms', '12.5 s', '1091 s')
     """
-    return f"{seconds:#.3g} s".replace(". ", " ") if seconds >= 1.0 else f"{1e3 * seconds:#.3g} ms".replace(". ", " ")
+    if seconds >= 99.95:
+        return f"{seconds:.0f} s"
+    return f"{seconds:#.3g} s" if seconds >= 0.9995 else f"{1e3 * seconds:#.3g} ms".replace(". ", " ")
 
 
 def in_seconds(words: str) -> float:
