@@ -8,7 +8,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from benchmarks.report import Report, read
+from benchmarks.report import Report, ratios, read
 from benchmarks.timing import in_seconds
 from copula_discrepancy.plots.look import BLUE, GREEN, GREY, ORANGE, PURPLE
 
@@ -21,14 +21,6 @@ LOOKS = {
 CURVES = (BLUE, ORANGE, GREEN, PURPLE, GREY, VERMILION)
 
 
-def ratios(tables: dict[str, Report]) -> list[dict[str, str]]:
-    """Rows with a ratio, of single jobs at their largest n and of all pairs; smaller n and one thread are in the table only."""
-    rows = [row for name in ("Speed", "All pairs") if name in tables for row in tables[name].records()]
-    rows = [row for row in rows if row["ratio"] != "-" and "one thread" not in row["job"] + row["peer"]]
-    largest = {re.sub(r"n = [0-9,]+", "n", row["job"]): row["job"] for row in rows}  # sizes grow down the table
-    return [row for row in rows if row["job"] in largest.values()]
-
-
 def short(job: str) -> str:
     """A job's name in the width of a label: sizes in powers of ten, fewer words."""
     job = re.sub(r"[0-9],000,000", lambda found: f"{found.group()[0]}e6", job)
@@ -39,15 +31,16 @@ def short(job: str) -> str:
 def draw_ratios(ax: Any, rows: list[dict[str, str]]) -> None:
     """A dot for each peer's ratio, by job, and a tick of the peer's colour at what was asked."""
     jobs = list(dict.fromkeys(row["job"] for row in rows))
-    for row in rows:
-        peer, place = row["peer"].split(":")[0], jobs.index(row["job"])
-        color, marker = LOOKS[peer]
-        ax.plot(
-            float(row["ratio"][:-1]), place, marker, color=color, markersize=5.5, markeredgecolor="white", markeredgewidth=0.5
-        )
-        if row["asked"] != "-":
-            asked = float(row["asked"][:-1])
-            ax.plot([asked, asked], [place - 0.36, place + 0.36], color=color, linewidth=1.8, zorder=1.5)
+    for place, job in enumerate(jobs):
+        mine = [row for row in rows if row["job"] == job]
+        for number, row in enumerate(mine):
+            color, marker = LOOKS[row["peer"].split(":")[0]]
+            height = place + 0.15 * (number - (len(mine) - 1) / 2)  # equal ratios lie above each other
+            edge = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.5}
+            ax.plot(float(row["ratio"][:-1]), height, marker, color=color, **edge)
+            if row["asked"] != "-":
+                asked = float(row["asked"][:-1])
+                ax.plot([asked, asked], [place - 0.38, place + 0.38], color=color, linewidth=1.8, zorder=1.5)
     ax.axvline(1.0, color="black", linewidth=0.9, zorder=1)
     ax.set_xscale("log")
     ax.set_yticks(range(len(jobs)), [short(job) for job in jobs])

@@ -3,20 +3,18 @@
 import re
 from pathlib import Path
 
-from benchmarks.report import Report, read
+from benchmarks.report import Report, ratios, read
 
 ROOT = Path(__file__).parents[1]
 START, END = "<!-- benchmarks: speed -->", "<!-- /benchmarks -->"
 HEAD = ("job", "peer", "ours", "peer's", "ratio", "asked")
 
 
-def first_of_each_job(*tables: Report) -> list[dict[str, str]]:
+def first_of_each_job(tables: dict[str, Report]) -> list[dict[str, str]]:
     """The row of each job's first peer that gave an answer: tables begin with the best known."""
     rows: dict[str, dict[str, str]] = {}
-    for table in tables:
-        for row in table.records():
-            if row["ratio"] != "-" and "one thread" not in row["job"]:
-                rows.setdefault(row["job"], row)
+    for row in ratios(tables):
+        rows.setdefault(row["job"], row)
     return list(rows.values())
 
 
@@ -24,23 +22,24 @@ def accuracy(corners: Report, thetas: Report) -> str:
     """One sentence about digits."""
     rows = corners.records()
     worst = max(rows, key=lambda row: _leading(row["ours"]))
-    asked = [f"{row['logpdf'].split(',')[0]} {row['ours']}" for row in rows if row["asked"] != "-"]
+    asked = [f"{row['ours']} for {row['logpdf'].split(',')[0]}" for row in rows if row["asked"] != "-"]
     fitted = max(float(row["error"]) for row in thetas.records() if row["against"] == "30-digit Newton")
     return (
-        f"Log densities for u and v from 1e-15 to 1 - 1e-15 are off by at most {', '.join(asked)} of max(1, |log c|), and "
-        f"{worst['ours']} in the worst family, {worst['logpdf'].split(',')[0]}; fitted thetas are within {fitted:.0e} of the "
-        "likelihood's maximum."
+        f"Log densities for u and v from 1e-15 to 1 - 1e-15 are off by at most {' and '.join(asked)}, relative to "
+        f"max(1, |log c|), and {worst['ours']} for the worst family, {worst['logpdf'].split(',')[0]}; fitted thetas are within "
+        f"{fitted:.0e} of the likelihood's maximum."
     )
 
 
 def growth(in_n: Report, in_d: Report) -> str:
     """One sentence about growth."""
 
-    def powers(table: Report, letter: str) -> str:
+    def powers(table: Report) -> str:
         ours = [row for row in table.records() if row["who"] == "ours"]
-        return ", ".join(f"{row['job']} {letter}^{row['exponent'].split(' ')[0]}" for row in ours)
+        names = [row["job"].replace(", a ", " against a ").split(",")[0] for row in ours]
+        return ", ".join(f"{name} {row['exponent'].split(' ')[0]}" for name, row in zip(names, ours, strict=True))
 
-    return f"Time grows as: {powers(in_n, 'n')}; {powers(in_d, 'd')}."
+    return f"Fitted exponents of growth with n: {powers(in_n)}; with d: {powers(in_d)}."
 
 
 def _leading(cell: str) -> float:
@@ -51,9 +50,7 @@ def block(results: str) -> str:
     """What stands between the markers."""
     tables = read(results)
     lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
-    lines += [
-        f"| {' | '.join(row[name] for name in HEAD)} |" for row in first_of_each_job(tables["Speed"], tables["All pairs"])
-    ]
+    lines += [f"| {' | '.join(row[name] for name in HEAD)} |" for row in first_of_each_job(tables)]
     machine = re.search(r"^Written by .*? minutes\. (.*)$", results, re.MULTILINE)
     where = machine.group(1) if machine else ""
     lines += ["", accuracy(tables["Corners"], tables["Accuracy"]), growth(tables["Growth with n"], tables["Growth with d"])]

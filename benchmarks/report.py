@@ -61,6 +61,14 @@ def read(text: str) -> dict[str, Report]:
     return found
 
 
+def ratios(tables: dict[str, Report]) -> list[dict[str, str]]:
+    """Rows with a ratio, of single jobs at their largest n and of all pairs; smaller n and one thread are in tables only."""
+    rows = [row for name in ("Speed", "All pairs") if name in tables for row in tables[name].records()]
+    rows = [row for row in rows if row["ratio"] != "-" and "one thread" not in row["job"] + row["peer"]]
+    largest = {re.sub(r"n = [0-9,]+", "n", row["job"]): row["job"] for row in rows}  # sizes grow down the table
+    return [row for row in rows if row["job"] in largest.values()]
+
+
 RATIOS = ("job", "peer", "ours", "peer's", "ratio", "asked", "reached", "the peer's answer")
 LIMITS = ("job", "measured", "asked, at most", "reached", "note")
 
