@@ -1,5 +1,6 @@
 """Runs of the experiments: the same numbers whoever computes them, stopped and gone on with, folders, the command line."""
 
+import inspect
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import joblib
 import pytest
@@ -19,23 +21,40 @@ import copula_discrepancy as cd
 from copula_discrepancy.experiments import figures, progress, runner, store, studies
 from copula_discrepancy.experiments.reproduce import EXPERIMENTS, reproduce
 
-pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning"),
+    pytest.mark.xdist_group("reproduce"),  # `with_processes` is made once
+]
 
 
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Name the files of the figures without drawing them: nine tenths of a tiny run's time."""
+
+    def named(name, means, context, seed, folder):
+        return [folder / f"{file}{suffix}" for file in figures.FIGURES[name] for suffix in (".png", ".svg")]
+
+    monkeypatch.setattr(figures, "draw", named)
+
+
+# The tests below that call `reproduce` ask about numbers and files; pictures are drawn by `with_processes`, and
+# in tests/test_experiments.py.
+without_pictures = pytest.mark.usefixtures("no_pictures")
+
+
+@without_pictures
 def test_same_numbers_whatever_the_workers(tmp_path):
+    """One, threads and Dask's; for worker processes see `test_worker_processes_count_the_same`."""
     runs = {}
-    for name, config in {"one": None, "threads": ("threading", 2), "processes": ("loky", 2)}.items():
-        if config is None:
-            result = reproduce("experiment3", replications=12, sizes=[100], seed=2, n_jobs=1, out=tmp_path / name)
-        else:
-            with joblib.parallel_config(config[0], n_jobs=config[1]):
-                result = reproduce("experiment3", replications=12, sizes=[100], seed=2, out=tmp_path / name)
+    for name, config in {"one": ("sequential", 1), "threads": ("threading", 2)}.items():
+        with joblib.parallel_config(config[0], n_jobs=config[1]):
+            result = reproduce("experiment3", replications=12, sizes=[100], seed=2, out=tmp_path / name)
         runs[name] = result.experiments["experiment3"].rows
-    assert runs["one"] == runs["threads"] == runs["processes"]
+    assert runs["one"] == runs["threads"]
     from dask.distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
         Client(cluster),
         joblib.parallel_config("dask"),
     ):
@@ -45,6 +64,7 @@ def test_same_numbers_whatever_the_workers(tmp_path):
     assert other.experiments["experiment3"].rows != runs["one"]
 
 
+@without_pictures
 def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
     whole = reproduce("experiment1", replications=25, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "whole")
     measured = []
@@ -71,10 +91,11 @@ def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert more.experiments["experiment1"].rows[:25] == whole.experiments["experiment1"].rows
 
 
+@without_pictures
 def test_a_killed_run_leaves_no_half_part(tmp_path):
     """Killed in the middle and started again: the same numbers as an undisturbed run."""
     command = [
-        sys.executable, "-m", "copula_discrepancy", "reproduce", "experiment3", "--replications", "60", "--sizes", "1000",
+        sys.executable, "-m", "copula_discrepancy", "reproduce", "experiment3", "--replications", "6000", "--sizes", "100",
         "--jobs", "1", "--out", str(tmp_path / "killed"),
     ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -82,13 +103,16 @@ def test_a_killed_run_leaves_no_half_part(tmp_path):
         while not list((tmp_path / "killed").rglob("0*.json")) and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-    parts = list((tmp_path / "killed" / "parts").rglob("0*.json"))
-    assert 1 <= len(parts) < 6
+    parts = sorted((tmp_path / "killed" / "parts").rglob("0*.json"))
+    assert 1 <= len(parts) < 600
     for part in parts:
         assert len(json.loads(part.read_text())["rows"]) == 10
-    again = reproduce("experiment3", replications=60, sizes=[1000], seed=1, n_jobs=1, out=tmp_path / "killed")
-    whole = reproduce("experiment3", replications=60, sizes=[1000], seed=1, n_jobs=1, out=tmp_path / "whole")
+    written = [part.stat().st_mtime_ns for part in parts]
+    count = 10 * len(parts) + 5  # what was finished, and some more
+    again = reproduce("experiment3", replications=count, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "killed")
+    whole = reproduce("experiment3", replications=count, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "whole")
     assert again.experiments["experiment3"].rows == whole.experiments["experiment3"].rows
+    assert [part.stat().st_mtime_ns for part in parts] == written  # kept, not computed again
 
 
 def _dies(value, seed, context):
@@ -122,7 +146,8 @@ def test_timings_run_alone_whatever_the_backend(tmp_path):
     assert threads == {threading.get_ident()}
 
 
-def test_a_damaged_part_is_computed_again(tmp_path, monkeypatch):
+@without_pictures
+def test_a_damaged_part_is_computed_again(tmp_path):
     first = reproduce("experiment3", replications=3, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
     (part,) = (tmp_path / "run" / "parts").rglob("0*.json")
     whole = json.loads(part.read_text())
@@ -142,13 +167,13 @@ def test_a_damaged_part_is_computed_again(tmp_path, monkeypatch):
     )
     damages = ["", part.read_text()[:100], "[]", '{"part": "another", "rows": []}']
     damages += [json.dumps(whole | {"rows": wrong}) for wrong in wrong_rows]
-    monkeypatch.setattr(figures, "draw", lambda *arguments: [])  # not what this is about, and slow
     for damage in damages:
         part.write_text(damage)
         again = reproduce("experiment3", replications=3, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
         assert again.experiments["experiment3"].rows == first.experiments["experiment3"].rows
 
 
+@without_pictures
 def test_a_folder_of_another_run_is_refused(tmp_path):
     reproduce("experiment3", replications=2, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
     with pytest.raises(cd.InputError, match="another run: seed 1 there and 2 here"):
@@ -216,6 +241,7 @@ def test_infinite_numbers_come_back_as_they_were(tmp_path):
     assert kept.read("x", lambda rows: True) == rows
 
 
+@without_pictures
 def test_a_later_call_keeps_words_and_pictures_together(tmp_path):
     """Another experiment, or the same with other sizes, in the same folder: the report tells of what the folder holds."""
     reproduce("experiment3", replications=2, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "run")
@@ -224,6 +250,8 @@ def test_a_later_call_keeps_words_and_pictures_together(tmp_path):
     assert "Experiment 1" in told
     assert "Experiment 3" in told
     assert told.index("3 replications.") < told.index("2 replications.")
+    for name in ("experiment1", "experiment3"):
+        assert all(f"(figures/{file}.png)" in told for file in figures.FIGURES[name])
     again = reproduce("experiment3", replications=4, sizes=[193], seed=1, n_jobs=1, out=tmp_path / "run").report.read_text()
     assert "| 193 |" in again
     assert "| 100 |" not in again
@@ -281,6 +309,7 @@ def test_a_part_is_whole_with_each_replication_once_and_in_order():
     assert not any(part.is_whole(other) for other in wrong)
 
 
+@without_pictures
 def test_command_line(tmp_path, capsys):
     from copula_discrepancy.cli import main
 
@@ -304,15 +333,63 @@ def test_command_line(tmp_path, capsys):
         assert caught.value.code == 2
 
 
-def test_worker_processes_keep_quiet(tmp_path):
+def small_draws(shift, rng):
+    """Forty draws have fewer than 100 effective ones, which `discrepancy` warns of."""
+    return cd.Gaussian(0.5 + shift).sample(40, rng=rng).reshape(2, 20, 2)
+
+
+def told_by_tune(n_jobs):
+    study = cd.tune(small_draws, [0.0, -0.2], cd.Gaussian(0.5), replications=3, rng=1, n_jobs=n_jobs)
+    return [{**row.to_dict(), "seconds": 0} for row in study.rows]
+
+
+@pytest.fixture(scope="module")
+def with_processes(tmp_path_factory):
+    """One process for all that two worker processes do, as their start is most of the cost.
+
+    It tunes, runs an experiment with its pictures, and runs one without end until it is asked to end.
+    """
+    folder = tmp_path_factory.mktemp("processes")
+    whole = ["reproduce", "experiment1", "--replications", "20", "--sizes", "20", "--jobs", "2", "--out", "whole"]
+    endless = ["reproduce", "experiment3", "--replications", "6000", "--sizes", "100", "--jobs", "2", "--out", "endless"]
+    code = (
+        "import json, sys\n"
+        "import copula_discrepancy as cd\n"
+        "from copula_discrepancy.cli import main\n"
+        f"{inspect.getsource(small_draws)}\n"
+        f"{inspect.getsource(told_by_tune)}\n"
+        "print(json.dumps(told_by_tune(2)))\n"
+        f"assert main({whole!r}) == 0\n"
+        "print('now without end', file=sys.stderr, flush=True)\n"
+        f"sys.exit(main({endless!r}))\n"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], cwd=folder, **pipes) as process:
+        deadline = time.monotonic() + 300
+        while not list((folder / "endless").rglob("0*.json")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        out, told = process.communicate(timeout=60)  # ends when all that hold the pipes have ended
+    return SimpleNamespace(code=process.returncode, out=out, told=told, folder=folder)
+
+
+@without_pictures
+def test_worker_processes_count_the_same(with_processes, tmp_path):
+    first, *_ = with_processes.out.splitlines()
+    assert json.loads(first) == told_by_tune(1)
+    alone = reproduce("experiment1", replications=20, sizes=[20], seed=1, n_jobs=1, out=tmp_path / "alone")
+    rows = [folder / "experiment1" / "replications.csv" for folder in (alone.folder, with_processes.folder / "whole")]
+    assert rows[0].read_text() == rows[1].read_text()
+    assert len(alone.experiments["experiment1"].rows) == 20
+    pictures = {path.name for path in (with_processes.folder / "whole" / "figures").iterdir()}
+    assert pictures == {path.name for path in alone.experiments["experiment1"].figures}
+
+
+def test_worker_processes_keep_quiet(with_processes):
     """Twenty draws warn of this and that, which is no news in a study of small samples; no bar without a terminal."""
-    command = [
-        sys.executable, "-m", "copula_discrepancy", "reproduce", "experiment1", "--replications", "20", "--sizes", "20",
-        "--jobs", "2", "--out", str(tmp_path / "run"),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-    assert done.stderr == ""
-    assert "CED off, exact" in done.stdout
+    assert "CED off, exact" in with_processes.out
+    before, _, _ = with_processes.told.partition("now without end\n")
+    assert before == ""
 
 
 def test_interrupted_on_the_command_line(tmp_path, capsys, monkeypatch):
@@ -326,21 +403,11 @@ def test_interrupted_on_the_command_line(tmp_path, capsys, monkeypatch):
     assert "the same command goes on" in capsys.readouterr().err
 
 
-def test_asked_to_end_it_ends_like_interrupted(tmp_path):
+def test_asked_to_end_it_ends_like_interrupted(with_processes):
     """With its workers, which would hold the caller's pipes open."""
-    command = [
-        sys.executable, "-m", "copula_discrepancy", "reproduce", "experiment3", "--replications", "100", "--sizes", "3000",
-        "--jobs", "2", "--out", str(tmp_path / "run"),
-    ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 120
-        while not list(tmp_path.rglob("0*.json")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=60)  # ends when all that hold the pipes have ended
-    assert process.returncode == 130
-    assert "the same command goes on" in told
-    assert "Traceback" not in told
+    assert with_processes.code == 130
+    assert "the same command goes on" in with_processes.told.partition("now without end\n")[2]
+    assert "Traceback" not in with_processes.told
 
 
 def test_progress_bar_shows_the_time_left(capsys):

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 import warnings
 
 import joblib
@@ -187,18 +185,6 @@ def test_threads_leave_warnings_as_they_were():
     assert warnings.filters == before
 
 
-def test_worker_processes_keep_quiet():
-    """Forty draws have fewer than 100 effective ones, which `discrepancy` warns of; in a study it is no news."""
-    code = (
-        "import copula_discrepancy as cd\n"
-        "def sampler(k, rng): return cd.Gaussian(0.5).sample(40, rng=rng).reshape(2, 20, 2)\n"
-        "print(cd.tune(sampler, [0, 1], cd.Gaussian(0.5), replications=2, rng=1, n_jobs=2))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
-    assert "2 settings, 2 runs each" in done.stdout
-    assert done.stderr == ""
-
-
 def test_pictures_of_odd_studies():
     def sampler(setting, rng):
         if setting in ("a failed one", math.nan, 50.0) or setting != setting:
@@ -217,12 +203,6 @@ def test_pictures_of_odd_studies():
     with pytest.raises(cd.InputError, match="ax must be 3 Axes"):
         study.plot(ax=axes[:1])
     plt.close("all")
-
-
-def test_numbers_do_not_depend_on_workers():
-    one, two = (cd.tune(biased, [0.0, -0.2], TARGET, replications=3, rng=5, n_jobs=jobs) for jobs in (1, 2))
-    for a, b in zip(one.rows, two.rows, strict=True):
-        assert {**a.to_dict(), "seconds": 0} == {**b.to_dict(), "seconds": 0}
 
 
 def test_what_a_person_sees():

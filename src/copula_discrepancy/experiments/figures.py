@@ -64,6 +64,7 @@ def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folde
                 with written_whole(path) as temporary:
                     metadata = {"Date": None} if suffix == ".svg" else None  # the same picture gives the same file
                     figure.savefig(temporary, format=suffix[1:], metadata=metadata)
+                figure.set_layout_engine("none")  # laid out once: the second file looks as the first, in less time
                 paths.append(path)
     return paths
 
