@@ -123,8 +123,8 @@ def test_the_papers_test_by_name():
 
 
 def fisher_information(copula):
-    """E[score^2] from a million draws: known to some 0.3%."""
-    return float(np.mean(copula.score(*copula.sample(1_000_000, rng=1).T) ** 2))
+    """E[score^2] from 200,000 draws: known to some 0.7%, which moves a p-value by less than 0.002."""
+    return float(np.mean(copula.score(*copula.sample(200_000, rng=1).T) ** 2))
 
 
 @pytest.mark.parametrize("target", [cd.Clayton(2.0), cd.Gumbel(2.0), cd.Frank(5.0), cd.Gaussian(0.7)], ids=str)
@@ -156,10 +156,10 @@ def test_ced_has_no_slope_at_independence_and_ckl_takes_over():
 
 @pytest.mark.parametrize("target", [cd.Gaussian(0.05), cd.Clayton(0.1), cd.Gumbel(1.05), cd.Frank(0.3)], ids=str)
 def test_scores_next_to_independence(target):
-    """Where the entropy is nearly flat: 150 samples of n = 500, exact binomial 99.9% band; p-value and interval agree."""
+    """Where the entropy is nearly flat: 100 samples of n = 500, exact binomial 99.9% band; p-value and interval agree."""
     rng = np.random.default_rng(13)
     rejections = np.zeros(2)
-    for _ in range(150):
+    for _ in range(100):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cd.DependenceWarning)  # some fits sit on the bound, and are not tested
             result = cd.discrepancy(target.sample(500, rng=rng), target, iid=True)
@@ -167,7 +167,7 @@ def test_scores_next_to_independence(target):
             estimate = result.estimates[name]
             rejections[k] += estimate.pvalue < 0.05
             assert np.isnan(estimate.pvalue) or (estimate.pvalue < 0.05) == (estimate.ci[0] > 0.0)
-    assert np.max(rejections) <= stats.binom.ppf(0.999, 150, 0.05)
+    assert np.max(rejections) <= stats.binom.ppf(0.999, 100, 0.05)
 
 
 @pytest.mark.parametrize("target", [cd.Gumbel(1.0), cd.Joe(1.0), cd.Rotated(cd.Gumbel(1.0), 180)], ids=str)
@@ -181,13 +181,16 @@ def test_targets_with_infinite_information(target):
 
 
 def test_estimated_df_has_two_parameters_of_uncertainty():
-    """30 samples: 2 CKL against the weighted chi-square, exact binomial 99.9% band around 5%; far df are seen."""
+    """24 samples: p-values are uniform, so that -2 times the sum of their logarithms is chi-square with 48 degrees of freedom.
+
+    Of standard errors too small by a third, its 99.94% band sees 80%, of those half too large, half. Far df are seen.
+    """
     target = cd.StudentT(0.5, 5.0)
     rng = np.random.default_rng(9)
-    results = [cd.discrepancy(target.sample(400, rng=rng), target, estimate_df=True, iid=True) for _ in range(30)]
+    results = [cd.discrepancy(target.sample(400, rng=rng), target, estimate_df=True, iid=True) for _ in range(24)]
     pvalues = np.array([result.estimates["ckl"].pvalue for result in results])
-    assert np.sum(pvalues < 0.05) <= stats.binom.ppf(0.999, 30, 0.05)
-    assert 0.3 < np.mean(pvalues) < 0.7  # uniform: 0.5 with a deviation of 0.053
+    low, high = stats.chi2.ppf((3e-4, 1 - 3e-4), 48)
+    assert low < -2 * np.sum(np.log(pvalues)) < high
     # Wald's test of (rho, 1/df), from the influence values themselves
     result = results[0]
     inverse = -result.fit.theta_influence.df / result.fit.df**2
@@ -218,28 +221,33 @@ def test_simulated_scores_carry_their_noise():
         cd.discrepancy(cd.Gumbel(2.2).sample(500, rng=6), cd.Gumbel(2.5), shannon="monte_carlo", m=1)
 
 
-TARGETS = [cd.Clayton.from_tau(0.3), cd.Gumbel.from_tau(0.6), cd.Frank.from_tau(0.3), cd.Gaussian.from_tau(0.3)]
+TARGETS = [cd.Clayton.from_tau(0.3), cd.Gumbel.from_tau(0.6), cd.Gaussian.from_tau(0.3)]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_size_on_independent_draws(target):
-    """A fast part of benchmarks/inference.md: 200 samples of n = 600, exact binomial 99.9% band around 5%."""
+    """A fast part of benchmarks/inference.md: 120 samples of n = 600.
+
+    The 5% level is held within the exact binomial 99.9% band, p-values are 1/2 in the mean, and intervals of 80%, which tell
+    more than those of 95%, miss as they should: of standard errors half too large or a third too small, 80% are seen.
+    """
     rng = np.random.default_rng(10)
     names = ("level", "shape", "total", "ckl", "ced", "lower_tail", "upper_tail")
     truth = {"tau": target.tau, "theta": target.theta, "tau_fitted": target.tau}
-    rejections, misses = np.zeros(len(names)), np.zeros(len(truth))
+    pvalues, misses = [], np.zeros(len(truth))
     tails = []
-    for _ in range(200):
-        result = cd.discrepancy(target.sample(600, rng=rng), target, iid=True)
-        rejections += [result.estimates[name].pvalue < 0.05 for name in names]
+    for _ in range(120):
+        result = cd.discrepancy(target.sample(600, rng=rng), target, iid=True, confidence=0.8)
+        pvalues.append([result.estimates[name].pvalue for name in names])
         misses += [not result.estimates[name].ci[0] <= value <= result.estimates[name].ci[1] for name, value in truth.items()]
         tails.append([(gap.value, gap.se) for gap in (result.lower_tail, result.upper_tail)])
-    for counts in (rejections, misses):
-        assert np.max(counts) <= stats.binom.ppf(0.999, 200, 0.05)
-        assert np.min(counts) >= 1  # P(none of 200) = 3.5e-5
+    assert np.max(np.sum(np.array(pvalues) < 0.05, axis=0)) <= stats.binom.ppf(0.999, 120, 0.05)
+    assert np.mean(pvalues, axis=0) == pytest.approx(np.full(len(names), 0.5), abs=4 / np.sqrt(12 * 120))  # 4 deviations
+    low, high = stats.binom.ppf((5e-5, 1 - 5e-5), 120, 0.2)
+    assert low <= np.min(misses) <= np.max(misses) <= high
     values, errors = np.moveaxis(np.array(tails), -1, 0)
-    # a deviation from 200 samples is known to 5%
-    assert np.std(values, axis=0) == pytest.approx(np.mean(errors, axis=0), rel=0.16)
+    # a deviation from 120 samples is known to 6.5%
+    assert np.std(values, axis=0) == pytest.approx(np.mean(errors, axis=0), rel=3.3 * 0.065)
 
 
 def test_tails_of_negative_dependence_have_the_right_error():
@@ -290,18 +298,21 @@ def test_confidence_widens_intervals():
         cd.discrepancy(draws, cd.Gumbel(2.5), confidence=95)
 
 
-@pytest.mark.parametrize("shape", [(300, 4), (100, 5), (50, 10), (20, 25)], ids=str)
+@pytest.mark.parametrize("shape", [(100, 4), (100, 5), (20, 25)], ids=str)
 def test_many_short_chains(shape):
-    """Independent draws cut into short chains: 80 runs, exact binomial 99.9% band."""
+    """Independent draws cut into short chains, the shortest, odd ones, and ones long enough for autocovariances of their own.
+
+    60 runs, exact binomial 99.9% band.
+    """
     target = cd.Clayton(3.0)
     rng = np.random.default_rng(14)
     rejections = np.zeros(3)
-    for _ in range(80):
+    for _ in range(60):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cd.DependenceWarning)  # R-hat of short chains
             result = cd.discrepancy(target.sample(np.prod(shape), rng=rng).reshape(*shape, 2), target)
         rejections += [result.estimates[name].pvalue < 0.05 for name in ("level", "shape", "total")]
-    assert np.max(rejections) <= stats.binom.ppf(0.999, 80, 0.05)
+    assert np.max(rejections) <= stats.binom.ppf(0.999, 60, 0.05)
 
 
 def test_numbers_of_any_size_and_alternating_ones():

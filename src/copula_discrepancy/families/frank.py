@@ -14,6 +14,7 @@ from copula_discrepancy.families._numerics import FloatArray, log1mexp, log1p_qu
 # Up to here the power series in theta serves: its terms are at most 0.75**k theta**k / k!, 22 of them are exact.
 _SERIES_REACH = 1.0
 _SERIES_TERMS = 22
+_SERIES_END = 1e-17
 # B_2, B_4, ...: terms of the series below fall like (z/2pi)^2k or (z/pi)^2k, so ten suffice for z <= 1 and z <= 1/2
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
@@ -101,7 +102,7 @@ class Frank(Archimedean):
             return self._logpdf(-theta, -x, y)
         u, v = expit(x), expit(y)
         if theta <= _SERIES_REACH:
-            return _log_sinhc(0.5 * theta)[0] - 2.0 * np.log1p(_series(theta, u, v)[0])
+            return _log_sinhc(0.5 * theta)[0] - 2.0 * np.log1p(_series(theta, u, v, derivatives=0)[0])
         constant = math.log(-theta * math.expm1(-theta))
         return constant - theta * np.abs(u - v) - 2.0 * np.log(_density_base(theta, u, v))
 
@@ -111,7 +112,7 @@ class Frank(Archimedean):
             return -first, second
         u, v = expit(x), expit(y)
         if theta <= _SERIES_REACH:
-            less_one, f1, f2 = _series(theta, u, v)
+            less_one, f1, f2 = _series(theta, u, v, derivatives=2)
             f = 1.0 + less_one
             _, s1, s2 = _log_sinhc(0.5 * theta)
             return 0.5 * s1 - 2.0 * f1 / f, 0.25 * s2 - 2.0 * (f2 / f - (f1 / f) ** 2)
@@ -232,24 +233,26 @@ def _bose_rest(z: FloatArray) -> FloatArray:
         return np.where(z < 1.0, series, 1.0 / np.expm1(z) - 1.0 / z)
 
 
-def _series(theta: float, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F - 1, where c = sinhc(theta/2)/F**2, and its two theta derivatives, as power series in theta.
+def _series(theta: float, u: FloatArray, v: FloatArray, *, derivatives: int) -> list[FloatArray]:
+    """F - 1, where c = sinhc(theta/2)/F**2, and so many theta derivatives, as power series in theta.
 
     F = (2/theta)(e^(theta/4) cosh(theta (u-v)/2) - e^(-theta/4) cosh(theta (u+v-1)/2)), and F = 1 at theta = 0.
     """
     apart, off = 0.5 * (u - v), 0.5 * (u + v - 1.0)
-    bases = (0.25 + apart, 0.25 - apart, off - 0.25, -off - 0.25)
-    f = np.zeros_like(apart)
-    f1, f2 = np.zeros_like(f), np.zeros_like(f)
-    powers = [base.copy() for base in bases]  # the first coefficient is 1
+    bases = np.stack([0.25 + apart, 0.25 - apart, off - 0.25, -off - 0.25])
+    powers = bases.copy()  # the first coefficient is 1
+    sums = [np.zeros_like(apart) for _ in range(derivatives + 1)]
     for k in range(1, _SERIES_TERMS):
-        powers = [power * base for power, base in zip(powers, bases, strict=True)]
-        coefficient = (powers[0] + powers[1] - powers[2] - powers[3]) / math.factorial(k + 1)
-        f += coefficient * theta**k
-        f1 += k * coefficient * theta ** (k - 1)
-        if k >= 2:
-            f2 += k * (k - 1) * coefficient * theta ** (k - 2)
-    return f, f1, f2
+        powers *= bases
+        coefficient = powers[0] + powers[1]
+        coefficient -= powers[2]
+        coefficient -= powers[3]
+        for order, total in enumerate(sums):
+            if k >= order:
+                total += coefficient * (math.perm(k, order) * theta ** (k - order) / math.factorial(k + 1))
+        if k > derivatives and theta ** (k - derivatives) < _SERIES_END:
+            break  # the terms to come are lost beside the first ones
+    return sums
 
 
 def _log_sinhc(z: float) -> tuple[float, float, float]:
