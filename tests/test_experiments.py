@@ -13,7 +13,10 @@ from copula_discrepancy.experiments import runner, statements, studies
 from copula_discrepancy.experiments.published import Comparison, compare, published, summarise
 from copula_discrepancy.experiments.reproduce import reproduce
 
-pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning"),
+    pytest.mark.xdist_group("experiments"),  # `small` is made once
+]
 
 
 @pytest.fixture(scope="module")
@@ -124,11 +127,11 @@ def test_overhead_times_everything(small):
 
 
 def test_published_means_agree_with_ours():
-    """Four of the published sizes, 40 replications: no more differ by 1.96 combined standard errors than chance allows."""
+    """Three of the published sizes, 36 replications: no more differ by 1.96 combined standard errors than chance allows."""
     entropies = {"target_entropy_mc": -0.8}  # no part in what is compared
     rows1, rows3 = [], []
-    for n in (100, 372, 1000, 2682):
-        for replication in range(40):
+    for n in (100, 372, 1000):
+        for replication in range(36):
             rows1.append({"n": n, **studies.experiment1(n, runner.Seed(1, "experiment1", n, replication), entropies)})
             rows3.append({"n": n, **studies.experiment3(n, runner.Seed(1, "experiment3", n, replication), entropies)})
     found = [
@@ -137,13 +140,13 @@ def test_published_means_agree_with_ours():
         for item in compare(name, summarise(rows, "n"), "n", {})
         if item.diagnostic in statements.HELD_TO[name]
     ]
-    assert len(found) == 32
-    # 32 of them at 5% each: 6 or more by chance with probability 0.3%, and twice that as CD and CKL share draws
-    assert sum(not item.within for item in found) <= 6
+    assert len(found) == 24
+    # 24 of them at 5% each: 6 or more by chance with probability 0.1%, and twice that as CD and CKL share draws
+    assert sum(not item.within for item in found) <= 5
     assert max(abs(item.z) for item in found) < 4.5
     # a power case: means off by 15% are seen
     wrong = [replace(item, ours=1.15 * item.ours) for item in found]
-    assert sum(not item.within for item in wrong) >= 12
+    assert sum(not item.within for item in wrong) >= 9
 
 
 def test_a_step_size_that_diverges_is_counted():
