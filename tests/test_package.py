@@ -14,17 +14,24 @@ def run(*arguments):
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_import_stays_light():
-    """A plain import loads no heavy module; copulas, fits and tests of independent draws load neither plots nor data frames."""
+@pytest.fixture(scope="module")
+def fresh():
+    """What a new process has loaded, from a plain import to the commands; one, as importing is all that it costs."""
     code = (
         "import json, sys\n"
         "import copula_discrepancy as cd\n"
         "bare = [m for m in ('numba', 'scipy', 'numpy', 'matplotlib', 'pandas', 'xarray') if m in sys.modules]\n"
         "cd.discrepancy(cd.Gumbel(2.0).sample(200, rng=1), cd.Gumbel(2.0), iid=True)\n"
         "used = [m for m in ('scipy.stats', 'matplotlib', 'pandas', 'xarray', 'arviz_stats', 'joblib') if m in sys.modules]\n"
-        "print(json.dumps([bare, used]))"
+        "import copula_discrepancy.commands\n"
+        "print(json.dumps([bare, used, callable(cd.pairwise), callable(cd.fit)]))"
     )
-    assert json.loads(run("-c", code).stdout) == [[], []]
+    return json.loads(run("-c", code).stdout)
+
+
+def test_import_stays_light(fresh):
+    """A plain import loads no heavy module; copulas, fits and tests of independent draws load neither plots nor data frames."""
+    assert fresh[:2] == [[], []]
 
 
 def test_every_public_name_exists_and_is_listed():
@@ -36,13 +43,12 @@ def test_every_public_name_exists_and_is_listed():
     assert cd.__version__ == "0.1.0"
 
 
-def test_submodules_do_not_shadow_public_names():
+def test_submodules_do_not_shadow_public_names(fresh):
     """`cd.pairwise` stays the function whatever was imported first: no module has the name of a function."""
     package = Path(cd.__file__).parent
     modules = {path.stem for path in package.iterdir()}
     assert modules & set(cd.__all__) == set()
-    code = "import copula_discrepancy.commands, copula_discrepancy as cd\nprint(callable(cd.pairwise), callable(cd.fit))"
-    assert run("-c", code).stdout.split() == ["True", "True"]
+    assert fresh[2:] == [True, True]
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), ([], 2)])
