@@ -18,6 +18,7 @@ from copula_discrepancy.samplers import (
     GaussianTarget,
     MetaCopula,
     WellingTeh,
+    _posterior,
     metropolis,
     sghmc,
     sgld,
@@ -521,10 +522,18 @@ def test_exact_draws_of_a_copula_that_is_not_exchangeable():
     assert max(abs(lower.value), abs(upper.value)) < 0.1  # swapped variables have the tail in the other corner: 0.5
 
 
-@pytest.mark.parametrize("data", [[100.0, -100.0], [1e6, -1e6]])
-def test_a_posterior_too_narrow_for_the_grid_is_told(data):
+def test_a_posterior_too_narrow_for_the_grid_is_told():
+    """A box is found, and the cells in it are too coarse."""
     with pytest.raises(cd.InputError, match="too narrow a posterior"):
-        WellingTeh(data).sample(10, rng=1)
+        WellingTeh([100.0, -100.0]).sample(10, rng=1)
+
+
+def test_a_posterior_too_narrow_for_the_search_is_told(monkeypatch):
+    """The search ends at so many cells; at a sixteenth of them it ends two divisions earlier, in a sixteenth of the time."""
+    assert _posterior._MOST_CELLS == 2**22
+    monkeypatch.setattr(_posterior, "_MOST_CELLS", 2**18)
+    with pytest.raises(cd.InputError, match="too narrow a posterior"):
+        WellingTeh([1e6, -1e6]).sample(10, rng=1)
 
 
 def test_the_seed_of_the_data_is_no_attribute():
