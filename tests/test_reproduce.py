@@ -43,6 +43,7 @@ without_pictures = pytest.mark.usefixtures("no_pictures")
 
 
 @without_pictures
+@pytest.mark.filterwarnings("ignore:Creating scratch directories is taking")  # Dask's, on a busy machine
 def test_same_numbers_whatever_the_workers(tmp_path):
     """One, threads and Dask's; for worker processes see `test_worker_processes_count_the_same`."""
     runs = {}
@@ -54,7 +55,7 @@ def test_same_numbers_whatever_the_workers(tmp_path):
     from dask.distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         Client(cluster),
         joblib.parallel_config("dask"),
     ):
