@@ -18,6 +18,7 @@ import joblib
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy._written import PARTIAL
 from copula_discrepancy.experiments import figures, progress, runner, store, studies
 from copula_discrepancy.experiments.reproduce import EXPERIMENTS, reproduce
 
@@ -226,12 +227,12 @@ def test_writers_of_one_process_do_not_disturb_each_other(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(again, range(4)))
     assert store.Store(tmp_path / "run", 1).read("7", lambda rows: True) == [{"n": 7.0}]
-    assert not list(tmp_path.rglob(f"*{store.PARTIAL}"))
+    assert not list(tmp_path.rglob(f"*{PARTIAL}"))
 
 
 def test_what_a_killed_write_leaves_does_not_lock_the_folder(tmp_path):
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / f".run.json.1{store.PARTIAL}").write_text("{")
+    (tmp_path / "run" / f".run.json.1{PARTIAL}").write_text("{")
     store.Store(tmp_path / "run", 1)
 
 

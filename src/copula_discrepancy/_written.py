@@ -1,6 +1,7 @@
 """Files that are there whole or not at all, and numbers as JSON."""
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from uuid import uuid4
 from copula_discrepancy.errors import InputError
 
 PARTIAL = ".partial"  # ends the name of a file that is being written
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, or the largest file allowed
 
 
 def json_text(content: Any, *, ascii_only: bool = False) -> str:
@@ -83,7 +85,8 @@ def written_whole(path: Path, way_out: str, *, replace: bool = True) -> Iterator
         else:
             _put_beside(temporary, path)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}; {way_out}") from error
+        room = "make room there, or " if error.errno in _FULL else ""
+        raise InputError(f"{path} cannot be written: {error.strerror or error}; {room}{way_out}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)

@@ -127,6 +127,9 @@ def _common(parser: argparse.ArgumentParser) -> None:
     )
     judging.add_argument("--fail-above", type=_size, metavar="X", help="exit with 3 if any level, shape or total gap exceeds X")
     judging.add_argument("--jobs", type=_jobs, default=-1, metavar="J", help="threads (default: one per core)")
+    judging.add_argument(
+        "--checkpoint", metavar="FOLDER", help="keep finished pairs there: the same command goes on from there when stopped"
+    )
     _output(parser)
 
 

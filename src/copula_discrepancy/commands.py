@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FAILED = 3  # exit code of a gap above the threshold
 _NARROWEST = 80
 _UNBOUND = 120  # columns where output goes to a file or a pipe
+_GO_ON = "what is finished is in {}; the same command goes on from there"
 
 
 def check(options: argparse.Namespace) -> int:
@@ -84,7 +85,7 @@ def reproduce(options: argparse.Namespace) -> int:
             out=options.out,
         )  # fmt: skip
     except KeyboardInterrupt:
-        print(f"copula-discrepancy: what is finished is in {options.out}; the same command goes on from there", file=sys.stderr)
+        _say(_GO_ON.format(options.out))
         raise
     console = _console()
     for experiment in result.experiments.values():
@@ -168,10 +169,21 @@ def _merged(coords: list[tuple[str, list[str]]]) -> dict[str, list[str]]:
 
 
 def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: Any) -> Pairwise:
-    return rank_pairs(  # warnings are printed below the table
-        draws, target, method=options.method, iid=options.iid, confidence=options.confidence, adjust=options.adjust,
-        n_jobs=options.jobs, **choices,
-    )  # fmt: skip
+    try:
+        return rank_pairs(  # warnings are printed below the table
+            draws, target, method=options.method, iid=options.iid, confidence=options.confidence, adjust=options.adjust,
+            n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        if options.checkpoint is None:
+            _say("nothing is kept; with --checkpoint FOLDER the same command can go on where it was stopped")
+        else:
+            _say(_GO_ON.format(options.checkpoint))
+        raise
+
+
+def _say(sentence: str) -> None:
+    print(f"copula-discrepancy: {sentence}", file=sys.stderr)
 
 
 def _answer(options: argparse.Namespace, result: Pairwise) -> int:
@@ -216,7 +228,7 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
 
     if result.stuck:
         told = f"{', '.join(result.stuck)} constant in the draws, though it should not be: every dependence of it is lost"
-        print(f"copula-discrepancy: failed, {told}", file=sys.stderr)
+        _say(f"failed, {told}")
         return _FAILED
     gaps = np.stack([np.abs(result.rows[name]) for name in ("level", "shape", "total")])
     if not np.isfinite(gaps).any():
@@ -224,14 +236,13 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
     sizes = np.nanmax(np.where(np.isfinite(gaps), gaps, -1.0), axis=0)
     above = np.flatnonzero(sizes > limit)
     if not above.size:
-        print(f"copula-discrepancy: passed, no gap is above {limit:g} (largest {max(sizes.max(), 0.0):.4f})", file=sys.stderr)
+        _say(f"passed, no gap is above {limit:g} (largest {max(sizes.max(), 0.0):.4f})")
         return 0
     worst = result[int(above[np.argmax(sizes[above])])]
     chance = "" if worst.flagged else ", though chance may explain it: draw more"
-    print(
-        f"copula-discrepancy: failed, {above.size} of {len(result)} pairs have a gap above {limit:g}; the largest is "
-        f"{sizes.max():.4f}, {worst.label}{chance}",
-        file=sys.stderr,
+    _say(
+        f"failed, {above.size} of {len(result)} pairs have a gap above {limit:g}; the largest is {sizes.max():.4f}, "
+        f"{worst.label}{chance}"
     )
     return _FAILED
 

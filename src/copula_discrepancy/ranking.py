@@ -1,5 +1,6 @@
 """Every pair of variables against a target or a reference sample, worst first."""
 
+import os
 import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +21,8 @@ from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
 from copula_discrepancy.pairwise_result import Pairwise
 from copula_discrepancy.pairwise_targets import PairAims, in_order, resolve_pair_targets, square_values
-from copula_discrepancy.sweep import RankedTable, Sweep, run
+from copula_discrepancy.running import out_of_memory, run
+from copula_discrepancy.sweep import RankedTable, Sweep
 from copula_discrepancy.words import pair_label, some_of
 
 
@@ -40,6 +42,7 @@ def pairwise(
     coords: Mapping[str, Any] | None = None,
     chains: int | str | None = None,
     n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Pairwise:
     """Compare the dependence of every pair of variables with what it should be, and rank the pairs, worst first.
@@ -74,6 +77,11 @@ def pairwise(
         See `as_draws`; all but `chains` select from the reference as well.
     n_jobs : int, optional
         Threads (or workers of the backend that `joblib.parallel_config` sets); -1, the default, is one per core.
+    checkpoint : path, optional
+        A folder, new, empty or of an earlier call, where finished pairs are kept as they come. Ended at any moment, even
+        killed, the same call goes on from there, and its numbers are those of an undisturbed run on that machine, to the last
+        bit. The folder belongs to one version of the library and its packages, the ranks of both samples, and target, family,
+        method and iid; confidence, adjust, weights and n_jobs may change.
     progress : bool, optional
         Draw a progress bar; by default on a terminal, once it has taken two seconds.
 
@@ -86,7 +94,9 @@ def pairwise(
     ------
     InputError
         For draws that `as_draws` refuses, fewer than two varying variables, or a target that does not fit them: the message
-        lists the variables that only one side has.
+        lists the variables that only one side has. For a checkpoint that cannot be written or belongs to another call. Where
+        memory runs out in every pair or a worker process dies; pairs for which alone there was not enough memory have no
+        numbers, count as not tested, and are named in `warnings`.
 
     Notes
     -----
@@ -110,7 +120,7 @@ def pairwise(
     result = rank_pairs(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
         var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, n_jobs=n_jobs,
-        progress=progress,
+        checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     for sentence in result.warnings:
         python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
@@ -129,6 +139,7 @@ def rank_pairs(
     weights: Any = None,
     chains: int | str | None = None,
     n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **selection: Any,
 ) -> Pairwise:
@@ -154,11 +165,12 @@ def rank_pairs(
     compared = comparable(aims.draws, independent), aims.reference is not None and comparable(aims.reference, independent)
     sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared)
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
-        rows = run(sweep, aims.pairs, jobs, tick)
+        rows = run(sweep, aims.pairs, jobs, tick, checkpoint)
 
     def label(row: Any) -> str:
         return pair_label(aims.draws.names[row["first"]], aims.draws.names[row["second"]])
 
+    noted = cautions(rows, aims, (own, other), iid=independent, unit=Pairwise.unit, label=label)
     return Pairwise.of(
         rows,
         names=aims.draws.names,
@@ -174,7 +186,7 @@ def rank_pairs(
         template=template,
         notes=aims.notes,
         stuck=aims.stuck,
-        warnings=(*aims.warnings, *cautions(rows, aims, (own, other), iid=independent, unit=Pairwise.unit, label=label)),
+        warnings=(*aims.warnings, *out_of_memory(rows, label), *noted),
         version=library_version(),
     )
 

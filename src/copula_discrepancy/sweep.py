@@ -1,7 +1,7 @@
 """One row of numbers for every pair of variables: all variables ranked once, pairs in parallel."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,7 @@ ROW = np.dtype(
         ("theta", float), ("theta_target", float), ("df", float), ("family", "U16"),
     ]
 )  # fmt: skip
-_PART = 32  # pairs per task: a task takes some 20 ms, so that threads start rarely and progress shows often
 _NEIGHBOURS = 3  # other variables looked at to tell repeated points from rounded values
-_VALUES = 200_000  # draws times pairs in a task: four numbers are kept for each
 _UNKNOWN = Spread(math.nan, math.nan, math.nan)
 
 
@@ -379,28 +377,3 @@ def _divergence(own: Fit, target: Copula) -> float:
     if own.regular and own.template._margin_key == target._margin_key:
         return divergence_at(own.template, own.tau, target.tau)
     return own.copula.kl(target)
-
-
-def run(sweep: Sweep, pairs: Sequence[tuple[int, int]], n_jobs: int | None, tick: Callable[[int], None]) -> NDArray[Any]:
-    """Rows of all pairs, in their order; `tick` hears how many are finished."""
-    longest = max(sweep.draws.n, sweep.reference.n if sweep.reference is not None else 1)
-    size = min(max(_VALUES // longest, 1), _PART)
-    parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
-    found: list[NDArray[Any]] = []
-    done = 0
-    for rows in _in_parallel(sweep, parts, n_jobs):
-        found.append(rows)
-        done += len(rows)
-        tick(done)
-    return np.concatenate(found) if found else np.empty(0, ROW)
-
-
-def _in_parallel(sweep: Sweep, parts: Sequence[Sequence[tuple[int, int]]], n_jobs: int | None) -> Iterator[NDArray[Any]]:
-    if len(parts) < 2:
-        yield from (sweep.rows(part) for part in parts)
-        return
-    import joblib
-
-    # threads share the ranks; processes map them, writable in private (mode "c"), as kernels are compiled for such arrays only
-    work = (joblib.delayed(sweep.rows)(part) for part in parts)
-    yield from joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator", mmap_mode="c")(work)

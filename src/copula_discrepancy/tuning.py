@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from copula_discrepancy import words
-from copula_discrepancy._parallel import Silence, checked_jobs, silenced
+from copula_discrepancy._parallel import Silence, checked_jobs, silenced, workers
 from copula_discrepancy.companions.classic import ess
 from copula_discrepancy.companions.stein import Score, ksd
 from copula_discrepancy.draws import as_draws
@@ -252,7 +252,8 @@ def tune(
         ) from None
     import joblib
 
-    with silenced() as silence:
+    nothing_kept = "no run is kept: call again with the same rng and fewer workers, or n_jobs=1"
+    with silenced() as silence, workers(nothing_kept):
         judged = joblib.Parallel(n_jobs=jobs)(
             joblib.delayed(_judge)(sampler, setting, generator, aim, score, fitted, by, silence)
             for setting, generators in zip(values, sources, strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._parallel import checked_jobs
+from copula_discrepancy._parallel import checked_jobs, workers
 from copula_discrepancy._progress import progress_bar
 from copula_discrepancy.agreement import comparable
 from copula_discrepancy.cautions import cautions
@@ -229,7 +229,8 @@ class _Tree:
 
         work = (joblib.delayed(self._row)(k, template) for k, template in enumerate(templates))
         # mode "c" as in `sweep`: kernels are compiled for writable arrays only
-        return np.concatenate(joblib.Parallel(n_jobs=jobs, prefer="threads", mmap_mode="c")(work))
+        with workers("no edge is kept: call again with fewer workers, or with threads"):
+            return np.concatenate(joblib.Parallel(n_jobs=jobs, prefer="threads", mmap_mode="c")(work))
 
     def _row(self, k: int, template: Copula) -> NDArray[Any]:
         i, j = 2 * k, 2 * k + 1

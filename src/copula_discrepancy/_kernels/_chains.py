@@ -4,8 +4,9 @@ Geyer's sequence ends after a handful of lags on chains that mix. Adding up thos
 time of ArviZ's FFT over all of them, and still less than it on chains whose autocorrelation reaches over a hundred draws.
 """
 
-import numba as nb
 import numpy as np
+
+from copula_discrepancy._kernels._compiled import compiled
 
 # Geyer's sequence adds up some 4 n/n_eff autocovariances, so the variance it gives has about n_eff/4 degrees of freedom.
 LAGS_PER_TIME = 4.0
@@ -18,7 +19,7 @@ ROUNDING = 1e-12  # relative differences below it are rounding
 BATCHES = 4096
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(nogil=True, fastmath={"reassoc", "contract"})
 def _lagged_sum(values, lag):
     total = 0.0
     for i in range(values.size - lag):
@@ -26,7 +27,7 @@ def _lagged_sum(values, lag):
     return total
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nnan"})
+@compiled(nogil=True, fastmath={"reassoc", "contract", "nnan"})
 def _extremes(values):
     low = values[0]
     high = values[0]
@@ -36,7 +37,7 @@ def _extremes(values):
     return low, high
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(nogil=True, fastmath={"reassoc", "contract"})
 def _sum(values, factor):
     total = 0.0
     for i in range(values.size):
@@ -44,7 +45,7 @@ def _sum(values, factor):
     return total
 
 
-@nb.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(nogil=True, fastmath={"reassoc", "contract"})
 def _squares(values, factor, centre):
     total = 0.0
     for i in range(values.size):
@@ -52,7 +53,7 @@ def _squares(values, factor, centre):
     return total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def scale_and_variance(values):
     """Largest absolute value, range and variance of (chain, draw), the last two in units of the first."""
     flat = values.reshape(values.size)
@@ -63,7 +64,7 @@ def scale_and_variance(values):
     return scale, high * factor - low * factor, _squares(flat, factor, mean) / (values.size - 1.0)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _mean_autocovariance(centred, lag):
     """Mean over chains of the autocovariances at one lag."""
     total = 0.0
@@ -72,7 +73,7 @@ def _mean_autocovariance(centred, lag):
     return total / centred.size
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def split_in_halves(values):
     """First and last halves of all chains about their own means, and these means; an odd number leaves its middle draw out."""
     n_chains, n_draws = values.shape
@@ -88,7 +89,7 @@ def split_in_halves(values):
     return centred, means
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def effective_size(centred, means):
     """ArviZ's effective sample size for the mean of split chains.
 
@@ -131,7 +132,7 @@ def effective_size(centred, means):
     return size / max(time, 1.0 / np.log10(size))
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _batch_means(values, batch):
     """Means of consecutive batches of each chain; a remainder shorter than a batch is left out."""
     size = values.shape[1] // batch
@@ -145,7 +146,7 @@ def _batch_means(values, batch):
     return means
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def long_run(values, iid):
     """(variance, long-run variance, effective number, degrees of freedom) of values (chain, draw); see `inference`.
 
@@ -181,13 +182,13 @@ def long_run(values, iid):
     return variance * square, spread * square, n_eff, max(min(size / LAGS_PER_TIME, n_eff), 1.0)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _variance(values):
     scale, _, variance = scale_and_variance(values)
     return scale * scale * variance
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def split_rhat(values):
     """R-hat of (chain, draw) cut in halves, the root of their pooled variance over that within (Gelman et al., 2013).
 

@@ -5,20 +5,20 @@ rho/(1-rho^2) - w q1/2 with q1 = dq/d rho and a weight w, 1 or (nu+2)/(nu+q). Di
 along keep their digits where |rho| is close to 1.
 """
 
-import numba as nb
 import numpy as np
 
+from copula_discrepancy._kernels._compiled import compiled
 from copula_discrepancy._kernels._vector import _exp
 
 _LARGE = 1e100  # factors 1 + q/nu are multiplied up to here before one logarithm is taken; one more does not overflow
 
 
-@nb.njit(cache=True, error_model="numpy", inline="always")
+@compiled(error_model="numpy", inline="always")
 def _residual(theta, x, y):
     return (x - y) + (1.0 - theta) * y if theta > 0.0 else (x + y) - (1.0 + theta) * y
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def gaussian_sums(x, y):
     """Sums of (x - y)^2 and (x + y)^2, all that the likelihood needs."""
     difference = 0.0
@@ -29,7 +29,7 @@ def gaussian_sums(x, y):
     return difference, total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def student_sums(theta, nu, x, y):
     """Sums of log(1 + q/nu), of the score and of its derivative in rho, the last two without their constants."""
     spread = (1.0 - theta) * (1.0 + theta)
@@ -55,7 +55,7 @@ def student_sums(theta, nu, x, y):
     return logs + np.log(product), first, second
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def elliptical_scores(theta, nu, x, y):
     """First and second derivative in rho of each draw's log density; nu = 0 stands for the Gaussian copula."""
     n = x.size
@@ -82,7 +82,7 @@ def elliptical_scores(theta, nu, x, y):
     return first, second
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def _inverse_density(nu, x, log_constant):
     """1/f(x) of the margin, du/dx turned over; `log_constant` is the log of f(0), nu = 0 stands for the normal margin."""
     n = x.size
@@ -98,7 +98,7 @@ def _inverse_density(nu, x, log_constant):
     return slope
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def elliptical_mixed(theta, nu, x, y, log_constant):
     """Derivatives of the score in u and in v; nu = 0 stands for the Gaussian copula."""
     n = x.size

@@ -4,14 +4,14 @@ The same steps as for a single pair in `influence`, `agreement` and `tails`, whi
 is a few calls to NumPy, whose overhead would take most of the time here, and make threads wait for each other.
 """
 
-import numba as nb
 import numpy as np
 
 from copula_discrepancy._kernels._chains import long_run, split_rhat
+from copula_discrepancy._kernels._compiled import compiled
 from copula_discrepancy._kernels._ranks import concordance_counts, sums_above
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _group_sizes(rank):
     sizes = np.zeros(rank.size, np.int32)
     for i in range(rank.size):
@@ -19,7 +19,7 @@ def _group_sizes(rank):
     return sizes
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     """Kendall's tau-b, each draw's mean concordance, and its influence on tau."""
     n = rank_x.size
@@ -53,7 +53,7 @@ def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     return tau, concordance, influence
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def dependence_rhat(tau, concordance, orders_x, ranks_x, ties_x, orders_y, ranks_y, ties_y):
     """R-hat for dependence (see `agreement`), from the ranks within each chain, one chain per row."""
     n_chains, n_draws = ranks_x.shape
@@ -78,14 +78,14 @@ def dependence_rhat(tau, concordance, orders_x, ranks_x, ties_x, orders_y, ranks
     return max(together, split_rhat(values), apart)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def spread(values, n_chains, iid):
     """(standard error, degrees of freedom, effective number) of the mean of influence values, NaN where all are equal."""
     _, variance, n_eff, df = long_run(values.reshape(n_chains, values.size // n_chains), iid)
     return np.sqrt(variance / values.size), df, n_eff
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def gap_spreads(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvature, tau_slope, n_chains, iid):
     """Spreads of tau, of the fitted tau and of their difference, rows of (standard error, degrees of freedom, n_eff).
 
@@ -115,7 +115,7 @@ def gap_spreads(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvat
     return out
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _depths(rank, ties, high):
     """Twice the mid-rank of every draw, counted from the tail's own end."""
     n = rank.size
@@ -132,7 +132,7 @@ def _depths(rank, ties, high):
     return depth
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def tail_shares(rank_x, ties_x, high_x, rank_y, ties_y, high_y, tail, width):
     """(share of x inside its tail, of y, of both) and the slopes of the joint share in both edges."""
     n = rank_x.size
@@ -160,7 +160,7 @@ def tail_shares(rank_x, ties_x, high_x, rank_y, ties_y, high_y, tail, width):
     return count_x / n, count_y / n, both / n, slopes[0], slopes[1], inside
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def tail_spread(tau, inside, shares, expected_slope, n_chains, iid):
     """Spread of a tail gap: (standard error, degrees of freedom, n_eff); `shares` as `tail_shares` gives them."""
     n = tau.size
@@ -174,7 +174,7 @@ def tail_spread(tau, inside, shares, expected_slope, n_chains, iid):
     return spread(values, n_chains, iid)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def start_pairs(orders, ranks, ties, chain_orders, chain_ranks, chain_ties, first, second, compare, influence):
     """(tau, R-hat) of several pairs of variables, rows of the tables; fills the rows of `influence`. R-hat only if `compare`.
 
@@ -195,7 +195,7 @@ def start_pairs(orders, ranks, ties, chain_orders, chain_ranks, chain_ties, firs
     return taus, rhats
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def finish_pairs(
     orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
     n_chains, iid, tail, width,
@@ -226,7 +226,7 @@ def finish_pairs(
     return spreads, joint
 
 
-@nb.njit(cache=True)
+@compiled()
 def gather(table, places):
     """table[places]; too quick to be worth giving the interpreter away."""
     found = np.empty(places.size)

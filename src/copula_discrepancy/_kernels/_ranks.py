@@ -6,10 +6,11 @@ above. Larger inputs are first split, stably, into such blocks. Every array is 3
 10**7 has 5e13 pairs.
 """
 
-import numba as nb
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
+
+from copula_discrepancy._kernels._compiled import compiled
 
 BLOCK_BITS = 12  # 64 words of 64 bits: bitmap and counters (640 bytes) stay in the first-level cache
 BLOCK = 1 << BLOCK_BITS
@@ -25,7 +26,7 @@ def _popcount(typingctx, word):
     return types.uint64(types.uint64), generate
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def rank_column(values):
     """Return (order, rank, tied_pairs) of a finite float64 column.
 
@@ -56,7 +57,7 @@ def rank_column(values):
     return order, rank, tied_pairs
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _packed_keys(values):
     """Return 64-bit keys ordered like `values`, (top 32 bits of the key, index) words, and the number of lost bits."""
     n = values.size
@@ -80,7 +81,7 @@ def _packed_keys(values):
     return keys, packed, lost
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _radix_sort(words):
     """Sort words by their upper 32 bits, stably: four counting passes, 5 ns per word whatever the processor."""
     n = words.size
@@ -113,7 +114,7 @@ def _radix_sort(words):
     return source
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sort_run(keys, run):
     if run.size <= INSERTION_LIMIT:
         for i in range(1, run.size):
@@ -128,7 +129,7 @@ def _sort_run(keys, run):
         run[:] = run[np.argsort(keys[run], kind="mergesort")]
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _rank_run(keys, order, rank, start, stop):
     tied_pairs = np.int64(0)
     first = start
@@ -140,7 +141,7 @@ def _rank_run(keys, order, rank, start, stop):
     return tied_pairs
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _count_inversions(ranks, buffer, ids, id_buffer, counts):
     """Count inversions of a permutation of 0..n-1; `ranks` and `buffer` are overwritten.
 
@@ -212,7 +213,7 @@ def _count_inversions(ranks, buffer, ids, id_buffer, counts):
     return total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _paired(order_x, rank_x, order_y, rank_y, tied):
     """Return the draws sorted by x, then y, and their y ranks in that order, made distinct.
 
@@ -239,7 +240,7 @@ def _paired(order_x, rank_x, order_y, rank_y, tied):
     return who, ordinal
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def concordance_total(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     """Concordant less discordant pairs of two ranked columns (see `rank_column`)."""
     n = order_x.size
@@ -257,7 +258,7 @@ def concordance_total(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     return pairs - ties_x - ties_y + ties_both - 2 * discordant
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def concordance_counts(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     """For each draw, the number of draws concordant with it less the number discordant; ties count as neither."""
     n = order_x.size
@@ -296,7 +297,7 @@ def concordance_counts(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     return result
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def concordance_totals(orders, ranks, ties, first, second, out):
     """`concordance_total` for the column pairs (first[k], second[k]); columns are rows of `orders` and `ranks`."""
     for k in range(first.size):
@@ -305,7 +306,7 @@ def concordance_totals(orders, ranks, ties, first, second, out):
         out[k] = concordance_total(orders[i], ranks[i], ties[i], orders[j], ranks[j], ties[j])
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def sums_above(order, rank, values):
     """For each draw, the sum of the values of all larger draws and half that of equal ones (itself included)."""
     n = order.size

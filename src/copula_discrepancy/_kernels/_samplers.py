@@ -7,9 +7,9 @@ that leaves the finite numbers stops; the kernels return the chain and the step 
 
 import math
 
-import numba as nb
 import numpy as np
 
+from copula_discrepancy._kernels._compiled import compiled
 from copula_discrepancy._kernels._scores import (
     HALF_LOG_2PI,
     SCORE_LIMIT,
@@ -25,7 +25,7 @@ WELLING_TEH = 2
 # ---- targets ------------------------------------------------------------------------------------------------------------
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log_density(kind, params, data, x):
     d = x.size
     if kind == NORMAL:  # params: mean, precision, constant
@@ -54,7 +54,7 @@ def _log_density(kind, params, data, x):
     return copula_density(kind, params, z1, z2)[0] - 0.5 * (z1 * z1 + z2 * z2) - 2.0 * HALF_LOG_2PI
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _gradient(kind, params, data, indices, x, out):
     """Write the gradient to `out`; `indices` is a minibatch of the data, or empty for all of them."""
     d = x.size
@@ -89,7 +89,7 @@ def _gradient(kind, params, data, indices, x, out):
         out[:] = np.nan
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def log_densities(kind, params, data, x):
     """Log density of each row of x."""
     out = np.empty(x.shape[0])
@@ -98,7 +98,7 @@ def log_densities(kind, params, data, x):
     return out
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def gradients(kind, params, data, x):
     """Gradient of the log density at each row of x."""
     out = np.empty(x.shape)
@@ -111,7 +111,7 @@ def gradients(kind, params, data, x):
 # ---- chains -------------------------------------------------------------------------------------------------------------
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def metropolis_path(kind, params, data, x, current, scale, noise, threshold, path, accepted):
     """Move every chain through a block of steps; x and its log densities `current` are changed in place."""
     chains, steps, d = noise.shape
@@ -134,7 +134,7 @@ def metropolis_path(kind, params, data, x, current, scale, noise, threshold, pat
     return failed_chain, failed_step
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def sgld_path(kind, params, data, x, step, noise, batches, path):
     """Move every chain through a block of steps; x is changed in place."""
     chains, steps, d = noise.shape
@@ -156,7 +156,7 @@ def sgld_path(kind, params, data, x, step, noise, batches, path):
     return failed_chain, failed_step
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def sghmc_path(kind, params, data, x, v, step, friction, noise, batches, path):
     """Move every chain through a block of steps; x and its velocity v are changed in place."""
     chains, steps, d = noise.shape

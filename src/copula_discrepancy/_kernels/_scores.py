@@ -7,7 +7,7 @@ arguments would not be cached on disk.
 
 import math
 
-import numba as nb
+from copula_discrepancy._kernels._compiled import compiled
 
 GAUSSIAN = 10
 CLAYTON = 11
@@ -26,36 +26,36 @@ ROOT_2 = 1.4142135623730951
 # ---- small functions ----------------------------------------------------------------------------------------------------
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _minus_log_ndtr(z):
     """-log Phi(z)."""
     tail = 0.5 * math.erfc(abs(z) / ROOT_2)
     return -math.log1p(-tail) if z > 0 else -math.log(tail)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _mills(z, minus_log):
     """phi(z)/Phi(z), given -log Phi(z)."""
     return math.exp(minus_log - 0.5 * z * z - HALF_LOG_2PI)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log1mexp(z):
     """log(1 - exp(-z)) for z > 0."""
     return math.log(-math.expm1(-z)) if z < LOG_2 else math.log1p(-math.exp(-z))
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log_2sinh(z):
     return z + _log1mexp(2.0 * z)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _log_cosh(z):
     return z + math.log1p(math.exp(-2.0 * z)) - LOG_2
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _expit(z):
     if z < 0:
         e = math.exp(z)
@@ -66,7 +66,7 @@ def _expit(z):
 # ---- copulas: (log c, d log c/dz1, d log c/dz2) ------------------------------------------------------------------------------
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _gaussian(theta, x, y):
     spread = (1.0 - theta) * (1.0 + theta)
     sign = 1.0 if theta >= 0 else -1.0
@@ -77,7 +77,7 @@ def _gaussian(theta, x, y):
     return value, in_x, in_y
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _clayton(theta, z1, z2):
     x, y = _minus_log_ndtr(z1), _minus_log_ndtr(z2)
     low, top = min(x, y), max(x, y)
@@ -100,7 +100,7 @@ def _clayton(theta, z1, z2):
     return value, -in_x * _mills(z1, x), -in_y * _mills(z2, y)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _gumbel(theta, z1, z2):
     x, y = _minus_log_ndtr(z1), _minus_log_ndtr(z2)
     gap = abs(math.log(x / y)) if max(x, y) < 1e100 * min(x, y) else abs(math.log(x) - math.log(y))
@@ -122,7 +122,7 @@ def _gumbel(theta, z1, z2):
     return value, -in_x * _mills(z1, x), -in_y * _mills(z2, y)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _frank(theta, z1, z2):
     """Frank with theta > 0; a negative theta is the mirror image in z1."""
     u, uc = 0.5 * math.erfc(-z1 / ROOT_2), 0.5 * math.erfc(z1 / ROOT_2)
@@ -138,7 +138,7 @@ def _frank(theta, z1, z2):
     return value, in_1, in_2
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _joe(theta, z1, z2):
     x, y = _minus_log_ndtr(-z1), _minus_log_ndtr(-z2)
     low, top = min(x, y), max(x, y)
@@ -158,7 +158,7 @@ def _joe(theta, z1, z2):
     return value, in_x * _mills(-z1, x), in_y * _mills(-z2, y)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _hyperbolic(theta, width, z1, z2):
     """A1 (width theta) and A2 (width 1)."""
     x, y = _minus_log_ndtr(z1), _minus_log_ndtr(z2)
@@ -189,7 +189,7 @@ def _hyperbolic(theta, width, z1, z2):
     return value, -in_x * _mills(z1, x), -in_y * _mills(z2, y)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _beta_fraction(a, b, x):
     """The continued fraction of the incomplete beta function I_x(a, b) (Lentz's method), for x < (a + 1)/(a + b + 2)."""
     c = 1.0
@@ -210,7 +210,7 @@ def _beta_fraction(a, b, x):
     return f
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _student_quantile(df, log_beta, z):
     """The Student quantile at probability Phi(z); log_beta is log B(df/2, 1/2).
 
@@ -242,7 +242,7 @@ def _student_quantile(df, log_beta, z):
     return math.copysign(math.sinh(s), z)
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _student(theta, df, log_beta, constant, z1, z2):
     x, y = _student_quantile(df, log_beta, z1), _student_quantile(df, log_beta, z2)
     spread = (1.0 - theta) * (1.0 + theta)
@@ -261,7 +261,7 @@ def _student(theta, df, log_beta, constant, z1, z2):
     return value, in_x * slope_x, in_y * slope_y
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def copula_density(kind, params, z1, z2):
     """log c and its derivatives in the normal scores; params are two signs (a rotation), theta and what a family needs."""
     a, b = params[0] * z1, params[1] * z2

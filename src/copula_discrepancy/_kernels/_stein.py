@@ -8,15 +8,16 @@ Coordinates lie in rows, so that the innermost loop runs over neighbours in memo
 columns stay in the first-level cache while the rows pass by.
 """
 
-import numba as nb
 import numpy as np
+
+from copula_discrepancy._kernels._compiled import compiled
 
 TILE = 512  # columns: four rows of 4 KB for points and scores and one for their sums
 
 
 # The row functions take slices that begin at 0 and the row's own values as numbers: only then does the compiler see that
 # nothing overlaps and use vector instructions, which is four times as fast.
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def _plane_row(a0, a1, b0, b1, x0, x1, s0, s1, c2, sums):
     """Stein kernels of one point (a, b) with those of a tile, two dimensions and beta = -1/2: the case of every copula."""
     total = 0.0
@@ -32,7 +33,7 @@ def _plane_row(a0, a1, b0, b1, x0, x1, s0, s1, c2, sums):
     return total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _add_dimension(a, b, x, s, r2, inner, product):
     for j in range(x.size):
         gap = a - x[j]
@@ -41,7 +42,7 @@ def _add_dimension(a, b, x, s, r2, inner, product):
         product[j] += b * s[j]
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def _finish_row(d, c2, beta, r2, inner, product, sums):
     """Stein kernels from distances and inner products, which are set back to 0."""
     total = 0.0
@@ -59,7 +60,7 @@ def _finish_row(d, c2, beta, r2, inner, product, sums):
     return total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def stein_sums(x, s, begin, end, c2, beta, sums):
     """Add to `sums[i]` the Stein kernel of point i with every later point, for begin <= i < end, and to theirs likewise.
 
@@ -85,7 +86,7 @@ def stein_sums(x, s, begin, end, c2, beta, sums):
             sums[i] += total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def stein_tile(x, s, rows, columns, c2, beta, out):
     """Fill `out` with the Stein kernel of the points in two ranges, (begin, end) each; the diagonal is included."""
     d = x.shape[0]

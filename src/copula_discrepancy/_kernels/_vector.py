@@ -5,10 +5,11 @@ branches, so that one pass yields the log-likelihood and its two derivatives in 
 written to a small buffer and added by `_sum`, the only function allowed to reorder additions.
 """
 
-import numba as nb
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
+
+from copula_discrepancy._kernels._compiled import compiled
 
 CHUNK = 512  # three buffers of 4 KB: they stay in the first-level cache
 _LOG2E = 1.4426950408889634
@@ -34,7 +35,7 @@ def _bits_float(typingctx, value):
     return types.float64(types.int64), generate
 
 
-@nb.njit(cache=True, error_model="numpy", inline="always", fastmath={"contract"})
+@compiled(error_model="numpy", inline="always", fastmath={"contract"})
 def _exp(x):
     """exp(x) for x <= 1: error under 2 ulp, 0 replaced by 3e-308."""
     x = x if x > _EXP_FLOOR else _EXP_FLOOR
@@ -59,7 +60,7 @@ def _exp(x):
     return p * scale + scale
 
 
-@nb.njit(cache=True, error_model="numpy", inline="always", fastmath={"contract"})
+@compiled(error_model="numpy", inline="always", fastmath={"contract"})
 def _two_atanh(s):
     """log((1+s)/(1-s)) for |s| <= 0.1716, that is for ratios between 1/sqrt(2) and sqrt(2)."""
     z = s * s  # at most 0.0295: the first term left out is z**11 * 2/23 < 2e-18
@@ -76,7 +77,7 @@ def _two_atanh(s):
     return s * (p * z + 2.0)
 
 
-@nb.njit(cache=True, error_model="numpy", inline="always", fastmath={"contract"})
+@compiled(error_model="numpy", inline="always", fastmath={"contract"})
 def _log1p_and_inverse(f):
     """(log(1+f), 1/(1+f)) for 0 <= f <= 1 from one division, the dearest instruction here."""
     high = f > 0.41421356237309503
@@ -87,7 +88,7 @@ def _log1p_and_inverse(f):
     return _two_atanh(s) + (0.6931471805599453 if high else 0.0), denominator * share
 
 
-@nb.njit(cache=True, error_model="numpy", fastmath={"reassoc"})
+@compiled(error_model="numpy", fastmath={"reassoc"})
 def _sum(values, size):
     total = 0.0
     for i in range(size):
@@ -95,7 +96,7 @@ def _sum(values, size):
     return total
 
 
-@nb.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _log_product(values, size):
     """Sum of logs as the log of products of sixteen; values between 1e-19 and 1e19 cannot leave the float range."""
     stride = size // 16
@@ -110,7 +111,7 @@ def _log_product(values, size):
     return total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def clayton_sums(theta, top, gap):
     """Sums of log c and of its two theta derivatives; theta not close to 0.
 
@@ -144,7 +145,7 @@ def clayton_sums(theta, top, gap):
     return sums[0] + n * np.log1p(theta), sums[1] + n * slope, sums[2] - n * slope * slope
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def gumbel_sums(theta, top, gap):
     """Sums of log c, less its part x + y - log max(x, y), and of its two theta derivatives.
 
@@ -185,7 +186,7 @@ def gumbel_sums(theta, top, gap):
     return sums[0], sums[1], sums[2]
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def clayton_derivatives(theta, x, y):
     """Each draw's two theta derivatives of log c, and its derivatives in (theta, x) and (theta, y); theta not close to 0."""
     n = x.size
@@ -217,7 +218,7 @@ def clayton_derivatives(theta, x, y):
     return first, second, in_x, in_y
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def gumbel_derivatives(theta, x, y, distance):
     """Each draw's two theta derivatives of log c, and its derivatives in (theta, x) and (theta, y).
 

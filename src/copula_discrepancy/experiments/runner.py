@@ -1,22 +1,20 @@
 """Replications of an experiment, dealt out to joblib's workers part by part, each kept as soon as it is done."""
 
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
-import joblib
 import numpy as np
 
-from copula_discrepancy._parallel import Silence, silenced
+from copula_discrepancy._parallel import Silence, outcomes, silenced
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.experiments.progress import Tick
 from copula_discrepancy.experiments.store import Row, Store
 
 # Replications per part: parts are short enough to lose little when stopped, and long enough not to be mostly overhead.
 BLOCK = 10
+_GO_ON = "what is finished is kept: the same call goes on from there, with fewer workers if need be"
 
 
 def _any_number(value: float) -> int:
@@ -129,19 +127,15 @@ def run(study: Study, replications: int, seed: int, store: Store, *, n_jobs: int
 def _results(parts: Sequence[Part], seed: int, n_jobs: int | None) -> Iterator[tuple[Part, list[Row]]]:
     """Finished parts as they come, from whatever backend `joblib.parallel_config` names; timings from this process alone."""
     with silenced() as silence:
-        if not parts or not parts[0].study.parallel:
-            # some backends, as Dask's, do not heed n_jobs=1
-            yield from (_compute(part, seed, silence) for part in parts)
-            return
-        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
+        compute = partial(_compute, seed=seed, silence=silence)
         try:
-            with _quiet_executor():
-                yield from parallel(joblib.delayed(_compute)(part, seed, silence) for part in parts)
-        except BrokenExecutor as error:
-            raise InputError(
-                f"a worker process died ({error!s:.80}), as for want of memory; what is finished is kept: the same call goes "
-                "on from there, with fewer workers if need be"
-            ) from error
+            if not parts or not parts[0].study.parallel:
+                # some backends, as Dask's, do not heed n_jobs=1
+                yield from map(compute, parts)
+            else:
+                yield from outcomes(compute, parts, n_jobs, _GO_ON, batch_size=1, pre_dispatch="3*n_jobs")
+        except MemoryError as error:
+            raise InputError(f"memory ran out ({error!s:.120}); {_GO_ON}") from error
 
 
 def _compute(part: Part, seed: int, silence: Silence) -> tuple[Part, list[Row]]:
@@ -153,20 +147,3 @@ def _compute(part: Part, seed: int, silence: Silence) -> tuple[Part, list[Row]]:
         numbers = part.study.measure(part.value, source, part.study.context)
         rows.append({part.study.variable: part.value, "replication": replication, **numbers})
     return part, rows
-
-
-@contextmanager
-def _quiet_executor() -> Iterator[None]:
-    """Keep quiet when the thread behind joblib's processes stumbles over the work that an interrupt took away from it."""
-    usual = threading.excepthook
-
-    def hook(failure: threading.ExceptHookArgs) -> None:
-        named = failure.thread.name if failure.thread is not None else ""
-        if not (failure.exc_type is KeyError and named == "ExecutorManagerThread"):
-            usual(failure)
-
-    threading.excepthook = hook
-    try:
-        yield
-    finally:
-        threading.excepthook = usual

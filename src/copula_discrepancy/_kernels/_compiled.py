@@ -1,0 +1,94 @@
+"""The one way in which kernels are compiled: cached on disk where that can be done, and compiled all the same where it cannot.
+
+Numba keeps compiled functions in `NUMBA_CACHE_DIR` or beside their source, else in a folder of the user, and raises an error
+where it can write to none of them: at import where no folder can be written, at a function's first call where a disk is full or
+a folder has become read-only since. A cache saves half a minute per process; for want of one nobody should be without numbers.
+"""
+
+import inspect
+import logging
+import os
+import pickle
+import warnings
+from pathlib import Path
+
+import numba as nb
+from numba.core.caching import FunctionCache, NullCache
+
+_ADVICE = "set NUMBA_CACHE_DIR to a folder that can be written"
+# what reading a file can end with that another process, a full disk or a power cut has left damaged
+_DAMAGED = (OSError, EOFError, pickle.UnpicklingError, ValueError, TypeError, AttributeError, ImportError, IndexError, KeyError)
+
+
+def compiled(**options):
+    """`numba.njit` with these options, cached on disk where possible."""
+
+    def decorate(function):
+        kernel = nb.njit(**options)(function)
+        if kernel is function:  # NUMBA_DISABLE_JIT: there is nothing to keep
+            return kernel
+        try:
+            kernel._cache = _KernelCache(function)
+        except (RuntimeError, OSError):
+            kernel._cache = _NoCache(function)
+        return kernel
+
+    return decorate
+
+
+class _KernelCache(FunctionCache):
+    """Numba's cache, for which a file that cannot be read or written is no error: the function is compiled in memory."""
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except _DAMAGED:
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except _DAMAGED as error:  # saving reads the index first
+            _say_uncached(self.cache_path, getattr(error, "strerror", None) or f"{type(error).__name__}: {error}")
+        else:
+            _say_elsewhere(Path(self.cache_path), Path(inspect.getfile(self._py_func)).parent)
+
+
+class _NoCache(NullCache):
+    """Where numba finds no folder."""
+
+    def __init__(self, function):
+        self._folder = nb.config.CACHE_DIR or os.path.dirname(inspect.getfile(function))
+
+    def save_overload(self, sig, cres):
+        _say_uncached(self._folder, "it cannot be written, nor can your own cache folder")
+
+
+# Both are said when a function has just been compiled, which is when it costs something: not at import, which should not end
+# where warnings are errors, and not in a process that finds everything compiled.
+_said = []  # what has been said in this process
+
+
+def _say_uncached(folder, why):
+    if not _said:
+        _said.append(folder)
+        warnings.warn(
+            f"compiled functions cannot be kept in {folder} ({why}); every process compiles them again, up to half a minute; "
+            f"{_ADVICE}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _say_elsewhere(folder, beside):
+    """A read-only installation is no fault, and costs one compilation per user: worth a line, not a warning.
+
+    A warning would end a user's tests, where warnings are errors, the first time and never again.
+    """
+    asked = nb.config.CACHE_DIR and folder.is_relative_to(nb.config.CACHE_DIR)
+    if not (_said or asked or folder.parent == beside):
+        _said.append(folder)
+        logging.getLogger("copula_discrepancy").warning(
+            "copula_discrepancy: the folder %s cannot be written, so compiled functions are kept in %s, once for all processes",
+            beside, folder,
+        )  # fmt: skip
