@@ -11,7 +11,7 @@ from copula_discrepancy import _kernels
 from copula_discrepancy._sources.request import listed
 from copula_discrepancy.agreement import comparable
 from copula_discrepancy.draws import Draws, as_draws
-from copula_discrepancy.errors import InputError, true_or_false
+from copula_discrepancy.errors import InputError, enough_memory, true_or_false
 from copula_discrepancy.families import Copula
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.pairwise_result import PairGap
@@ -192,6 +192,7 @@ def _strength(pair: PairGap, reach: float) -> float:
     return math.sqrt(max(max(pair.tau**2, pair.tau_target**2) - noise**2, 0.0))
 
 
+@enough_memory
 def summary(
     draws: Any,
     *,

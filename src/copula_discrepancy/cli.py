@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Heavy modules load only after the arguments are known to be good."""
 
 import argparse
+import errno
 import io
 import math
 import os
@@ -26,8 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         _parser().print_help()
         return 2
-    from copula_discrepancy.errors import InputError
-
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to end
             stream.reconfigure(errors="backslashreplace" if "utf" in stream.encoding.lower() else "replace")
@@ -43,10 +42,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if options.debug:
             raise
-        known = isinstance(error, InputError)
-        told = str(error) if known else f"unexpected {type(error).__name__}: {error}; --debug shows where, please report it"
-        print(f"copula-discrepancy: {told}", file=sys.stderr)
+        print(f"copula-discrepancy: {_told(error)}", file=sys.stderr)
         return 1
+
+
+def _told(error: Exception) -> str:
+    """What went wrong, and the way out."""
+    from copula_discrepancy.errors import InputError
+
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"memory ran out ({error}); take fewer draws, or fewer --columns"
+    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"the output cannot be written: {error.strerror}; make room there, or send it elsewhere"
+    return f"unexpected {type(error).__name__}: {error}; --debug shows where, please report it"
 
 
 @contextmanager

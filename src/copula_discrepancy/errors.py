@@ -1,6 +1,11 @@
-"""The library's own error and warning, and the check that every choice between names needs."""
+"""The library's own error and warning, and what every module needs to raise them."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 class InputError(ValueError):
@@ -17,6 +22,20 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
         listed = " or ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} must be {listed}, got {value!r}")
     return value
+
+
+def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The same function, whose MemoryError becomes an InputError with a way out; warnings in it have one caller more."""
+
+    @wraps(function)
+    def checked(*given: Given.args, **choices: Given.kwargs) -> Result:
+        try:
+            return function(*given, **choices)
+        except MemoryError as error:
+            told = f" ({error!s:.120})" if str(error) else ""
+            raise InputError(f"memory ran out{told}; give fewer draws (thin the chains), or fewer variables") from error
+
+    return checked
 
 
 def true_or_false(value: Any, name: str) -> bool:

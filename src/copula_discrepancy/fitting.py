@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._lazy import lazy
-from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
+from copula_discrepancy.errors import DependenceWarning, InputError, enough_memory, one_of, true_or_false
 from copula_discrepancy.families import Copula, as_template, family
 from copula_discrepancy.inference import FEWEST_DRAWS, Estimate, Spread
 from copula_discrepancy.influence import ThetaInfluence, rank_bias, tau_influence, theta_influence
@@ -226,6 +226,7 @@ class Fit:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
+@enough_memory
 def fit(
     draws: Any, family: Any, *, method: str = "mle", margins: str = "rank", df: float | None = None, iid: bool = False
 ) -> Fit:
@@ -289,7 +290,7 @@ def library_version() -> str:
 def announce(sentences: tuple[str, ...]) -> None:
     """Issue recorded warnings at the caller of the public function."""
     for sentence in sentences:
-        warnings.warn(sentence, DependenceWarning, stacklevel=3)
+        warnings.warn(sentence, DependenceWarning, stacklevel=4)  # `enough_memory` stands between
 
 
 def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:

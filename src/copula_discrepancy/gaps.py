@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
 from copula_discrepancy.draws import Draws, as_draws
-from copula_discrepancy.errors import InputError, one_of, true_or_false
+from copula_discrepancy.errors import InputError, enough_memory, one_of, true_or_false
 from copula_discrepancy.families._base import DEFAULT_MONTE_CARLO_SIZE
 from copula_discrepancy.families._checks import SHANNON_METHODS, RandomSource
 from copula_discrepancy.families._quadrature import collected_notes
@@ -23,6 +23,7 @@ from copula_discrepancy.targets import Aim, resolve_target
 from copula_discrepancy.words import FEW_DRAWS, so_few_values
 
 
+@enough_memory
 def discrepancy(
     draws: Any,
     target: Any,

@@ -267,6 +267,8 @@ class Pairwise:
         names = [self.names[int(row["first"])], self.names[int(row["second"])]]
         targets = self.targets or {}
         family = targets.get((int(row["first"]), int(row["second"]))) or self._family(row)
+        if family is None:
+            raise InputError(f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice")
         return fit(self.samples[0].select(names), family, method=self.method, iid=self.iid)
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -420,6 +422,8 @@ class Pairwise:
 
         if self.template is not None and math.isnan(row["df"]):
             return self.template
+        if not row["family"]:  # a pair for which memory ran out, tried again on its own
+            return None
         template, _ = resolve_family(str(row["family"]), None)
         if math.isnan(row["df"]):
             return template

@@ -14,7 +14,7 @@ from copula_discrepancy._progress import progress_bar
 from copula_discrepancy.agreement import comparable
 from copula_discrepancy.cautions import cautions
 from copula_discrepancy.draws import Draws, as_draws
-from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
+from copula_discrepancy.errors import DependenceWarning, InputError, enough_memory, one_of, true_or_false
 from copula_discrepancy.families._checks import real_number
 from copula_discrepancy.fitting import METHODS, library_version, resolve_family
 from copula_discrepancy.inference import open_probability, require_chain_length
@@ -127,6 +127,7 @@ def pairwise(
     return result
 
 
+@enough_memory
 def rank_pairs(
     draws: Any,
     target: Any = None,

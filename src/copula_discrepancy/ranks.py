@@ -12,7 +12,7 @@ from copula_discrepancy import _kernels
 from copula_discrepancy._lazy import lazy
 from copula_discrepancy._parallel import checked_jobs, threads
 from copula_discrepancy.draws import Draws, as_column, as_draws, require_varying
-from copula_discrepancy.errors import InputError, one_of
+from copula_discrepancy.errors import InputError, enough_memory, one_of
 
 VARIANTS = ("b", "a")
 TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth: at n = 500 some 25 joint draws, enough for a normal limit
@@ -186,6 +186,7 @@ def tau_from_concordance(a: RankedColumn, b: RankedColumn, concordance: NDArray[
     return float(_normalised(total, a.n, a.tied_pairs, b.tied_pairs, "b"))
 
 
+@enough_memory
 def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -> NDArray[np.float64]:
     """Kendall's tau of every pair of variables, a symmetric (d, d) matrix with ones on the diagonal.
 

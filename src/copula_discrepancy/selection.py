@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from copula_discrepancy.draws import as_draws
-from copula_discrepancy.errors import InputError, true_or_false
+from copula_discrepancy.errors import InputError, enough_memory, true_or_false
 from copula_discrepancy.families import FAMILIES, Copula, Rotated
 from copula_discrepancy.families._rotated import ROTATIONS
 from copula_discrepancy.fitting import Fit, fit_pair, resolve_family
@@ -64,6 +64,7 @@ class Selection:
         return "\n".join(lines)
 
 
+@enough_memory
 def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Selection:
     """Rank all families and rotations by Akaike's criterion on one sample.
 

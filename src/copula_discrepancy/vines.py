@@ -14,7 +14,7 @@ from copula_discrepancy._progress import progress_bar
 from copula_discrepancy.agreement import comparable
 from copula_discrepancy.cautions import cautions
 from copula_discrepancy.draws import Draws, as_draws
-from copula_discrepancy.errors import DependenceWarning, InputError, one_of, true_or_false
+from copula_discrepancy.errors import DependenceWarning, InputError, enough_memory, one_of, true_or_false
 from copula_discrepancy.families import Copula, StudentT
 from copula_discrepancy.fitting import METHODS, library_version, resolve_family
 from copula_discrepancy.inference import open_probability, require_chain_length
@@ -30,6 +30,7 @@ _FAMILIES = ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe"
 _FEWEST = 11  # pyvinecopulib takes ten draws or fewer for independent, whatever they are
 
 
+@enough_memory
 def vine(
     draws: Any,
     reference: Any,
@@ -182,7 +183,7 @@ def vine(
         model=model,
     )
     for sentence in result.warnings:
-        python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
+        python_warnings.warn(sentence, DependenceWarning, stacklevel=3)  # `enough_memory` stands between
     return result
 
 

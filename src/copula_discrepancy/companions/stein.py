@@ -13,7 +13,7 @@ from copula_discrepancy.companions.imq import Kernel, statistic_of
 from copula_discrepancy.companions.points import copula_points, scored_points
 from copula_discrepancy.companions.resampling import parametric_pvalue, plain, rank_aware, slowest_time, wild_pvalue
 from copula_discrepancy.draws import Draws, as_draws, as_values
-from copula_discrepancy.errors import InputError, one_of, true_or_false
+from copula_discrepancy.errors import InputError, enough_memory, one_of, true_or_false
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import LARGEST, RandomSource, random_generator, real_number, whole_number
 from copula_discrepancy.fitting import announce
@@ -92,6 +92,7 @@ class SteinDiscrepancy:
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"warnings": list(self.warnings)}
 
 
+@enough_memory
 def ksd(
     draws: Any,
     target: Copula | Score,

@@ -71,6 +71,8 @@ def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any], *, 
     page = render(content | {"json": beside.name, "json_address": address})
     with _written.text_file(beside, WAY_OUT, replace=force) as file:  # moved into place after the page, if that went well
         file.writelines(_written.json_chunks(numbers))
+        file.flush()  # what cannot be written should be known before the page is moved into place
+        os.fsync(file.fileno())
         with _written.text_file(path, WAY_OUT, replace=force) as other:
             other.write(page)
     return path
