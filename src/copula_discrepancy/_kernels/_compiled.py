@@ -5,6 +5,7 @@ where it can write to none of them: at import where no folder can be written, at
 a folder has become read-only since. A cache saves half a minute per process; for want of one nobody should be without numbers.
 """
 
+import contextlib
 import inspect
 import logging
 import os
@@ -43,6 +44,8 @@ class _KernelCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except _DAMAGED:
+            with contextlib.suppress(OSError):
+                self.flush()  # forget it, so that it can be written again
             return None
 
     def save_overload(self, sig, data):
