@@ -288,3 +288,17 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     assert main(["compare", command[1], command[1]]) == 130
     assert "with --checkpoint FOLDER the same command can go on" in capsys.readouterr().err
     assert "checkpoint" in sys.modules["copula_discrepancy.ranking"].pairwise.__doc__
+
+
+def test_a_disk_that_is_full_while_threads_work_gives_one_message(tmp_path, monkeypatch, recwarn):
+    """Not joblib's word about tasks that were given up, too."""
+    usual = running.Store.write
+
+    def full(self, part, rows):
+        usual(self, part, rows)
+        raise cd.InputError("no room")
+
+    monkeypatch.setattr(running.Store, "write", full)
+    with pytest.raises(cd.InputError, match="no room"):
+        compare(tmp_path / "run", n_jobs=2)
+    assert not [str(warning.message) for warning in recwarn if warning.category is not cd.DependenceWarning]

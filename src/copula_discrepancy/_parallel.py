@@ -54,11 +54,17 @@ def outcomes(
             yield joblib.delayed(_attempt)(function, item, os.getpid())
 
     with workers(way_out):
-        for result, failure in joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", **options)(work()):
-            if failure is None:
-                yield result
-            else:
-                failures.append(failure)
+        found = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", **options)(work())
+        try:
+            for result, failure in found:
+                if failure is None:
+                    yield result
+                else:
+                    failures.append(failure)
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # who leaves early knows that not all was done
+                found.close()
     if failures:
         raise failures[0]
 

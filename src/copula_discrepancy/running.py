@@ -47,13 +47,15 @@ class KeptPairs:
 
     def fill(self, rows: NDArray[Any]) -> None:
         """Put the rows that are kept in the place of those of the same pairs."""
-        places = {pair: k for k, pair in enumerate(zip(rows["first"].tolist(), rows["second"].tolist(), strict=True))}
+        own = _keys(rows)
+        order = np.argsort(own)
         for name in self._store.names():
             found = _decoded(self._store.read(name))
-            for row in () if found is None else found:
-                place = places.get((int(row["first"]), int(row["second"])))
-                if place is not None:
-                    rows[place] = row
+            if found is not None:
+                keys = _keys(found)
+                places = order[np.minimum(np.searchsorted(own, keys, sorter=order), len(rows) - 1)]
+                known = own[places] == keys
+                rows[places[known]] = found[known]
 
     def add(self, rows: NDArray[Any]) -> None:
         """Keep rows that have numbers, at once or, where the last were written a moment ago, with those that follow."""
@@ -84,7 +86,7 @@ def run(
     pairs: Pairs,
     n_jobs: int | None,
     tick: Callable[[int], None],
-    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint: Folder | None = None,
 ) -> NDArray[Any]:
     """Rows of all pairs, in their order; `tick` hears how many are finished.
 
@@ -177,6 +179,11 @@ def _unknown(pairs: Pairs) -> NDArray[Any]:
 
 def _pairs(rows: NDArray[Any]) -> list[tuple[int, int]]:
     return list(zip(rows["first"].tolist(), rows["second"].tolist(), strict=True))
+
+
+def _keys(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """One number for each pair."""
+    return (rows["first"].astype(np.int64) << 32) | rows["second"]
 
 
 def _decoded(text: Any) -> NDArray[Any] | None:
