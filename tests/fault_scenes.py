@@ -198,6 +198,7 @@ def cache(folder):
         "own folder again": apart(play, "", str(home)),
         "spoilt": apart(play, "", str(home), None, True),
         "asked for": apart(play, str(home / "asked"), nowhere),
+        "asked in vain": apart(play, nowhere, str(home / "other")),
     }
 
 

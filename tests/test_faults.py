@@ -276,7 +276,7 @@ def test_a_cache_that_cannot_be_written(open_folder):
         assert why in warned[0]
         assert warned[0].endswith("set NUMBA_CACHE_DIR to a folder that can be written")
         assert not scene["logged"]
-    for name in ("own folder", "own folder again", "spoilt", "asked for"):
+    for name in ("own folder", "own folder again", "spoilt", "asked for", "asked in vain"):
         scene, warned = found[name]
         assert not warned
         assert scene["cached"] == [".nbc", ".nbi"]
@@ -286,6 +286,8 @@ def test_a_cache_that_cannot_be_written(open_folder):
     assert not found["own folder again"][0]["logged"]  # nothing to compile, nothing to tell
     assert len(found["spoilt"][0]["logged"]) == 1  # compiled again, and kept again
     assert not found["asked for"][0]["logged"]
+    (once,) = found["asked in vain"][0]["logged"]
+    assert "the folder /dev/null/nowhere cannot be written, so compiled functions are kept in" in once
     shutil.rmtree(open_folder / "package")
 
 

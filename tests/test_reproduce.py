@@ -217,6 +217,14 @@ def test_a_folder_taken_over_by_another_run_ends_this_one(tmp_path):
     assert second.read("x", lambda rows: True) is None
 
 
+def test_a_part_under_another_name_is_not_that_part(tmp_path):
+    kept = store.Store(tmp_path / "run", 1)
+    kept.write("x", [{"n": 1.0}])
+    shutil.copy(tmp_path / "run" / "parts" / "x.json", tmp_path / "run" / "parts" / "y.json")
+    assert kept.read("x", lambda rows: True) == [{"n": 1.0}]
+    assert kept.read("y", lambda rows: True) is None
+
+
 def test_writers_of_one_process_do_not_disturb_each_other(tmp_path):
     def again(k):
         kept = store.Store(tmp_path / "run", 1)

@@ -1,6 +1,7 @@
 """Every compiled loop of the library; nothing outside this package is compiled.
 
-All functions are cached on disk and release the interpreter lock, so they may be called from several threads at once.
+All functions are cached on disk where that can be done (`_compiled.py`) and release the interpreter lock, so they may be called
+from several threads at once.
 """
 
 from copula_discrepancy._kernels._chains import long_run, split_rhat

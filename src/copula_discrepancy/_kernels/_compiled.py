@@ -69,12 +69,12 @@ class _NoCache(NullCache):
 
 # Both are said when a function has just been compiled, which is when it costs something: not at import, which should not end
 # where warnings are errors, and not in a process that finds everything compiled.
-_said = []  # what has been said in this process
+_said = set()  # each once per process
 
 
 def _say_uncached(folder, why):
-    if not _said:
-        _said.append(folder)
+    if "uncached" not in _said:
+        _said.add("uncached")
         warnings.warn(
             f"compiled functions cannot be kept in {folder} ({why}); every process compiles them again, up to half a minute; "
             f"{_ADVICE}",
@@ -88,10 +88,10 @@ def _say_elsewhere(folder, beside):
 
     A warning would end a user's tests, where warnings are errors, the first time and never again.
     """
-    asked = nb.config.CACHE_DIR and folder.is_relative_to(nb.config.CACHE_DIR)
-    if not (_said or asked or folder.parent == beside):
-        _said.append(folder)
+    wanted = Path(nb.config.CACHE_DIR or beside)
+    if "elsewhere" not in _said and not folder.is_relative_to(wanted):
+        _said.add("elsewhere")
         logging.getLogger("copula_discrepancy").warning(
             "copula_discrepancy: the folder %s cannot be written, so compiled functions are kept in %s, once for all processes",
-            beside, folder,
+            wanted, folder,
         )  # fmt: skip
