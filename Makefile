@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 SUPPORTED := 3.11 3.12 3.13
-PYTEST := -m pytest -n auto --dist loadgroup
+PYTEST := -m pytest -n auto
 
 .PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist bench study reproduce examples clean
 .DEFAULT_GOAL := demo

@@ -1,7 +1,8 @@
-"""Two rules for every run of the tests.
+"""Three rules for every run of the tests.
 
-A run of the whole suite that finds too few tests fails: a folder renamed or a name misspelt would hide them quietly. And each
-worker has one thread of linear algebra: the suite fills every core already, and threads that wait do so by spinning.
+A run of the whole suite that finds too few tests fails: a folder renamed or a name misspelt would hide them quietly. Tests that
+share something costly run on one worker. And each worker has one thread of linear algebra: the suite fills every core already,
+and threads that wait do so by spinning.
 """
 
 import os
@@ -13,6 +14,34 @@ for library in ("OPENBLAS", "MKL", "BLIS"):
 
 COUNTED = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 NARROWED = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "stepwise", "ignore", "ignore_glob", "collectonly")
+
+
+# Files whose tests share a fixture or tables that take seconds to make; they are begun before all others.
+TOGETHER = {
+    "test_page.py": "pages",
+    "test_browser.py": "pages",
+    "test_sweep.py": "sweep",
+    "test_pairwise.py": "pairwise",
+    "test_experiments.py": "experiments",
+    "test_reproduce.py": "reproduce",
+    "test_vines.py": "vines",
+    "test_stein.py": "stein",
+    "test_plots.py": "plots",
+    "test_package.py": "package",
+}
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config, log):
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        """Files of TOGETHER as a whole, all other tests one by one (marks for this do not work in every version of pytest)."""
+
+        def _split_scope(self, nodeid):
+            return TOGETHER.get(nodeid.split("::")[0].rsplit("/")[-1], nodeid)
+
+    return Scheduling(config, log)
 
 
 def pytest_addoption(parser):

@@ -24,7 +24,6 @@ REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))  # where tests in a browser m
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="there is no Chromium here; `make browser` installs Debian's"),
-    pytest.mark.xdist_group("pages"),  # comparisons are made once, in one worker
 ]
 
 

@@ -15,7 +15,6 @@ from copula_discrepancy.experiments.reproduce import reproduce
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning"),
-    pytest.mark.xdist_group("experiments"),  # `small` is made once
 ]
 
 

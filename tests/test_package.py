@@ -9,8 +9,6 @@ import pytest
 
 import copula_discrepancy as cd
 
-pytestmark = pytest.mark.xdist_group("package")  # `fresh` is made once
-
 
 def run(*arguments):
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False)

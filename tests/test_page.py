@@ -28,7 +28,6 @@ from tests.page_samples import HOSTILE, comparison
 from tests.pairwise_data import gaussian
 
 MEGABYTE = 2**20
-pytestmark = pytest.mark.xdist_group("pages")  # with the browser's: comparisons are made once, in one worker
 
 
 @pytest.fixture

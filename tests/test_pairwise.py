@@ -17,7 +17,6 @@ from copula_discrepancy import _progress
 
 from .pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, gumbel_pair, student
 
-pytestmark = pytest.mark.xdist_group("pairwise")  # tables of families, once computed, serve all tests here
 careful = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
 NAMES = ("mu", "sigma", "nu", "rho")
 

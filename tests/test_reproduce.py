@@ -24,7 +24,6 @@ from copula_discrepancy.experiments.reproduce import EXPERIMENTS, reproduce
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning"),
-    pytest.mark.xdist_group("reproduce"),  # `with_processes` is made once
 ]
 
 

@@ -25,7 +25,6 @@ from copula_discrepancy.tails import corner_share, corners
 
 from .pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, sticky, student
 
-pytestmark = pytest.mark.xdist_group("sweep")  # tables of families, once computed, serve all tests here
 careful = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
 
 # ---- the rows --------------------------------------------------------------------------------------------------------
