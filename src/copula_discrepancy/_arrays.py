@@ -18,8 +18,9 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
         array = np.asarray(values)
     except ValueError:
         raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
-    except (TypeError, RuntimeError, OverflowError) as error:  # whatever __array__ of another library raises
-        raise InputError(f"{name} must be an array of numbers, got {type(values).__name__}: {error}") from None
+    except Exception as error:  # whatever __array__ of another library raises
+        told = f"{type(values).__name__}: {type(error).__name__} {error}"
+        raise InputError(f"{name} must be an array of numbers, got {told}") from None
     if array.dtype.kind not in "fiub":
         example = f", for example {array.ravel()[0:1].tolist()[0]!r:.40}" if array.size else ""
         raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}")

@@ -13,6 +13,7 @@ from copula_discrepancy.agreement import comparable
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError, enough_memory, true_or_false
 from copula_discrepancy.families import Copula
+from copula_discrepancy.families._checks import real_number, whole_number
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.pairwise_result import PairGap
 from copula_discrepancy.pairwise_targets import matching
@@ -112,7 +113,10 @@ class DependenceFidelity:
     @classmethod
     def normalize(cls, raw_score: float) -> float:
         """The score itself: it lies between 0 and 1 already."""
-        return float(raw_score)
+        score = real_number(raw_score, "raw_score")
+        if not cls.min_value <= score <= cls.max_value:
+            raise InputError(f"raw_score must be a score between 0 and 1, got {score:g}")
+        return score
 
     @classmethod
     def get_subclasses(cls, include_parents: bool = False) -> dict[str, type]:
@@ -240,6 +244,7 @@ def summary(
 
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
+    decimals = None if round_to is None else whole_number(round_to, "round_to", 0)
     given = as_draws(draws, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains)
     if given.n_variables < 2:
         raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})")
@@ -265,4 +270,4 @@ def summary(
     percent = f"{100 * share:g}%"
     columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
     found = pd.DataFrame(rows, index=labels, columns=columns)
-    return found if round_to is None else found.round(round_to)
+    return found if decimals is None else found.round(decimals)

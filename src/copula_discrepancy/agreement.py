@@ -29,7 +29,8 @@ class Agreement:
     rhat : float
         The largest of three split R-hats: of each draw's concordance with all draws, of its concordance with its own chain, and
         of the tau of all chains together against the mean of theirs. Near 1 where all chains have seen the same distribution;
-        NaN where there is nothing to compare: one plain sequence of fewer than 1000 draws, or chains of fewer than 20.
+        NaN where there is nothing to compare: one plain sequence of fewer than 1000 draws, or chains of fewer than 20;
+        infinite where chains differ that do not vary by themselves.
     taus : tuple of Estimate
         Each chain's own tau with its standard error; NaN for a chain in which a variable does not vary.
     """

@@ -9,7 +9,13 @@ Result = TypeVar("Result")
 
 
 class InputError(ValueError):
-    """An argument cannot be used; the message names the argument, the value, the rule and the way out."""
+    """An argument cannot be used; the message names the argument, the value, the rule and the way out.
+
+    It is one line: a value that it shows, such as a data frame, may take several.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(" ".join(str(message).splitlines()))
 
 
 class DependenceWarning(UserWarning):

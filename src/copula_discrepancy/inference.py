@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from copula_discrepancy import _kernels
 from copula_discrepancy._arrays import real_array
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.errors import InputError, true_or_false
 
 FEWEST_DRAWS = 4  # per chain: two halves of two draws, the least from which an autocorrelation can be estimated
 _ROUNDING = 1e-12  # relative differences below it are rounding
@@ -217,7 +217,7 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     Raises
     ------
     InputError
-        For values that are not finite, or fewer than 4 draws per chain where iid is False.
+        For values that are not finite or too large to be squared, or fewer than 4 draws per chain where iid is False.
 
     Examples
     --------
@@ -233,7 +233,11 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     values = np.atleast_2d(real_array(influence, "influence")).astype(np.float64, copy=False)
     if values.ndim != 2 or values.size < 2 or not np.isfinite(values).all():
         raise InputError(f"influence must be finite values of shape (chain, draw), got shape {np.shape(influence)}")
-    return _long_run(values, iid=iid)
+    found = _long_run(values, iid=true_or_false(iid, "iid"))
+    if math.isinf(found.variance) or math.isinf(found.long_run_variance):
+        largest = float(np.max(np.abs(values)))
+        raise InputError(f"influence values up to {largest:g} have no variance that a float can hold; rescale them first")
+    return found
 
 
 def _long_run(values: NDArray[np.float64], *, iid: bool) -> LongRun:

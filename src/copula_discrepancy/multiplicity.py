@@ -38,10 +38,15 @@ def adjust_pvalues(pvalues: Any, method: str = "bh") -> NDArray[np.float64]:
     array([0.04, 0.04, 0.04, 0.9 ])
     """
     one_of(method, "adjust", ADJUSTMENTS)
+    if isinstance(pvalues, np.ma.MaskedArray) and np.ma.is_masked(pvalues):
+        raise InputError("pvalues has masked values; NaN marks what was not tested")
     try:
-        given = np.asarray(pvalues, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"pvalues must be numbers between 0 and 1, got {pvalues!r:.60}") from None
+        plain = np.asarray(pvalues)
+        given = plain.astype(np.float64) if plain.dtype.kind in "fiubO" else None
+    except Exception:  # whatever an object's own conversion raises
+        given = None
+    if given is None:
+        raise InputError(f"pvalues must be numbers between 0 and 1, got {pvalues!r:.60}")
     wrong = given[(given < 0) | (given > 1)]
     if wrong.size:
         raise InputError(f"pvalues must lie between 0 and 1, got {wrong.flat[0]:g}")

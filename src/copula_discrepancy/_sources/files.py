@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -84,13 +85,13 @@ def _read(path: str, kind: str, request: Request) -> Table:
     try:
         return _READERS[kind](path, request)
     except InputError as error:
-        raise InputError(f"{path}: {' '.join(str(error).splitlines())}") from None  # a name in quotes may hold line breaks
+        raise InputError(f"{path}: {error}") from None
     except PermissionError:
         raise InputError(f"{path}: there is no permission to read it") from None
     except (gzip.BadGzipFile, zlib.error, EOFError):
         raise InputError(f"{path}: it is cut off or damaged; write it again") from None
     except OSError as error:
-        raise InputError(f"{path}: it cannot be read ({error.strerror or error})") from None
+        raise InputError(f"{path}: it cannot be read ({error.strerror or _first_line(error)})") from None
 
 
 def _read_csv(path: str, request: Request) -> Table:
@@ -124,6 +125,9 @@ def _read_parquet(path: str, request: Request) -> Table:
 
 
 def _read_npy(path: str, request: Request) -> Table:
+    with open(path, "rb") as file:
+        if file.read(2) == b"PK":  # NumPy would read it, and leave it open
+            raise InputError("it is an archive of arrays, not one array; let its name end in .npz")
     table = read_array(_loaded(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")), request)
     return replace(table, values=np.array(table.values))  # of the file, only what was selected; nothing stays open
 
@@ -142,14 +146,16 @@ def _read_npz(path: str, request: Request) -> Table:
 
 _DAMAGED = (
     ValueError, EOFError, OSError, LookupError, SyntaxError, TypeError, AttributeError, RuntimeError, AssertionError,
-    OverflowError, struct.error, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
-)  # what NumPy, zipfile, scipy and h5netcdf raise for bytes that are not theirs  # fmt: skip
+    OverflowError, MemoryError, struct.error, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
+)  # what NumPy, zipfile, scipy and h5netcdf raise for bytes that are not theirs, or for a length that is not meant  # fmt: skip
 
 
 def _loaded(path: str, load: Callable[[], Any]) -> Any:
     """What NumPy reads, never unpickled."""
     try:
-        return load()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Reading `.npy` or `.npz` file required additional header parsing", UserWarning)
+            return load()
     except (FileNotFoundError, PermissionError):
         raise
     except _DAMAGED as error:

@@ -153,7 +153,7 @@ def _checked_chains(chains: Any) -> int | str | None:
 def _checked_delimiter(delimiter: Any) -> str | None:
     if delimiter is None:
         return None
-    if delimiter == "\\t":  # as typed in a shell
+    if isinstance(delimiter, str) and delimiter == "\\t":  # as typed in a shell
         return "\t"
     if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter.isalnum() or delimiter in "\"'.+-#_\r\n\0":
         raise InputError(f"delimiter must be one character between values, such as ',' or ';' or '\\t', got {delimiter!r}")

@@ -109,7 +109,10 @@ def paper_ess(draws: Any) -> dict[str, float]:
 
 def _skipping_ess(values: NDArray[np.float64]) -> float:
     n = values.size
-    centred = values - values.mean()
+    # by powers of two, which lose no digit: neither the sum nor the squares of very large or very small values are floats
+    scaled = np.ldexp(values, -np.frexp(np.max(np.abs(values)))[1])
+    centred = scaled - scaled.mean()
+    centred = np.ldexp(centred, -np.frexp(np.max(np.abs(centred)))[1])
     spectrum = np.fft.rfft(centred, 2 * n)
     autocovariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
     pairs = autocovariance.reshape(-1, 2).sum(axis=1)[1:] / autocovariance[0]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,8 @@ from copula_discrepancy.families._numerics import FloatArray
 from copula_discrepancy.families._quadrature import collected_notes, relay
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
+
+Unit: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # u, 1-u, v, 1-v
 
 
 class Copula(Leaves):
@@ -86,11 +88,11 @@ class Copula(Leaves):
         >>> round(float(cd.Clayton(2.0).logpdf(1e-12, 2e-12)), 6)
         26.092333
         """
-        return self._logpdf(self.theta, *self._coordinates(*open_unit_pairs(u, v)))[()]
+        return self._at("logpdf", u, v, lambda unit: self._logpdf(self.theta, *self._coordinates(*unit)))
 
     def pdf(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
-        """Density c(u, v) for 0 < u, v < 1, the exponential of `logpdf`."""
-        return np.exp(self.logpdf(u, v))
+        """Density c(u, v) for 0 < u, v < 1, the exponential of `logpdf`; an InputError where it passes the largest float."""
+        return self._at("pdf", u, v, lambda unit: np.exp(self._logpdf(self.theta, *self._coordinates(*unit))))
 
     def cdf(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """C(u, v) = P(U <= u, V <= v) for 0 <= u, v <= 1, between max(u + v - 1, 0) and min(u, v).
@@ -104,7 +106,7 @@ class Copula(Leaves):
         result = np.where(a == 1, b, np.where(b == 1, a, 0.0))
         if inner.any():
             p, q = a[inner], b[inner]
-            value = self._cdf(self.theta, *self._coordinates(p, 1.0 - p, q, 1.0 - q))
+            value = self._at("cdf", p, q, lambda unit: self._cdf(self.theta, *self._coordinates(*unit)))
             # the bounds of every copula (Frechet, Hoeffding); rounding may pass them by a unit
             result[inner] = np.maximum(np.minimum(value, np.minimum(p, q)), np.maximum(p - (1.0 - q), 0.0))
         return result[()]
@@ -113,7 +115,7 @@ class Copula(Leaves):
         """P(U <= u | V = v) = dC/dv, the h-function, for 0 < u, v < 1; with given="u" P(V <= v | U = u) = dC/du."""
         if one_of(given, "given", ("v", "u")) == "u":
             return self._swapped().conditional_cdf(v, u)
-        return self._conditional(self.theta, *self._coordinates(*open_unit_pairs(u, v)))[0][()]
+        return self._at("conditional_cdf", u, v, lambda unit: self._conditional(self.theta, *self._coordinates(*unit))[0])
 
     def conditional_ppf(self, p: ArrayLike, condition: ArrayLike, *, given: str = "v") -> FloatArray:
         """The u with P(U <= u | V = condition) = p, for 0 < p, condition < 1: the inverse of `conditional_cdf`.
@@ -123,29 +125,57 @@ class Copula(Leaves):
         """
         if one_of(given, "given", ("v", "u")) == "u":
             return self._swapped().conditional_ppf(p, condition)
-        q, _, b, bc = open_unit_pairs(p, condition, names=("p", "condition"))
-        return self._conditional_inverse(self.theta, q, b, bc)[0][()]
+
+        def inverse(unit: Unit) -> FloatArray:
+            q, _, b, bc = unit
+            return self._conditional_inverse(self.theta, q, b, bc)[0]
+
+        return self._at("conditional_ppf", p, condition, inverse, names=("p", "condition"))
 
     def score(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """d log c/d theta, analytic, for 0 < u, v < 1; its mean under the copula is 0."""
-        return self._theta_derivatives(self.theta, *self._coordinates(*open_unit_pairs(u, v)))[0][()]
+        return self._at("score", u, v, lambda unit: self._theta_derivatives(self.theta, *self._coordinates(*unit))[0])
 
     def score_slope(self, u: ArrayLike, v: ArrayLike) -> FloatArray:
         """d2 log c/d theta2, analytic, for 0 < u, v < 1; minus its mean under the copula is the Fisher information."""
-        return self._theta_derivatives(self.theta, *self._coordinates(*open_unit_pairs(u, v)))[1][()]
+        return self._at("score_slope", u, v, lambda unit: self._theta_derivatives(self.theta, *self._coordinates(*unit))[1])
 
     def gradient(self, u: ArrayLike, v: ArrayLike) -> Pair:
-        """(d log c/du, d log c/dv), analytic, for 0 < u, v < 1: the copula's own Stein score."""
-        in_u, in_v, _, _ = self._unit_derivatives(self.theta, *open_unit_pairs(u, v))
-        return in_u[()], in_v[()]
+        """(d log c/du, d log c/dv), analytic, for 0 < u, v < 1: the copula's own Stein score.
+
+        An InputError where a slope passes the largest float, as it may where u or v is below 1e-300.
+        """
+        found = self._at("gradient", u, v, lambda unit: np.stack(self._unit_derivatives(self.theta, *unit)[:2]))
+        return found[0], found[1]
 
     def score_gradient(self, u: ArrayLike, v: ArrayLike) -> Pair:
         """(d2 log c/(d theta du), d2 log c/(d theta dv)), analytic, for 0 < u, v < 1.
 
         Margins estimated by ranks add terms in these to the influence of a draw (Genest, Ghoudi and Rivest, 1995).
         """
-        _, _, in_u, in_v = self._unit_derivatives(self.theta, *open_unit_pairs(u, v))
-        return in_u[()], in_v[()]
+        found = self._at("score_gradient", u, v, lambda unit: np.stack(self._unit_derivatives(self.theta, *unit)[2:]))
+        return found[0], found[1]
+
+    def _at(
+        self,
+        method: str,
+        first: ArrayLike,
+        second: ArrayLike,
+        function: Callable[[Unit], FloatArray],
+        names: tuple[str, str] = ("u", "v"),
+    ) -> FloatArray:
+        """A function of (u, 1-u, v, 1-v) at points of the open unit square; finite, or an InputError that names a point."""
+        unit = open_unit_pairs(first, second, names)
+        with np.errstate(all="ignore"):  # what leaves the floats is told below
+            found = function(unit)
+        wrong = ~np.isfinite(found)
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0][found.ndim - unit[0].ndim :])
+            raise InputError(
+                f"{method} of {self!r} passes what a float can hold at {names[0]}={unit[0][at]!r}, {names[1]}={unit[2][at]!r}; "
+                "keep further from the edge" + (", or use logpdf" if method == "pdf" else "")
+            )
+        return found[()]
 
     def _normal_gradient(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Gradient (2, ...) of log c(Phi(z)) phi(z1) phi(z2) in the normal scores z: the target's density on their scale."""

@@ -159,10 +159,10 @@ def _derivatives_near_independence(theta: float, x: FloatArray, y: FloatArray) -
     r = p * q / whole
     p1, q1 = x * (1.0 + p), y * (1.0 + q)
     s1, s2 = p1 + q1, x * p1 + y * q1
-    rate = p1 / p + q1 / q - s1 / whole
-    rate1 = -x * p1 / p**2 - y * q1 / q**2 - s2 / whole + (s1 / whole) ** 2
-    d, d1 = np.log1p(r), r * rate / (1.0 + r)
-    d2 = r * (rate**2 + rate1) / (1.0 + r) - d1**2
+    r1 = (p1 * q + p * q1 - r * s1) / whole  # never divided by p or q: next to u = 1 they are 0
+    r2 = (x * p1 * q + 2.0 * p1 * q1 + y * p * q1 - 2.0 * r1 * s1 - r * s2) / whole
+    d, d1 = np.log1p(r), r1 / (1.0 + r)
+    d2 = r2 / (1.0 + r) - d1**2
     first = 1.0 / (1.0 + theta) - (x + y) + (2.0 + 1.0 / theta) * d1 - d / theta**2
     second = -1.0 / (1.0 + theta) ** 2 + (2.0 + 1.0 / theta) * d2 - 2.0 * d1 / theta**2 + 2.0 * d / theta**3
     return first, second

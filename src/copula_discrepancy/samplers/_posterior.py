@@ -91,6 +91,7 @@ class WellingTeh(Target):
         """Number of variables, 2."""
         return 2
 
+    @np.errstate(all="ignore")
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Log posterior density up to a constant, from all data."""
         at = points(x, 2)
@@ -98,10 +99,12 @@ class WellingTeh(Target):
         likelihood = np.logaddexp(-0.25 * apart**2, -0.25 * (apart - at[..., 1:]) ** 2).sum(axis=-1)
         return likelihood - at[..., 0] ** 2 / 20.0 - 0.5 * at[..., 1] ** 2
 
+    @np.errstate(all="ignore")
     def gradient(self, x: ArrayLike) -> FloatArray:
         """Gradient of the log density, from all data."""
         return self._gradient(points(x, 2), self.data)
 
+    @np.errstate(all="ignore")
     def stochastic_gradient(self, x: ArrayLike, rng: np.random.Generator) -> FloatArray:
         """Unbiased estimate of `gradient` from one minibatch, shared by all points in x; `gradient` itself if batch is None."""
         at = points(x, 2)

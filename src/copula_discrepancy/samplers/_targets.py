@@ -24,7 +24,11 @@ class Compiled(NamedTuple):
 
 
 class Target(abc.ABC):
-    """A distribution to sample from: its log density, gradient, exact draws and Kendall's tau."""
+    """A distribution to sample from: its log density, gradient, exact draws and Kendall's tau.
+
+    At points so far out that a value passes the largest float, log density and gradient are infinite or NaN, without a warning:
+    it is how a sampler knows that a chain diverged.
+    """
 
     batch: int | None = None
 
@@ -129,6 +133,7 @@ class BimodalMixture(Target):
         """Kendall's tau, erf(m/s)^2/2."""
         return 0.5 * math.erf(self.centre / math.sqrt(self.variance)) ** 2
 
+    @np.errstate(all="ignore")
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Log density, normalised."""
         at = points(x, 2)
@@ -138,6 +143,7 @@ class BimodalMixture(Target):
         # log cosh of the tilt, without overflow
         return tilt + np.log1p(np.exp(-2.0 * tilt)) - square - math.log(4.0 * math.pi * s2)
 
+    @np.errstate(all="ignore")
     def gradient(self, x: ArrayLike) -> FloatArray:
         """Gradient of the log density: (m tanh(m (x1 + x2)/s2) - x)/s2."""
         at = points(x, 2)
@@ -220,11 +226,13 @@ class GaussianTarget(Target):
         rho = self.covariance[0, 1] / math.sqrt(self.covariance[0, 0] * self.covariance[1, 1])
         return 2.0 / math.pi * math.asin(rho)
 
+    @np.errstate(all="ignore")
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Log density, normalised."""
         apart = points(x, self.d) - self.mean
         return self._constant - 0.5 * np.sum((apart @ self._precision) * apart, axis=-1)
 
+    @np.errstate(all="ignore")
     def gradient(self, x: ArrayLike) -> FloatArray:
         """Gradient of the log density, precision (mean - x)."""
         return (self.mean - points(x, self.d)) @ self._precision

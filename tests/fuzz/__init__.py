@@ -1,0 +1,1 @@
+"""Inputs at random over everything public: see `tests/fuzzing.py`, which runs them."""

@@ -1,0 +1,248 @@
+"""What an answer must be: finite, in its range and in step with the rest of the result.
+
+The only exceptions stand in `DOCUMENTED`.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import copula_discrepancy as cd
+
+# Every number that may be NaN or infinite, and why. What is not here must be finite.
+DOCUMENTED = {
+    "log_likelihood": "NaN for the moment method; infinite where the likelihood has no maximum (Fit)",
+    "theta": "the limit of its domain, which may be infinite, where the draws are perfectly dependent (Fit)",
+    "theta.ci": "ends where the family's domain does, which may be at infinity (Fit.theta_interval)",
+    "estimate": "no se, interval, p-value or n_eff on a bound, with a warning, or where all influence is equal (Estimate)",
+    "pvalue": "NaN for a number that no hypothesis sets to 0 (Estimate)",
+    "df": "infinite degrees of freedom are the normal distribution (Estimate)",
+    "influence": "NaN where theta sits on a bound (Discrepancy)",
+    "ckl": "infinite, or unknown, where the fitted copula is a limit without a density (Discrepancy, with a warning)",
+    "rhat": "NaN where there is nothing to compare, infinite where chains differ that do not vary by themselves (Agreement)",
+    "chain": "tau of a chain in which a variable does not vary (Agreement)",
+    "row": "NaN in a row for what this comparison does not have, or could not test (PairGap)",
+    "aggregate": "NaN where no pair has the number, or no weight (Pairwise.aggregate)",
+    "summary": "NaN where a variable is constant (summary)",
+    "diagonal": "NaN on the diagonal of a matrix of gaps (Pairwise.matrix)",
+    "long_run": "NaN where all influence values are equal (LongRun)",
+    "classic.rhat": "NaN for a single chain, infinite for chains without variance of their own (rhat)",
+    "untested": "NaN marks what was not tested (adjust_pvalues)",
+    "ksd": "no standard error on ranks or short chains, no p-value without bootstrap (SteinDiscrepancy)",
+    "tuned": "NaN where a setting failed, no score is known, or one run has no spread (TunedSetting)",
+    "outside": "beyond 1e100 a log density or gradient passes the largest float, by which samplers know a divergence (Target)",
+    "meta": "beyond 25 normal scores the log density is -inf and the gradient NaN (MetaCopula)",
+}
+
+
+class Broken(AssertionError):
+    """An answer that breaks a promise."""
+
+
+def need(condition: Any, told: str) -> None:
+    if not condition:
+        raise Broken(told)
+
+
+def finite(value: Any, name: str) -> None:
+    values = np.asarray(value, dtype=np.float64)
+    wrong = values[~np.isfinite(values)]
+    need(not wrong.size, f"{name} is {wrong[:1]}")
+
+
+def unless(key: str, excused: Any, value: Any, name: str) -> None:
+    """Finite, unless the documented exception applies."""
+    need(key in DOCUMENTED, f"{key} is no documented exception")
+    if not excused:
+        finite(value, name)
+
+
+def within(value: float, low: float, high: float, name: str) -> None:
+    need(low <= value <= high, f"{name} is {value}, not between {low} and {high}")
+
+
+def estimate(found: cd.Estimate, name: str, *, excused: bool, limits: tuple[float, float] = (-math.inf, math.inf)) -> None:
+    """A number with its uncertainty: all of it, or, where that is excused, none of it."""
+    known = math.isfinite(found.se)
+    unless("estimate", excused, found.se, f"{name}.se")
+    if known:
+        need(found.se > 0, f"{name}.se is {found.se}")
+        need(found.n_eff > 0 and math.isfinite(found.n_eff), f"{name}.n_eff is {found.n_eff}")
+        need(found.df > 0, f"{name}.df is {found.df}")
+        low, high = found.ci
+        if name == "theta":
+            unless("theta.ci", not (math.isnan(low) or math.isnan(high)), found.ci, f"{name}.ci")
+        else:
+            finite(found.ci, f"{name}.ci")
+        need(low <= high, f"{name}.ci is {found.ci}")
+        # the interval lies around the value less its bias, and ends where the number's range does
+        centre = min(max(found.value - found.bias, limits[0]), limits[1])
+        slack = 1e-9 * max(1.0, abs(centre))
+        if name != "theta":
+            need(low - slack <= centre <= high + slack, f"{name}.ci {found.ci} does not hold {centre}")
+    else:
+        need(math.isnan(found.se), f"{name}.se is {found.se}")
+        need(all(map(math.isnan, found.ci)), f"{name} has no standard error, but the interval {found.ci}")
+    unless("pvalue", math.isnan(found.pvalue), found.pvalue, f"{name}.pvalue")
+    if not math.isnan(found.pvalue):
+        within(found.pvalue, 0.0, 1.0, f"{name}.pvalue")
+    finite(found.bias, f"{name}.bias")
+    within(found.confidence, 0.0, 1.0, f"{name}.confidence")
+    test = found.paper_test()
+    need(math.isnan(test.statistic) or 0 <= test.pvalue <= 1, f"{name}.paper_test() is {test}")
+
+
+def fit(found: cd.Fit, *, chains_ok: bool | None = None) -> None:
+    """A fitted copula."""
+    on_bound = found.on_bound is not None
+    unless("theta", on_bound, found.theta, "theta")
+    need(not math.isnan(found.theta), "theta is NaN")
+    within(found.tau, -1.0, 1.0, "tau")
+    within(found.sample_tau, -1.0, 1.0, "sample_tau")
+    unless("log_likelihood", found.method == "moment" or on_bound, found.log_likelihood, "log_likelihood")
+    need(found.regular or found.warnings, f"a fit that is not regular has no warning: {found}")
+    if found.df is not None:
+        need(found.df > 0 and math.isfinite(found.df), f"df is {found.df}")
+    repr(found), found._repr_html_()
+    plain(found.to_dict())
+    if not found._has_standard_errors:
+        return
+    flat = {name: np.ptp(values) <= 1e-9 * max(1.0, np.abs(values).max()) for name, values in found.influence.items()}
+    for name, values in found.influence.items():
+        unless("influence", not found.regular, values, f"influence on {name}")
+    taus = (-1.0, 1.0)
+    estimate(found.estimates["tau"], "tau", excused=bool(flat["tau"]), limits=taus)
+    estimate(found.estimates["tau_fitted"], "tau_fitted", excused=bool(not found.regular or flat["tau_fitted"]), limits=taus)
+    estimate(found.estimates["theta"], "theta", excused=bool(not found.regular or flat["tau_fitted"]))
+    if "df" in found.estimates:
+        estimate(found.estimates["df"], "df", excused=False)
+
+
+def agreement(found: cd.Agreement) -> None:
+    unless("rhat", math.isnan(found.rhat) or found.rhat == math.inf, found.rhat, "rhat")
+    need(math.isnan(found.rhat) or found.rhat > 0, f"rhat is {found.rhat}")
+    for tau in found.taus:
+        unless("chain", math.isnan(tau.value), tau.value, "a chain's tau")
+        if not math.isnan(tau.value):
+            within(tau.value, -1.0, 1.0, "a chain's tau")
+    repr(found)
+
+
+GAPS = {"level": 2.0, "shape": 2.0, "total": 2.0, "lower_tail": 1.0, "upper_tail": 1.0}
+
+
+def discrepancy(found: cd.Discrepancy) -> None:
+    """A comparison of one pair."""
+    fit(found.fit)
+    agreement(found.agreement)
+    if found.reference is not None:
+        fit(found.reference)
+        need(found.reference_agreement is not None, "a reference without agreement")
+        agreement(found.reference_agreement)
+    for name, limit in GAPS.items():
+        if name not in found.estimates:
+            need(name.endswith("tail"), f"there is no {name}")
+            continue
+        gap = found.estimates[name]
+        within(gap.value, -limit, limit, name)
+        excused = (
+            bool(found.warnings) or np.ptp(found.influence[name]) < 1e-9 if name in found.influence else bool(found.warnings)
+        )
+        excused = excused or (name == "shape" and found.method == "moment")
+        estimate(gap, name, excused=excused)
+    need(abs(found.level.value + found.shape.value - found.total.value) < 1e-9, "level and shape do not add up to total")
+    need(abs(found.tau - found.tau_target - found.level.value) < 1e-9, "level is not tau less the target's")
+    for name in ("ckl", "ced"):
+        value = found.estimates[name].value
+        unless("ckl", not found.fit.regular or (found.reference is not None and not found.reference.regular), value, name)
+        need(not value < -1e-12, f"{name} is {value}")
+    need(found.verdict and found.summary and repr(found) and found._repr_html_(), "no words")
+    need(all(found.sentences().values()), f"an empty sentence: {found.sentences()}")
+    plain(found.to_dict())
+
+
+MAY_BE_INFINITE = ("theta", "theta_target", "ckl", "rhat", "rhat_target")  # as in the results of single pairs
+
+
+def pairwise(found: cd.Pairwise) -> None:
+    """A ranking of pairs."""
+    rows = found.rows
+    need(len(rows) or found.stuck or found.warnings, "no pairs, and no word about it")
+    for name in rows.dtype.names:
+        if rows.dtype[name].kind != "f":
+            continue
+        values = rows[name]
+        unless(
+            "row",
+            ~np.isinf(values).any() or name in ("theta", "theta_target", "ckl", "rhat", "rhat_target"),
+            values[~np.isnan(values)],
+            name,
+        )
+        known = values[~np.isnan(values)]
+        if name in ("tau", "tau_target"):
+            need((np.abs(known) <= 1).all(), f"{name} is {known}")
+        elif name.endswith(("pvalue", "adjusted")):
+            need(((known >= 0) & (known <= 1)).all(), f"{name} is {known}")
+        elif name.endswith("_se") or name in ("n_eff", "n_eff_target", "rhat", "rhat_target", "ckl"):
+            need((known >= 0).all(), f"{name} is {known}")
+    finite(rows["tau"], "tau of every pair")
+    if found.kind != "nothing":
+        finite(rows["level"], "level of every pair")
+    for number in ("cd", "level", "shape", "tau"):
+        matrix = found.matrix(number)
+        need(np.array_equal(matrix, matrix.T, equal_nan=True), f"matrix of {number} is not symmetric")
+        unless("diagonal", np.isnan(np.diag(matrix)).all(), np.diag(matrix), f"diagonal of {number}")
+        for name, value in found.aggregate(number).items():
+            unless("aggregate", math.isnan(value), value, f"{name} of {number}")
+    need(found.verdict and found.title and repr(found) and found._repr_html_(), "no words")
+    need(all(found.sentences().values()), f"an empty sentence: {found.sentences()}")
+    need(len(found.to_dataframe()) == len(found) == len(found.to_dict()[f"{found.unit}s"]), "tables differ in length")
+    need(len(found.table_rows(None)) == len(found) + 1, "a table of another length")
+    within(found.n_flagged, 0, len(found), "n_flagged")
+
+
+def draws(found: cd.Draws) -> None:
+    finite(found.values, "draws")
+    need(
+        found.values.dtype == np.float64 and found.values.ndim == 3, f"draws of type {found.values.dtype}, {found.values.shape}"
+    )
+    need(len(found.names) == found.n_variables == len(set(found.names)), f"names {found.names}")
+    need(all(isinstance(name, str) for name in found.names), f"names {found.names}")
+    need(not found.values.flags.writeable, "draws can be written to")
+    need(found.n_chains * found.n_draws >= 2, "fewer than two draws")
+    need(np.array_equal(found.column(0), found.values[:, :, 0].ravel()), "a column differs")
+    need(found.select([found.names[-1]]).names == found.names[-1:], "a selection differs")
+
+
+def copula(found: cd.Copula) -> None:
+    within(found.tau, -1.0, 1.0, "tau")
+    finite(found.theta, "theta")
+    for tail in found.tail:
+        within(tail, 0.0, 1.0, "tail")
+    low, high = found.tau_range
+    within(found.tau, low - 1e-12, high + 1e-12, "tau")
+    need(found == found.with_theta(found.theta) and repr(found), "with_theta makes another copula")
+
+
+def plain(answer: Any) -> Any:
+    """An answer as text and numbers, to be compared with that of a second call; times are left out."""
+    if hasattr(answer, "to_dict") and not isinstance(answer, pd.DataFrame | pd.Series | type):
+        return plain(answer.to_dict())
+    if isinstance(answer, np.ndarray):
+        return (answer.shape, str(answer.dtype), answer.tobytes() if answer.dtype.kind != "O" else repr(answer.tolist()))
+    if isinstance(answer, pd.DataFrame):
+        return answer.to_csv()
+    if isinstance(answer, dict):
+        return {str(name): plain(value) for name, value in answer.items() if name != "seconds"}
+    if isinstance(answer, list | tuple):
+        return [plain(item) for item in answer]
+    if dataclasses.is_dataclass(answer) and not isinstance(answer, type | cd.Copula):
+        return {
+            field.name: plain(getattr(answer, field.name)) for field in dataclasses.fields(answer) if field.name != "settings"
+        }
+    if isinstance(answer, float | int | str | bool | None | np.generic | cd.Copula):
+        return repr(answer)
+    return type(answer).__name__

@@ -1,0 +1,469 @@
+"""What is called: every public function and method with arguments of their kinds, and what its answer must be."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import copula_discrepancy as cd
+from tests.fuzz import oracle
+from tests.fuzz.inputs import (
+    ANYTHING,
+    COLUMN,
+    CONFIDENCE,
+    COPULA,
+    FAMILY,
+    FAMILY_NAMES,
+    FLAG,
+    JOBS,
+    NAMES,
+    SEED,
+    UNIT,
+    UNIT_DRAWS,
+    Fuzz,
+    Kind,
+    choice,
+    count,
+    draws,
+    number,
+    ordinary_copula,
+)  # fmt: skip
+from tests.fuzz.oracle import finite, need, within
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function, its arguments by kind, and its oracle.
+
+    `weight` is how often it gets a turn; `covers` the public names and methods that it calls, beside its own name; `given` are
+    arguments that are always there.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arguments: Mapping[str, Kind]
+    check: Callable[[Any, dict[str, Any]], None]
+    weight: float = 1.0
+    covers: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
+    options: Mapping[str, Kind] = field(default_factory=dict)
+
+    def plan(self, f: Fuzz) -> dict[str, Any]:
+        """The arguments of one call: valid ones, of which up to three are then replaced."""
+        kinds = {**self.arguments, **{name: kind for name, kind in self.options.items() if f.chance(0.2)}}
+        wrong = f.one(0, 0, 0, 0, 0, 1, 1, 1, 2, 3)
+        replaced = set(f.rng.choice(list(kinds), min(wrong, len(kinds)), replace=False)) if kinds else set()
+        return {name: kind.odd(f) if name in replaced else kind.valid(f) for name, kind in kinds.items()}
+
+
+def shaped_like(answer: Any, *given: Any) -> None:
+    shape = np.broadcast_shapes(*(np.shape(np.asarray(item)) for item in given))
+    need(np.shape(answer) == shape, f"the answer has shape {np.shape(answer)}, not {shape}")
+
+
+# ---- copulas -----------------------------------------------------------------------------------------------------------
+
+POINTWISE = (
+    "logpdf", "pdf", "cdf", "conditional_cdf", "conditional_ppf", "score", "score_slope", "gradient", "score_gradient",
+)  # fmt: skip
+
+
+def at_points(copula: Any, method: str, u: Any, v: Any, **given: Any) -> Any:
+    if not isinstance(copula, cd.Copula):
+        raise cd.InputError("nothing to call")
+    return getattr(copula, method)(u, v, **given)
+
+
+def check_points(answer: Any, given: dict[str, Any]) -> None:
+    parts = answer if isinstance(answer, tuple) else (answer,)
+    for part in parts:
+        shaped_like(part, given["u"], given["v"])
+    method = given["method"]
+    finite(parts, method)
+    if method in ("cdf", "conditional_cdf", "conditional_ppf"):
+        need(((parts[0] >= 0) & (parts[0] <= 1)).all(), f"{method} is {parts[0]}")
+    if method == "pdf":
+        need((np.asarray(parts[0]) >= 0).all(), "a negative density")
+
+
+def check_unit_sample(answer: np.ndarray, given: dict[str, Any]) -> None:
+    need(answer.shape == (given["n"], 2), f"shape {answer.shape}")
+    need(((answer > 0) & (answer < 1)).all(), "draws outside the open unit square")
+
+
+def of_copula(method: str) -> Callable[..., Any]:
+    def call(copula: Any, **given: Any) -> Any:
+        if not isinstance(copula, cd.Copula):
+            raise cd.InputError("nothing to call")
+        return getattr(copula, method)(**given)
+
+    return call
+
+
+def check_entropy(answer: float, given: dict[str, Any]) -> None:
+    finite(answer, "entropy")
+    need(given.get("method") == "monte_carlo" or answer <= 1e-9, f"entropy is {answer}")
+
+
+def check_kl(answer: float, given: dict[str, Any]) -> None:
+    finite(answer, "kl")
+    need(given.get("method") == "monte_carlo" or answer >= -1e-9, f"kl is {answer}")
+
+
+def make(family: Any, **given: Any) -> cd.Copula:
+    return getattr(cd, family)(**given)
+
+
+def from_tau(family: Any, tau: Any, **fixed: Any) -> cd.Copula:
+    return getattr(cd, family).from_tau(tau, **fixed)
+
+
+def rotated_family(base: Any, rotation: Any) -> type:
+    return cd.Rotated.family(base, rotation)
+
+
+THETA = number(0.0, 8.0)
+COPULAS = [
+    *(
+        Target(
+            name,
+            getattr(cd, name),
+            {"theta": number(low, high)},
+            lambda a, g: oracle.copula(a),
+            0.3,
+            options={"df": number(0.5, 30)} if name == "StudentT" else {},
+        )
+        for name, low, high in (
+            ("Clayton", 0.0, 9.0),
+            ("Gumbel", 1.0, 9.0),
+            ("Frank", -9.0, 9.0),
+            ("Joe", 1.0, 9.0),
+            ("A1", 1.0, 9.0),
+            ("A2", 1.0, 9.0),
+            ("Gaussian", -1.0, 1.0),
+            ("StudentT", -1.0, 1.0),
+        )
+    ),
+    Target("Rotated", cd.Rotated, {"base": COPULA, "rotation": choice(90, 180, 270)}, lambda a, g: oracle.copula(a), 0.4),
+    Target(
+        "Rotated.family",
+        rotated_family,
+        {"base": choice(*cd.FAMILIES), "rotation": choice(90, 180, 270)},
+        lambda a, g: need(issubclass(a, cd.Rotated), "no class"),
+        0.3,
+    ),
+    Target(
+        "Copula.from_tau",
+        from_tau,
+        {
+            "family": Kind(*[lambda f: f.one("Clayton", "Gumbel", "Frank", "Joe", "Gaussian", "A1")] * 2),
+            "tau": number(-0.2, 1.0),
+        },
+        lambda a, g: (oracle.copula(a), need(abs(a.tau - float(g["tau"])) < 1e-6, "another tau")),
+        0.8,
+        options={"df": number(1, 9)},
+    ),
+    Target(
+        "Copula.with_theta",
+        of_copula("with_theta"),
+        {"copula": COPULA, "theta": THETA},
+        lambda a, g: oracle.copula(a),
+        0.5,
+        ("Copula",),
+    ),
+    Target("family", cd.family, {"name": choice(*FAMILY_NAMES)}, lambda a, g: need(issubclass(a, cd.Copula), "no family"), 0.4),
+    Target(
+        "Copula at points",
+        at_points,
+        {"copula": COPULA, "method": Kind(*[lambda f: f.one(*POINTWISE)] * 2), "u": UNIT, "v": UNIT},
+        check_points,
+        10.0,
+        tuple(f"Copula.{name}" for name in POINTWISE),
+    ),
+    Target(
+        "Copula.sample",
+        of_copula("sample"),
+        {"copula": COPULA, "n": count(0, 40), "rng": SEED},
+        check_unit_sample,
+        2.0,
+    ),
+    Target(
+        "Copula.entropy",
+        of_copula("entropy"),
+        {"copula": COPULA, "rng": SEED},
+        check_entropy,
+        0.7,
+        options={"method": choice("exact", "monte_carlo"), "m": count(1, 50)},
+    ),
+    Target(
+        "Copula.kl",
+        of_copula("kl"),
+        {"copula": COPULA, "other": COPULA, "rng": SEED},
+        check_kl,
+        0.7,
+        options={"method": choice("exact", "monte_carlo"), "m": count(1, 50)},
+    ),
+]
+
+
+# ---- one pair ----------------------------------------------------------------------------------------------------------
+
+
+def check_tau(answer: float, given: dict[str, Any]) -> None:
+    within(answer, -1.0, 1.0, "tau")
+    need(cd.kendall_tau(given["y"], given["x"], variant=given.get("variant", "b")) == answer, "tau is not symmetric")
+
+
+def check_matrix(answer: np.ndarray, given: dict[str, Any]) -> None:
+    need(answer.ndim == 2 and np.array_equal(answer, answer.T), "no symmetric matrix")
+    need((np.abs(answer) <= 1).all(), f"tau {answer}")
+
+
+def check_ranks(answer: np.ndarray, given: dict[str, Any]) -> None:
+    need(((answer > 0) & (answer < 1)).all() and answer.ndim in (2, 3), "ranks outside the unit square")
+    flat = answer.reshape(-1, answer.shape[-1])
+    need(np.allclose(flat.mean(axis=0), 0.5, atol=1e-12), "ranks have another mean")
+
+
+def check_long_run(answer: cd.LongRun, given: dict[str, Any]) -> None:
+    known = not np.isnan(answer.variance)
+    oracle.unless("long_run", not known, (answer.variance, answer.long_run_variance, answer.n_eff, answer.se), "long run")
+    need(not known or (answer.se >= 0 and answer.n_eff > 0 and answer.df > 0), f"{answer}")
+
+
+def check_classic(answer: dict[str, float], given: dict[str, Any]) -> None:
+    need(answer and all(isinstance(name, str) for name in answer), "no names")
+    finite(list(answer.values()), "a size")
+    need(all(value > 0 for value in answer.values()), f"{answer}")
+
+
+def check_rhat(answer: dict[str, float], given: dict[str, Any]) -> None:
+    single = cd.as_draws(given["draws"]).n_chains == 1
+    for value in answer.values():
+        oracle.unless("classic.rhat", single or np.isinf(value), value, "rhat")
+
+
+def check_ksd(answer: cd.SteinDiscrepancy, given: dict[str, Any]) -> None:
+    finite(answer.value, "ksd")
+    need(answer.statistic == "u" or answer.value >= -1e-12, f"a negative V-statistic {answer.value}")
+    need(np.isnan(answer.se) or answer.se >= 0, f"se {answer.se}")
+    oracle.unless("ksd", not answer.bootstrap, answer.pvalue, "pvalue")
+    need(np.isnan(answer.pvalue) or 0 <= answer.pvalue <= 1, f"pvalue {answer.pvalue}")
+    need(answer.ksd >= 0 and repr(answer), "no words")
+
+
+def check_adjusted(answer: np.ndarray, given: dict[str, Any]) -> None:
+    before = np.asarray(given["pvalues"], dtype=float)
+    need(answer.shape == before.shape, "another shape")
+    need(np.array_equal(np.isnan(answer), np.isnan(before)), "other tests")
+    oracle.unless("untested", np.isnan(before).any(), answer, "pvalues")
+    known = ~np.isnan(before)
+    need(((answer >= before - 1e-15) & (answer <= 1))[known].all(), f"{before} became {answer}")
+
+
+def check_selection(answer: cd.Selection, given: dict[str, Any]) -> None:
+    finite(answer.aic, "aic")
+    need(list(answer.aic) == sorted(answer.aic) and answer.lead >= 0, f"aic {answer.aic}")
+    within(answer.worth, 0.0, 1.0, "worth")
+    for found in answer.fits[:2]:
+        oracle.fit(found)
+    need(answer.words() and repr(answer) and answer.best is answer.fits[0], "no words")
+
+
+def check_concordance(answer: np.ndarray, given: dict[str, Any]) -> None:
+    need((np.abs(answer) <= 1).all(), f"{answer}")
+    need(abs(answer.mean() - cd.kendall_tau(given["x"], given["y"], variant="a")) < 1e-12, "another mean")
+
+
+def and_methods(result: cd.Discrepancy, method: Any, given: dict[str, Any]) -> Any:
+    return getattr(result, method)(**given)
+
+
+def infer(draws: Any, target: Any, iid: Any, **given: Any) -> cd.Discrepancy:
+    return cd.discrepancy(draws, target, iid=iid).infer(progress=False, **given)
+
+
+def check_inferred(answer: cd.Discrepancy, given: dict[str, Any]) -> None:
+    oracle.discrepancy(answer)
+    need(answer.resampled and "bootstrap" in answer.inference, "nothing was resampled")
+
+
+PAIR_OPTIONS = {"method": choice("mle", "moment"), "margins": choice("rank", "rank", "uniform"), "iid": FLAG}
+PAIRS = [
+    Target("kendall_tau", cd.kendall_tau, {"x": COLUMN, "y": COLUMN}, check_tau, 6.0, options={"variant": choice("b", "a")}),
+    Target("concordance", cd.concordance, {"x": COLUMN, "y": COLUMN}, check_concordance, 4.0),
+    Target(
+        "kendall_matrix",
+        cd.kendall_matrix,
+        {"draws": draws(None)},
+        check_matrix,
+        5.0,
+        options={"variant": choice("b", "a"), "n_jobs": JOBS},
+    ),
+    Target("pseudo_observations", cd.pseudo_observations, {"draws": draws(None)}, check_ranks, 6.0),
+    Target(
+        "as_draws",
+        cd.as_draws,
+        {"draws": draws(None)},
+        lambda a, g: oracle.draws(a),
+        12.0,
+        ("Draws.select", "Draws.column"),
+        options={
+            "var_names": NAMES,
+            "filter_vars": choice(None, "like", "regex"),
+            "group": choice("posterior", "prior"),
+            "chains": Kind(lambda f: f.one(None, 1, 2, "chain"), lambda f: f.one(0, -1, 3, 2.0, "x0", "", ANYTHING.odd(f))),
+            "coords": Kind(
+                lambda f: f.one(None, {}), lambda f: f.one({"dim": ["a"]}, {"chain": [0]}, {"draw": 3}, ANYTHING.odd(f))
+            ),
+            "delimiter": choice(None, None, ","),
+        },
+    ),
+    Target(
+        "ess",
+        cd.ess,
+        {"draws": draws(None)},
+        check_classic,
+        2.0,
+        options={"method": choice("bulk", "tail", "mean", "median", "sd")},
+    ),
+    Target(
+        "rhat",
+        cd.rhat,
+        {"draws": draws(None)},
+        check_rhat,
+        2.0,
+        options={"method": choice("rank", "split", "folded", "z_scale", "identity")},
+    ),
+    Target("paper_ess", cd.paper_ess, {"draws": draws(None)}, check_classic, 2.0),
+    Target(
+        "naive_tau",
+        cd.naive_tau,
+        {"draws": draws(), "target": Kind(lambda f: f.one(0.3, ordinary_copula(f)), lambda f: f.number())},
+        lambda a, g: within(a, 0.0, 2.0, "naive_tau"),
+        2.0,
+    ),
+    Target("tau_influence_bound", cd.tau_influence_bound, {}, lambda a, g: need(a == 4.0, "another bound"), 0.01),
+    Target(
+        "contamination_bound", cd.contamination_bound, {"delta": number(0, 1)}, lambda a, g: within(a, 0.0, 2.0, "bound"), 0.5
+    ),
+    Target(
+        "adjust_pvalues",
+        cd.adjust_pvalues,
+        {"pvalues": UNIT},
+        check_adjusted,
+        2.0,
+        options={"method": choice("bh", "by", "holm", "bonferroni", "none")},
+    ),
+    Target(
+        "long_run_variance",
+        cd.long_run_variance,
+        {"influence": Kind(lambda f: f.one(COLUMN.valid(f), draws().valid(f)), COLUMN.odd)},
+        check_long_run,
+        3.0,
+        options={"iid": FLAG},
+    ),
+    Target(
+        "fit",
+        cd.fit,
+        {"draws": draws(), "family": FAMILY},
+        lambda a, g: oracle.fit(a),
+        9.0,
+        ("Fit.to_dict", "Fit.theta_estimate", "Fit.theta_interval"),
+        options=PAIR_OPTIONS | {"df": number(0.5, 20)},
+    ),
+    Target(
+        "fit, uniform margins",
+        cd.fit,
+        {"draws": UNIT_DRAWS, "family": FAMILY, "margins": choice("uniform")},
+        lambda a, g: oracle.fit(a),
+        2.0,
+        options={"iid": FLAG},
+    ),
+    Target(
+        "select_family", cd.select_family, {"draws": draws()}, check_selection, 0.4, ("Selection.words",), options={"iid": FLAG}
+    ),
+    Target(
+        "discrepancy",
+        cd.discrepancy,
+        {"draws": draws(), "target": COPULA, "rng": SEED},
+        lambda a, g: oracle.discrepancy(a),
+        9.0,
+        ("Discrepancy.to_dict", "Discrepancy.sentences", "Discrepancy.table_rows", "Estimate.paper_test", "Estimate.to_dict"),
+        options=PAIR_OPTIONS
+        | {
+            "confidence": CONFIDENCE,
+            "estimate_df": choice(False, False, True),
+            "shannon": choice("exact", "monte_carlo"),
+            "m": count(1, 100),
+        },
+    ),
+    Target(
+        "discrepancy from a sample",
+        cd.discrepancy,
+        {"draws": draws(), "target": draws(), "family": FAMILY},
+        lambda a, g: oracle.discrepancy(a),
+        4.0,
+        options=PAIR_OPTIONS | {"confidence": CONFIDENCE},
+    ),
+    Target(
+        "discrepancy, any family",
+        cd.discrepancy,
+        {"draws": draws(), "target": draws(), "family": choice("auto")},
+        lambda a, g: oracle.discrepancy(a),
+        0.2,
+        options={"iid": FLAG},
+    ),
+    Target(
+        "Discrepancy.infer",
+        infer,
+        {"draws": draws(), "target": COPULA, "iid": FLAG, "replications": count(10, 15), "rng": SEED},
+        check_inferred,
+        0.4,
+        options={"method": choice("bootstrap"), "block": count(1, 5)},
+    ),
+    Target(
+        "ksd",
+        cd.ksd,
+        {"draws": draws(), "target": COPULA, "rng": SEED},
+        check_ksd,
+        3.0,
+        ("SteinDiscrepancy.to_dict",),
+        options={
+            "space": choice("normal", "unit"),
+            "statistic": choice("u", "v"),
+            "margins": choice("rank", "uniform"),
+            "c": number(0.1, 3),
+            "beta": number(-1, 0),
+            "iid": FLAG,
+            "bootstrap": count(0, 20),
+            "n_jobs": JOBS,
+        },
+    ),
+    Target(
+        "ksd of a score",
+        cd.ksd,
+        {
+            "draws": draws(None),
+            "rng": SEED,
+            "target": Kind(
+                lambda f: f.one(lambda x: -x, np.negative, cd.GaussianTarget([0.0, 0.0], np.eye(2)).gradient),
+                lambda f: f.one(
+                    lambda x: x[:1],
+                    lambda x: x * np.nan,
+                    lambda x: "a",
+                    lambda x: x.tolist(),
+                    lambda x: -1e200 * x,
+                    lambda x: None,
+                    lambda x: x.astype(complex),
+                    len,
+                    ANYTHING.odd(f),
+                ),
+            ),
+        },
+        check_ksd,
+        1.5,
+        options={"statistic": choice("u", "v"), "iid": FLAG, "bootstrap": count(0, 20)},
+    ),
+]
