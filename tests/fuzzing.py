@@ -30,10 +30,11 @@ from tests.fuzz import files, oracle, studies, targets
 from tests.fuzz.inputs import Fuzz
 
 ALL = (*targets.COPULAS, *targets.PAIRS, *studies.RANKINGS, *studies.SAMPLERS, *studies.PICTURES, *files.TARGETS)
-SECONDS = 20  # that an input may take
+SECONDS = 20  # of a processor that an input may take
+_IDLE = 6  # times as long it may take by the clock, on a machine that others use too
 _TWICE = 0.1  # of all inputs are run again, to see that the answer is the same
 _CHUNK = 2500  # inputs that a worker is given at a time
-_PATIENCE = 3 * SECONDS  # without a word from a worker, after which it hangs where no signal reaches it
+_PATIENCE = 2 * _IDLE * SECONDS  # seconds without a word from a worker, after which it hangs where no signal reaches it
 _WEIGHTS = np.cumsum([target.weight for target in ALL]) / sum(target.weight for target in ALL)
 
 
@@ -61,13 +62,16 @@ def _time_limit() -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise TooLong
 
-    usual = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    clocks = ((signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, _IDLE * SECONDS))
+    usual = [signal.signal(name, stop) for name, _, _ in clocks]
+    for _, timer, limit in clocks:
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, usual)
+        for (name, timer, _), handler in zip(clocks, usual, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(name, handler)
 
 
 def planned(seed: int, number: int) -> tuple[targets.Target, dict[str, Any], bool]:

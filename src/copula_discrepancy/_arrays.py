@@ -12,7 +12,7 @@ _EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
 
 def real_array(values: Any, name: str) -> NDArray[Any]:
     """`values` as an array of a real type, not copied where it is one already; masked values and ragged rows are errors."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.names is None and np.ma.is_masked(values):
         raise InputError(f"{name} has {int(np.sum(values.mask))} masked values; drop them first")
     try:
         array = np.asarray(values)

@@ -28,7 +28,8 @@ class LongRun:
     Attributes
     ----------
     variance, long_run_variance : float
-        Of one draw: the plain variance, and n times the variance of the mean. NaN where all influence values are equal.
+        Of one draw: the plain variance, and n times the variance of the mean. NaN where all influence values are equal,
+        infinite where they are so large that their squares are no floats; `n_eff` and `df` hold all the same.
     n, n_eff : float
         Number of draws, and how many independent ones say as much: n * variance / long_run_variance.
     df : float
@@ -217,7 +218,7 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     Raises
     ------
     InputError
-        For values that are not finite or too large to be squared, or fewer than 4 draws per chain where iid is False.
+        For values that are not finite, or fewer than 4 draws per chain where iid is False.
 
     Examples
     --------
@@ -233,11 +234,7 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     values = np.atleast_2d(real_array(influence, "influence")).astype(np.float64, copy=False)
     if values.ndim != 2 or values.size < 2 or not np.isfinite(values).all():
         raise InputError(f"influence must be finite values of shape (chain, draw), got shape {np.shape(influence)}")
-    found = _long_run(values, iid=true_or_false(iid, "iid"))
-    if math.isinf(found.variance) or math.isinf(found.long_run_variance):
-        largest = float(np.max(np.abs(values)))
-        raise InputError(f"influence values up to {largest:g} have no variance that a float can hold; rescale them first")
-    return found
+    return _long_run(values, iid=true_or_false(iid, "iid"))
 
 
 def _long_run(values: NDArray[np.float64], *, iid: bool) -> LongRun:

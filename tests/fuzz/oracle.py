@@ -28,7 +28,7 @@ DOCUMENTED = {
     "aggregate": "NaN where no pair has the number, or no weight (Pairwise.aggregate)",
     "summary": "NaN where a variable is constant (summary)",
     "diagonal": "NaN on the diagonal of a matrix of gaps (Pairwise.matrix)",
-    "long_run": "NaN where all influence values are equal (LongRun)",
+    "long_run": "NaN where all influence values are equal; infinite variances beyond 1e150 (LongRun)",
     "classic.rhat": "NaN for a single chain, infinite for chains without variance of their own (rhat)",
     "untested": "NaN marks what was not tested (adjust_pvalues)",
     "ksd": "no standard error on ranks or short chains, no p-value without bootstrap (SteinDiscrepancy)",

@@ -162,9 +162,10 @@ def long_run(values, iid):
         return variance * square, variance * square, float(n), n - 1.0
     if n_chains > 1 and n_draws < SHORT_CHAIN:  # chains are independent, whatever happens inside
         means = _batch_means(values * (1.0 / scale), n_draws)
-        spread = max(n_draws * np.var(means) * n_chains / (n_chains - 1.0), np.finfo(np.float64).tiny)
-        n_eff = n * variance / spread
-        return variance * square, spread * square, n_eff, max(min(n_chains - 1.0, n_eff), 1.0)
+        if np.max(means) - np.min(means) > ROUNDING:  # copies of one chain say nothing of a mean's variance
+            spread = n_draws * np.var(means) * n_chains / (n_chains - 1.0)
+            n_eff = n * variance / spread
+            return variance * square, spread * square, n_eff, max(min(n_chains - 1.0, n_eff), 1.0)
     batch = max(n_draws // BATCHES, 1)
     means = values * (1.0 / scale)
     if batch > 1:
@@ -176,7 +177,7 @@ def long_run(values, iid):
     centred, chain_means = split_in_halves(means)
     size = effective_size(centred, chain_means)
     if n_draws < SHORT_CHAIN:
-        size = min(size, float(means.size))  # a single short chain cannot show that it is better than independent
+        size = min(size, float(means.size))  # short chains cannot show that they are better than independent
     spread = batch * _variance(means) * means.size / size
     n_eff = n * variance / spread
     return variance * square, spread * square, n_eff, max(min(size / LAGS_PER_TIME, n_eff), 1.0)
