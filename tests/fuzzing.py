@@ -26,10 +26,11 @@ import pandas as pd
 import polars as pl
 
 import copula_discrepancy as cd
-from tests.fuzz import files, oracle, studies, targets
-from tests.fuzz.inputs import Fuzz
+from tests.fuzz import commands, copulas, files, oracle, pairs, pictures, rankings, samplers
+from tests.fuzz.arrays import Fuzz
+from tests.fuzz.target import Target
 
-ALL = (*targets.COPULAS, *targets.PAIRS, *studies.RANKINGS, *studies.SAMPLERS, *studies.PICTURES, *files.TARGETS)
+ALL = tuple(target for part in (copulas, pairs, rankings, samplers, pictures, files, commands) for target in part.TARGETS)
 SECONDS = 20  # of a processor that an input may take
 _IDLE = 6  # times as long it may take by the clock, on a machine that others use too
 _TWICE = 0.1  # of all inputs are run again, to see that the answer is the same
@@ -74,7 +75,7 @@ def _time_limit() -> Iterator[None]:
             signal.signal(name, handler)
 
 
-def planned(seed: int, number: int) -> tuple[targets.Target, dict[str, Any], bool]:
+def planned(seed: int, number: int) -> tuple[Target, dict[str, Any], bool]:
     """What an input calls with which arguments, and whether it is run twice."""
     fuzz = Fuzz(seed, number)
     target = ALL[int(np.searchsorted(_WEIGHTS, fuzz.rng.random()))]

@@ -188,11 +188,12 @@ def _correlations(draws: Draws, target: Any) -> NDArray[np.float64] | None:
         matrix = real_array(values, "target").astype(np.float64)
     except InputError:
         return None  # a frame of text, say: whoever reads it as draws has more to say
-    if np.isnan(matrix).any() and np.allclose(np.diag(matrix)[~np.isnan(np.diag(matrix))], 1.0):
-        raise InputError(
-            f"target looks like a correlation matrix but has {int(np.isnan(matrix).sum())} NaN; no copula has those"
-        )
-    diagonal = np.diag(matrix)
+    diagonal, wrong = np.diag(matrix), ~np.isfinite(matrix)
+    if wrong.any() and np.allclose(diagonal[~np.diag(wrong)], 1.0):
+        told = "NaN" if np.isnan(matrix).any() else "infinite values"
+        raise InputError(f"target looks like a correlation matrix but has {int(wrong.sum())} {told}; no copula has those")
+    if wrong.any():
+        return None  # draws, which are refused with a count
     ones = np.allclose(diagonal, 1.0, rtol=0, atol=_SYMMETRY)
     apart = np.abs(matrix - matrix.T)
     if not apart.max() <= _SYMMETRY:

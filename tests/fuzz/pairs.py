@@ -1,213 +1,32 @@
-"""What is called: every public function and method with arguments of their kinds, and what its answer must be."""
+"""What is called: everything about one pair of variables, and how draws are read."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import copula_discrepancy as cd
 from tests.fuzz import oracle
-from tests.fuzz.inputs import (
+from tests.fuzz.kinds import (
     ANYTHING,
     COLUMN,
     CONFIDENCE,
     COPULA,
     FAMILY,
-    FAMILY_NAMES,
     FLAG,
     JOBS,
     NAMES,
     SEED,
     UNIT,
     UNIT_DRAWS,
-    Fuzz,
     Kind,
     choice,
     count,
     draws,
     number,
     ordinary_copula,
-)  # fmt: skip
+)
 from tests.fuzz.oracle import finite, need, within
-
-
-@dataclass(frozen=True)
-class Target:
-    """A function, its arguments by kind, and its oracle.
-
-    `weight` is how often it gets a turn; `covers` the public names and methods that it calls, beside its own name; `given` are
-    arguments that are always there.
-    """
-
-    name: str
-    function: Callable[..., Any]
-    arguments: Mapping[str, Kind]
-    check: Callable[[Any, dict[str, Any]], None]
-    weight: float = 1.0
-    covers: tuple[str, ...] = ()
-    given: tuple[str, ...] = ()
-    options: Mapping[str, Kind] = field(default_factory=dict)
-
-    def plan(self, f: Fuzz) -> dict[str, Any]:
-        """The arguments of one call: valid ones, of which up to three are then replaced."""
-        kinds = {**self.arguments, **{name: kind for name, kind in self.options.items() if f.chance(0.2)}}
-        wrong = f.one(0, 0, 0, 0, 0, 1, 1, 1, 2, 3)
-        replaced = set(f.rng.choice(list(kinds), min(wrong, len(kinds)), replace=False)) if kinds else set()
-        return {name: kind.odd(f) if name in replaced else kind.valid(f) for name, kind in kinds.items()}
-
-
-def shaped_like(answer: Any, *given: Any) -> None:
-    shape = np.broadcast_shapes(*(np.shape(np.asarray(item)) for item in given))
-    need(np.shape(answer) == shape, f"the answer has shape {np.shape(answer)}, not {shape}")
-
-
-# ---- copulas -----------------------------------------------------------------------------------------------------------
-
-POINTWISE = (
-    "logpdf", "pdf", "cdf", "conditional_cdf", "conditional_ppf", "score", "score_slope", "gradient", "score_gradient",
-)  # fmt: skip
-
-
-def at_points(copula: Any, method: str, u: Any, v: Any, **given: Any) -> Any:
-    if not isinstance(copula, cd.Copula):
-        raise cd.InputError("nothing to call")
-    return getattr(copula, method)(u, v, **given)
-
-
-def check_points(answer: Any, given: dict[str, Any]) -> None:
-    parts = answer if isinstance(answer, tuple) else (answer,)
-    for part in parts:
-        shaped_like(part, given["u"], given["v"])
-    method = given["method"]
-    finite(parts, method)
-    if method in ("cdf", "conditional_cdf", "conditional_ppf"):
-        need(((parts[0] >= 0) & (parts[0] <= 1)).all(), f"{method} is {parts[0]}")
-    if method == "pdf":
-        need((np.asarray(parts[0]) >= 0).all(), "a negative density")
-
-
-def check_unit_sample(answer: np.ndarray, given: dict[str, Any]) -> None:
-    need(answer.shape == (given["n"], 2), f"shape {answer.shape}")
-    need(((answer > 0) & (answer < 1)).all(), "draws outside the open unit square")
-
-
-def of_copula(method: str) -> Callable[..., Any]:
-    def call(copula: Any, **given: Any) -> Any:
-        if not isinstance(copula, cd.Copula):
-            raise cd.InputError("nothing to call")
-        return getattr(copula, method)(**given)
-
-    return call
-
-
-def check_entropy(answer: float, given: dict[str, Any]) -> None:
-    finite(answer, "entropy")
-    need(given.get("method") == "monte_carlo" or answer <= 1e-9, f"entropy is {answer}")
-
-
-def check_kl(answer: float, given: dict[str, Any]) -> None:
-    finite(answer, "kl")
-    need(given.get("method") == "monte_carlo" or answer >= -1e-9, f"kl is {answer}")
-
-
-def make(family: Any, **given: Any) -> cd.Copula:
-    return getattr(cd, family)(**given)
-
-
-def from_tau(family: Any, tau: Any, **fixed: Any) -> cd.Copula:
-    return getattr(cd, family).from_tau(tau, **fixed)
-
-
-def rotated_family(base: Any, rotation: Any) -> type:
-    return cd.Rotated.family(base, rotation)
-
-
-THETA = number(0.0, 8.0)
-COPULAS = [
-    *(
-        Target(
-            name,
-            getattr(cd, name),
-            {"theta": number(low, high)},
-            lambda a, g: oracle.copula(a),
-            0.3,
-            options={"df": number(0.5, 30)} if name == "StudentT" else {},
-        )
-        for name, low, high in (
-            ("Clayton", 0.0, 9.0),
-            ("Gumbel", 1.0, 9.0),
-            ("Frank", -9.0, 9.0),
-            ("Joe", 1.0, 9.0),
-            ("A1", 1.0, 9.0),
-            ("A2", 1.0, 9.0),
-            ("Gaussian", -1.0, 1.0),
-            ("StudentT", -1.0, 1.0),
-        )
-    ),
-    Target("Rotated", cd.Rotated, {"base": COPULA, "rotation": choice(90, 180, 270)}, lambda a, g: oracle.copula(a), 0.4),
-    Target(
-        "Rotated.family",
-        rotated_family,
-        {"base": choice(*cd.FAMILIES), "rotation": choice(90, 180, 270)},
-        lambda a, g: need(issubclass(a, cd.Rotated), "no class"),
-        0.3,
-    ),
-    Target(
-        "Copula.from_tau",
-        from_tau,
-        {
-            "family": Kind(*[lambda f: f.one("Clayton", "Gumbel", "Frank", "Joe", "Gaussian", "A1")] * 2),
-            "tau": number(-0.2, 1.0),
-        },
-        lambda a, g: (oracle.copula(a), need(abs(a.tau - float(g["tau"])) < 1e-6, "another tau")),
-        0.8,
-        options={"df": number(1, 9)},
-    ),
-    Target(
-        "Copula.with_theta",
-        of_copula("with_theta"),
-        {"copula": COPULA, "theta": THETA},
-        lambda a, g: oracle.copula(a),
-        0.5,
-        ("Copula",),
-    ),
-    Target("family", cd.family, {"name": choice(*FAMILY_NAMES)}, lambda a, g: need(issubclass(a, cd.Copula), "no family"), 0.4),
-    Target(
-        "Copula at points",
-        at_points,
-        {"copula": COPULA, "method": Kind(*[lambda f: f.one(*POINTWISE)] * 2), "u": UNIT, "v": UNIT},
-        check_points,
-        10.0,
-        tuple(f"Copula.{name}" for name in POINTWISE),
-    ),
-    Target(
-        "Copula.sample",
-        of_copula("sample"),
-        {"copula": COPULA, "n": count(0, 40), "rng": SEED},
-        check_unit_sample,
-        2.0,
-    ),
-    Target(
-        "Copula.entropy",
-        of_copula("entropy"),
-        {"copula": COPULA, "rng": SEED},
-        check_entropy,
-        0.7,
-        options={"method": choice("exact", "monte_carlo"), "m": count(1, 50)},
-    ),
-    Target(
-        "Copula.kl",
-        of_copula("kl"),
-        {"copula": COPULA, "other": COPULA, "rng": SEED},
-        check_kl,
-        0.7,
-        options={"method": choice("exact", "monte_carlo"), "m": count(1, 50)},
-    ),
-]
-
-
-# ---- one pair ----------------------------------------------------------------------------------------------------------
+from tests.fuzz.target import Target
 
 
 def check_tau(answer: float, given: dict[str, Any]) -> None:
@@ -278,10 +97,6 @@ def check_concordance(answer: np.ndarray, given: dict[str, Any]) -> None:
     need(abs(answer.mean() - cd.kendall_tau(given["x"], given["y"], variant="a")) < 1e-12, "another mean")
 
 
-def and_methods(result: cd.Discrepancy, method: Any, given: dict[str, Any]) -> Any:
-    return getattr(result, method)(**given)
-
-
 def infer(draws: Any, target: Any, iid: Any, **given: Any) -> cd.Discrepancy:
     return cd.discrepancy(draws, target, iid=iid).infer(progress=False, **given)
 
@@ -292,7 +107,7 @@ def check_inferred(answer: cd.Discrepancy, given: dict[str, Any]) -> None:
 
 
 PAIR_OPTIONS = {"method": choice("mle", "moment"), "margins": choice("rank", "rank", "uniform"), "iid": FLAG}
-PAIRS = [
+TARGETS = [
     Target("kendall_tau", cd.kendall_tau, {"x": COLUMN, "y": COLUMN}, check_tau, 6.0, options={"variant": choice("b", "a")}),
     Target("concordance", cd.concordance, {"x": COLUMN, "y": COLUMN}, check_concordance, 4.0),
     Target(

@@ -1,0 +1,154 @@
+"""What is called: pictures, pages, the paper's studies."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import copula_discrepancy as cd
+from tests.fuzz.arrays import anything
+from tests.fuzz.kinds import (
+    ANYTHING,
+    CONFIDENCE,
+    COPULA,
+    FLAG,
+    SEED,
+    Kind,
+    choice,
+    count,
+    draws,
+    ordinary_copula,
+)
+from tests.fuzz.oracle import need
+from tests.fuzz.rankings import AIM
+from tests.fuzz.target import Target
+
+
+def _axes() -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
+    if what == "tuning":
+        return cd.tune(
+            lambda setting, rng: cd.Gaussian(0.4).sample(24, rng=rng), [1.0, 2.0], cd.Gaussian(0.4), n_jobs=1, rng=1
+        ).plot(ax=_axes())
+    if what in ("pairwise", "forest of pairs"):
+        result: Any = cd.pairwise(draws, target, iid=iid)
+        return result.plot(ax=_axes(), **given) if what == "pairwise" else cd.plot_tau_forest(result, ax=_axes())
+    result = cd.discrepancy(draws, target, iid=iid)
+    if what == "gaps":
+        return result.plot(ax=_axes())
+    if what == "forest":
+        return cd.plot_tau_forest(result, ax=_axes(), **given)
+    if what == "trace":
+        return cd.plot_trace(result, ax=_axes(), **given)
+    from matplotlib.figure import Figure
+
+    return cd.plot_pair(result, ax=Figure().subplots(1, 2), **given)
+
+
+def check_plot(answer: Any, given: dict[str, Any]) -> None:
+    axes = np.atleast_1d(np.asarray(answer, dtype=object))
+    need(all(hasattr(ax, "get_title") for ax in axes.flat), "no axes")
+
+
+def page(what: str, draws: Any, target: Any, iid: Any, path: Any, **given: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        result: Any = cd.discrepancy(draws, target, iid=iid) if what == "one" else cd.pairwise(draws, target, iid=iid)
+        written = result.to_html(Path(folder) / path if isinstance(path, str) else path, **given)
+        text = written.read_text(encoding="utf-8")
+    need(text.startswith("<!doctype html>") and "http://" not in text.replace("http://www.w3.org", ""), "no page of its own")
+    return len(text) > 0
+
+
+def reproduce(out: Any, **given: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        return cd.reproduce(
+            out=Path(folder) / out if isinstance(out, str) and "\0" not in out else out, progress=False, **given
+        )
+
+
+WHAT = ("gaps", "forest", "trace", "clouds")
+TARGETS = [
+    Target(
+        "pictures of one",
+        plot,
+        {"what": Kind(*[lambda f: f.one(*WHAT)] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.15,
+        ("plot_tau_forest", "plot_trace", "plot_pair", "Discrepancy.plot"),
+    ),
+    Target(
+        "plot_pair",
+        plot,
+        {"what": Kind(*[lambda f: "clouds"] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.05,
+        options={"points": count(1, 50), "rng": SEED},
+    ),
+    Target(
+        "plot_tau_forest",
+        plot,
+        {"what": Kind(*[lambda f: "forest"] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.1,
+        options={"pairs": count(1, 5), "confidence": CONFIDENCE},
+    ),
+    Target(
+        "plot_trace",
+        plot,
+        {"what": Kind(*[lambda f: "trace"] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.05,
+        options={"sizes": count(2, 5)},
+    ),
+    Target(
+        "pictures of all",
+        plot,
+        {"what": Kind(*[lambda f: f.one("pairwise", "forest of pairs")] * 2), "draws": draws(None), "target": AIM, "iid": FLAG},
+        check_plot,
+        0.15,
+        ("Pairwise.plot",),
+    ),
+    Target(
+        "Tuning.plot",
+        plot,
+        {"what": Kind(*[lambda f: "tuning"] * 2), "draws": ANYTHING, "target": ANYTHING, "iid": FLAG},
+        check_plot,
+        0.005,
+    ),
+    Target(
+        "pages",
+        page,
+        {
+            "what": Kind(*[lambda f: f.one("one", "all")] * 2),
+            "draws": draws(),
+            "target": Kind(ordinary_copula, COPULA.odd),
+            "iid": FLAG,
+            "path": Kind(lambda f: "a.html", lambda f: f.one("a.txt", "no/a.html", "", "\0.html", "a", anything(f))),
+        },
+        lambda a, g: None,
+        0.015,
+        ("Discrepancy.to_html", "Pairwise.to_html"),
+        options={"force": FLAG, "command": Kind(lambda f: None, lambda f: f.one("<b>", "a\nb"))},
+    ),
+    Target(
+        "reproduce",
+        reproduce,
+        {
+            "experiment": Kind(lambda f: "experiment1", lambda f: f.one("experiment4", "", "ALL", anything(f))),
+            "replications": Kind(lambda f: 2, lambda f: f.one(0, 1, -1, 2.5, "2", None, np.nan)),
+            "sizes": Kind(lambda f: [20], lambda f: f.one([], [0], [-5], ["a"], [2.5], 20, [9], [2**40], anything(f))),
+            "out": Kind(lambda f: "new", lambda f: f.one("a\0b", "", None, 3, "/dev/null/x")),
+            "seed": Kind(lambda f: 1, lambda f: f.one(-1, 1.5, "a", None, 10**400)),
+        },
+        lambda a, g: need(a.agreement and a.report and repr(a), "no words"),
+        0.004,
+        ("Reproduction",),
+        options={"n_jobs": choice(1)},
+    ),
+]

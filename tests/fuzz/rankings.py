@@ -1,0 +1,197 @@
+"""What is called: all pairs, vines, tables in the shape of other tools."""
+
+from typing import Any
+
+import numpy as np
+
+import copula_discrepancy as cd
+from tests.fuzz import oracle
+from tests.fuzz.arrays import Fuzz, anything, damaged
+from tests.fuzz.kinds import (
+    CONFIDENCE,
+    COPULA,
+    FAMILY,
+    FLAG,
+    JOBS,
+    NAMES,
+    Kind,
+    choice,
+    count,
+    draws,
+    number,
+    ordinary_copula,
+    sample,
+)
+from tests.fuzz.oracle import need, within
+from tests.fuzz.target import Target
+
+
+def _correlations(f: Fuzz) -> np.ndarray:
+    return np.corrcoef(f.rng.standard_normal((f.width, 9)))
+
+
+AIM = Kind(
+    lambda f: f.one(
+        None, sample(f, f.width), sample(f, f.width), ordinary_copula(f), _correlations(f), {("x0", "x1"): ordinary_copula(f)}
+    ),
+    lambda f: f.one(
+        damaged(f, sample(f, f.width)),
+        damaged(f, _correlations(f)),
+        {("x0", "x9"): ordinary_copula(f)},
+        {},
+        {("x0", "x1"): 3.0},
+        {"x0": ordinary_copula(f)},
+        COPULA.odd(f),
+        {("x1", "x0"): COPULA.valid(f), ("x0", "x1"): ordinary_copula(f)},
+        anything(f),
+    ),
+)
+WEIGHTS = Kind(
+    lambda f: f.one(np.ones((f.width, f.width)), {("x0", "x1"): 1.0}),
+    lambda f: f.one(
+        damaged(f, np.ones((f.width, f.width))), {("x0", "x1"): f.number()}, {("x0", "x9"): 1.0}, -np.eye(f.width), anything(f)
+    ),
+)
+PAIRWISE_OPTIONS = {
+    "method": choice("mle", "moment"),
+    "iid": FLAG,
+    "confidence": CONFIDENCE,
+    "adjust": choice("bh", "by", "holm", "bonferroni", "none"),
+    "n_jobs": JOBS,
+    "var_names": NAMES,
+}
+
+
+def methods_of_pairs(draws: Any, target: Any, first: Any, second: Any, number: Any, **choices: Any) -> Any:
+    result = cd.pairwise(draws, target, **choices)
+    a, b = (result.names[name] if isinstance(name, int) and -1 <= name < 1 else name for name in (first, second))
+    found = result[a, b]
+    need(found.to_dict() and found.label and found.short_label, "no words")
+    return [result.matrix(number), result.aggregate(number), result.fitted(a, b), result.pair(a, b), found]
+
+
+def check_methods_of_pairs(answer: list[Any], given: dict[str, Any]) -> None:
+    _, _, fitted, single, row = answer
+    oracle.fit(fitted)
+    oracle.discrepancy(single)
+    need(abs(row.tau - single.tau) < 1e-12, "another tau")
+
+
+def check_summary(answer: Any, given: dict[str, Any]) -> None:
+    need(len(answer) >= 1, "no pairs")
+    taus = answer["tau"].to_numpy()
+    sample = cd.as_draws(given["draws"], var_names=given.get("var_names"))
+    still = [name for k, name in enumerate(sample.names) if np.ptp(sample.values[:, :, k]) == 0]
+    for label, tau in zip(answer.index, taus, strict=True):
+        oracle.unless("summary", any(name in label for name in still), tau, f"tau of {label}")
+    need((np.abs(taus[~np.isnan(taus)]) <= 1).all(), f"tau {taus}")
+    need((answer.iloc[:, 2] <= answer.iloc[:, 3]).to_numpy()[answer["mcse"].notna()].all(), "an interval in the wrong order")
+
+
+def check_breakdown(answer: dict[str, Any], given: dict[str, Any]) -> None:
+    within(answer["score"], 0.0, 1.0, "score")
+    for pair in answer["pairs"].values():
+        within(pair["score"], 0.0, 1.0, "score of a pair")
+
+
+def check_vine(answer: cd.VineGaps, given: dict[str, Any]) -> None:
+    oracle.pairwise(answer)
+    need(len(answer.trees()) == answer.n_trees, "another number of trees")
+    need(all(edge.to_dict() and edge.label and edge.short_label for edge in answer), "no words")
+
+
+TARGETS = [
+    Target(
+        "pairwise",
+        cd.pairwise,
+        {"draws": draws(None), "target": AIM},
+        lambda a, g: oracle.pairwise(a),
+        4.0,
+        (
+            "Pairwise.to_dict",
+            "Pairwise.to_dataframe",
+            "Pairwise.aggregate",
+            "Pairwise.overview",
+            "Pairwise.sentences",
+            "Pairwise.table_rows",
+            "Pairwise.label",
+        ),
+        options=PAIRWISE_OPTIONS | {"weights": WEIGHTS},
+    ),
+    Target(
+        "pairwise through a family",
+        cd.pairwise,
+        {"draws": draws(None), "target": draws(None), "family": FAMILY},
+        lambda a, g: oracle.pairwise(a),
+        1.5,
+        options=PAIRWISE_OPTIONS,
+    ),
+    Target(
+        "Pairwise.pair",
+        methods_of_pairs,
+        {
+            "draws": draws(None),
+            "target": AIM,
+            "first": Kind(lambda f: 0, lambda f: f.one("x0", "x9", anything(f))),
+            "second": Kind(lambda f: -1, lambda f: f.one("x0", 0, anything(f))),
+            "number": choice("level", "shape", "cd", "ckl", "tau"),
+        },
+        check_methods_of_pairs,
+        0.8,
+        ("Pairwise.matrix", "Pairwise.fitted", "PairGap.to_dict"),
+        options={"iid": FLAG},
+    ),
+    Target(
+        "summary",
+        cd.summary,
+        {"draws": draws(None)},
+        check_summary,
+        2.0,
+        options={
+            "var_names": NAMES,
+            "iid": FLAG,
+            "confidence": CONFIDENCE,
+            "round_to": Kind(lambda f: f.one(None, 2, 0), lambda f: f.one(-1, 99, "2", 1.5, True, anything(f))),
+        },
+    ),
+    Target(
+        "DependenceFidelity.compute_breakdown",
+        cd.DependenceFidelity.compute_breakdown,
+        {"real_data": draws(None), "synthetic_data": draws(None)},
+        check_breakdown,
+        0.8,
+        ("DependenceFidelity",),
+        options={
+            "metadata": Kind(lambda f: None, lambda f: f.one({}, {"columns": {"a": {"sdtype": "numerical"}}}, anything(f)))
+        },
+    ),
+    Target(
+        "DependenceFidelity.compute",
+        cd.DependenceFidelity.compute,
+        {"real_data": draws(None), "synthetic_data": draws(None)},
+        lambda a, g: within(a, 0.0, 1.0, "score"),
+        0.4,
+    ),
+    Target(
+        "DependenceFidelity.normalize",
+        cd.DependenceFidelity.normalize,
+        {"raw_score": number(0, 1)},
+        lambda a, g: within(a, 0.0, 1.0, "score"),
+        0.2,
+    ),
+    Target(
+        "vine",
+        cd.vine,
+        {"draws": draws(None), "reference": draws(None), "n_jobs": choice(1)},
+        check_vine,
+        0.15,
+        ("VineGaps.trees", "EdgeGap.to_dict"),
+        options={
+            "truncate": count(1, 3),
+            "method": choice("mle", "moment"),
+            "iid": FLAG,
+            "confidence": CONFIDENCE,
+            "var_names": NAMES,
+        },
+    ),
+]
