@@ -166,3 +166,11 @@ def test_summary_tells_stuck_chains():
 def test_summary_refuses(draws, options, message):
     with pytest.raises(cd.InputError, match=message):
         cd.summary(draws, **options)
+
+
+def test_no_score_is_above_one():
+    rng = np.random.default_rng(1)
+    for seed in range(20):
+        table = cd.Gaussian(0.5).sample(15, rng=seed)
+        wide = np.column_stack([table, rng.standard_normal((15, 2))])
+        assert cd.DependenceFidelity.compute(wide, wide) <= 1.0

@@ -10,6 +10,16 @@ GOOD = cd.Gumbel(2.0).sample(50, rng=1)
 TARGET = cd.Gumbel(2.0)
 
 
+class Refusing:
+    """Another library's object, in trouble."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __array__(self, dtype=None, copy=None):
+        raise self.error
+
+
 def with_value(value, row=3, column=1):
     draws = GOOD.copy()
     draws[row, column] = value
@@ -143,6 +153,26 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.Rotated(TARGET, 180.0), "rotation must be"),
         (lambda: cd.kendall_matrix(GOOD, n_jobs="two"), "n_jobs must be a whole number"),
         (lambda: cd.kendall_matrix(GOOD, n_jobs=0), "n_jobs must be a whole number"),
+        (lambda: cd.kendall_tau(Refusing(KeyError("no")), [1, 2]), "x must be an array of numbers, got Refusing: KeyErr"),
+        (lambda: cd.as_draws(np.ma.masked_all((3, 2), [("a", float)])), "real numbers, got an array of type"),
+        (lambda: cd.as_draws(GOOD, delimiter=np.array([1, 2])), "delimiter must be one character"),
+        (lambda: cd.as_draws(GOOD).select(3), "names must be a name or a list of names, got 3"),
+        (lambda: cd.as_draws(GOOD).select([["x0"]]), "no variable"),
+        (lambda: cd.as_draws(GOOD).column(2), "variable must be a place among 2 variables, got 2"),
+        (lambda: cd.as_draws(GOOD).column("x0"), "variable must be a place"),
+        (lambda: cd.adjust_pvalues([0.1 + 1j]), "pvalues must be numbers between 0 and 1"),
+        (lambda: cd.adjust_pvalues(["0.1"]), "pvalues must be numbers between 0 and 1"),
+        (lambda: cd.adjust_pvalues(np.ma.masked_less([0.1, 0.9], 0.5)), "pvalues has masked values"),
+        (lambda: cd.long_run_variance([1.0, 2.0, 3.0, 5.0], iid=NotImplemented), "iid must be True or False"),
+        (lambda: cd.summary(GOOD, round_to="2"), "round_to must be a whole number >= 0"),
+        (lambda: cd.DependenceFidelity.normalize(1.5), "raw_score must be a score between 0 and 1, got 1.5"),
+        (lambda: cd.DependenceFidelity.normalize("a"), "raw_score must be a number"),
+        (lambda: cd.fit(GOOD, "gumbel").theta_estimate(1.0), "confidence must lie strictly between 0 and 1"),
+        (lambda: cd.pairwise(TARGET.sample(200, rng=1), TARGET, iid=True).pair(np.array(["x0"]), "x1"), "no variable"),
+        (lambda: cd.pairwise(GOOD, np.array([[1.0, np.inf], [np.inf, 1.0]])), "has 2 infinite values; no copula has those"),
+        (lambda: cd.ksd(GOOD, np.negative, margins=pd.Series([1.0, 2.0])), "margins must be 'rank' or 'uniform'"),
+        (lambda: TARGET.gradient(5e-324, 0.5), r"gradient of Gumbel\(theta=2.0\) passes what a float can hold at u=5e-324"),
+        (lambda: cd.Clayton(1e4).pdf(1e-306, 1e-306), "passes what a float can hold.*or use logpdf"),
     ],
 )  # fmt: skip
 def test_arguments_that_cannot_be_used(make, message):
@@ -212,6 +242,24 @@ def test_huge_and_tiny_values_are_only_ranks():
     x = np.array([-1e308, -1.0, -5e-324, 0.0, 5e-324, 1.0, 1e308, 1.7e308])
     draws = np.column_stack([x, np.arange(8.0)[::-1] ** 3])
     assert cd.kendall_tau(*draws.T) == -1.0
+
+
+def test_an_error_is_one_line_whatever_it_shows():
+    with pytest.raises(cd.InputError) as caught:
+        cd.fit(GOOD, "gumbel", iid=pd.Series([1.0, 2.0]))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
+def test_points_next_to_the_edge_give_no_warning_of_numpy():
+    assert cd.Frank(4.35).cdf(0.5, 5e-324) == 0.0
+    assert cd.StudentT(0.5, 4.0).cdf(5e-324, 0.5) < 1e-300
+    draws = np.column_stack([[0.1, 0.001, 0.8, 1e-16, 0.5, 0.4], [0.67, 0.4, 0.001, 0.15, 0.62, 1e-300]])
+    assert np.isfinite(cd.fit(draws, "studentt", margins="uniform", iid=True).theta)
+    draws[2] = 1 - 2**-53, 0.02
+    draws[3] = 0.3, 5e-324
+    for family in ("clayton", "a1180", "a2180"):
+        assert np.isfinite(cd.fit(draws, family, margins="uniform", iid=True).theta)
 
 
 def test_minus_zero_is_zero():

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from functools import partial
 from pathlib import Path
 
 import arviz_stats.base
@@ -89,3 +90,11 @@ def test_published_tables_are_complete():
     assert len({(item.diagnostic, item.value, item.mean) for item in found}) == cells
     assert all(item.se > 0 for item in found)
     assert published_tables.published("overhead") == ()
+
+
+@pytest.mark.parametrize("factor", [2.0**1000, 2.0**-1070])
+@pytest.mark.parametrize("measure", [cd.paper_ess, partial(cd.ess, method="mean"), partial(cd.rhat, method="identity")])
+def test_the_unit_does_not_matter(measure, factor):
+    # whole numbers of so few digits that none is lost where floats end
+    draws = np.round(np.random.default_rng(1).standard_normal((2, 40, 2)) * 2**20)
+    assert measure(draws * factor) == measure(draws)

@@ -4,6 +4,8 @@ import gzip
 import io
 import os
 import pickle
+import shutil
+import struct
 import sys
 import time
 import zipfile
@@ -506,3 +508,33 @@ def test_only_selected_variables_are_loaded(monkeypatch):
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"CDF\x01 cut", b"\x89HDF\r\n\x1a\n cut"])
 def test_files_that_are_no_netcdf(content):
     refused("^bad.nc: it ", write("bad.nc", content))
+
+
+def test_lengths_that_no_memory_holds():
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999,)}".ljust(117) + b"\n"
+    with zipfile.ZipFile("bomb.npz", "w") as archive:
+        archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+    with pytest.raises(cd.InputError, match="cannot be read as NumPy arrays"):
+        cd.as_draws("bomb.npz")
+
+
+def test_an_archive_is_not_an_array():
+    np.savez("arrays.npz", a=np.arange(4.0))
+    with pytest.raises(cd.InputError, match=r"archive of arrays, not one array; let its name end in \.npz"):
+        cd.as_draws(shutil.copy("arrays.npz", "arrays.npy"))
+
+
+def test_headers_of_python_2_are_read_without_a_word():
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3L, 2L)}".ljust(117) + b"\n"
+    write("old.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + np.arange(6.0).tobytes())
+    assert cd.as_draws("old.npy").values.shape == (1, 3, 2)
+
+
+def test_a_damaged_parquet_file_is_told_in_one_line():
+    pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]}).to_parquet("a.parquet")
+    raw = Path("a.parquet").read_bytes()
+    end = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")  # where the description of the columns begins
+    write("a.parquet", raw[:end] + b"\x0f" * 40 + raw[end + 40 :])
+    with pytest.raises(cd.InputError, match="cannot be read") as caught:
+        cd.as_draws("a.parquet")
+    assert "\n" not in str(caught.value)

@@ -377,3 +377,10 @@ def test_a_df_on_its_bound_is_taken_as_known():
     assert result.ckl > 0
     assert np.isfinite(result.total.se)
     assert "df" not in result.fit.estimates
+
+
+def test_copies_of_a_short_chain_are_no_proof_of_precision():
+    chain = np.random.default_rng(1).standard_normal(12)
+    copied = cd.long_run_variance(np.stack([chain, chain, chain]))
+    assert 0.1 * copied.variance < copied.long_run_variance
+    assert copied.n_eff <= 36

@@ -177,8 +177,8 @@ def _scored(
         names: {"score": score, "weight": (weight + base) / total, **numbers}
         for names, score, weight, numbers in sorted(found, key=lambda entry: entry[1])
     }
-    score = sum(pair["weight"] * pair["score"] for pair in pairs.values())
-    return {"score": float(score), "pairs": pairs, "warnings": warnings}
+    score = sum(pair["weight"] * pair["score"] for pair in pairs.values())  # the weights add up to 1 but for rounding
+    return {"score": min(float(score), 1.0), "pairs": pairs, "warnings": warnings}
 
 
 def _pair_score(pair: PairGap) -> float:

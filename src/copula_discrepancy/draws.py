@@ -46,7 +46,9 @@ class Draws:
         return self.values.shape[2]
 
     def column(self, variable: int) -> NDArray[np.float64]:
-        """All draws of one variable, chain after chain."""
+        """All draws of one variable, by its place, chain after chain."""
+        if not isinstance(variable, int | np.integer) or not -self.n_variables <= variable < self.n_variables:
+            raise InputError(f"variable must be a place among {self.n_variables} variables, got {variable!r:.60}")
         # always a copy: results outlive what the user does with the draws
         return np.array(self.values[:, :, variable], order="C").reshape(-1)
 
@@ -60,10 +62,13 @@ class Draws:
         >>> draws.select(["c", "a"]).names
         ('c', 'a')
         """
-        wanted = (names,) if isinstance(names, str) else tuple(names)
+        try:
+            wanted = (names,) if isinstance(names, str) else tuple(names)
+        except TypeError:
+            raise InputError(f"names must be a name or a list of names, got {names!r:.60}") from None
         place = {name: k for k, name in enumerate(self.names)}
         for name in wanted:
-            if name not in place:
+            if not isinstance(name, str) or name not in place:
                 raise InputError(unknown_name(str(name), self.names))
         if not wanted:
             raise InputError("names is empty, so no variables are left; name one at least")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._lazy import lazy
 from copula_discrepancy.errors import DependenceWarning, InputError, enough_memory, one_of, true_or_false
 from copula_discrepancy.families import Copula, as_template, family
-from copula_discrepancy.inference import FEWEST_DRAWS, Estimate, Spread
+from copula_discrepancy.inference import FEWEST_DRAWS, Estimate, Spread, open_probability
 from copula_discrepancy.influence import ThetaInfluence, rank_bias, tau_influence, theta_influence
 from copula_discrepancy.likelihood import MAX_STEPS, Maximum, NoMaximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.pairs import RankedPair
@@ -171,9 +171,9 @@ class Fit:
 
     def theta_estimate(self, confidence: float = 0.95) -> Estimate:
         """theta with its standard error; its interval is the image of that of its tau, where estimates are normal."""
-        spread, bias = self.spreads["theta"], self.theta_bias
-        plain = Estimate.of(self.theta, spread, bias=bias, tested=False, confidence=confidence)
-        return replace(plain, ci=self.theta_interval(self.spreads["tau_fitted"], self.tau - self.tau_bias, confidence))
+        share, spread, bias = open_probability(confidence, "confidence"), self.spreads["theta"], self.theta_bias
+        plain = Estimate.of(self.theta, spread, bias=bias, tested=False, confidence=share)
+        return replace(plain, ci=self.theta_interval(self.spreads["tau_fitted"], self.tau - self.tau_bias, share))
 
     def theta_interval(self, spread: Spread, tau: float, confidence: float) -> tuple[float, float]:
         """The thetas whose taus lie within a confidence interval around `tau`; NaN on a bound."""

@@ -404,7 +404,7 @@ class Pairwise:
 
     def _place(self, first: Any, second: Any) -> int:
         for name in (first, second):
-            if name not in self.names:
+            if not isinstance(name, str) or name not in self.names:
                 raise InputError(unknown_name(str(name), self.names))
         i, j = sorted((self.names.index(first), self.names.index(second)))
         found = np.flatnonzero((self.rows["first"] == i) & (self.rows["second"] == j))

@@ -106,6 +106,22 @@ def check_inferred(answer: cd.Discrepancy, given: dict[str, Any]) -> None:
     need(answer.resampled and "bootstrap" in answer.inference, "nothing was resampled")
 
 
+def select(draws: Any, names: Any) -> Any:
+    return cd.as_draws(draws).select(names)
+
+
+def column(draws: Any, variable: Any) -> np.ndarray:
+    return cd.as_draws(draws).column(variable)
+
+
+def theta_estimate(draws: Any, confidence: Any) -> cd.Estimate:
+    return cd.fit(draws, "frank", iid=True).theta_estimate(confidence)
+
+
+def paper_test(draws: Any, alpha: Any) -> cd.PaperTest:
+    return cd.discrepancy(draws, cd.Frank(2.0), iid=True).level.paper_test(alpha)
+
+
 PAIR_OPTIONS = {"method": choice("mle", "moment"), "margins": choice("rank", "rank", "uniform"), "iid": FLAG}
 TARGETS = [
     Target("kendall_tau", cd.kendall_tau, {"x": COLUMN, "y": COLUMN}, check_tau, 6.0, options={"variant": choice("b", "a")}),
@@ -152,6 +168,34 @@ TARGETS = [
         check_rhat,
         2.0,
         options={"method": choice("rank", "split", "folded", "z_scale", "identity")},
+    ),
+    Target(
+        "Draws.select",
+        select,
+        {"draws": draws(), "names": Kind(lambda f: f.one("x0", ["x1"], ("x1", "x0"), ["a", "b"]), NAMES.odd)},
+        lambda a, g: oracle.draws(a),
+        0.6,
+    ),
+    Target(
+        "Draws.column",
+        column,
+        {"draws": draws(), "variable": Kind(lambda f: f.one(0, 1, -1, np.int64(1)), ANYTHING.odd)},
+        lambda a, g: (finite(a, "a column"), need(a.ndim == 1, "no column")),
+        0.6,
+    ),
+    Target(
+        "Fit.theta_estimate",
+        theta_estimate,
+        {"draws": draws(), "confidence": CONFIDENCE},
+        lambda a, g: oracle.estimate(a, "theta", excused=True),
+        0.6,
+    ),
+    Target(
+        "Estimate.paper_test",
+        paper_test,
+        {"draws": draws(), "alpha": number(0.001, 0.5)},
+        lambda a, g: need(np.isnan(a.statistic) or 0 <= a.pvalue <= 1, f"{a}"),
+        0.6,
     ),
     Target("paper_ess", cd.paper_ess, {"draws": draws(None)}, check_classic, 2.0),
     Target(

@@ -154,7 +154,7 @@ def _loaded(path: str, load: Callable[[], Any]) -> Any:
     """What NumPy reads, never unpickled."""
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Reading `.npy` or `.npz` file required additional header parsing", UserWarning)
+            warnings.simplefilter("ignore")  # NumPy's, about headers of Python 2 and escapes in damaged ones
             return load()
     except (FileNotFoundError, PermissionError):
         raise

@@ -52,7 +52,10 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
     from arviz_stats.base import array_stats
 
     options = {"prob": TAILS} if method == "tail" else {}
-    return {name: float(array_stats.ess(given.values[:, :, k], method=method, **options)) for k, name in enumerate(given.names)}
+    return {
+        name: float(array_stats.ess(_near_one(given.values[:, :, k]), method=method, **options))
+        for k, name in enumerate(given.names)
+    }
 
 
 def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
@@ -74,7 +77,9 @@ def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
     from arviz_stats.base import array_stats
 
     with np.errstate(divide="ignore", invalid="ignore"):  # chains without any variance of their own: infinite
-        return {name: float(array_stats.rhat(given.values[:, :, k], method=method)) for k, name in enumerate(given.names)}
+        return {
+            name: float(array_stats.rhat(_near_one(given.values[:, :, k]), method=method)) for k, name in enumerate(given.names)
+        }
 
 
 def _checked(draws: Any, name: str) -> Draws:
@@ -107,12 +112,15 @@ def paper_ess(draws: Any) -> dict[str, float]:
     return {name: _skipping_ess(given.column(k)) for k, name in enumerate(given.names)}
 
 
+def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values over a power of two, which loses no digit: sums and squares of very large or small ones are no floats."""
+    return np.ldexp(values, -np.frexp(np.max(np.abs(values)))[1])
+
+
 def _skipping_ess(values: NDArray[np.float64]) -> float:
     n = values.size
-    # by powers of two, which lose no digit: neither the sum nor the squares of very large or very small values are floats
-    scaled = np.ldexp(values, -np.frexp(np.max(np.abs(values)))[1])
-    centred = scaled - scaled.mean()
-    centred = np.ldexp(centred, -np.frexp(np.max(np.abs(centred)))[1])
+    scaled = _near_one(values)
+    centred = _near_one(scaled - scaled.mean())
     spectrum = np.fft.rfft(centred, 2 * n)
     autocovariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
     pairs = autocovariance.reshape(-1, 2).sum(axis=1)[1:] / autocovariance[0]

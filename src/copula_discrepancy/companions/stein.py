@@ -18,7 +18,7 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import LARGEST, RandomSource, random_generator, real_number, whole_number
 from copula_discrepancy.fitting import announce
 from copula_discrepancy.inference import FEWEST_DRAWS, Spread, require_chain_length
-from copula_discrepancy.pairs import DISCRETE, RankedPair
+from copula_discrepancy.pairs import DISCRETE, MARGINS, RankedPair
 
 SPACES = ("normal", "unit")
 STATISTICS = ("u", "v")
@@ -160,6 +160,7 @@ def ksd(
     """
     one_of(statistic, "statistic", STATISTICS)
     one_of(space, "space", SPACES)
+    one_of(margins, "margins", MARGINS)
     independent = true_or_false(iid, "iid")
     kernel = _checked_kernel(c, beta)
     samples = whole_number(bootstrap, "bootstrap", 0)

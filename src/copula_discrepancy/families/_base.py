@@ -172,7 +172,8 @@ class Copula(Leaves):
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0][found.ndim - unit[0].ndim :])
             raise InputError(
-                f"{method} of {self!r} passes what a float can hold at {names[0]}={unit[0][at]!r}, {names[1]}={unit[2][at]!r}; "
+                f"{method} of {self!r} passes what a float can hold at {names[0]}={float(unit[0][at])!r}, "
+                f"{names[1]}={float(unit[2][at])!r}; "
                 "keep further from the edge" + (", or use logpdf" if method == "pdf" else "")
             )
         return found[()]

@@ -14,6 +14,8 @@ from copula_discrepancy.families._archimedean import Archimedean
 from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray, log_2sinh, log_cosh
 
+_SMALLEST = float(np.finfo(np.float64).tiny)
+
 
 @dataclass(frozen=True)
 class Hyperbolic(Archimedean):
@@ -52,7 +54,7 @@ class Hyperbolic(Archimedean):
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         width = self._width(theta)[0]
-        a, b = x / (2.0 * width), y / (2.0 * width)
+        a, b = _scaled(x, width), _scaled(y, width)
         gap, z = _joined(theta, a, b)[:2]
         r = np.tanh(z)
         rest = np.log1p(np.exp(-2.0 * theta * gap)) / (2.0 * theta)
@@ -68,7 +70,7 @@ class Hyperbolic(Archimedean):
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         width, turn = self._width(theta)
-        a, b = x / (2.0 * width), y / (2.0 * width)
+        a, b = _scaled(x, width), _scaled(y, width)
         _, z, share_a = _joined(theta, a, b)
         share_b = 1.0 - share_a
         margin_a, margin_b = _margin_terms(theta, a, turn), _margin_terms(theta, b, turn)
@@ -118,7 +120,7 @@ class Hyperbolic(Archimedean):
         self, theta: float, x: FloatArray, y: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         width, turn = self._width(theta)
-        a, b = x / (2.0 * width), y / (2.0 * width)
+        a, b = _scaled(x, width), _scaled(y, width)
         _, z, share_a = _joined(theta, a, b)
         (fa, fa1, _), (fb, fb1, _) = _margin_terms(theta, a, turn).level, _margin_terms(theta, b, turn).level
         g = np.logaddexp(fa, fb) / (2.0 * theta)
@@ -170,6 +172,11 @@ class _MarginTerms:
     level: tuple[FloatArray, FloatArray, FloatArray]
     first: FloatArray
     second: FloatArray
+
+
+def _scaled(x: FloatArray, width: float) -> FloatArray:
+    """A margin's coordinate in units of the width; one that is subnormal, so that 1/x is no float, is taken for the smallest."""
+    return np.maximum(x / (2.0 * width), _SMALLEST)
 
 
 def _margin_terms(theta: float, s: FloatArray, turn: float) -> _MarginTerms:

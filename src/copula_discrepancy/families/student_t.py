@@ -354,10 +354,12 @@ def _outer_df_slope(nu: float, size: FloatArray) -> FloatArray:
     power = min(nu, 4.0)
     total = np.zeros_like(size)
     density = _DensityRate(nu, size)
+    room = math.log(1e300) - np.log(size)  # up to there the nodes are floats; what lies beyond is next to nothing
     for p, weight in zip(*(unit_nodes(_DERIVATIVE_LEVEL)[i] for i in (0, 2)), strict=True):
         stretch = -math.log(p) / power
-        s = size * math.exp(min(stretch, 300.0))  # beyond exp(300) the weight is below 1e-29
-        total += weight / p * density.at(s, stretch)
+        reach = min(stretch, 300.0)  # beyond exp(300) the weight is below 1e-29
+        short = np.maximum(reach - room, 0.0)
+        total += weight / p * density.at(size * np.exp(reach - short), stretch - short)
     return -total * size / power
 
 
@@ -374,7 +376,7 @@ class _DensityRate:
         self.nu, self.constant, self.scale = nu, constant, math.sqrt(nu)
         self.log_size, _ = _log1p_square_and_share(size / self.scale)
 
-    def at(self, s: FloatArray, more: float) -> FloatArray:
+    def at(self, s: FloatArray, more: float | FloatArray) -> FloatArray:
         """The quotient at s, times exp(more)."""
         log, share = _log1p_square_and_share(s / self.scale)
         log_density_rate = 0.5 * (self.constant - log + (self.nu + 1.0) / self.nu * share)
