@@ -1,11 +1,18 @@
 """Two thousand inputs at random, none of which may end in anything but a sound answer or the library's own error."""
 
 import inspect
+import math
+import os
+import re
+import signal
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import copula_discrepancy as cd
 from tests import fuzzing
+from tests.fuzz import oracle
 
 CHUNKS, INPUTS = 20, 100
 # Names that only carry what the functions return, or are classes of errors; their methods are called all the same.
@@ -19,6 +26,7 @@ NOT_TARGETS = {
     "Agreement.to_dict", "Selection.to_dict", "Selection.words", "Estimate.of", "Estimate.unknown", "Pairwise.of",
     "VineGaps.of", "DependenceFidelity.get_subclasses", "Reproduction.plot",
 }  # fmt: skip
+forking = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 COPULAS = {family.__name__ for family in cd.FAMILIES} | {"Rotated"}
 
 
@@ -63,3 +71,50 @@ def test_an_input_is_known_by_its_number():
     assert first[0].name == again[0].name
     assert repr(first[1]) == repr(again[1])
     assert fuzzing.planned(3, 18)[0].name != first[0].name or repr(fuzzing.planned(3, 18)[1]) != repr(first[1])
+
+
+def test_every_exception_of_the_oracle_is_used_and_documented():
+    source = "".join(path.read_text() for path in sorted(Path(oracle.__file__).parent.glob("*.py")))
+    assert {name for name in oracle.DOCUMENTED if f'unless("{name}"' not in source} == set()
+    assert set(re.findall(r'unless\("(.*?)"', source)) == {*oracle.DOCUMENTED}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(math.nan, "tau is nan"), (1.5, "tau is 1.5"), (-1.0000001, "not between")],
+    ids=["nan", "above", "below"],
+)
+def test_the_oracle_can_fail(value, told):
+    with pytest.raises(oracle.Broken, match=told):
+        oracle.within(value, -1.0, 1.0, "tau")
+    with pytest.raises(oracle.Broken, match="se is"):
+        oracle.estimate(cd.Estimate(value, -abs(value), (0.0, 1.0), 0.5, 10.0), "level", excused=False)
+
+
+@forking
+def test_what_breaks_a_promise_is_told(monkeypatch):
+    """A function that fails in other ways than its own, here and in a worker, with the line that shows it again."""
+
+    def broken(**arguments):
+        raise KeyError("no promise")
+
+    monkeypatch.setattr(fuzzing, "ALL", tuple(replace(target, function=broken) for target in fuzzing.ALL))
+    assert {fuzzing.run_one(1, number).kind for number in range(5)} == {"failure"}
+    found = list(fuzzing.run_many(1, 0, 3, 1))
+    assert [(outcome.number, outcome.kind, "no promise" in outcome.told) for outcome in found] == [
+        (number, "failure", True) for number in range(3)
+    ]
+
+
+@forking
+def test_a_crash_is_laid_to_its_input(monkeypatch):
+    def crash(**arguments):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(fuzzing, "ALL", tuple(replace(target, function=crash) for target in fuzzing.ALL))
+    found = list(fuzzing.run_many(1, 0, 2, 1))
+    assert [(outcome.number, outcome.target, outcome.kind) for outcome in found] == [
+        (0, "crash", "failure"),
+        (1, "crash", "failure"),
+    ]
+    assert "exit code -9" in found[0].told

@@ -193,9 +193,7 @@ def _ragged(f: Fuzz, x: np.ndarray) -> list[Any]:
 
 
 _DAMAGES: tuple[Callable[[Fuzz, np.ndarray], Any], ...] = (
-    _with_wrong_values,
-    _with_wrong_values,
-    _with_wrong_values,
+    *[_with_wrong_values] * 10,
     _as_objects,
     _ragged,
     lambda f, x: np.full_like(x, f.one(0, 1, 3)),

@@ -194,6 +194,13 @@ def _with_lines_moved(f: Fuzz, raw: bytes) -> bytes:
     return b"\n".join(lines)
 
 
+def _without_a_line(f: Fuzz, raw: bytes) -> bytes:
+    """A line among the first is gone: a setting, a header."""
+    lines = raw.split(b"\n")
+    del lines[f.between(0, min(len(lines), 12) - 1)]
+    return b"\n".join(lines)
+
+
 def _encoded(f: Fuzz, raw: bytes) -> bytes:
     text = raw.decode("latin-1")
     return f.one(
@@ -269,6 +276,7 @@ _ACCIDENTS = (
     _with_other_field,
     _with_other_field,
     _with_lines_moved,
+    _without_a_line,
     _encoded,
     _packed,
     _other,
@@ -312,7 +320,7 @@ _HEAVY = (".nc", "flat.nc", "classic.nc")  # xarray takes ten times as long as t
 def files(f: Fuzz, *, whole: float = 0.3) -> dict[str, bytes | None]:
     """One file, or two as chains."""
     kinds = [name for name in originals() if (name in _HEAVY) == f.chance(0.12)] or [".csv"]
-    name = f.one(*kinds)
+    name = f.one(*kinds, *(["stan.csv"] * 4))  # no other reader decides as much
     found = dict([_file(f, name, whole=whole)])
     if f.chance(0.15):
         found["second." + name.partition(".")[2]] = _file(f, name, whole=0.7)[1]

@@ -175,7 +175,7 @@ class _MarginTerms:
 
 
 def _scaled(x: FloatArray, width: float) -> FloatArray:
-    """A margin's coordinate in units of the width; one that is subnormal, so that 1/x is no float, is taken for the smallest."""
+    """A margin's coordinate in units of the width; one so small that its inverse is no float is taken for the smallest."""
     return np.maximum(x / (2.0 * width), _SMALLEST)
 
 
