@@ -242,7 +242,10 @@ def kills(folder):
 
 
 def _killed(call, folder):
-    """How often a run was killed until one came through, and whether its numbers are those of an undisturbed one."""
+    """How often a run was killed until one came through, and whether its numbers are those of an undisturbed one.
+
+    Twice it is killed where that is worst, between the writing of a part and its name; then at random.
+    """
     undisturbed = call(folder / "undisturbed")  # what is computed once per process is computed here, for all that follow
     begin = time.monotonic()
     call(folder / "timed")
@@ -251,17 +254,33 @@ def _killed(call, folder):
     for attempt in range(40):
         child = os.fork()
         if child == 0:
+            if attempt < 2:
+                _die_at_the_second_file()
             try:
                 (folder / "result").write_text(call(folder / "disturbed"))
             finally:
                 os._exit(0)
-        time.sleep(took * moments.uniform(0.2, 0.8))
-        os.kill(child, signal.SIGKILL)
+        if attempt >= 2:
+            time.sleep(took * moments.uniform(0.1, 0.6))
+            os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         if (folder / "result").exists():
             parts = sum(1 for _ in (folder / "disturbed" / "parts").rglob("*.json"))
             return {"kills": attempt, "parts": parts, "same": (folder / "result").read_text() == undisturbed}
     return {"kills": attempt, "same": False}
+
+
+def _die_at_the_second_file():
+    """Die when a file has been written and is to have its name: the first time all is well."""
+    move, moved = os.replace, []
+
+    def replace(source, target):
+        if moved:
+            os.kill(os.getpid(), signal.SIGKILL)
+        moved.append(target)
+        move(source, target)
+
+    os.replace = replace
 
 
 if __name__ == "__main__":

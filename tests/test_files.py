@@ -478,7 +478,7 @@ def test_netcdf_files():
     dataset = tree()["posterior"].to_dataset()
     for engine in ("h5netcdf", "scipy"):  # the second writes netCDF 3
         name = f"{engine}.nc"
-        dataset.to_netcdf(name, engine=engine)
+        dataset.drop_attrs().to_netcdf(name, engine=engine)  # newer releases of ArviZ keep lists, of which netCDF 3 has none
         np.testing.assert_array_equal(cd.as_draws(name).select(given.names).values, given.values)
         refused("there is no group 'prior'", name, group="prior")
         os.remove(name)
