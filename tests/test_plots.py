@@ -583,3 +583,9 @@ def test_parts_of_figures_are_axes_too():
     ax = part.subplots()
     assert result("pairs").plot(ax=ax) is ax
     part.figure.savefig(io.BytesIO(), format="png", dpi=DPI)
+
+
+def test_nearly_perfect_dependence_has_a_contour_too():
+    density = np.full((50, 50), -1000.0)
+    np.fill_diagonal(density[:20], 5.0)  # less than one cell in a hundred has any density
+    assert contour_levels([density]) == [1.0]

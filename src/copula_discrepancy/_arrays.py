@@ -27,6 +27,11 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
+def is_whole(value: Any) -> bool:
+    """A whole number of Python or NumPy: no truth value, and no duration, which NumPy counts among them."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+
+
 def numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
     """Numbers that fit a float64, and whether they are ranks in place of values that do not."""
     array = real_array(values, name)

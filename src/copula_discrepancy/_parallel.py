@@ -20,7 +20,9 @@ Result = TypeVar("Result")
 
 def checked_jobs(n_jobs: Any) -> int | None:
     """A number of joblib workers, or None for what `joblib.parallel_config` says."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool | np.timedelta64) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0
+    ):
         raise InputError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     return None if n_jobs is None else int(n_jobs)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._arrays import numeric
+from copula_discrepancy._arrays import is_whole, numeric
 from copula_discrepancy._sources.reading import read
 from copula_discrepancy._sources.request import DEFAULT_GROUP, LISTED, Request, unknown_name
 from copula_discrepancy._sources.table import Table, in_chains, require_different
@@ -47,7 +47,7 @@ class Draws:
 
     def column(self, variable: int) -> NDArray[np.float64]:
         """All draws of one variable, by its place, chain after chain."""
-        if not isinstance(variable, int | np.integer) or not -self.n_variables <= variable < self.n_variables:
+        if not is_whole(variable) or not -self.n_variables <= variable < self.n_variables:
             raise InputError(f"variable must be a place among {self.n_variables} variables, got {variable!r:.60}")
         # always a copy: results outlive what the user does with the draws
         return np.array(self.values[:, :, variable], order="C").reshape(-1)

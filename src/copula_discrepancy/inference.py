@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from copula_discrepancy import _kernels
-from copula_discrepancy._arrays import real_array
+from copula_discrepancy._arrays import is_whole, real_array
 from copula_discrepancy.errors import InputError, true_or_false
 
 FEWEST_DRAWS = 4  # per chain: two halves of two draws, the least from which an autocorrelation can be estimated
@@ -198,7 +198,7 @@ def open_probability(value: Any, name: str) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_whole(value) or isinstance(value, float | np.floating)
 
 
 def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
@@ -294,10 +294,6 @@ def contamination_bound(delta: float) -> float:
     >>> round(cd.contamination_bound(0.1), 12)
     0.38
     """
-    if (
-        isinstance(delta, bool | np.bool_)
-        or not isinstance(delta, int | float | np.integer | np.floating)
-        or not 0 <= delta <= 1
-    ):
+    if not _is_number(delta) or not 0 <= delta <= 1:
         raise InputError(f"delta must be a share between 0 and 1, got {delta!r}")
     return float(4.0 * delta - 2.0 * delta**2)

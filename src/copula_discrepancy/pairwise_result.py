@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy import ranking_words, words
+from copula_discrepancy._arrays import is_whole
 from copula_discrepancy._sources.request import unknown_name
 from copula_discrepancy.draws import Draws
 from copula_discrepancy.errors import InputError, one_of
@@ -181,8 +182,8 @@ class Pairwise:
         """The pair at a place of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
         if isinstance(key, tuple) and len(key) == 2:
             return self._gap(self.rows[self._place(*key)])
-        if not isinstance(key, int | np.integer):
-            raise InputError(f"a pair is a place in the ranking or two names, got {key!r}")
+        if not is_whole(key) or not -len(self) <= key < len(self):
+            raise InputError(f"a pair is a place in the ranking of {len(self)} or two names, got {key!r}")
         return self._gap(self.rows[key])
 
     @property

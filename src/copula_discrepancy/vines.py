@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._arrays import is_whole
 from copula_discrepancy._parallel import checked_jobs, workers
 from copula_discrepancy._progress import progress_bar
 from copula_discrepancy.agreement import comparable
@@ -275,7 +276,7 @@ def _levels(truncate: Any, d: int) -> int:
     """How many trees to fit."""
     if truncate is None:
         return d - 1
-    if isinstance(truncate, bool) or not isinstance(truncate, int | np.integer) or not 1 <= truncate <= d - 1:
+    if not is_whole(truncate) or not 1 <= truncate <= d - 1:
         raise InputError(f"truncate must be a whole number of trees from 1 to {d - 1} for {d} variables, got {truncate!r}")
     return int(truncate)
 

@@ -15,18 +15,23 @@ from tests.fuzz.target import Target
 
 
 def _command(f: Fuzz) -> list[str]:
-    words = [f.one("check", "check", "check", "compare", "compare")]
-    words += ["FIRST"] if words[0] == "check" else ["FIRST", f.one("FIRST", "whole.csv")]
-    for option, makers in _OPTIONS.items():
-        if f.chance(0.12):
-            words += [option, *([str(f.one(*makers))] if makers else [])]
-    if f.chance(0.3):
-        words[f.between(0, len(words) - 1)] = f.one(
-            "", "-", "--", "--theta", "nan", "FIRST", "nothing.csv", "--version", "-h", "demo2", "--top"
+    """The words of a command: a study in small, or a comparison with some options, of which most are right."""
+    if f.chance(0.01):
+        words = ["reproduce", "experiment1", "--replications", "2", "--sizes", "20", "--jobs", "1", "--out", "new"]
+    else:
+        words = f.one(["check", "FIRST"], ["check", "FIRST"], ["compare", "FIRST", f.one("FIRST", "whole.csv")])
+        words = words + f.one(
+            [], [], ["--family", "gumbel", "--theta", "2.5"], ["--html", "page.html"] if f.chance(0.02) else []
         )
+        for option, makers in _OPTIONS.items():
+            if f.chance(0.06):
+                words += [option, *([str(makers[0] if f.chance(0.6) else f.one(*makers))] if makers else [])]
+    if f.chance(0.2):
+        words[f.between(0, len(words) - 1)] = f.one(*_WRONG)
     return words
 
 
+_WRONG = ("", "-", "--", "--theta", "nan", "FIRST", "nothing.csv", "--version", "-h", "demo2", "--top")
 _OPTIONS = {
     "--family": ("gumbel", "clayton180", "auto", "studentt", "gumble", ""),
     "--theta": (2.5, 0.5, "nan", "x", -1, "1e400"),
@@ -90,7 +95,7 @@ TARGETS = [
     Target(
         "command line",
         command,
-        {"files": Kind(*[lambda f: files(f, whole=0.5)] * 2), "arguments": COMMAND},
+        {"files": Kind(*[lambda f: files(f, whole=0.8)] * 2), "arguments": COMMAND},
         lambda a, g: need(a[1] or a[0] == 3, "not a word"),
         2.0,
         ("main",),

@@ -87,10 +87,9 @@ TARGETS = [
         Target(
             name,
             getattr(cd, name),
-            {"theta": number(low, high)},
+            {"theta": number(low, high)} | ({"df": number(0.5, 30)} if name == "StudentT" else {}),
             lambda a, g: oracle.copula(a),
             0.3,
-            options={"df": number(0.5, 30)} if name == "StudentT" else {},
         )
         for name, low, high in (
             ("Clayton", 0.0, 9.0),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import copula_discrepancy as cd
 from tests.fuzz.arrays import anything
@@ -26,16 +27,15 @@ from tests.fuzz.target import Target
 
 
 def _axes() -> Any:
-    from matplotlib.figure import Figure
-
     return Figure().subplots()
 
 
 def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
     if what == "tuning":
-        return cd.tune(
-            lambda setting, rng: cd.Gaussian(0.4).sample(24, rng=rng), [1.0, 2.0], cd.Gaussian(0.4), n_jobs=1, rng=1
-        ).plot(ax=_axes())
+        study = cd.tune(
+            lambda size, rng: cd.Gaussian(0.4).sample(24, rng=rng) * size, [1.0, 2.0], cd.Gaussian(0.4), n_jobs=1, rng=1
+        )
+        return study.plot(ax=Figure().subplots(3))
     if what in ("pairwise", "forest of pairs"):
         result: Any = cd.pairwise(draws, target, iid=iid)
         return result.plot(ax=_axes(), **given) if what == "pairwise" else cd.plot_tau_forest(result, ax=_axes())
@@ -46,8 +46,6 @@ def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
         return cd.plot_tau_forest(result, ax=_axes(), **given)
     if what == "trace":
         return cd.plot_trace(result, ax=_axes(), **given)
-    from matplotlib.figure import Figure
-
     return cd.plot_pair(result, ax=Figure().subplots(1, 2), **given)
 
 
@@ -147,7 +145,7 @@ TARGETS = [
             "seed": Kind(lambda f: 1, lambda f: f.one(-1, 1.5, "a", None, 10**400)),
         },
         lambda a, g: need(a.agreement and a.report and repr(a), "no words"),
-        0.004,
+        0.01,
         ("Reproduction",),
         options={"n_jobs": choice(1)},
     ),

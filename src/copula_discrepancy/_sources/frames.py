@@ -170,7 +170,7 @@ def _not_numbers(column: NDArray[Any], name: str, kind: str) -> str:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return "_" not in str(value)
 

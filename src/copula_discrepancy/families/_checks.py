@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from copula_discrepancy._arrays import real_array
+from copula_discrepancy._arrays import is_whole, real_array
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families._numerics import FloatArray
 
@@ -109,7 +109,7 @@ def random_generator(rng: RandomSource) -> np.random.Generator:
 
 def whole_number(value: Any, name: str, least: int) -> int:
     """`value` as an int, or an InputError."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value < MOST_DRAWS:
+    if not is_whole(value) or not least <= value < MOST_DRAWS:
         shown = (
             "one of over 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
         )  # Python may refuse

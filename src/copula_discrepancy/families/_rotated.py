@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from copula_discrepancy._arrays import is_whole
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families._base import Copula
 from copula_discrepancy.families._checks import Parameter
@@ -20,7 +21,7 @@ ROTATIONS = (90, 180, 270)
 
 
 def _checked_rotation(rotation: Any) -> int:
-    if isinstance(rotation, bool) or not isinstance(rotation, int | np.integer) or rotation not in ROTATIONS:
+    if not is_whole(rotation) or rotation not in ROTATIONS:
         raise InputError(f"rotation must be 90, 180 or 270, got {rotation!r}")
     return int(rotation)
 

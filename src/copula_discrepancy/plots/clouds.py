@@ -237,7 +237,7 @@ def contour_levels(densities: Sequence[NDArray[np.float64]]) -> list[float]:
     for ratio in _STEPS:
         first, last = math.ceil(low / math.log(ratio)), math.floor(high / math.log(ratio))
         if last - first < _MOST_CONTOURS:
-            return [ratio**k for k in range(first, last + 1)]
+            return [ratio**k for k in range(first, last + 1)] or [1.0]
     return [1.0]
 
 
