@@ -20,6 +20,7 @@ NARROWED = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "stepwise", 
 TOGETHER = {
     "test_page.py": "pages",
     "test_browser.py": "pages",
+    "test_maps.py": "pages",
     "test_sweep.py": "sweep",
     "test_pairwise.py": "pairwise",
     "test_experiments.py": "experiments",

@@ -1,10 +1,13 @@
 """Comparisons whose pages are tested: few and many variables, one chain, a failed chain, hostile names, nothing to find."""
 
+import tempfile
 import warnings
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.pages import content
@@ -34,6 +37,19 @@ def comparison(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         return _MAKERS[name]()
+
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="pages-")  # removed when the process ends
+
+
+@cache
+def page_of(name):
+    """The path of its page, written once; with one pair in pictures, which says enough, where nothing else is asked for."""
+    folder = Path(_FOLDER.name) / name.replace(" ", "_")
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(content, "DETAILS", {"vine": 6, "eight": 2, "many": 0}.get(name, 1))
+        return comparison(name).to_html(folder / "report.html")
 
 
 def _eight():

@@ -9,16 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from copula_discrepancy.pages import content
 from copula_discrepancy.plots.maps import cell_colours, cell_text, colour_limit, gap_cells
-from tests.page_samples import HOSTILE, NAMES, comparison
+from tests.page_samples import HOSTILE, NAMES, comparison, page_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # As root there is no sandbox; the others keep Chromium from looking for its own updates.
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 SCREENSHOTS = os.environ.get("SCREENSHOTS")  # a folder that keeps what the tests saw, for people to look at
-
-PICTURED = ("vine",)  # pages with all their pictures; one pair in pictures does for the others
 
 REQUIRED = bool(os.environ.get("REQUIRE_BROWSER"))  # where tests in a browser must not be skipped, as in continuous integration
 
@@ -36,21 +33,6 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="session")
-def written(tmp_path_factory):
-    """The path of the page of a comparison, each written once."""
-    folder, done = tmp_path_factory.mktemp("pages"), {}
-
-    def path(name):
-        if name not in done:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(content, "DETAILS", 6 if name in PICTURED else 2 if name == "eight" else 1)
-                done[name] = comparison(name).to_html(folder / f"{name.replace(' ', '_')}.html")
-        return done[name]
-
-    return path
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +55,7 @@ def windows(chromium):
 
 
 @pytest.fixture
-def opened(windows, written):
+def opened(windows):
     """Open the page of a comparison; at the end, nothing may have gone wrong in it and nothing else may have been asked for."""
     used = []
 
@@ -81,7 +63,7 @@ def opened(windows, written):
         page, trouble = windows(**options)
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(media="null")  # as nothing had been emulated
-        address = written(name).as_uri()
+        address = page_of(name).as_uri()
         used.append((trouble, address))
         page.goto("about:blank")  # so that an address with the same page is loaded anew, from its top
         page.goto(address)
@@ -292,9 +274,9 @@ def test_names_are_shown_and_never_run(opened):
     assert page.evaluate("window.hacked") is None
 
 
-def test_injected_scripts_would_not_run(chromium, written, tmp_path):
+def test_injected_scripts_would_not_run(chromium, tmp_path):
     """Even if a name got through: the page's policy knows one script only, and no address at all."""
-    page = written("two").read_text(encoding="utf-8")
+    page = page_of("two").read_text(encoding="utf-8")
     attack = (
         "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'><form action='https://example.org'></form>"
     )

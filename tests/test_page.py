@@ -24,7 +24,7 @@ import copula_discrepancy as cd
 from copula_discrepancy._written import json_text
 from copula_discrepancy.cli import main
 from copula_discrepancy.pages import content, meaning, methods, writing
-from tests.page_samples import HOSTILE, comparison
+from tests.page_samples import HOSTILE, comparison, page_of
 from tests.pairwise_data import gaussian
 
 MEGABYTE = 2**20
@@ -61,11 +61,8 @@ def table_of(page):
     return found
 
 
-def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made(tmp_path, few_pictures):
-    result = comparison("eight")
-    path = result.to_html(tmp_path / "report.html")
-    assert path == tmp_path / "report.html"
-    told = words_of(path)
+def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made():
+    result, told = comparison("eight"), words_of(page_of("eight"))
     assert "Gaps in 24 of 45 pairs" in told
     for sentence in result.sentences().values():
         assert sentence in told
@@ -82,10 +79,9 @@ def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made(tmp_path,
     assert "report.json" in told
 
 
-def test_the_json_beside_the_page_has_every_number(tmp_path, few_pictures):
+def test_the_json_beside_the_page_has_every_number():
     result = comparison("eight")
-    page = result.to_html(tmp_path / "report.html")
-    found = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    found = json.loads(page_of("eight").with_name("report.json").read_text(encoding="utf-8"))
     plain = json.loads(json_text(result.to_dict()))
     assert {name: found[name] for name in plain} == plain
     assert len(found["pairs"]) == 45
@@ -95,13 +91,10 @@ def test_the_json_beside_the_page_has_every_number(tmp_path, few_pictures):
     assert [tau["value"] for tau in detail["agreement"]["taus"]] == [tau.value for tau in single.agreement.taus]
     assert detail["running"]["total"][-1] == single.total.value
     assert found["made"]["seed"] == 1
-    assert page.exists()
 
 
-def test_the_table_shows_the_numbers_of_the_json(tmp_path, monkeypatch):
-    monkeypatch.setattr(content, "DETAILS", 2)
-    result = comparison("eight")
-    page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+def test_the_table_shows_the_numbers_of_the_json():
+    result, page = comparison("eight"), page_of("eight").read_text(encoding="utf-8")
     forms = {
         "tau": ("tau", ".2f"), "target": ("tau_target", ".2f"), "level": ("level", "+.3f"), "level se": ("level_se", ".3f"),
         "shape": ("shape", "+.3f"), "shape se": ("shape_se", ".3f"), "lower tail": ("lower_tail", "+.2f"),
@@ -122,13 +115,12 @@ def test_the_table_shows_the_numbers_of_the_json(tmp_path, monkeypatch):
             assert unescape(re.sub(r"<[^>]*>", "", articles[row["link"]])) == gap.label
 
 
-def test_the_page_of_one_pair(tmp_path):
-    result = comparison("single")
-    told = words_of(result.to_html(tmp_path / "pair.html"))
+def test_the_page_of_one_pair():
+    result, told = comparison("single"), words_of(page_of("single"))
     assert "Shape off" in told
     assert result.sentences()["Tails"] in told
     assert "cd.discrepancy(draws, cd.Gumbel(theta=2.5), method='mle'" in told
-    found = json.loads((tmp_path / "pair.json").read_text(encoding="utf-8"))
+    found = json.loads(page_of("single").with_name("report.json").read_text(encoding="utf-8"))
     assert found["shape"]["value"] == result.shape.value
     assert len(found["agreement"]["taus"]) == 4
     assert found["running"]["draws"][-1] == 2000
@@ -195,8 +187,8 @@ def test_names_that_look_alike_when_cut_are_told_apart(tmp_path, few_pictures):
     assert [row["link"] for row in table_of(page)] == ["pair-1", *[None] * 5]
 
 
-def test_pictures_point_to_parts_of_their_own(tmp_path):
-    page = comparison("single").to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+def test_pictures_point_to_parts_of_their_own():
+    page = page_of("single").read_text(encoding="utf-8")
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(set(ids)) == len(ids)
     used = re.findall(r'url\(#([^)]*)\)|href="#([^"]*)"', page)
@@ -204,9 +196,8 @@ def test_pictures_point_to_parts_of_their_own(tmp_path):
     assert {first or second for first, second in used} <= set(ids)
 
 
-def test_pictures_are_told_in_words(tmp_path):
-    result = comparison("single")
-    page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+def test_pictures_are_told_in_words():
+    result, page = comparison("single"), page_of("single").read_text(encoding="utf-8")
     labels = [unescape(text) for text in re.findall(r'role="img" aria-label="([^"]*)"', page)]
     draws, target, gaps, chains, trace = labels
     assert f"Kendall's tau {result.tau:.2f}" in draws
@@ -231,8 +222,8 @@ def test_without_a_target_the_json_has_what_the_pictures_show(tmp_path, few_pict
     assert "80% intervals" in page
 
 
-def test_names_are_escaped(tmp_path, few_pictures):
-    path = comparison("hostile").to_html(tmp_path / "report.html")
+def test_names_are_escaped():
+    path = page_of("hostile")
     page = path.read_text(encoding="utf-8")
     for name in HOSTILE[:3]:
         assert name not in page.replace("\\u003c", "<").split('id="map-data"')[0]
@@ -253,16 +244,15 @@ def test_names_are_escaped(tmp_path, few_pictures):
         ("moment", "Gaps in 4 of 15 pairs", "off"),
     ],
 )
-def test_headings(tmp_path, no_pictures, name, heading, state):
-    page = comparison(name).to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+def test_headings(name, heading, state):
+    page = page_of(name).read_text(encoding="utf-8")
     found = re.search(r'<h1 class="(\w+)">.*?</span>(.*?)</h1>', page)
     assert (found.group(2).strip(), found.group(1)) == (heading, state)
 
 
-def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap(tmp_path, no_pictures):
+def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap():
     def maps(name):
-        page = comparison(name).to_html(tmp_path / "report.html", force=True).read_text(encoding="utf-8")
-        return re.findall(r'data-map="(\w+)"', page)
+        return re.findall(r'data-map="(\w+)"', page_of(name).read_text(encoding="utf-8"))
 
     assert maps("two") == []
     assert maps("fine") == ["level", "shape"]
@@ -270,12 +260,12 @@ def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap(tmp_path, no_pi
     assert maps("nothing") == ["shape"]  # there is no target
 
 
-def test_doubtful_answers_are_told_beside_the_answer(tmp_path, no_pictures):
-    told = words_of(comparison("failed chain").to_html(tmp_path / "report.html"))
+def test_doubtful_answers_are_told_beside_the_answer():
+    told = words_of(page_of("failed chain"))
     head = told.split("Every pair at a glance")[0]
     assert "Before you rely on this: chain 2 does not move in x0 from draw 100 on" in head
     assert "and 9 more notes" in head
-    assert "Before you rely on this" not in words_of(comparison("fine").to_html(tmp_path / "fine.html"))
+    assert "Before you rely on this" not in words_of(page_of("fine"))
 
 
 def test_notes_beside_the_pictures_of_a_pair_are_text(tmp_path):
@@ -322,9 +312,9 @@ def test_methods_tell_how_families_were_fitted():
             assert other not in " ".join(told)
 
 
-def test_without_a_target_notes_and_words_of_a_pair_are_those_of_its_fit(tmp_path, few_pictures):
+def test_without_a_target_notes_and_words_of_a_pair_are_those_of_its_fit():
     def article(name):
-        page = comparison(name).to_html(tmp_path / f"{name}.html").read_text(encoding="utf-8")
+        page = page_of(name).read_text(encoding="utf-8")
         return page.split("<article")[1].split("</article>")[0]
 
     with warnings.catch_warnings():
@@ -350,9 +340,8 @@ def test_fifty_variables_take_a_page_below_three_megabytes_and_ten_seconds(tmp_p
     assert page.stat().st_size < 3 * MEGABYTE
 
 
-def test_pages_of_many_variables_stay_small(tmp_path, no_pictures):
-    result = comparison("many")
-    page = result.to_html(tmp_path / "report.html")
+def test_pages_of_many_variables_stay_small():
+    result, page = comparison("many"), page_of("many")
     assert page.stat().st_size < 3 * MEGABYTE
     told = words_of(page)
     assert "The 2,000 worst of 51,040 pairs" in told
@@ -425,7 +414,7 @@ def test_files_that_are_there_are_kept_unless_forced(tmp_path, no_pictures, ther
         comparison("fine").to_html(tmp_path / "report.html")
     assert [file.name for file in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
-    comparison("fine").to_html(tmp_path / "report.html", force=True)
+    assert comparison("fine").to_html(tmp_path / "report.html", force=True) == tmp_path / "report.html"
     assert json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["n_pairs"] == 6
     with pytest.raises(cd.InputError, match="force must be True or False"):
         comparison("fine").to_html(tmp_path / "report.html", force="yes")

@@ -29,6 +29,7 @@ def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
     from copula_discrepancy.cli import main
 
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("copula_discrepancy.pages.content.DETAILS", 1)  # of six pairs in pictures: they are not what is printed
     monkeypatch.chdir(tmp_path)
     shown = [line.rstrip() for line in block("text", "`make demo` prints").strip().splitlines()]
     command = re.search(r"/copula-discrepancy (demo .*)", (ROOT / "Makefile").read_text(encoding="utf-8")).group(1)

@@ -101,6 +101,10 @@ class PairGap:
         return words_ | {"pvalue": self.pvalue, "family": self.family, **self.numbers}
 
 
+class _NoSuchPlace(InputError, IndexError):
+    """What indexing has to raise, in the library's own words."""
+
+
 @dataclass(frozen=True, eq=False)
 class Pairwise:
     """Every pair of variables, compared with what it should be, worst first.
@@ -182,8 +186,10 @@ class Pairwise:
         """The pair at a place of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
         if isinstance(key, tuple) and len(key) == 2:
             return self._gap(self.rows[self._place(*key)])
-        if not is_whole(key) or not -len(self) <= key < len(self):
-            raise InputError(f"a pair is a place in the ranking of {len(self)} or two names, got {key!r}")
+        if not is_whole(key):
+            raise InputError(f"a pair is a place in the ranking or two names, got {key!r}")
+        if not -len(self) <= key < len(self):
+            raise _NoSuchPlace(f"the ranking of {len(self)} has no place {key!r}; places are counted from 0")
         return self._gap(self.rows[key])
 
     @property
