@@ -188,10 +188,15 @@ def kendall(peer: str, x: np.ndarray, y: np.ndarray) -> Call:
         first, second = load(peer).Series(x), load(peer).Series(y)
         return lambda: float(first.corr(second, method="kendall"))
     if peer == "pyvinecopulib":
-        wdm = load(peer).utils.wdm if hasattr(load(peer), "utils") else load(peer).wdm
-        return lambda: float(wdm(x, y, "kendall"))
+        return lambda: float(_wdm()(x, y, "kendall"))
     sample = load("openturns").Sample(np.column_stack([x, y]))
     return lambda: float(sample.computeKendallTau()[0, 1])
+
+
+def _wdm() -> Call:
+    """pyvinecopulib's dependence measures, which moved between versions; where there are none yet, that is its answer."""
+    library = load("pyvinecopulib")
+    return getattr(library, "utils", library).wdm
 
 
 def kendall_matrix(peer: str, values: np.ndarray) -> Call:
@@ -200,11 +205,10 @@ def kendall_matrix(peer: str, values: np.ndarray) -> Call:
         frame = load(peer).DataFrame(values)
         return lambda: frame.corr("kendall").to_numpy()
     if peer == "pyvinecopulib":
-        wdm = load(peer).utils.wdm if hasattr(load(peer), "utils") else load(peer).wdm
         columns = [np.ascontiguousarray(column) for column in values.T]
 
         def loop() -> np.ndarray:
-            matrix = np.eye(len(columns))
+            matrix, wdm = np.eye(len(columns)), _wdm()
             for i, j in combinations(range(len(columns)), 2):
                 matrix[i, j] = matrix[j, i] = wdm(columns[i], columns[j], "kendall")
             return matrix

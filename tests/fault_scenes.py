@@ -206,7 +206,9 @@ def cache_at_import(folder):
     """The library's own kernels where numba has no folder at all: imported, called, and told once."""
     import numba.core.caching
 
-    numba.core.caching.CacheImpl._locator_classes = [numba.core.caching.UserProvidedCacheLocator]
+    caching = numba.core.caching
+    name = "UserProvidedCacheLocator"  # with an underscore before numba 0.62
+    caching.CacheImpl._locator_classes = [getattr(caching, name, None) or getattr(caching, f"_{name}")]
     numba.config.CACHE_DIR = "/dev/null/nowhere"
 
     def play():

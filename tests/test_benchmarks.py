@@ -1,5 +1,6 @@
 """What `make bench` writes can be read back, README shows it, and its parts run."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,9 @@ def test_the_picture_is_drawn_from_the_file(tmp_path):
     assert (tmp_path / "results.png").stat().st_size > 20_000
 
 
+@pytest.mark.skipif(
+    version("pyvinecopulib").startswith("0."), reason="the benchmark compares with pyvinecopulib 1; vine() works with 0.7 too"
+)
 def test_a_quick_run_writes_tables_that_can_be_read(tmp_path):
     path = tmp_path / "results.md"
     core.main(["--quick", "--only", "speed", "--write", str(path)])

@@ -67,7 +67,7 @@ def test_densities_of_all_edges_add_up_to_the_density_of_the_vine(levels):
     u = np.asfortranarray(cd.pseudo_observations(mixed))
     result = vine(mixed, rng.permuted(mixed, axis=0), truncate=levels, iid=True, n_jobs=1)
     model = pv.Vinecop.from_data(
-        u, pv.FitControlsVinecop(family_set=[FAMILY.gaussian, FAMILY.clayton, FAMILY.gumbel], trunc_lvl=levels)
+        u, controls=pv.FitControlsVinecop(family_set=[FAMILY.gaussian, FAMILY.clayton, FAMILY.gumbel], trunc_lvl=levels)
     )
     assert len(result) == sum(4 - tree for tree in range(levels))
     for fitted in (model, result.model):

@@ -266,9 +266,9 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
         f"[bold]{escape(result.verdict[0].upper() + result.verdict[1:])}[/bold]: {escape(result.title)}", highlight=False
     )
     for topic, sentence in _sentences(result).items():
-        grid = Table.grid(padding=(0, 1, 0, 0))
-        grid.add_column(width=10)
-        grid.add_column(max_width=100)
+        grid = Table.grid()  # without padding, which a width counts in rich 15 and did not before
+        grid.add_column(width=11)
+        grid.add_column(max_width=99)
         grid.add_row(Text(f"{topic}:"), Text(sentence))
         console.print(grid)
     limit = len(result) if top == 0 else top

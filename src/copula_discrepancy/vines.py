@@ -300,7 +300,7 @@ def _fitted(backend: Any, u: NDArray[np.float64], levels: int, jobs: int | None)
 
     families = [getattr(backend.BicopFamily, name) for name in _FAMILIES]
     controls = backend.FitControlsVinecop(family_set=families, trunc_lvl=levels, num_threads=joblib.effective_n_jobs(jobs))
-    return backend.Vinecop.from_data(u, controls)
+    return backend.Vinecop.from_data(u, controls=controls)
 
 
 def _places(model: Any) -> list[list[Edge]]:
