@@ -287,3 +287,15 @@ def test_copulas_are_immutable_comparable_and_picklable():
         TARGET.theta = 3.0
     assert cd.Gumbel(2) == cd.Gumbel(2.0)
     assert cd.Gumbel(2.0) != cd.Joe(2.0)
+
+
+class TooLarge:
+    def __array__(self, dtype=None, copy=None):
+        raise MemoryError("8 TB")
+
+
+def test_memory_that_runs_out_is_not_laid_to_the_values():
+    with pytest.raises(cd.InputError, match=r"memory ran out \(8 TB\)"):
+        cd.kendall_matrix(TooLarge())
+    with pytest.raises(MemoryError):
+        cd.adjust_pvalues(TooLarge())

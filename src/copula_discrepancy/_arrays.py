@@ -18,6 +18,8 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
         array = np.asarray(values)
     except ValueError:
         raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
+    except MemoryError:  # says nothing about what was given
+        raise
     except Exception as error:  # whatever __array__ of another library raises
         told = f"{type(values).__name__}: {type(error).__name__} {error}"
         raise InputError(f"{name} must be an array of numbers, got {told}") from None

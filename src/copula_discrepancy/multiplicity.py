@@ -43,6 +43,8 @@ def adjust_pvalues(pvalues: Any, method: str = "bh") -> NDArray[np.float64]:
     try:
         plain = np.asarray(pvalues)
         given = plain.astype(np.float64) if plain.dtype.kind in "fiubO" else None
+    except MemoryError:  # says nothing about what was given
+        raise
     except Exception:  # whatever an object's own conversion raises
         given = None
     if given is None:
