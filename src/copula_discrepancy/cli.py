@@ -128,6 +128,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
         "--coords", type=_coordinate, action="append", metavar="DIM=LABEL,...", help="labels to keep along a dimension (netCDF)"
     )
     reading.add_argument("--delimiter", metavar="C", help="what separates values in a text file (default: a comma)")
+    reading.add_argument("--drop-missing", action="store_true", help="leave out rows with an empty cell, and say how many")
     judging = parser.add_argument_group("judging")
     judging.add_argument("--method", choices=("mle", "moment"), default="mle", help="moment looks at Kendall's tau alone")
     judging.add_argument("--iid", action="store_true", help="take draws as independent, not as Markov chains")

@@ -157,6 +157,7 @@ def _read(options: argparse.Namespace, path: Any) -> Draws:
         coords=_merged(options.coords) if options.coords else None,
         chains=options.chains,
         delimiter=options.delimiter,
+        missing="drop" if options.drop_missing else "raise",
     )
 
 

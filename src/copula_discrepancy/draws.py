@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._arrays import is_whole, numeric
 from copula_discrepancy._sources.reading import read
-from copula_discrepancy._sources.request import DEFAULT_GROUP, LISTED, Request, unknown_name
+from copula_discrepancy._sources.request import DEFAULT_GROUP, LISTED, Request, listed, unknown_name
 from copula_discrepancy._sources.table import Table, in_chains, require_different
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.errors import InputError, one_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,7 @@ def as_draws(
     coords: Mapping[str, Any] | None = None,
     chains: int | str | None = None,
     delimiter: str | None = None,
+    missing: str = "raise",
 ) -> Draws:
     """Named draws, (chain, draw, variable), from arrays, data frames, xarray and ArviZ objects, dictionaries and files.
 
@@ -120,7 +121,11 @@ def as_draws(
     chains : int or str, optional
         How many chains the rows of one sample make, one after another; or the name of the column that tells chains apart.
     delimiter : str, optional
-        What stands between the values of a text file; a comma in .csv and a tab in .tsv unless given.
+        What stands between the values of a text file; a comma in .csv and a tab in .tsv unless given. A .csv whose header and
+        values have semicolons instead, as spreadsheets write it in some countries, is read so, with a note.
+    missing : {"raise", "drop"}
+        Of NaN: an error, or rows with one in any of the variables are left out, with a note; in one sample only, as chains
+        would lose their order.
 
     Raises
     ------
@@ -143,7 +148,10 @@ def as_draws(
     request = Request.checked(var_names, filter_vars, group, coords, chains, delimiter)
     if isinstance(draws, Draws):
         return _again(draws, request)
+    one_of(missing, "missing", ("raise", "drop"))
     table = read(draws, request)
+    if missing == "drop":
+        table = _complete_rows(table)
     values = table.values
     if values.shape[0] == 0 or values.shape[0] * values.shape[1] < 2:
         given = np.shape(draws) if isinstance(draws, np.ndarray) else values.shape
@@ -154,6 +162,25 @@ def as_draws(
     values = values.view() if values.dtype == np.float64 else values.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
     return Draws(values, table.names, table.named, table.chained, table.ranked, table.notes)
+
+
+def _complete_rows(table: Table) -> Table:
+    """The rows of one sample that have every value."""
+    incomplete = np.isnan(table.values).any(axis=2)
+    count = int(incomplete.sum())
+    if not count:
+        return table
+    if table.chained:
+        raise InputError(
+            f"missing='drop' leaves out rows of one sample, and these are chains, {count} of whose draws have a missing value; "
+            "find out why the sampler made them"
+        )
+    if count == incomplete.size:
+        empty = [name for k, name in enumerate(table.names) if np.isnan(table.values[..., k]).all()]
+        which = f": {listed(empty)} has no values at all" if empty else ""
+        raise InputError(f"every one of {count} rows has a missing value{which}; select other variables")
+    note = f"rows with a missing value left out: {count} of {incomplete.size}"
+    return replace(table, values=table.values[:, ~incomplete[0]], notes=(*table.notes, note))
 
 
 def _again(draws: Draws, request: Request) -> Draws:
@@ -220,8 +247,8 @@ def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
     ]
     more = f"; and {len(found) - LISTED} more variables" if len(found) > LISTED else ""
     raise InputError(
-        f"draws must be finite, got {'; '.join(found[:LISTED])}{more} (of {len(flat)} draws); drop those draws first, "
-        "for example with frame.dropna(), or find out why the sampler made them"
+        f"draws must be finite, got {'; '.join(found[:LISTED])}{more} (of {len(flat)} draws); drop those draws "
+        "first (NaN: missing='drop', or --drop-missing), or find out why the sampler made them"
     )
 
 

@@ -24,6 +24,8 @@ from copula_discrepancy._sources.table import Table, joined
 from copula_discrepancy._sources.text import read_text
 from copula_discrepancy.errors import InputError
 
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+
 
 def read_files(given: Any, request: Request) -> Table:
     """The draws of one file, or of several as chains in the order given; a pattern such as 'run_*.csv' stands for its files."""
@@ -77,6 +79,8 @@ def _kind(path: str) -> str:
     for ending in _READERS:
         if name.endswith(ending):
             return ending
+    if name.endswith(_SPREADSHEETS):
+        raise InputError(f"{path} is a spreadsheet; save its sheet as CSV (names in the first row, one column per variable)")
     raise InputError(f"{path} is of an unknown kind; files must end in {', '.join(_READERS)}")
 
 

@@ -1,6 +1,7 @@
 """Draws from data frames: one column per variable, and perhaps one that tells chains apart."""
 
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._arrays import numeric
-from copula_discrepancy._sources.request import Request, listed, unknown_name
+from copula_discrepancy._sources.request import LISTED, Request, listed, unknown_name
 from copula_discrepancy._sources.table import Table, require_different, require_equal_lengths
 from copula_discrepancy.errors import InputError
 
 CHAIN_NAMES = ("chain", ".chain")  # the second is what Stan's posterior package writes
 DRAW_NAMES = ("draw", ".iteration", ".draw")  # .draw counts through all chains, .iteration within one: both give the order
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_DRESSED = re.compile(r"\s*[^\w\s]{0,2}\s*\d{1,3}([,.' ]\d{3})*([.,]\d+)?\s*[^\w\s]?\s*")  # $1,234.50 or 12 %
 
 
 @dataclass(frozen=True)
@@ -150,21 +152,37 @@ def _values(columns: Columns, chosen: list[int]) -> tuple[NDArray[Any], bool]:
     values, any_ranked = np.empty((len(chosen), columns.n_rows)), False
     for place, k in enumerate(chosen):
         column = columns.read(k)
-        if column.dtype.kind not in "fiub" or column.ndim != 1:
-            raise InputError(_not_numbers(column, columns.names[k], columns.kinds(k)))
+        if not _is_numeric(column):
+            others = [columns.names[j] for j in chosen[place + 1 :] if not _is_numeric(columns.read(j))]
+            rest = [columns.names[j] for j in chosen if j != k and columns.names[j] not in others]
+            raise InputError(_not_numbers(column, columns.names[k], columns.kinds(k), others, rest))
         values[place], ranked = numeric(column, f"variable {columns.names[k]}")
         any_ranked = any_ranked or ranked
     return values.T, any_ranked
 
 
-def _not_numbers(column: NDArray[Any], name: str, kind: str) -> str:
-    """What a column holds instead of numbers, by the first value that is none."""
+def _is_numeric(column: NDArray[Any]) -> bool:
+    return column.dtype.kind in "fiub" and column.ndim == 1
+
+
+def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], rest: list[str]) -> str:
+    """What a column holds instead of numbers, by the first value that is none; others like it, and those to select."""
     values = [(k, value) for k, value in enumerate(column.tolist()) if value is not None]
     example = next(((k, value) for k, value in values if not _is_number(value)), values[0] if values else None)
     told = "" if example is None else f", for example {example[1]!r:.40} at draw {example[0]}"
-    comma = example is not None and isinstance(example[1], str) and _DECIMAL_COMMA.fullmatch(example[1])
-    hint = "write its numbers with decimal points" if comma else "turn it into numbers first"
-    return f"variable {name} must be real numbers, got type {kind}{told}; select the other variables by name, or {hint}"
+    text = example[1] if example is not None and isinstance(example[1], str) else ""
+    if _DECIMAL_COMMA.fullmatch(text):
+        hint = "write its numbers with decimal points"
+    elif _DRESSED.fullmatch(text):
+        hint = "write its numbers plain, without separators of thousands, currencies and percent signs"
+    else:
+        hint = "turn it into numbers first"
+    also = f" (nor are {listed(others)})" if others else ""
+    if 2 <= len(rest) <= LISTED and not any("," in word for word in rest):
+        way = f"select the others by name, --columns {shlex.quote(','.join(rest))} or var_names={rest}"
+    else:
+        way = "select the other variables by name"
+    return f"variable {name} must be real numbers, got type {kind}{told}{also}; {way}, or {hint}"
 
 
 def _is_number(value: Any) -> bool:

@@ -17,6 +17,7 @@ from copula_discrepancy.errors import InputError
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)\s*", re.IGNORECASE | re.ASCII)
 _SEPARATORS = (",", ";", "\t", "|", " ")
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d*,(\d+))([eE][+-]?\d+)?\s*", re.ASCII)
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -37,15 +38,13 @@ class _Text:
 def read_text(raw: bytes, request: Request, delimiter: str) -> Table:
     """The columns of a text file as variables."""
     text = _checked_text(raw, delimiter)
-    rows = text.records()
-    try:
-        _, header_end, header = next(rows, (0, 0, []))
-        if not header:
-            raise InputError("it is empty" + (", but for comments" if text.comments else ""))
-        _, _, first = next(rows, (0, 0, []))
-    except csv.Error as error:
-        raise InputError(_unreadable(error)) from None
-    _require_separator(header, first, delimiter)
+    header_end, header, first = _first_rows(text)
+    told: tuple[str, ...] = ()
+    if request.delimiter is None and delimiter == "," and _in_semicolons(header, first):
+        text = replace(text, delimiter=";")
+        header_end, header, first = _first_rows(text)
+        told = ("its values are separated by semicolons",)
+    _require_separator(header, first, text.delimiter)
     named = not _is_data(header)
     if named and not first:
         raise InputError(f"it has a header ({listed(header)}) but no draws")
@@ -55,14 +54,37 @@ def read_text(raw: bytes, request: Request, delimiter: str) -> Table:
     request = replace(request, delimiter=None)
     if from_stan:
         return _from_stan(frame, names, text, request)
+    frame, names, empty = _without_empty(frame, names)
     names, notes = _without_row_numbers(frame, names)
+    notes = told + empty + notes
     frame.columns = names
     if "" in names:
         frame = frame.drop(columns="")
+    if text.delimiter != ",":
+        frame, commas = _with_decimal_points(frame)
+        notes += commas
     if not named:
         notes += (f"its first line is numbers, so it has no header: variables are called {listed(names)}",)
     table = read_frame(frame, request)
     return replace(table, named=named, notes=notes + table.notes)
+
+
+def _first_rows(text: _Text) -> tuple[int, list[str], list[str]]:
+    """Where the first row that is not blank ends, its fields, and those of the second."""
+    rows = text.records()
+    try:
+        _, end, header = next(rows, (0, 0, []))
+        if not header:
+            raise InputError("it is empty" + (", but for comments" if text.comments else ""))
+        _, _, first = next(rows, (0, 0, []))
+    except csv.Error as error:
+        raise InputError(_unreadable(error)) from None
+    return end, header, first
+
+
+def _in_semicolons(header: Sequence[str], first: Sequence[str]) -> bool:
+    """Whether a .csv is what spreadsheets write where the comma is the decimal sign: semicolons in header and values alike."""
+    return len(header) == 1 and header[0].count(";") == ",".join(first).count(";") > 0
 
 
 def _checked_text(raw: bytes, delimiter: str) -> _Text:
@@ -187,6 +209,46 @@ def _uneven(text: _Text, width: int) -> str | None:
     return f"line {number} has {len(fields)} value{'s' * (len(fields) != 1)}, but the first row has {width}{last}"
 
 
+def _without_empty(frame: Any, names: list[str]) -> tuple[Any, list[str], tuple[str, ...]]:
+    """Without columns that have neither name nor values, and without the rows at the end that have none either.
+
+    Spreadsheets write such columns and rows where a cell was once touched. A gap between rows stays: it is a missing value.
+    """
+    notes: tuple[str, ...] = ()
+    filled = frame.notna().to_numpy()
+    kept = [k for k, name in enumerate(names) if name or filled[:, k].any()]
+    if kept and len(kept) < len(names):
+        notes += (f"columns without name and values left out: {len(names) - len(kept)}",)
+        frame, names = frame[kept].set_axis(range(len(kept)), axis=1), [names[k] for k in kept]
+    rows = np.flatnonzero(filled[:, kept].any(axis=1))
+    if len(names) > 1 and rows.size and rows[-1] + 1 < len(frame):
+        notes += (f"rows without values at the end left out: {len(frame) - rows[-1] - 1}",)
+        frame = frame.iloc[: rows[-1] + 1].infer_objects()
+    return frame, names, notes
+
+
+def _with_decimal_points(frame: Any) -> tuple[Any, tuple[str, ...]]:
+    """Columns of text that are numbers with decimal commas, as numbers; read where a comma does not separate values."""
+    found = {}
+    for name in frame.columns:
+        values = frame[name].dropna()
+        if values.dtype.kind not in "OTU" and str(values.dtype) not in ("str", "string"):
+            continue
+        matches = [_DECIMAL_COMMA.fullmatch(value) if isinstance(value, str) else None for value in values]
+        if not matches or not all(matches):
+            continue
+        decimals = [match.group(2) for match in matches if match and match.group(2) is not None]
+        if all(len(digits) == 3 for digits in decimals):  # 1,234: a comma may mark thousands as well
+            raise InputError(
+                f"column {name} has commas with three digits behind each, such as {values.iloc[0]!r}, so they may mark "
+                "decimals or thousands; write its numbers without thousands separators and with decimal points"
+            )
+        found[name] = frame[name].str.replace(",", ".").astype(float)
+    if not found:
+        return frame, ()
+    return frame.assign(**found), (f"decimal commas read in {listed(list(found))}",)
+
+
 def _without_row_numbers(frame: Any, names: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Names with '' for a column that only counts the rows; any other column needs a name."""
     notes: tuple[str, ...] = ()
@@ -200,7 +262,10 @@ def _without_row_numbers(frame: Any, names: list[str]) -> tuple[list[str], tuple
             raise InputError("its first column has no name and does not count the rows; name it, or leave it out of the file")
     unnamed = [k for k, name in enumerate(names) if not name and not (k == 0 and notes)]
     if unnamed:
-        raise InputError(f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or take it out of the file")
+        raise InputError(
+            f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or take it out of the file (the first line has to "
+            "hold the names: take out any title above them)"
+        )
     require_different(names)
     return names, notes
 
