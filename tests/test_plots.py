@@ -589,3 +589,20 @@ def test_nearly_perfect_dependence_has_a_contour_too():
     density = np.full((50, 50), -1000.0)
     np.fill_diagonal(density[:20], 5.0)  # less than one cell in a hundred has any density
     assert contour_levels([density]) == [1.0]
+
+
+def test_a_notebook_shows_every_picture_and_not_the_first_alone(monkeypatch):
+    """Its backend turns interaction on as it loads, at the first picture: that must outlast the look of this picture."""
+    load = plt.switch_backend
+
+    def load_as_a_notebook_does(name):
+        load("agg")
+        mpl.interactive(True)
+
+    monkeypatch.setattr(plt, "switch_backend", load_as_a_notebook_does)
+    monkeypatch.setattr(plt, "_backend_mod", None)
+    try:
+        cd.plot_pair(result("target"))
+        assert mpl.is_interactive()
+    finally:
+        mpl.interactive(False)

@@ -47,6 +47,9 @@ def canvas(
         return
     import matplotlib.pyplot as plt
 
+    # Loads the backend. A notebook's turns interaction on as it loads; inside `styled` that would be undone at its end, and no
+    # further figure, of anyone, would show.
+    plt.draw_if_interactive()
     with styled():
         columns = columns or (panels if across else 1)
         rows = panels // columns
