@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist bench study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs links bench study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -25,6 +25,10 @@ $(VENV)/.dev: $(VENV)/.test
 
 $(VENV)/.examples: $(VENV)/.run
 	$(PIP) -e '.[examples]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	$(PIP) -e '.[docs]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.run
@@ -90,6 +94,15 @@ dist: $(VENV)/.dev  ## source distribution and wheel, checked; the wheel install
 	cd build/empty && bin/copula-discrepancy demo --html demo.html --force && \
 	bin/python -c "import copula_discrepancy as cd; assert 'site-packages' in cd.__file__; print(cd.__version__, 'works from its wheel')"
 
+docs: $(VENV)/.docs  ## the site, in docs/_build/html: all its code runs, warnings are errors, its own links are checked
+	rm -rf docs/_build/html
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -j auto -b html docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+links: $(VENV)/.docs  ## the site's links to other sites, which takes a network
+	$(BIN)/python -m sphinx -D nb_execution_mode=off -b linkcheck docs docs/_build/links
+
 bench: $(VENV)/.bench  ## speed, growth, memory and accuracy beside peers, in one run: benchmarks/results.md, its picture, README
 	$(BIN)/python -m benchmarks.core --write benchmarks/results.md
 	$(BIN)/python -m benchmarks.readme
@@ -109,5 +122,5 @@ study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchm
 	$(BIN)/python -m benchmarks.pairs --write benchmarks/pairs.md
 
 clean:
-	rm -rf $(VENV) $(VENV)-* build dist .coverage demo.html demo.json .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-* build dist docs/_build docs/jupyter_execute docs/api/generated .coverage demo.html demo.json .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,69 @@
+"""How the site is built: `make docs`; pages are MyST Markdown; their code runs during the build, where an error fails it."""
+
+import os
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# For the pages' code, which runs in kernels of its own: the command, the pages' pictures, and the width of what is printed
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH")]))
+os.environ["COLUMNS"] = "96"
+
+project = "copula-discrepancy"
+author = "The copula-discrepancy developers"
+project_copyright = author
+version = release = installed_version("copula-discrepancy")
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build", "**.ipynb_checkpoints", "jupyter_execute"]
+nitpicky = True  # a name in the reference that leads nowhere is an error
+nitpick_ignore_regex = [
+    # Types of other libraries: their inventories lie on the network, and the build asks nothing of it
+    (r"py:.*", r"(numpy|np|npt|scipy|pandas|pd|xarray|xr|matplotlib|joblib|typing|collections|pathlib|types|rich)\..*"),
+    (r"py:.*", r"(ArrayLike|NDArray|FloatArray|Any|Self|Callable|Path|optional|array|draws|callable|object)"),
+]
+
+# ---- code that runs ------------------------------------------------------------------------------------------------
+nb_execution_mode = "force"  # a page shows what this version of the library says, never what an old one said
+nb_execution_timeout = 240
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+nb_render_markdown_format = "myst"
+nb_execution_show_tb = True
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist", "substitution"]
+myst_heading_anchors = 3
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# ---- reference -----------------------------------------------------------------------------------------------------
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections say it in words
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+# ---- look ----------------------------------------------------------------------------------------------------------
+html_theme = "pydata_sphinx_theme"
+html_title = "copula-discrepancy"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("index", "start", "questions")}  # nothing lies below them: the text has the width
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+    "header_links_before_dropdown": 8,
+}
