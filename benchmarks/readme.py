@@ -7,7 +7,7 @@ from benchmarks.report import Report, ratios, read
 
 ROOT = Path(__file__).parents[1]
 START, END = "<!-- benchmarks: speed -->", "<!-- /benchmarks -->"
-HEAD = ("job", "peer", "ours", "peer's", "ratio", "asked")
+HEAD = ("job", "peer", "ours", "peer's", "ratio")
 
 
 def first_of_each_job(tables: dict[str, Report]) -> list[dict[str, str]]:
@@ -16,6 +16,20 @@ def first_of_each_job(tables: dict[str, Report]) -> list[dict[str, str]]:
     for row in ratios(tables):
         rows.setdefault(row["job"], row)
     return list(rows.values())
+
+
+def least_of_each_kind(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Of jobs that differ in family or data only, the one with the smallest ratio: a short table must not be the flattering one."""
+    kinds: dict[str, dict[str, str]] = {}
+    for row in rows:
+        kind = re.split(r" of (?!tau)|, | \d", row["job"])[0]
+        if kind not in kinds or _ratio(row) < _ratio(kinds[kind]):
+            kinds[kind] = row
+    return list(kinds.values())
+
+
+def _ratio(row: dict[str, str]) -> float:
+    return float(row["ratio"].rstrip("x"))
 
 
 def accuracy(corners: Report, thetas: Report) -> str:
@@ -31,17 +45,6 @@ def accuracy(corners: Report, thetas: Report) -> str:
     )
 
 
-def growth(in_n: Report, in_d: Report) -> str:
-    """One sentence about growth."""
-
-    def powers(table: Report) -> str:
-        ours = [row for row in table.records() if row["who"] == "ours"]
-        names = [row["job"].replace(", a ", " against a ").split(",")[0] for row in ours]
-        return ", ".join(f"{name} {row['exponent'].split(' ')[0]}" for name, row in zip(names, ours, strict=True))
-
-    return f"Fitted exponents of growth with n: {powers(in_n)}; with d: {powers(in_d)}."
-
-
 def _leading(cell: str) -> float:
     return float(re.split(r"[,;]", cell)[0])
 
@@ -50,10 +53,10 @@ def block(results: str) -> str:
     """What stands between the markers."""
     tables = read(results)
     lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
-    lines += [f"| {' | '.join(row[name] for name in HEAD)} |" for row in first_of_each_job(tables)]
+    lines += [f"| {' | '.join(row[name] for name in HEAD)} |" for row in least_of_each_kind(first_of_each_job(tables))]
     machine = re.search(r"^Written by .*? minutes\. (.*)$", results, re.MULTILINE)
     where = machine.group(1) if machine else ""
-    lines += ["", accuracy(tables["Corners"], tables["Accuracy"]), growth(tables["Growth with n"], tables["Growth with d"])]
+    lines += ["", accuracy(tables["Corners"], tables["Accuracy"])]
     return "\n".join([*lines, f"Measured with {where}"])
 
 

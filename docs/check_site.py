@@ -61,9 +61,9 @@ def typed_numbers() -> list[str]:
     """Numbers in prose that neither a convention nor the page's own code or formulas have."""
     found = []
     for path, prose, rest in sources():
-        for number in DECIMAL.findall(prose):
-            if number.lstrip("+-") not in CONVENTIONS and number.lstrip("+-") not in rest:
-                found.append(f"{path.relative_to(DOCS)}: {number} is typed; let code make it, for example with glue")
+        typed = [number for number in DECIMAL.findall(prose) if number.lstrip("+-") not in CONVENTIONS]
+        lost = [number for number in typed if number.lstrip("+-") not in rest]
+        found += [f"{path.relative_to(DOCS)}: {number} is typed; let code make it, for example with glue" for number in lost]
     return found
 
 

@@ -4,12 +4,25 @@ import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from tempfile import mkdtemp
 
 HERE = Path(__file__).parent
 # For the pages' code, which runs in kernels of its own: the command, the pages' pictures, and the width of what is printed
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH")]))
 os.environ["COLUMNS"] = "96"
+os.environ["TERM"] = "dumb"  # a bar that moves would leave each of its states on the page
+# A warning on a page says what it is and not in which temporary file it arose
+profile = Path(mkdtemp()) / "profile_default" / "startup" / "warnings.py"
+profile.parent.mkdir(parents=True)
+profile.write_text(
+    "import sys, warnings\n"
+    "def told(message, category, *place, **more):\n"
+    "    print(f'{category.__name__}: {message}', file=sys.stderr)\n"
+    "warnings.showwarning = told\n",
+    encoding="utf-8",
+)
+os.environ["IPYTHONDIR"] = str(profile.parents[2])
 
 project = "copula-discrepancy"
 author = "The copula-discrepancy developers"

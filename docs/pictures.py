@@ -1,5 +1,6 @@
-"""Pictures that more than one page, or README, shows."""
+"""Pictures that more than one page, or README, shows; `python docs/pictures.py` draws README's."""
 
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -7,6 +8,7 @@ import matplotlib.pyplot as plt
 import copula_discrepancy as cd
 
 STYLE = "copula_discrepancy.plots.style"
+README_PICTURE = Path(__file__).parent / "_static" / "same_margins.png"
 
 
 def same_margins_same_tau() -> Any:
@@ -21,3 +23,12 @@ def same_margins_same_tau() -> Any:
             axis.set(title=f"{title}: tau {cd.kendall_tau(*draws.T):.2f}", aspect="equal", xlabel="rank of the first variable")
         axes[0].set_ylabel("rank of the second variable")
     return figure
+
+
+def main() -> None:
+    """Draw the picture in README anew."""
+    same_margins_same_tau().savefig(README_PICTURE, dpi=150, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
