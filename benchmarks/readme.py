@@ -19,7 +19,7 @@ def first_of_each_job(tables: dict[str, Report]) -> list[dict[str, str]]:
 
 
 def least_of_each_kind(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Of jobs that differ in family or data only, the one with the smallest ratio: a short table must not be the flattering one."""
+    """Of jobs that differ in family or data only, the one with the smallest ratio: a short table must not flatter."""
     kinds: dict[str, dict[str, str]] = {}
     for row in rows:
         kind = re.split(r" of (?!tau)|, | \d", row["job"])[0]

@@ -101,6 +101,17 @@ def test_readme_shows_what_was_measured():
     assert readme.fill(text, RESULTS) == text
 
 
+def test_the_short_table_has_the_worst_of_each_kind():
+    rows = readme.first_of_each_job(report.read(RESULTS))
+    short = readme.least_of_each_kind(rows)
+    assert min(float(row["ratio"].rstrip("x")) for row in rows) == min(float(row["ratio"].rstrip("x")) for row in short)
+    densities = [row["ratio"] for row in rows if row["job"].startswith("logpdf")]
+    assert [row["ratio"] for row in short if row["job"].startswith("logpdf")] == [
+        min(densities, key=lambda ratio: float(ratio.rstrip("x")))
+    ]
+    assert len({row["job"].split(" of ")[0].split(",")[0] for row in short}) == len(short)
+
+
 def test_every_speed_that_was_asked_for_is_in_the_results():
     """And each is reached, or has a reason beside it."""
     tables = report.read(RESULTS)
