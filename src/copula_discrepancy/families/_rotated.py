@@ -129,6 +129,7 @@ class Rotated(Copula):
 
     @property
     def parameter(self) -> Parameter:  # type: ignore[override]
+        """Name and domain of theta, those of the base copula."""
         return self.base.parameter
 
     @property
