@@ -337,8 +337,8 @@ def fit(
     Notes
     -----
     The maximum of sum log c(u_i, v_i; theta) over the pseudo-observations (Genest, Ghoudi and Rivest, 1995) is found to about
-    1e-12 relative in theta. Ties share mid-ranks: rounded or discrete draws are fitted as if continuous, which biases theta the
-    more, the fewer values there are. A tau that the family cannot reach puts theta on its bound.
+    1e-12 relative in theta. Ties share mid-ranks: rounded or discrete draws are fitted as if continuous, and their tau-b is
+    larger than that of what was rounded. A tau that the family cannot reach puts theta on its bound.
 
     References
     ----------

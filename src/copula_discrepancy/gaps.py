@@ -97,8 +97,9 @@ def discrepancy(
 
     Notes
     -----
-    Ties, as of a Metropolis chain that stays, share mid-ranks and are part of tau-b. Draws that are rounded to few values are
-    another matter: their ties look like a family of their own, and shape finds it.
+    Ties share mid-ranks, and tau-b counts them. Those of a Metropolis chain that stays where it is do no harm. Rounding does:
+    draws with few different values have a larger tau-b than what was rounded, and no family has their ties, so that level and
+    shape show the rounding.
 
     Theta, CKL and CED are functions of the fitted tau, and their intervals the images of its own: the delta method's away from
     0, one that begins at 0 where the target's tau is inside. To second order CKL is I (theta - theta_P)^2 / 2, I the Fisher

@@ -107,7 +107,7 @@ class Discrepancy:
 
     @property
     def level(self) -> Estimate:
-        """The gap in strength, tau - tau_target: positive where the draws are too dependent.
+        """The gap in strength, tau - tau_target: positive where the draws' tau is too large.
 
         Its absolute value is the paper's moment-based CD. It is blind to family and tails.
         """
