@@ -18,6 +18,7 @@ else:
         def __init__(self, function: Callable[[Any], Any]) -> None:
             self.function = function
             self.__doc__ = function.__doc__
+            self.__module__ = function.__module__  # doctest looks for examples in what belongs to the module
 
         def __set_name__(self, owner: type, name: str) -> None:
             self.name = name

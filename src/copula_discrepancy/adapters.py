@@ -35,6 +35,15 @@ class DependenceFidelity:
     In the shape of SDMetrics' metrics. SDMetrics' own correlation score compares two numbers of which both are near 0 for most
     pairs, and stays high when every dependence is lost; this one asks what share of the dependence that is there was kept.
 
+    Attributes
+    ----------
+    name, goal, min_value, max_value
+        What SDMetrics asks of a metric: its name, that more is better, and its range.
+
+    See Also
+    --------
+    pairwise : The gaps behind the score.
+
     Notes
     -----
     With g the gap of a pair, g^2 = level^2 + shape^2 less what chance adds to it (the sum of their squared standard errors, but
@@ -42,7 +51,12 @@ class DependenceFidelity:
     copy, up to a term of order 1/sqrt(n), and 0 where a dependence was lost or made up. The score of a table is the mean over
     pairs with weights sqrt(t^2 - (z se)^2), where that is positive: what is there counts, and counts by its strength. z is
     sqrt(2 log 2m) for m pairs, at least 2, what the largest of so many taus reaches by chance (Donoho and Johnstone, 1994). All
-    pairs share a weight of 0.05 beside, which decides where nothing is there.
+    pairs share a weight of 0.05 beside, which decides where nothing is there. NaN is an error; ties share mid-ranks, so that a
+    column with few values is compared as if it were continuous.
+
+    References
+    ----------
+    Donoho, D. L. and Johnstone, I. M. (1994). Ideal spatial adaptation by wavelet shrinkage. Biometrika 81, 425-455.
 
     Examples
     --------
@@ -73,13 +87,25 @@ class DependenceFidelity:
         metadata : dict, optional
             SDMetrics' description of a table, ``{"columns": {"a": {"sdtype": "numerical"}, ...}}``: its numerical columns are
             compared. Without it all columns are, and a column of text is an error.
-        **choices
+        **choices : object
             Of `pairwise`: var_names, family, n_jobs, ... .
+
+        Returns
+        -------
+        float
+            From 0 to 1.
 
         Raises
         ------
         InputError
             For tables that `pairwise` refuses; missing values are counted column by column.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> real, copy = cd.Gumbel(2.5).sample(500, rng=1), cd.Gumbel(2.5).sample(500, rng=2)
+        >>> cd.DependenceFidelity.compute(real, copy) > 0.9
+        True
         """
         return float(cls.compute_breakdown(real_data, synthetic_data, metadata, **choices)["score"])
 
@@ -87,12 +113,29 @@ class DependenceFidelity:
     def compute_breakdown(cls, real_data: Any, synthetic_data: Any, metadata: Any = None, **choices: Any) -> dict[str, Any]:
         """The score, and for each pair of columns its own score, weight, gaps and taus, worst first.
 
+        Parameters
+        ----------
+        real_data, synthetic_data : data frame, or anything `as_draws` takes
+            As for `compute`.
+        metadata : dict, optional
+            As for `compute`.
+        **choices : object
+            As for `compute`.
+
         Returns
         -------
         dict
             ``{"score": ..., "pairs": {("a", "b"): {"score", "weight", "tau_real", "tau_synthetic", "level", "shape", ...}},
             "warnings": [...]}``. A column that is constant in the synthetic table only has lost its dependence: its pairs
             score 0.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> real, synthetic = cd.Gumbel(2.5).sample(500, rng=1), cd.Gumbel(1.0).sample(500, rng=2)
+        >>> pair = cd.DependenceFidelity.compute_breakdown(real, synthetic)["pairs"]["x0", "x1"]
+        >>> round(pair["tau_real"], 1), abs(pair["tau_synthetic"]) < 0.1, pair["score"] < 0.1
+        (0.6, True, True)
         """
         columns = _numerical(metadata)
         if columns is not None:
@@ -112,7 +155,23 @@ class DependenceFidelity:
 
     @classmethod
     def normalize(cls, raw_score: float) -> float:
-        """The score itself: it lies between 0 and 1 already."""
+        """The score itself: it lies between 0 and 1 already.
+
+        Parameters
+        ----------
+        raw_score : float
+            What `compute` gave.
+
+        Returns
+        -------
+        float
+            The same.
+
+        Raises
+        ------
+        InputError
+            For a number outside 0 to 1, or NaN.
+        """
         score = real_number(raw_score, "raw_score")
         if not cls.min_value <= score <= cls.max_value:
             raise InputError(f"raw_score must be a score between 0 and 1, got {score:g}")
@@ -120,7 +179,18 @@ class DependenceFidelity:
 
     @classmethod
     def get_subclasses(cls, include_parents: bool = False) -> dict[str, type]:
-        """Metrics below this one, as SDMetrics lists them: none."""
+        """Metrics below this one, as SDMetrics lists them: none.
+
+        Parameters
+        ----------
+        include_parents : bool
+            Whether the metric itself is listed.
+
+        Returns
+        -------
+        dict
+            From names to classes.
+        """
         return {cls.__name__: cls} if include_parents else {}
 
 
@@ -215,7 +285,7 @@ def summary(
     ----------
     draws : anything `as_draws` takes
         With two variables or more.
-    var_names, filter_vars, group, coords, chains
+    var_names, filter_vars, group, coords, chains : optional
         See `as_draws`; the first four as in ArviZ.
     iid : bool
         Take the draws as independent instead of as Markov chains.
@@ -230,6 +300,22 @@ def summary(
         A row per pair, ``a ~ b``, in the order of the variables: tau, mcse (its Monte Carlo standard error), the ends of its
         confidence interval, n_eff (the independent draws it is worth) and r_hat (for dependence; see `Agreement`). NaN where a
         variable is constant, or the two are perfectly dependent and have no error.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` refuses, NaN and infinite values among them, or fewer than two variables.
+
+    See Also
+    --------
+    pairwise : The same pairs against a target or a reference.
+    kendall_matrix : The taus alone.
+    ess, rhat : The margins.
+
+    Notes
+    -----
+    Tau is tau-b, ties included. Standard errors are those of `discrepancy`, from the long-run variance of influence values
+    (Geyer, 1992).
 
     Examples
     --------

@@ -33,6 +33,29 @@ class Agreement:
         infinite where chains differ that do not vary by themselves.
     taus : tuple of Estimate
         Each chain's own tau with its standard error; NaN for a chain in which a variable does not vary.
+
+    See Also
+    --------
+    rhat : ArviZ's R-hat of every variable.
+    plot_tau_forest : Each chain's tau as a picture.
+
+    Notes
+    -----
+    Split R-hat is that of Gelman et al. (2013); what it is taken of here is this library's. Two chains stuck in two modes may
+    agree about tau within each mode, and still disagree with the tau of both together: the third R-hat is for that.
+
+    References
+    ----------
+    Gelman, A., Carlin, J. B., Stern, H. S., Dunson, D. B., Vehtari, A. and Rubin, D. B. (2013). Bayesian Data Analysis, 3rd
+    edition. Chapman & Hall/CRC.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> draws = cd.Gumbel(2.5).sample(2000, rng=1).reshape(4, 500, 2)
+    >>> agreement = cd.discrepancy(draws, cd.Gumbel(2.5)).agreement
+    >>> agreement.rhat < 1.01, len(agreement.taus)
+    (True, 4)
     """
 
     rhat: float
@@ -43,7 +66,7 @@ class Agreement:
         return "\n".join([*lines, *(f"  chain {k:<4}{tau!r}" for k, tau in enumerate(self.taus))])
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number."""
+        """Every number by its name, ready for JSON."""
         return {"rhat": self.rhat, "taus": [tau.to_dict() for tau in self.taus]}
 
 

@@ -18,9 +18,30 @@ from copula_discrepancy.errors import InputError, one_of
 class Draws:
     """Finite draws, (chain, draw, variable), with a name for each variable; the array is a read-only view where it can be.
 
-    `named` says whether the user gave the names, `chained` whether the user gave chains, be it a single one, and `ranked`
-    whether values too large for a float64 were replaced by their ranks. `notes` are sentences on what was left out or decided
-    when the draws were read.
+    What `as_draws` gives, and what every function takes in its place.
+
+    Attributes
+    ----------
+    values : array (chain, draw, variable)
+        Finite numbers.
+    names : tuple of str
+        One per variable.
+    named, chained, ranked : bool
+        Whether the user gave the names; whether the user gave chains, be it a single one; and whether values too large for a
+        float64 were replaced by their ranks.
+    notes : tuple of str
+        Sentences on what was left out or decided when the draws were read.
+
+    See Also
+    --------
+    as_draws : What makes one.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> draws = cd.as_draws({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
+    >>> draws.names, draws.n_chains, draws.n_draws, draws.n_variables
+    (('a', 'b'), 1, 3, 2)
     """
 
     values: NDArray[np.float64]
@@ -46,7 +67,24 @@ class Draws:
         return self.values.shape[2]
 
     def column(self, variable: int) -> NDArray[np.float64]:
-        """All draws of one variable, by its place, chain after chain."""
+        """All draws of one variable, by its place, chain after chain.
+
+        Parameters
+        ----------
+        variable : int
+            Its place among `names`.
+
+        Returns
+        -------
+        array
+            One number per draw.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.as_draws({"a": [1.0, 2.0], "b": [3.0, 4.0]}).column(1)
+        array([3., 4.])
+        """
         if not is_whole(variable) or not -self.n_variables <= variable < self.n_variables:
             raise InputError(f"variable must be a place among {self.n_variables} variables, got {variable!r:.60}")
         # always a copy: results outlive what the user does with the draws
@@ -54,6 +92,21 @@ class Draws:
 
     def select(self, names: Sequence[str]) -> "Draws":
         """These variables only, by their full names and in this order.
+
+        Parameters
+        ----------
+        names : str or sequence of str
+            The variables to keep.
+
+        Returns
+        -------
+        Draws
+            With the same chains.
+
+        Raises
+        ------
+        InputError
+            For a name that is not there.
 
         Examples
         --------
@@ -127,12 +180,21 @@ def as_draws(
         Of NaN: an error, or rows with one in any of the variables are left out, with a note; in one sample only, as chains
         would lose their order.
 
+    Returns
+    -------
+    Draws
+        Values, names and notes; every other function takes it in the place of draws.
+
     Raises
     ------
     InputError
         For anything but real numbers, another number of dimensions, chains of unequal length, fewer than two draws, unknown
         names, files that cannot be read, or values that are NaN or infinite: the message counts them per variable and says in
         which chain and draw they begin.
+
+    See Also
+    --------
+    pairwise : Takes the same, and the same choices.
 
     Examples
     --------

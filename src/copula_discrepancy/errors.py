@@ -11,7 +11,26 @@ Result = TypeVar("Result")
 class InputError(ValueError):
     """An argument cannot be used; the message names the argument, the value, the rule and the way out.
 
-    It is one line: a value that it shows, such as a data frame, may take several.
+    A ValueError: what the library raises for any input that it cannot use. Its message is one line: a value that it shows,
+    such as a data frame, may take several.
+
+    Parameters
+    ----------
+    message : object
+        What to say.
+
+    See Also
+    --------
+    DependenceWarning : For numbers that are right but need care.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> try:
+    ...     cd.kendall_tau([1, 2, 3], [1, 1, 1])
+    ... except cd.InputError as error:
+    ...     print(error)
+    variable y is constant (all 3 values are 1), so its dependence is undefined; leave it out or check the sampler
     """
 
     def __init__(self, message: object = "") -> None:
@@ -19,7 +38,24 @@ class InputError(ValueError):
 
 
 class DependenceWarning(UserWarning):
-    """A number is right but needs reading with care; the same sentence stands in the result's `warnings`."""
+    """A number is right but needs reading with care; the same sentence stands in the ``warnings`` of the result.
+
+    Such as a fit on the bound of its family, fewer than 100 effective draws, or chains that do not agree.
+
+    See Also
+    --------
+    InputError : For what cannot be computed at all.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import copula_discrepancy as cd
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     result = cd.fit([[1, 3], [2, 2], [3, 1], [4, 0]], "clayton")
+    >>> told[0].category.__name__, str(told[0].message) == result.warnings[0]
+    ('DependenceWarning', True)
+    """
 
 
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:

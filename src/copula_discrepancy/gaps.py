@@ -69,8 +69,10 @@ def discrepancy(
         Of the intervals; sentences take 1 - confidence as the level of their tests.
     shannon : {"exact", "monte_carlo"}
         CKL and CED by closed form and quadrature, or by the paper's estimator with `m` simulated draws per expectation.
-    m, rng
-        Size and randomness of the Monte Carlo estimates.
+    m : int
+        Draws of each Monte Carlo estimate.
+    rng : int, Generator, SeedSequence or None
+        Their seed or source of randomness.
 
     Returns
     -------
@@ -83,11 +85,22 @@ def discrepancy(
     Raises
     ------
     InputError
-        For draws that are not two finite, varying columns, fewer than 4 draws per chain (unless iid), a target that is neither
-        a copula with its parameter nor draws, or a reference with other variables.
+        For draws that are not two finite, varying columns (NaN and infinite values are counted and named), fewer than 4 draws
+        per chain (unless iid), a target that is neither a copula with its parameter nor draws, or a reference with other
+        variables.
+
+    See Also
+    --------
+    pairwise : Every pair of variables.
+    fit : A family on its own, without a target.
+    plot_pair, plot_trace, plot_tau_forest : The result in pictures.
 
     Notes
     -----
+    Ties share mid-ranks, and tau-b counts them. Those of a Metropolis chain that stays where it is do no harm. Rounding does:
+    draws with few different values have a larger tau-b than what was rounded, and no family has their ties, so that level and
+    shape show the rounding.
+
     Theta, CKL and CED are functions of the fitted tau, and their intervals the images of its own: the delta method's away from
     0, one that begins at 0 where the target's tau is inside. To second order CKL is I (theta - theta_P)^2 / 2, I the Fisher
     information, so the limit of 2 CKL / (I se^2), chi-square with one degree of freedom, is that of (theta - theta_P)^2 / se^2,
@@ -95,6 +108,14 @@ def discrepancy(
     1 - confidence each.
 
     `Discrepancy.infer` gives the same result with standard errors from the bootstrap.
+
+    References
+    ----------
+    Aich, A. and Aich, A. B. (2025). Copula Discrepancy: Benchmarking Dependence Structure. Definition 4.2 (CD), equations 2 and
+    3 (CED, CKL).
+
+    Genest, C., Ghoudi, K. and Rivest, L.-P. (1995). A semiparametric estimation procedure of dependence parameters in
+    multivariate families of distributions. Biometrika 82, 543-552.
 
     Examples
     --------

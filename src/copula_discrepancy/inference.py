@@ -25,6 +25,8 @@ _ROUNDING = 1e-12  # relative differences below it are rounding
 class LongRun:
     """How uncertain a mean of influence values is.
 
+    What `long_run_variance` gives.
+
     Attributes
     ----------
     variance, long_run_variance : float
@@ -34,6 +36,17 @@ class LongRun:
         Number of draws, and how many independent ones say as much: n * variance / long_run_variance.
     df : float
         Degrees of freedom of the standard error, for Student's t in tests and intervals.
+
+    See Also
+    --------
+    Estimate : A number with a standard error from such values.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> found = cd.long_run_variance([1.0, 2.0, 3.0, 4.0], iid=True)
+    >>> round(found.long_run_variance, 4), found.n, round(found.se, 4)
+    (1.6667, 4, 0.6455)
     """
 
     variance: float
@@ -95,6 +108,8 @@ class Spread:
 class Estimate:
     """A number with its uncertainty.
 
+    Every number of a `Discrepancy` and of a `Fit` is one; ``float(estimate)`` is its value.
+
     Attributes
     ----------
     value : float
@@ -110,6 +125,22 @@ class Estimate:
         How many independent draws would give the same standard error; against a reference sample the smaller of the two.
     bias : float
         What a sample of this size adds on average though the draws are right; interval and p-value take it off, `value` not.
+    df : float
+        Degrees of freedom of the standard error.
+    confidence : float
+        Of the interval.
+
+    See Also
+    --------
+    long_run_variance : Where standard errors come from.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> result = cd.discrepancy(cd.Gumbel(2.5).sample(500, rng=1), cd.Gumbel(2.5), iid=True)
+    >>> level = result.level
+    >>> round(level.value, 3), round(level.se, 3), level.ci[0] < 0 < level.ci[1], level.pvalue > 0.05
+    (0.019, 0.019, True, True)
     """
 
     value: float
@@ -132,7 +163,28 @@ class Estimate:
         limits: tuple[float, float] = (-math.inf, math.inf),
         confidence: float = 0.95,
     ) -> "Estimate":
-        """From the standard error of a normal estimate; the interval ends where the number's own range does."""
+        """From the standard error of a normal estimate; the interval ends where the number's own range does.
+
+        Parameters
+        ----------
+        value : float
+            The estimate.
+        spread : Spread
+            Its standard error, degrees of freedom and effective number of draws.
+        bias : float
+            What interval and p-value take off.
+        tested : bool
+            Whether 0 is a hypothesis; without one the p-value is NaN.
+        limits : (float, float)
+            The range of the number.
+        confidence : float
+            Of the interval.
+
+        Returns
+        -------
+        Estimate
+            With NaN for interval and p-value where the standard error is not positive.
+        """
         centre, reach = value - bias, spread.reach(confidence)
         pvalue = spread.pvalue(centre) if tested else math.nan
         ci = (max(centre - reach, limits[0]), min(centre + reach, limits[1])) if spread.se > 0 else (math.nan, math.nan)
@@ -140,7 +192,20 @@ class Estimate:
 
     @classmethod
     def unknown(cls, value: float, *, confidence: float = 0.95) -> "Estimate":
-        """A number whose uncertainty has no normal limit, as on a bound."""
+        """A number whose uncertainty has no normal limit, as on a bound.
+
+        Parameters
+        ----------
+        value : float
+            The estimate.
+        confidence : float
+            Of the interval that is missing.
+
+        Returns
+        -------
+        Estimate
+            With NaN for all but the value.
+        """
         return cls(value, math.nan, (math.nan, math.nan), math.nan, math.nan, 0.0, math.nan, confidence)
 
     def __float__(self) -> float:
@@ -161,7 +226,18 @@ class Estimate:
     def paper_test(self, alpha: float = 0.05) -> "PaperTest":
         """The paper's asymptotic test: T_n = sqrt(n) |value| / sigma against z_{1-alpha/2}, sigma the long-run one.
 
-        It takes no finite-sample bias off and uses the normal quantile; `pvalue` does better on both counts.
+        Corollary 4.1 and theorem 3 of Aich and Aich (2025), which are for the level gap of independent draws. It takes no
+        finite-sample bias off and uses the normal quantile; `pvalue` does better on both counts.
+
+        Parameters
+        ----------
+        alpha : float
+            Level of the test, strictly between 0 and 1.
+
+        Returns
+        -------
+        PaperTest
+            Statistic, critical value, p-value and decision; NaN and no rejection where there is no standard error.
 
         Examples
         --------
@@ -176,13 +252,40 @@ class Estimate:
         return PaperTest(statistic, critical, float(2.0 * ndtr(-statistic)), bool(statistic > critical))
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number."""
+        """Every number by its name, ready for JSON."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"ci": list(self.ci)}
 
 
 @dataclass(frozen=True)
 class PaperTest:
-    """The asymptotic test of Aich and Aich (2025): reject where the statistic passes the critical value."""
+    """The asymptotic test of Aich and Aich (2025): reject where the statistic passes the critical value.
+
+    Attributes
+    ----------
+    statistic : float
+        T_n = sqrt(n) |value| / sigma; NaN where there is no standard error.
+    critical : float
+        The normal quantile z_{1-alpha/2}.
+    pvalue : float
+        Two-sided, from the normal distribution.
+    reject : bool
+        Whether the statistic is larger than the critical value.
+
+    See Also
+    --------
+    Estimate.paper_test : What makes one.
+
+    References
+    ----------
+    Aich, A. and Aich, A. B. (2025). Copula Discrepancy: Benchmarking Dependence Structure. Corollary 4.1, theorem 3.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> test = cd.discrepancy(cd.Gumbel(2.5).sample(500, rng=1), cd.Gumbel(2.5)).level.paper_test(alpha=0.05)
+    >>> round(test.critical, 2), test.reject
+    (1.96, False)
+    """
 
     statistic: float
     critical: float
@@ -215,10 +318,29 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     iid : bool
         Take the draws as independent: the plain variance.
 
+    Returns
+    -------
+    LongRun
+        Both variances, the effective number of draws, and the standard error of the mean with its degrees of freedom; NaN where
+        all values are equal.
+
     Raises
     ------
     InputError
-        For values that are not finite, or fewer than 4 draws per chain where iid is False.
+        For NaN or infinite values, or fewer than 4 draws per chain where iid is False.
+
+    See Also
+    --------
+    concordance : The influence values of Kendall's tau, up to a factor and a shift.
+    Fit.influence : Those of a fitted parameter.
+    ess : The same idea for the margins.
+
+    References
+    ----------
+    Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical Science 7, 473-483.
+
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Burkner, P.-C. (2021). Rank-normalization, folding, and
+    localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16, 667-718.
 
     Examples
     --------
@@ -271,7 +393,21 @@ def split_rhat(values: NDArray[np.float64]) -> float:
 def tau_influence_bound() -> float:
     """The largest influence a single draw can have on Kendall's tau: |IF| <= 4, since |2 (h - tau)| <= 2 (1 + 1).
 
-    Source: Aich and Aich (2025), theorem on the bounded influence of the moment-based CD.
+    Theorem 4 of Aich and Aich (2025), on the bounded influence of the moment-based CD.
+
+    Returns
+    -------
+    float
+        4.
+
+    See Also
+    --------
+    contamination_bound : Of many foreign draws instead of one.
+    concordance : The h of each draw.
+
+    References
+    ----------
+    Aich, A. and Aich, A. B. (2025). Copula Discrepancy: Benchmarking Dependence Structure. Theorem 4.
 
     Examples
     --------
@@ -286,7 +422,30 @@ def contamination_bound(delta: float) -> float:
     """How far a share `delta` of foreign draws can move Kendall's tau, and with it `level`: at most 4 delta - 2 delta^2.
 
     A share delta of other draws changes the share 2 delta - delta^2 of all pairs, each by at most 2 (Aich and Aich, 2025,
-    theorem on contamination).
+    theorem 5).
+
+    Parameters
+    ----------
+    delta : float
+        Share of foreign draws, from 0 to 1.
+
+    Returns
+    -------
+    float
+        From 0 to 2; the bound says nothing beyond the range of tau, so it is of use for small shares.
+
+    Raises
+    ------
+    InputError
+        For a share outside 0 to 1, or NaN.
+
+    See Also
+    --------
+    tau_influence_bound : Of a single draw, the slope of this bound at 0.
+
+    References
+    ----------
+    Aich, A. and Aich, A. B. (2025). Copula Discrepancy: Benchmarking Dependence Structure. Theorem 5.
 
     Examples
     --------

@@ -31,11 +31,37 @@ def adjust_pvalues(pvalues: Any, method: str = "bh") -> NDArray[np.float64]:
     method : {"bh", "by", "holm", "bonferroni", "none"}
         How.
 
+    Returns
+    -------
+    array
+        The shape of the input, values up to 1, none below its p-value. Equal p-values stay equal.
+
+    Raises
+    ------
+    InputError
+        For numbers outside 0 to 1, or an unknown method.
+
+    See Also
+    --------
+    pairwise : Adjusts the p-values of level and shape of all pairs together.
+
+    References
+    ----------
+    Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful approach to multiple
+    testing. Journal of the Royal Statistical Society B 57, 289-300.
+
+    Benjamini, Y. and Yekutieli, D. (2001). The control of the false discovery rate in multiple testing under dependency. Annals
+    of Statistics 29, 1165-1188.
+
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, 65-70.
+
     Examples
     --------
     >>> import copula_discrepancy as cd
     >>> cd.adjust_pvalues([0.01, 0.02, 0.03, 0.9])
     array([0.04, 0.04, 0.04, 0.9 ])
+    >>> cd.adjust_pvalues([0.01, float("nan"), 0.04], "holm")
+    array([0.02,  nan, 0.04])
     """
     one_of(method, "adjust", ADJUSTMENTS)
     if isinstance(pvalues, np.ma.MaskedArray) and np.ma.is_masked(pvalues):

@@ -38,6 +38,8 @@ NUMBERS = tuple(name for name in ROW.names or () if ROW[name].kind == "f")
 class PairGap:
     """One pair of variables: its row of the table as attributes.
 
+    What iterating over a `Pairwise`, and indexing it, gives.
+
     Attributes
     ----------
     names : (str, str)
@@ -60,6 +62,20 @@ class PairGap:
         Whether an adjusted p-value is below 1 - confidence.
     verdict : str
         What is off, in a few words.
+    numbers : mapping from str to float
+        All numbers by name.
+
+    See Also
+    --------
+    Pairwise.pair : Everything about one pair.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+    >>> pair = result.worst
+    >>> pair.label, pair.verdict, round(pair.tau, 2), pair.tau_target, round(pair.shape, 2)
+    ('x0 ~ x1', 'wrong shape', 0.59, 0.6, -0.11)
     """
 
     names: tuple[str, str]
@@ -76,7 +92,7 @@ class PairGap:
 
     @property
     def label(self) -> str:
-        """The pair as text."""
+        """The pair as text, ``mu ~ tau``."""
         return words.pair_label(*self.names)
 
     @property
@@ -96,7 +112,7 @@ class PairGap:
         return smaller_pvalue(self.level_adjusted, self.shape_adjusted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word."""
+        """Every number and word by its name, ready for JSON."""
         words_ = {"first": self.names[0], "second": self.names[1], "verdict": self.verdict, "flagged": self.flagged}
         return words_ | {"pvalue": self.pvalue, "family": self.family, **self.numbers}
 
@@ -109,8 +125,9 @@ class _NoSuchPlace(InputError, IndexError):
 class Pairwise:
     """Every pair of variables, compared with what it should be, worst first.
 
-    Pairs with a gap beyond chance come first, then the others, each by the larger of |level| and |shape|. Iterating gives a
-    `PairGap` for every pair.
+    What `pairwise` gives; print it for the answer in words. Pairs with a gap beyond chance come first, then the others, each by
+    the larger of |level| and |shape|. Iterating gives a `PairGap` for every pair, ``result[0]`` the worst one, and
+    ``result["mu", "tau"]`` that of two variables.
 
     Attributes
     ----------
@@ -124,10 +141,37 @@ class Pairwise:
         The family that all pairs were looked at through; None where each has its own.
     method, iid, confidence, adjust
         As given to `pairwise`.
+    weights, own_weights
+        How much each row counts in `weighted`, and whether the weights were given.
+    samples : (Draws, Draws or None)
+        The draws, and the reference sample.
+    targets : mapping or None
+        The target copulas by the numbers of their variables.
+    template : Copula or None
+        A member of the family that all pairs were looked at through.
     stuck : tuple of str
         Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
     notes, warnings : tuple of str
         How the draws were read, and what to keep in mind when reading the numbers.
+    version : str
+        The library's version.
+
+    See Also
+    --------
+    pairwise : What makes one.
+    plot_tau_forest : The worst pairs, chain by chain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 500)
+    >>> result = cd.pairwise(rng.standard_normal((500, 3)), reference, iid=True)
+    >>> result.verdict, len(result), result["x0", "x1"].verdict
+    ('gaps in 1 of 3 pairs', 3, 'too weak')
+    >>> round(result.max, 2), round(result.mean, 2), round(result.weighted, 2)
+    (0.54, 0.19, 0.51)
     """
 
     unit: ClassVar[str] = "pair"  # what a row is about
@@ -155,7 +199,26 @@ class Pairwise:
     def of(
         cls, rows: NDArray[Any], *, weights: NDArray[np.float64] | None, confidence: float, adjust: str, **kept: Any
     ) -> Self:
-        """Adjust the p-values of all tests together and put the worst first."""
+        """Adjust the p-values of all tests together and put the worst first.
+
+        Parameters
+        ----------
+        rows : structured array
+            One row per pair, in any order.
+        weights : array or None
+            One per row; None for the target's |tau|.
+        confidence : float
+            1 less the level at which adjusted p-values count as a gap.
+        adjust : {"bh", "by", "holm", "bonferroni", "none"}
+            See `adjust_pvalues`.
+        **kept : object
+            All other attributes.
+
+        Returns
+        -------
+        Pairwise
+            Ranked.
+        """
         pvalues = np.stack([rows[f"{name}_pvalue"] for name in _TESTED])
         adjusted = adjust_pvalues(pvalues, adjust)
         flagged = (adjusted < 1.0 - confidence).any(axis=0)
@@ -194,7 +257,7 @@ class Pairwise:
 
     @property
     def worst(self) -> PairGap:
-        """The first pair."""
+        """The first pair of the ranking."""
         return self[0]
 
     @property
@@ -209,7 +272,7 @@ class Pairwise:
 
     @property
     def cd(self) -> NDArray[np.float64]:
-        """|total| of every pair, the paper's CD; |level| where no family was fitted, |shape| without a target."""
+        """The paper's CD of every pair, |total|; |level| where no family was fitted, |shape| without a target."""
         if self.kind == "nothing":
             return np.abs(self.rows["shape"])
         return np.abs(np.where(np.isnan(self.rows["total"]), self.rows["level"], self.rows["total"]))
@@ -232,7 +295,24 @@ class Pairwise:
     def aggregate(self, number: str = "cd") -> dict[str, float]:
         """Maximum, mean and weighted mean over all pairs of the size of a number, such as "level"; NaN are left out.
 
-        The paper's aggregates of pairwise discrepancies (Aich and Aich, 2025, section on higher dimensions).
+        The paper's aggregates of pairwise discrepancies (Aich and Aich, 2025, section 7.5).
+
+        Parameters
+        ----------
+        number : str
+            "cd", or a column of `to_dataframe`, such as "level" or "ckl".
+
+        Returns
+        -------
+        dict
+            "max", "mean" and "weighted"; NaN where the number is known of no pair.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> {name: round(value, 3) for name, value in result.aggregate("shape").items()}
+        {'max': 0.107, 'mean': 0.107, 'weighted': 0.107}
         """
         values = np.abs(self._numbers(number))
         known = ~np.isnan(values)
@@ -243,7 +323,26 @@ class Pairwise:
         return {"max": float(values[known].max()), "mean": float(values[known].mean()), "weighted": weighted}
 
     def matrix(self, number: str = "level") -> NDArray[np.float64]:
-        """A number of all pairs as a symmetric (d, d) matrix in the order of `names`; NaN on the diagonal and where unknown."""
+        """A number of all pairs as a symmetric (d, d) matrix in the order of `names`; NaN on the diagonal and where unknown.
+
+        Parameters
+        ----------
+        number : str
+            "cd", or a column of `to_dataframe`, such as "level" or "tau".
+
+        Returns
+        -------
+        array (d, d)
+            In the order of the variables.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.matrix("shape").round(2)
+        array([[  nan, -0.11],
+               [-0.11,   nan]])
+        """
         found = np.full((len(self.names), len(self.names)), math.nan)
         i, j = self.rows["first"], self.rows["second"]
         found[i, j] = found[j, i] = self._numbers(number)
@@ -254,6 +353,28 @@ class Pairwise:
 
         Its numbers are those of the row, where the bias, the tails' expectation and CKL are interpolated: the fourth digit of a
         p-value may differ.
+
+        Parameters
+        ----------
+        first, second : str
+            The two variables, in any order.
+
+        Returns
+        -------
+        Discrepancy
+            With intervals, sentences and pictures.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, a pair that was not compared, or a comparison without a target.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.pair("x0", "x1").verdict
+        'shape off'
         """
         row = self.rows[self._place(first, second)]
         i, j = int(row["first"]), int(row["second"])
@@ -269,7 +390,30 @@ class Pairwise:
         return compare(reference.select(names), family=self._family(row))
 
     def fitted(self, first: str, second: str) -> Fit:
-        """The family that a pair was looked at through, fitted to its draws."""
+        """The family that a pair was looked at through, fitted to its draws.
+
+        Parameters
+        ----------
+        first, second : str
+            The two variables, in any order.
+
+        Returns
+        -------
+        Fit
+            By the method of the comparison.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, a pair that was not compared, or one for which memory ran out.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.fitted("x0", "x1").family
+        'Gumbel'
+        """
         row = self.rows[self._place(first, second)]
         names = [self.names[int(row["first"])], self.names[int(row["second"])]]
         targets = self.targets or {}
@@ -279,7 +423,15 @@ class Pairwise:
         return fit(self.samples[0].select(names), family, method=self.method, iid=self.iid)
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per pair, worst first, with both names, every number and the verdict."""
+        """One row per pair, worst first, with both names, every number and the verdict.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.to_dataframe()[["first", "second", "verdict"]].values.tolist()
+        [['x0', 'x1', 'wrong shape']]
+        """
         import pandas as pd
 
         table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or ()})
@@ -312,7 +464,7 @@ class Pairwise:
         }
 
     def plot(self, number: str = "level", *, ax: Any = None) -> "Axes":
-        """A number of all pairs as a coloured matrix: every pair above the diagonal, those beyond chance below it.
+        """Draw a number of all pairs as a coloured matrix: every pair above the diagonal, those beyond chance below it.
 
         Parameters
         ----------
@@ -326,6 +478,15 @@ class Pairwise:
         -------
         Axes
             What was drawn into.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> ax = result.plot("shape", ax=Figure().subplots())
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['x0', 'x1']
         """
         from copula_discrepancy.plots.maps import plot_map
 
@@ -345,6 +506,11 @@ class Pairwise:
             Overwrite files that are already there.
         command : str, optional
             What the page names as the command that made it; by default the call in Python.
+
+        Returns
+        -------
+        Path
+            Of the page.
 
         Raises
         ------
@@ -369,11 +535,30 @@ class Pairwise:
         return ranking_words.title(self)
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Worst, Where, Size, Draws, Reference."""
+        """The answer in words, by topic: Answer, Worst, Where, Size, Draws, Reference.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> print(result.sentences()["Answer"])
+        a gap beyond chance in 1 of 1 pair: 1 wrong shape (false discovery rate 5%, Benjamini-Hochberg).
+        """
         return ranking_words.sentences(self)
 
     def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:
-        """The ranking as text, with a heading; the columns that this comparison has."""
+        """The ranking as text, with a heading; the columns that this comparison has.
+
+        Parameters
+        ----------
+        limit : int or None
+            Rows of pairs, at most; None for all.
+
+        Returns
+        -------
+        list of list of str
+            The heading, then the rows.
+        """
         return ranking_words.table_rows(self, limit)
 
     def __repr__(self) -> str:
@@ -390,7 +575,18 @@ class Pairwise:
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def label(self, row: Any) -> str:
-        """A row's pair as text."""
+        """A row's pair as text.
+
+        Parameters
+        ----------
+        row : structured scalar
+            One of `rows`.
+
+        Returns
+        -------
+        str
+            Such as ``mu ~ tau``.
+        """
         return words.pair_label(self.names[row["first"]], self.names[row["second"]])
 
     def _call(self, path: Path) -> str:

@@ -102,12 +102,33 @@ def pseudo_observations(draws: Any) -> NDArray[np.float64]:
     Parameters
     ----------
     draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
-        Chains are ranked together. Equal values share the mean of their ranks.
+        Chains are ranked together.
 
     Returns
     -------
     array
         The shape of the input, values strictly between 0 and 1.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` refuses: NaN and infinite values are counted and named, never dropped.
+
+    See Also
+    --------
+    kendall_tau : The strength of dependence that these ranks have.
+    fit : A copula family fitted to them.
+
+    Notes
+    -----
+    u_i = R_i / (n + 1) with R_i the rank of draw i (Genest, Ghoudi and Rivest, 1995): n + 1 instead of n keeps the largest draw
+    off the edge, where densities may be infinite. Ties share the mean of their ranks; a constant column is 0.5 throughout.
+    Increasing transforms of a column change nothing.
+
+    References
+    ----------
+    Genest, C., Ghoudi, K. and Rivest, L.-P. (1995). A semiparametric estimation procedure of dependence parameters in
+    multivariate families of distributions. Biometrika 82, 543-552.
 
     Examples
     --------
@@ -138,16 +159,37 @@ def kendall_tau(x: Any, y: Any, *, variant: str = "b") -> float:
     variant : {"b", "a"}
         Which tau.
 
+    Returns
+    -------
+    float
+        Between -1 and 1. It is 1 where every pair is concordant; with ties tau-a cannot reach 1, and tau-b can only where the
+        same pairs are tied in both variables.
+
     Raises
     ------
     InputError
         For NaN, infinite values, a constant variable, or unequal lengths.
+
+    See Also
+    --------
+    kendall_matrix : Every pair of variables at once.
+    concordance : What each draw adds to tau.
+    summary : Tau with its standard error, from Markov chains.
+
+    References
+    ----------
+    Kendall, M. G. (1945). The treatment of ties in ranking problems. Biometrika 33, 239-251.
+
+    Knight, W. R. (1966). A computer method for calculating Kendall's tau with ungrouped data. Journal of the American
+    Statistical Association 61, 436-439.
 
     Examples
     --------
     >>> import copula_discrepancy as cd
     >>> cd.kendall_tau([1, 2, 3, 4], [1, 3, 2, 4])
     0.6666666666666666
+    >>> cd.kendall_tau([1, 1, 2, 3], [1, 2, 2, 3])
+    0.8
     """
     a, b = _paired_columns(x, y)
     return tau_from_ranks(a, b, variant=variant)
@@ -164,6 +206,27 @@ def concordance(x: Any, y: Any) -> NDArray[np.float64]:
     """Mean concordance of each draw with all others, h_i = sum over j of sign((x_i-x_j)(y_i-y_j)) / (n-1), in O(n log n).
 
     The mean of the h_i is Kendall's tau-a; 2 (h_i - tau) is the influence of draw i on it.
+
+    Parameters
+    ----------
+    x, y : array of n numbers
+        Two variables, draw by draw.
+
+    Returns
+    -------
+    array (n,)
+        One number between -1 and 1 per draw. A pair that is tied in x or in y counts as 0.
+
+    Raises
+    ------
+    InputError
+        For NaN, infinite values, a constant variable, or unequal lengths.
+
+    See Also
+    --------
+    kendall_tau : Their mean, where nothing is tied.
+    tau_influence_bound : How large the influence of a draw can be.
+    long_run_variance : From influence values to a standard error.
 
     Examples
     --------
@@ -201,6 +264,21 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -
     n_jobs : int, optional
         Number of joblib workers, threads unless a backend is configured; -1 takes every core, None what
         `joblib.parallel_config` says.
+
+    Returns
+    -------
+    array (d, d)
+        In the order of the variables; the same numbers as `kendall_tau` gives pair by pair.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` refuses, NaN and infinite values among them, and for a constant variable, which is named.
+
+    See Also
+    --------
+    kendall_tau : One pair, and the formula.
+    summary : The same taus with standard errors, effective draws and R-hat.
 
     Examples
     --------

@@ -37,24 +37,20 @@ INFERENCE_METHODS = ("influence", "bootstrap")
 class Discrepancy:
     """How far the dependence of the draws is from the target's, and how sure that is.
 
+    What `discrepancy` gives; print it for the answer in words.
+
     Attributes
     ----------
-    level : Estimate
-        tau - tau_target: the strength of dependence is off by this much.
-    shape : Estimate
-        tau_fitted - tau: not 0 where the target's family, fitted to the draws, does not have their tau, because its tails are
-        not theirs; the target's theta plays no part in it. Always 0 with method="moment". Against a reference sample, the
-        draws' shape less the reference's.
-    total : Estimate
-        level + shape.
+    level, shape, total : Estimate
+        The gaps in strength, in family and tails, and both together.
     lower_tail, upper_tail : Estimate or None
-        Share of the lowest (highest) tenth of one variable that lies in that of the other, less the share that the target's
-        family has at the draws' own tau; for negative dependence (of the target, or of the draws where they are the more
-        dependent ones), where the first variable is low (high) and the second high (low).
+        The gaps in the two tails.
     cd, cd_moment : float
         The paper's discrepancies: the absolute values of total (maximum likelihood) and of level (moments).
     ckl, ced : float
         Kullback-Leibler divergence of the fitted copula from the target, and absolute difference of their entropies.
+    target : Copula
+        What the draws were compared with; against a reference sample, the copula fitted to it.
     estimates : mapping from str to Estimate
         All of these, and "tau", "theta", "tau_fitted", "ckl", "ced", each with se, ci, pvalue, n_eff.
     influence : mapping from str to array (chain, draw)
@@ -63,15 +59,35 @@ class Discrepancy:
         R-hat for dependence, and each chain's own tau.
     theta, tau, n
         Fitted parameter, Kendall's tau-b of the draws, number of draws.
-    tau_fitted, tau_target
+    tau_fitted, tau_target : float
         Taus of the fitted copula and of the target (of the reference's draws); with method="moment" tau_fitted is tau, also
         where no theta reaches it.
+    method, shannon, inference : str
+        How theta was fitted, how CKL and CED were computed, and where standard errors come from.
     fit : Fit
         How theta was found.
     reference, reference_agreement : Fit and Agreement, or None
         The fit to the reference sample, whose copula is the target, and whether its chains agree.
     selection : Selection or None
         How the family was chosen, with family="auto".
+    warnings : tuple of str
+        What to keep in mind when reading the numbers.
+    version : str
+        The library's version.
+
+    See Also
+    --------
+    discrepancy : What makes one; formulas and sources.
+    Pairwise : The same for every pair of variables.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> result = cd.discrepancy(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5))
+    >>> result.verdict, round(result.cd, 3), round(result.cd_moment, 3)
+    ('shape off', 0.122, 0.015)
+    >>> result.cd == abs(result.total.value), result.total.pvalue < 0.001
+    (True, True)
     """
 
     target: Copula
@@ -91,47 +107,72 @@ class Discrepancy:
 
     @property
     def level(self) -> Estimate:
-        """The gap in strength."""
+        """The gap in strength, tau - tau_target: positive where the draws' tau is too large.
+
+        Its absolute value is the paper's moment-based CD. It is blind to family and tails.
+        """
         return self.estimates["level"]
 
     @property
     def shape(self) -> Estimate:
-        """The gap in family and tails."""
+        """The gap in family and tails, tau_fitted - tau.
+
+        Not 0 where the target's family, fitted to the draws, does not have their tau, because its tails are not theirs; the
+        target's theta plays no part in it. Always 0 with method="moment". Against a reference sample, the draws' shape less the
+        reference's.
+        """
         return self.estimates["shape"]
 
     @property
     def total(self) -> Estimate:
-        """Level and shape together."""
+        """Level and shape together, tau_fitted - tau_target.
+
+        Its absolute value is the paper's CD by maximum likelihood. Near 0 where level and shape cancel: look at both.
+        """
         return self.estimates["total"]
 
     @property
     def lower_tail(self) -> Estimate | None:
-        """The gap in the lower tail."""
+        """The gap in the lower tail, a difference of shares; None where there are too few draws.
+
+        The share of the lowest tenth of one variable that lies in that of the other, less the share that the target's family
+        has at the draws' own tau. For negative dependence (of the target, or of the draws where they are the more dependent
+        ones), where the first variable is low and the second high.
+        """
         return self.estimates.get("lower_tail")
 
     @property
     def upper_tail(self) -> Estimate | None:
-        """The gap in the upper tail."""
+        """The gap in the upper tail, a difference of shares; None where there are too few draws.
+
+        As `lower_tail`, for the highest tenths; for negative dependence, where the first variable is high and the second low.
+        """
         return self.estimates.get("upper_tail")
 
     @property
     def cd(self) -> float:
-        """The paper's Copula Discrepancy, |total|."""
+        """The paper's Copula Discrepancy, |total| (Aich and Aich, 2025, definition 4.2)."""
         return abs(self.total.value)
 
     @property
     def cd_moment(self) -> float:
-        """The paper's moment-based Copula Discrepancy, |level|."""
+        """The paper's moment-based Copula Discrepancy, |level| (Aich and Aich, 2025, definition 4.2)."""
         return abs(self.level.value)
 
     @property
     def ckl(self) -> float:
-        """Kullback-Leibler divergence of the fitted copula from the target."""
+        """Kullback-Leibler divergence of the fitted copula from the target, in nats (Aich and Aich, 2025, equation 3).
+
+        0 where they are equal, infinite for perfectly dependent draws. ``estimates["ckl"]`` has its interval and test.
+        """
         return self.estimates["ckl"].value
 
     @property
     def ced(self) -> float:
-        """Absolute difference of the two entropies."""
+        """Absolute difference of the two entropies, in nats (Aich and Aich, 2025, equation 2).
+
+        Infinite for perfectly dependent draws. ``estimates["ced"]`` has its interval and test.
+        """
         return self.estimates["ced"].value
 
     @property
@@ -166,7 +207,7 @@ class Discrepancy:
 
     @property
     def rhat(self) -> float:
-        """R-hat for dependence: do the chains agree about tau?"""
+        """R-hat for dependence: whether the chains agree about tau; see `Agreement`."""
         return self.agreement.rhat
 
     @property
@@ -223,10 +264,28 @@ class Discrepancy:
         progress : bool, optional
             Show a progress bar on stderr; by default where that is a terminal.
 
+        Returns
+        -------
+        Discrepancy
+            With the same values and other uncertainties.
+
         Raises
         ------
         InputError
             Where no bootstrap sample is like the draws: perfect dependence, or with iid=True a family on its bound.
+
+        References
+        ----------
+        Kunsch, H. R. (1989). The jackknife and the bootstrap for general stationary observations. Annals of Statistics 17,
+        1217-1241.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(300, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> again = result.infer(replications=100, rng=1)
+        >>> again.level.value == result.level.value, 0.7 < again.level.se / result.level.se < 1.4
+        (True, True)
         """
         one_of(method, "method", INFERENCE_METHODS[1:])
         count, source = whole_number(replications, "replications", 10), random_generator(rng)
@@ -264,6 +323,11 @@ class Discrepancy:
         ax : Axes, optional
             Where to draw, in the look it has; by default a new figure.
 
+        Returns
+        -------
+        Axes
+            What was drawn into.
+
         Examples
         --------
         >>> from matplotlib.figure import Figure
@@ -278,7 +342,15 @@ class Discrepancy:
         return plot_gaps(self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word but the influence values, ready for Python's json (infinite and missing numbers included)."""
+        """Every number and word but the influence values, ready for Python's json (infinite and missing numbers included).
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+        >>> sorted(result.to_dict()["level"])
+        ['bias', 'ci', 'confidence', 'df', 'n_eff', 'pvalue', 'se', 'value']
+        """
         plain: dict[str, Any] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
         plain |= {
             name: getattr(self, name) for name in ("cd", "cd_moment", "tau_target", "n", "n_eff", "rhat", "iid", "margins")
@@ -294,7 +366,26 @@ class Discrepancy:
         """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
 
         The page has the answer in words, both clouds of ranks with their contours and tails, every gap with its interval, each
-        chain's tau, the running gap, and what its numbers mean. See `Pairwise.to_html` for the parameters.
+        chain's tau, the running gap, and what its numbers mean.
+
+        Parameters
+        ----------
+        path : path
+            Ending in .html, in a folder that is there.
+        force : bool
+            Overwrite files that are already there.
+        command : str, optional
+            What the page names as the command that made it; by default the call in Python.
+
+        Returns
+        -------
+        Path
+            Of the page.
+
+        Raises
+        ------
+        InputError
+            Where the page cannot be written, or files are already there.
         """
         from copula_discrepancy.pages import content, methods, writing
 
@@ -332,7 +423,15 @@ class Discrepancy:
         )
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Strength, Shape, Tails, Draws, and where they apply Reference, Family and Errors."""
+        """The answer in words, by topic: Strength, Shape, Tails, Draws, and where they apply Reference, Family and Errors.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+        >>> print(result.sentences()["Shape"])
+        wrong (p < 0.001). Gumbel fitted to these draws has a tau 0.085 below theirs.
+        """
         pair, other = self.fit.pair, self.reference
         whose, than = ("the target's", self.fit.family) if other is None else ("the reference's", "the reference")
         found = {

@@ -30,6 +30,8 @@ Sampler = Callable[[Any, np.random.Generator], Any]
 class TunedSetting:
     """What one setting of a sampler gave.
 
+    A row of a `Tuning`; numbers are NaN where the runs failed.
+
     Attributes
     ----------
     setting
@@ -51,6 +53,19 @@ class TunedSetting:
         Whether no test at the study's level tells it from the best.
     failure : str or None
         Why its runs could not be judged, such as a divergence.
+
+    See Also
+    --------
+    tune : What makes them.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> def sampler(theta, rng):  # draws from the wrong copula, the wronger the larger theta
+    ...     return cd.Gumbel(theta).sample(200, rng=rng)
+    >>> row = cd.tune(sampler, [2.5, 6.0], cd.Gumbel(2.5), replications=3, rng=1).rows[1]
+    >>> row.setting, row.near_best, row.level > 0.1
+    (6.0, False, True)
     """
 
     setting: Any
@@ -71,14 +86,45 @@ class TunedSetting:
     failure: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number; a setting of NumPy's as Python's."""
+        """Every number by its name, ready for JSON; a setting of NumPy's as Python's."""
         plain = self.setting.tolist() if isinstance(self.setting, np.generic | np.ndarray) else self.setting
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"setting": plain}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
-    """A study of settings, in the order given; print it for the table and the answer."""
+    """A study of settings, in the order given; print it for the table and the answer.
+
+    What `tune` gives.
+
+    Attributes
+    ----------
+    rows : tuple of TunedSetting
+        One per setting, in the order given.
+    name : str
+        What the setting is called.
+    by : {"total", "level", "shape"}
+        The gap whose absolute value is called CD.
+    replications : int
+        Runs per setting.
+    confidence : float
+        That the truly best setting is among `near_best`.
+
+    See Also
+    --------
+    tune : What makes one.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> def sampler(theta, rng):  # draws from the wrong copula, the wronger the larger theta
+    ...     return cd.Gumbel(theta).sample(200, rng=rng)
+    >>> study = cd.tune(sampler, [2.5, 6.0], cd.Gumbel(2.5), replications=3, rng=1)
+    >>> study.best.setting, [row.setting for row in study.near_best]
+    (2.5, [2.5])
+    >>> print(study.sentences()[1])
+    Every other setting is worse, beyond chance.
+    """
 
     rows: tuple[TunedSetting, ...]
     name: str
@@ -110,7 +156,7 @@ class Tuning:
         return max(self.judged, key=lambda row: row.ess)
 
     def sentences(self) -> list[str]:
-        """The answer in words."""
+        """The answer in words, a list of sentences."""
         failures = [f"{self.name} {_shown(row.setting)} failed: {row.failure}" for row in self.rows if row.failure is not None]
         if len(failures) == len(self.rows):
             return failures
@@ -154,7 +200,7 @@ class Tuning:
         return "\n".join([head, *table, *told])
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number."""
+        """Every number by its name, ready for JSON."""
         return {
             "name": self.name, "by": self.by, "replications": self.replications, "confidence": self.confidence,
             "settings": [row.to_dict() for row in self.rows],
@@ -167,7 +213,18 @@ class Tuning:
         return pd.DataFrame([row.to_dict() for row in self.rows])
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draw CD, ESS and KSD over the settings; gives back the axes (see `plots.settings.plot_tuning`)."""
+        """Draw CD, ESS and KSD over the settings, below each other, those that cannot be told from the best marked.
+
+        Parameters
+        ----------
+        ax : sequence of Axes, optional
+            Where to draw, one for each panel; by default a new figure.
+
+        Returns
+        -------
+        array of Axes
+            CD, ESS and, where a score is known, KSD.
+        """
         from copula_discrepancy.plots.settings import plot_tuning
 
         return plot_tuning(self, ax=ax)
@@ -217,8 +274,33 @@ def tune(
         A setting is marked as worse than the best only where a one-sided Welch test of the logarithms of the means says so at
         level 1 - confidence, divided by the number of comparisons: the truly best setting is then among those near the best
         with about this probability (Gupta, 1965); 94 to 97% in simulations with 2 to 20 runs and 2 to 10 settings.
-    rng, n_jobs
-        Seed, and joblib workers; the numbers do not depend on the workers.
+    rng : int, Generator, SeedSequence or None
+        Seed or source of randomness; every run has a stream of its own.
+    n_jobs : int, optional
+        Workers of joblib; None takes what `joblib.parallel_config` says. The numbers do not depend on them.
+
+    Returns
+    -------
+    Tuning
+        A row per setting; print it for the table and the answer.
+
+    Raises
+    ------
+    InputError
+        For a target that `discrepancy` refuses, settings that are none or there twice, or fewer than one replication.
+
+    See Also
+    --------
+    metropolis, sgld, sghmc : Samplers to try it on.
+
+    Notes
+    -----
+    A setting that failed in one run counts as failed; its numbers are NaN. Ties in draws are treated as `discrepancy` does. The
+    study of step sizes in Aich and Aich (2025, section 6.2) asks the same question.
+
+    References
+    ----------
+    Gupta, S. S. (1965). On some multiple decision (selection and ranking) rules. Technometrics 7, 225-245.
 
     Examples
     --------
@@ -226,10 +308,10 @@ def tune(
     >>> import copula_discrepancy as cd
     >>> target = cd.MetaCopula(cd.Gaussian(0.7))
     >>> def sampler(step, rng):
-    ...     return cd.sgld(target, np.zeros((2, 2)), step=step, n_draws=1000, rng=rng)
-    >>> study = cd.tune(sampler, [0.01, 0.1, 0.5], cd.Gaussian(0.7), replications=4, name="step size", rng=1)
-    >>> len(study.rows), study.best.failure is None
-    (3, True)
+    ...     return cd.sgld(target, np.zeros((2, 2)), step=step, n_draws=200, rng=rng)
+    >>> study = cd.tune(sampler, [0.01, 0.5], cd.Gaussian(0.7), replications=2, name="step size", rng=1)
+    >>> study.best.setting, study.best.failure is None
+    (0.5, True)
     """
     one_of(by, "by", CRITERIA)
     if not callable(sampler):

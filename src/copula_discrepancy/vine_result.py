@@ -53,6 +53,19 @@ class EdgeGap(PairGap):
         The tree the edge belongs to, 1 being the first.
     echo : bool
         Whether the edge has a gap, but one beneath it, among the same variables, has as large a one: it may only pass that on.
+    verdict, flagged, numbers, family
+        As in `PairGap`, and so are all numbers by their names; NaN where one is not known.
+
+    See Also
+    --------
+    VineGaps : All edges.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> edge = cd.EdgeGap(("a", "b"), "too weak", True, {"tau": 0.1, "tau_target": 0.3}, tree=2, given=("c",))
+    >>> edge.label, edge.tau
+    ('a ~ b | c', 0.1)
     """
 
     tree: int = 1
@@ -70,7 +83,7 @@ class EdgeGap(PairGap):
         return edge_label(self.names, self.given)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word."""
+        """Every number and word by its name, ready for JSON."""
         return {"edge": self.label, "tree": self.tree, "given": [*self.given], "echo": self.echo, **super().to_dict()}
 
 
@@ -78,18 +91,35 @@ class EdgeGap(PairGap):
 class VineGaps(Pairwise):
     """Every edge of a vine fitted to the reference, compared between draws and reference, worst first.
 
-    Edges with a gap beyond chance come first, then the others, each by the larger of |level| and |shape|. Iterating gives an
-    `EdgeGap` for every edge. Two variables meet on one edge of a vine at most, so that ``result["a", "b"]`` and `matrix` work
-    as those of `Pairwise`, with conditional numbers from tree 2 on.
+    What `vine` gives; print it for the answer in words. Edges with a gap beyond chance come first, then the others, each by the
+    larger of |level| and |shape|. Iterating gives an `EdgeGap` for every edge. Two variables meet on one edge of a vine at
+    most, so that ``result["a", "b"]`` and ``result.matrix()`` work as those of `Pairwise`, with conditional numbers from tree 2
+    on.
 
     Attributes
     ----------
-    rows, names, method, iid, confidence, adjust, warnings
+    rows, names, kind, method, family, iid, confidence, adjust, weights, own_weights
+        As in `Pairwise`, with a row for every edge.
+    samples, targets, template, stuck, notes, warnings, version
         As in `Pairwise`, with a row for every edge.
     edges : mapping from pairs of variables' numbers to Edge
         Where each edge stands in the vine.
     model : pyvinecopulib.Vinecop
         The vine, as it was fitted to the reference.
+
+    See Also
+    --------
+    vine : What makes one, and what its numbers are worth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0.8], [0.8, 1, 0.8], [0.8, 0.8, 1]], 100)
+    >>> result = cd.vine(rng.standard_normal((100, 3)), reference, iid=True)
+    >>> len(result), result.n_trees, [tree["n_edges"] for tree in result.trees()], result.worst.tree
+    (3, 2, [2, 1], 1)
     """
 
     unit: ClassVar[str] = "edge"
@@ -109,7 +139,7 @@ class VineGaps(Pairwise):
 
     @property
     def worst(self) -> EdgeGap:
-        """The first edge."""
+        """The first edge of the ranking."""
         return self[0]
 
     @property
@@ -128,7 +158,23 @@ class VineGaps(Pairwise):
         return found
 
     def pair(self, first: str, second: str) -> Discrepancy:
-        """Everything about an edge of tree 1, as `Pairwise.pair` has it; later trees have no draws of their own to look at."""
+        """Everything about an edge of tree 1, as `Pairwise.pair` has it; later trees have no draws of their own to look at.
+
+        Parameters
+        ----------
+        first, second : str
+            The two variables, in any order.
+
+        Returns
+        -------
+        Discrepancy
+            With intervals, sentences and pictures.
+
+        Raises
+        ------
+        InputError
+            For an edge of a later tree, an unknown name, or two variables that meet on no edge.
+        """
         edge = self[first, second]
         if edge.tree > 1:
             raise InputError(f"{edge.label} is conditioned, so there are no draws of it; see result[{first!r}, {second!r}]")
@@ -182,7 +228,18 @@ class VineGaps(Pairwise):
         return f"{draws} draws of {len(self.names)} variables, against a vine of {edges}, fitted to {reference} reference draws"
 
     def label(self, row: Any) -> str:
-        """A row's edge as text."""
+        """A row's edge as text.
+
+        Parameters
+        ----------
+        row : structured scalar
+            One of `rows`.
+
+        Returns
+        -------
+        str
+            Such as ``a ~ b | cause``.
+        """
         edge = self._edge(row)
         return edge_label([self.names[row["first"]], self.names[row["second"]]], [self.names[k] for k in edge.given])
 

@@ -71,7 +71,7 @@ def vine(
         1 less the level at which adjusted p-values count as a gap.
     adjust : {"bh", "by", "holm", "bonferroni", "none"}
         How p-values of level and shape on all edges are adjusted; see `adjust_pvalues`.
-    var_names, filter_vars, group, coords, chains
+    var_names, filter_vars, group, coords, chains : optional
         See `as_draws`; all but `chains` select from the reference as well.
     n_jobs : int, optional
         Threads; -1, the default, is one per core.
@@ -86,8 +86,13 @@ def vine(
     Raises
     ------
     InputError
-        Without pyvinecopulib, for samples that `as_draws` refuses or that do not have the same variables, fewer than two
-        varying variables, fewer than 11 draws, or a number of trees that the vine does not have.
+        Without pyvinecopulib, for samples that `as_draws` refuses (NaN and infinite values are counted and named) or that do
+        not have the same variables, fewer than two varying variables, fewer than 11 draws, or a number of trees that the vine
+        does not have.
+
+    See Also
+    --------
+    pairwise : Every pair, unconditionally.
 
     Notes
     -----
@@ -112,7 +117,16 @@ def vine(
 
     A gap in an early tree changes what is conditioned on, and may show again, smaller, on edges above it; `EdgeGap.echo` marks
     these, and the printed result names the edges to begin with. A dependence that changes with the conditioning variables is
-    averaged over them in both samples.
+    averaged over them in both samples. Ties share mid-ranks; conditional ranks of variables with few values are not uniform, so
+    that gaps from tree 2 on are then to be read with care.
+
+    References
+    ----------
+    Bedford, T. and Cooke, R. M. (2002). Vines: a new graphical model for dependent random variables. Annals of Statistics 30,
+    1031-1068.
+
+    Dissmann, J., Brechmann, E. C., Czado, C. and Kurowicka, D. (2013). Selecting and estimating regular vine copulae and
+    application to financial returns. Computational Statistics and Data Analysis 59, 52-69.
 
     Examples
     --------

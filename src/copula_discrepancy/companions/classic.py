@@ -19,9 +19,30 @@ RHAT_METHODS = ("rank", "split", "folded", "z_scale", "identity")
 
 
 def naive_tau(draws: Any, target: Copula | float) -> float:
-    """|tau of the draws - tau of the target|: the baseline of the paper, blind to everything but strength.
+    """Distance between Kendall's tau of the draws and of the target, |tau - tau_target|: blind to everything but strength.
 
-    The target is a copula or its Kendall's tau. It equals `discrepancy(...).cd_moment`, without any uncertainty.
+    The paper's baseline (Aich and Aich, 2025, remark 3.1). It equals the `cd_moment` of `discrepancy`, without any uncertainty.
+
+    Parameters
+    ----------
+    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
+        Chains are pooled; tau-b, so that ties count.
+    target : Copula or float
+        A copula, or its Kendall's tau.
+
+    Returns
+    -------
+    float
+        Between 0 and 2.
+
+    Raises
+    ------
+    InputError
+        For draws that are not two finite, varying columns (NaN is counted and named), or a tau outside -1 to 1.
+
+    See Also
+    --------
+    discrepancy : The same with its standard error, and what it cannot see.
 
     Examples
     --------
@@ -39,6 +60,33 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
     """ArviZ's effective sample size of every variable by name (Vehtari et al., 2021).
 
     It says how well means, quantiles or spreads of one variable are known; it does not see how variables move together.
+
+    Parameters
+    ----------
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+        An (n, d) array is one chain.
+    method : {"bulk", "tail", "mean", "median", "sd"}
+        What is to be known: "bulk" after rank normalisation, "tail" at the 5% and 95% quantiles, the smaller of the two.
+
+    Returns
+    -------
+    dict
+        From names to effective numbers of draws; for antithetic chains more than there are draws.
+
+    Raises
+    ------
+    InputError
+        For NaN and infinite values, constant variables, and fewer than 4 draws per chain. Ties are ordinary values.
+
+    See Also
+    --------
+    summary : Effective draws behind Kendall's tau of every pair.
+    paper_ess : The paper's formula.
+
+    References
+    ----------
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Burkner, P.-C. (2021). Rank-normalization, folding, and
+    localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16, 667-718.
 
     Examples
     --------
@@ -61,7 +109,34 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
 def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
     """ArviZ's R-hat of every variable by name (Vehtari et al., 2021); NaN for a single chain, which has no other to agree with.
 
-    `discrepancy(...).agreement.rhat` is its counterpart for dependence.
+    It compares the chains variable by variable: chains that agree about every margin may disagree about the dependence. The
+    `Agreement` of a `discrepancy` is its counterpart for that.
+
+    Parameters
+    ----------
+    draws : array (chain, draw, d), or anything `as_draws` takes
+        Several chains.
+    method : {"rank", "split", "folded", "z_scale", "identity"}
+        ArviZ's; "rank" is the larger of rank-normalised split R-hat and the same of the folded draws.
+
+    Returns
+    -------
+    dict
+        From names to R-hats; near 1 where chains agree, very large where chains differ that do not vary by themselves.
+
+    Raises
+    ------
+    InputError
+        For NaN and infinite values, constant variables, and fewer than 4 draws per chain. Ties are ordinary values.
+
+    See Also
+    --------
+    summary : R-hat for the dependence of every pair.
+
+    References
+    ----------
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Burkner, P.-C. (2021). Rank-normalization, folding, and
+    localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16, 667-718.
 
     Examples
     --------
@@ -97,8 +172,27 @@ def paper_ess(draws: Any) -> dict[str, float]:
     """The paper's effective sample size of every variable by name: for comparison with its tables only.
 
     n / (1 + 2 sum of (rho_2k + rho_2k+1)), k = 1, 2, ... while those sums are positive, rho the autocorrelations of all chains
-    laid end to end. It leaves out lag 1 and takes the seam between chains for time, so its values mean little: chains that sit
-    in two modes have 3 effective draws, however many there are. `ess` is ArviZ's.
+    laid end to end (Aich and Aich, 2025, their published scripts). It leaves out lag 1 and takes the seam between chains for
+    time, so its values mean little: chains that sit in two modes have 3 effective draws, however many there are.
+
+    Parameters
+    ----------
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+        Chains are laid end to end.
+
+    Returns
+    -------
+    dict
+        From names to effective numbers of draws.
+
+    Raises
+    ------
+    InputError
+        For NaN and infinite values, constant variables, and fewer than 4 draws per chain. Ties are ordinary values.
+
+    See Also
+    --------
+    ess : ArviZ's, which is the one to use.
 
     Examples
     --------

@@ -64,7 +64,33 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction:
-    """The experiments that were run, by name, and the folder that holds all of it."""
+    """The experiments that were run, by name, and the folder that holds all of it.
+
+    What `reproduce` gives.
+
+    Attributes
+    ----------
+    experiments : mapping from str to Experiment
+        Rows, summary, comparisons, statements and figures of each.
+    folder : Path
+        Where every number, table and figure lies.
+    replications : int
+        Asked for, per size or step size.
+    seed : int
+        Of everything random.
+
+    See Also
+    --------
+    reproduce : What makes one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import copula_discrepancy as cd
+    >>> done = cd.Reproduction({}, Path("reproduction"), replications=100, seed=1)
+    >>> done.report.as_posix()
+    'reproduction/report.md'
+    """
 
     experiments: Mapping[str, Experiment]
     folder: Path
@@ -73,17 +99,17 @@ class Reproduction:
 
     @property
     def comparisons(self) -> list[Comparison]:
-        """Ours beside published, all experiments."""
+        """Our means beside the published ones, of all experiments."""
         return [item for experiment in self.experiments.values() for item in experiment.comparisons]
 
     @property
     def report(self) -> Path:
-        """A page of Markdown on every experiment in the folder."""
+        """Path of a page of Markdown on every experiment in the folder."""
         return self.folder / "report.md"
 
     @property
     def agreement(self) -> str:
-        """How many published means agree with ours."""
+        """A sentence on how many published means agree with ours."""
         return statements.agreement(self.comparisons)
 
     def plot(self, figure: str, *, ax: Any = None) -> Any:
@@ -98,7 +124,13 @@ class Reproduction:
 
         Returns
         -------
-        Axes, or an array of them where there are several panels; `ax` where it was given
+        Axes or array of Axes
+            An array where there are several panels; `ax` where it was given.
+
+        Raises
+        ------
+        InputError
+            For a figure of none of the experiments that were run; the message lists those there are.
         """
         homes = {file: name for name in self.experiments for file in figures.FIGURES[name]}
         name = homes[one_of(figure, "figure", tuple(homes))]
@@ -137,7 +169,7 @@ def reproduce(
     seed : int
         Of everything random.
     n_jobs : int, optional
-        joblib workers; None takes what `joblib.parallel_config` says, which may be a Dask cluster. Times are measured alone.
+        Workers of joblib; None takes what `joblib.parallel_config` says, which may be a Dask cluster. Times are measured alone.
     out : path
         A folder: new, empty, or of an earlier call with the same version and seed.
     progress : bool, optional
@@ -153,6 +185,28 @@ def reproduce(
     InputError
         For an unknown experiment, fewer than two replications, a folder that cannot be written, or one of another version or
         seed.
+
+    See Also
+    --------
+    Reproduction : What comes back.
+
+    Notes
+    -----
+    Experiment 2 is judged twice: against a reference chain stuck in one mode, as the published one was, and against the exact
+    tau of its target; the statements say what changes.
+
+    References
+    ----------
+    Aich, A. and Aich, A. B. (2025). Copula Discrepancy: Benchmarking Dependence Structure. Section 6 and appendix C.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> try:
+    ...     cd.reproduce("experiment4")
+    ... except cd.InputError as error:
+    ...     print(error)
+    experiment must be 'all' or 'experiment1' or 'experiment2' or 'experiment3' or 'overhead', got 'experiment4'
     """
     one_of(experiment, "experiment", ("all", *EXPERIMENTS))
     names = EXPERIMENTS if experiment == "all" else (experiment,)

@@ -24,6 +24,25 @@ _BY_NAME = {cls.name.lower(): cls for cls in FAMILIES}
 def family(name: str) -> type[Copula]:
     """The family class with that name, in any case: "gumbel", "StudentT", or rotated, "clayton180".
 
+    Parameters
+    ----------
+    name : str
+        One of clayton, gumbel, frank, joe, a1, a2, gaussian and studentt, as they are or with 90, 180 or 270 behind it.
+
+    Returns
+    -------
+    type
+        A subclass of `Copula`; its instances are made from theta (and df).
+
+    Raises
+    ------
+    InputError
+        For any other name; the message lists those there are.
+
+    See Also
+    --------
+    Rotated.family : The class of a rotated family, from the class of the family.
+
     Examples
     --------
     >>> import copula_discrepancy as cd
@@ -31,6 +50,8 @@ def family(name: str) -> type[Copula]:
     Gumbel(theta=2.5)
     >>> cd.family("clayton180")(3.0)
     Rotated(base=Clayton(theta=3.0), rotation=180)
+    >>> [found.__name__ for found in cd.FAMILIES]
+    ['Clayton', 'Gumbel', 'Frank', 'Joe', 'A1', 'A2', 'Gaussian', 'StudentT']
     """
     if isinstance(name, str):
         key = name.strip().lower().replace("_", "").replace("-", "")

@@ -77,7 +77,17 @@ class Leaves(abc.ABC):
     @property
     @abc.abstractmethod
     def tail(self) -> tuple[float, float]:
-        """Coefficients of lower and upper tail dependence, lim P(U<q | V<q) at 0 and lim P(U>q | V>q) at 1."""
+        """Coefficients of lower and upper tail dependence, lim P(U<q | V<q) at 0 and lim P(U>q | V>q) at 1.
+
+        Limits, not shares of a tenth: `Discrepancy.lower_tail` is about the latter.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> lower, upper = cd.Gumbel(2.5).tail
+        >>> lower, round(upper, 4)
+        (0.0, 0.6805)
+        """
 
     @property
     def _anti_tail(self) -> tuple[float, float]:
@@ -289,10 +299,34 @@ class Leaves(abc.ABC):
 
     @property
     def tau_range(self) -> tuple[float, float]:
-        """Smallest and largest Kendall's tau the family can reach, limits included."""
+        """Smallest and largest Kendall's tau the family can reach, limits included.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.Gumbel(2.5).tau_range, cd.Frank(1.0).tau_range
+        ((0.0, 1.0), (-1.0, 1.0))
+        """
         low, high = sorted((self._tau_at("lower"), self._tau_at("upper")))
         return low, high
 
     def with_theta(self, theta: float) -> Self:
-        """The same copula family, and the same fixed choices, with another theta."""
+        """The same copula family, and the same fixed choices, with another theta.
+
+        Parameters
+        ----------
+        theta : float
+            Inside the family's domain.
+
+        Returns
+        -------
+        Copula
+            Of the same class.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.StudentT(0.5, df=4).with_theta(0.2)
+        StudentT(theta=0.2, df=4.0)
+        """
         return type(self)(**{**self.__dict__, "theta": theta})

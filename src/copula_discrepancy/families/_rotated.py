@@ -32,6 +32,27 @@ class Rotated(Copula):
 
     Turning by 180 degrees swaps the tails (the survival copula); turning by 90 or 270 changes the sign of Kendall's tau.
 
+    Parameters
+    ----------
+    base : Copula
+        What is turned; not a rotated one.
+    rotation : {90, 180, 270}
+        By how many degrees.
+
+    Attributes
+    ----------
+    base, rotation
+        As given.
+
+    See Also
+    --------
+    family : A rotated family by its name, "clayton180".
+
+    Notes
+    -----
+    Domains and limits are those of the base copula, tau and tails those of its mirror image. No digits are lost: the turned
+    copula works on 1-u where the base works on u.
+
     Examples
     --------
     >>> import copula_discrepancy as cd
@@ -51,7 +72,26 @@ class Rotated(Copula):
 
     @staticmethod
     def family(base: type[Copula], rotation: int) -> type["Rotated"]:
-        """The class of rotated copulas whose instances are made from theta alone; `family("clayton180")` finds it by name."""
+        """The class of rotated copulas whose instances are made from theta alone; `family("clayton180")` finds it by name.
+
+        Parameters
+        ----------
+        base : type
+            The class of a family, such as Clayton.
+        rotation : {90, 180, 270}
+            By how many degrees.
+
+        Returns
+        -------
+        type
+            A subclass of `Rotated`.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.Rotated.family(cd.Clayton, 180)(3.0)
+        Rotated(base=Clayton(theta=3.0), rotation=180)
+        """
         if not (isinstance(base, type) and issubclass(base, Copula) and not issubclass(base, Rotated)) or isabstract(base):
             raise InputError(f"base must be a copula class such as Clayton, got {base!r}")
         return Rotated._family(base, _checked_rotation(rotation))
@@ -89,6 +129,7 @@ class Rotated(Copula):
 
     @property
     def parameter(self) -> Parameter:  # type: ignore[override]
+        """Name and domain of theta, those of the base copula."""
         return self.base.parameter
 
     @property

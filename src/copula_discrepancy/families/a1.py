@@ -19,6 +19,15 @@ class A1(Hyperbolic):
     dependence is 1/2 for every theta, upper tail dependence 2 - 2^(1/(2 theta)). The name and the generator are the paper's
     (Aich and Aich, 2025); the closed form of tau is derived in this project from its integral.
 
+    Parameters
+    ----------
+    theta : float
+        At least 1 and finite; perfect dependence is the limit at infinity, independence no limit of it.
+
+    See Also
+    --------
+    A2 : The same at theta = 1, with a lower tail that grows with theta.
+
     Examples
     --------
     >>> import copula_discrepancy as cd

@@ -18,6 +18,15 @@ class A2(Hyperbolic):
     Kendall's tau is 1 - (6 - 8 log 2)/theta, at least 0.5452: the family has no weak dependence. Lower tail dependence is
     2^(-1/theta), upper tail dependence 2 - 2^(1/(2 theta)). The name and the generator are the paper's (Aich and Aich, 2025).
 
+    Parameters
+    ----------
+    theta : float
+        At least 1 and finite; perfect dependence is the limit at infinity, independence no limit of it.
+
+    See Also
+    --------
+    A1 : The same at theta = 1, with the same lower tail for every theta.
+
     Examples
     --------
     >>> import copula_discrepancy as cd

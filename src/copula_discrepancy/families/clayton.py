@@ -26,6 +26,23 @@ class Clayton(Archimedean):
     Kendall's tau is theta/(theta + 2), lower tail dependence 2^(-1/theta), upper tail dependence 0 (Clayton, 1978; Nelsen,
     2006, family 4.2.1).
 
+    Parameters
+    ----------
+    theta : float
+        At least 0 and finite; perfect dependence is the limit at infinity.
+
+    See Also
+    --------
+    Rotated : The tail in another corner, or negative dependence.
+    Gumbel : The tail at the upper end.
+
+    References
+    ----------
+    Clayton, D. G. (1978). A model for association in bivariate life tables and its application in epidemiological studies of
+    familial tendency in chronic disease incidence. Biometrika 65, 141-151.
+
+    Nelsen, R. B. (2006). An Introduction to Copulas, 2nd edition. Springer.
+
     Examples
     --------
     >>> import copula_discrepancy as cd

@@ -26,6 +26,21 @@ class Frank(Archimedean):
     Kendall's tau is 1 - 4/theta (1 - D1(theta)) with Debye's function D1; there is no tail dependence (Frank, 1979; Nelsen,
     2006, family 4.2.5).
 
+    Parameters
+    ----------
+    theta : float
+        Any finite number, negative for negative dependence; perfect dependence is the limit at either end.
+
+    See Also
+    --------
+    Gaussian : Both signs and no tail dependence, too, but more of the dependence in the tails.
+
+    References
+    ----------
+    Frank, M. J. (1979). On the simultaneous associativity of F(x, y) and x + y - F(x, y). Aequationes Mathematicae 19, 194-226.
+
+    Nelsen, R. B. (2006). An Introduction to Copulas, 2nd edition. Springer.
+
     Examples
     --------
     >>> import copula_discrepancy as cd

@@ -22,7 +22,21 @@ class Gaussian(Elliptical):
     """Gaussian copula with correlation theta (rho), -1 < theta < 1.
 
     Kendall's tau is (2/pi) asin(rho); there is no tail dependence. With a, b the normal quantiles of u, v, log c =
-    -log(1-rho^2)/2 - (rho^2 (a^2+b^2) - 2 rho a b)/(2 (1-rho^2)).
+    -log(1-rho^2)/2 - (rho^2 (a^2+b^2) - 2 rho a b)/(2 (1-rho^2)) (Joe, 2014, chapter 4).
+
+    Parameters
+    ----------
+    theta : float
+        The correlation of the normal scores, strictly between -1 and 1; 0 is independence, either end the limit of perfect
+        dependence.
+
+    See Also
+    --------
+    StudentT : The same tau with tails.
+
+    References
+    ----------
+    Joe, H. (2014). Dependence Modeling with Copulas. Chapman & Hall/CRC.
 
     Examples
     --------

@@ -21,6 +21,23 @@ class Gumbel(Archimedean):
     Kendall's tau is 1 - 1/theta, lower tail dependence 0, upper tail dependence 2 - 2^(1/theta) (Gumbel, 1960; Nelsen, 2006,
     family 4.2.4).
 
+    Parameters
+    ----------
+    theta : float
+        At least 1 and finite; perfect dependence is the limit at infinity.
+
+    See Also
+    --------
+    Rotated : The tail in another corner, or negative dependence.
+    Joe : A heavier upper tail at the same tau.
+
+    References
+    ----------
+    Gumbel, E. J. (1960). Distributions des valeurs extremes en plusieurs dimensions. Publications de l'Institut de Statistique
+    de l'Universite de Paris 9, 171-173.
+
+    Nelsen, R. B. (2006). An Introduction to Copulas, 2nd edition. Springer.
+
     Examples
     --------
     >>> import copula_discrepancy as cd

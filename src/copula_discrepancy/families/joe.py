@@ -20,6 +20,24 @@ class Joe(Archimedean):
     Kendall's tau is 1 + 2/(2-theta) (psi(2) - psi(2/theta + 1)), upper tail dependence 2 - 2^(1/theta), lower tail dependence
     0 (Joe, 1993; Nelsen, 2006, family 4.2.6).
 
+    Parameters
+    ----------
+    theta : float
+        At least 1 and finite; perfect dependence is the limit at infinity. At theta = 2 the formula of tau is its limit,
+        2 - pi^2/6.
+
+    See Also
+    --------
+    Rotated : The tail in another corner, or negative dependence.
+    Gumbel : A lighter upper tail at the same tau.
+
+    References
+    ----------
+    Joe, H. (1993). Parametric families of multivariate distributions with given margins. Journal of Multivariate Analysis 46,
+    262-282.
+
+    Nelsen, R. B. (2006). An Introduction to Copulas, 2nd edition. Springer.
+
     Examples
     --------
     >>> import copula_discrepancy as cd

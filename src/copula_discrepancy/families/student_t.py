@@ -31,6 +31,27 @@ class StudentT(Elliptical):
     Kendall's tau is (2/pi) asin(rho), whatever df; both tail dependence coefficients are
     2 t_{df+1}(-sqrt((df+1)(1-rho)/(1+rho))) (Demarta and McNeil, 2005).
 
+    Parameters
+    ----------
+    theta : float
+        The correlation, strictly between -1 and 1. At 0 tau is 0, but the variables are not independent: their tails meet.
+    df : float
+        Degrees of freedom, greater than 0 and finite; the limit at infinity is `Gaussian`.
+
+    Attributes
+    ----------
+    df : float
+        As given.
+
+    See Also
+    --------
+    Gaussian : The same tau without tail dependence.
+    fit : Estimates df as well.
+
+    References
+    ----------
+    Demarta, S. and McNeil, A. J. (2005). The t copula and related copulas. International Statistical Review 73, 111-129.
+
     Examples
     --------
     >>> import copula_discrepancy as cd

@@ -81,12 +81,17 @@ def plot_pair(
 
     Returns
     -------
-    array of two Axes, or the `ax` that was given
+    array of two Axes
+        The draws' panel and the target's; or the `ax` that was given.
 
     Raises
     ------
     InputError
         For anything but a Discrepancy or a Fit, or another number of Axes.
+
+    See Also
+    --------
+    Discrepancy.plot : Every gap with its interval.
 
     Notes
     -----

@@ -61,11 +61,17 @@ def plot_tau_forest(
     Returns
     -------
     Axes
+        What was drawn into.
 
     Raises
     ------
     InputError
         For anything but one of these results.
+
+    See Also
+    --------
+    Agreement : The same as numbers.
+    plot_trace : One pair over the number of draws.
 
     Notes
     -----

@@ -115,11 +115,16 @@ def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, runnin
     Returns
     -------
     Axes
+        What was drawn into.
 
     Raises
     ------
     InputError
         For anything but a Discrepancy.
+
+    See Also
+    --------
+    plot_tau_forest : Chain by chain instead of draw by draw.
 
     Notes
     -----

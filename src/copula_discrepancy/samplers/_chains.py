@@ -13,6 +13,8 @@ from copula_discrepancy.families._numerics import FloatArray
 class Chains:
     """Draws of one run, (chain, draw, variable), and how they were made; an array wherever one is wanted.
 
+    What `metropolis`, `sgld` and `sghmc` give.
+
     Attributes
     ----------
     values : array (chain, draw, d)
@@ -23,6 +25,19 @@ class Chains:
         Its settings, and the target.
     acceptance : array (chain,) or None
         Share of accepted proposals after burn-in, for Metropolis.
+
+    See Also
+    --------
+    discrepancy : Takes them as they are.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> chains = cd.metropolis(cd.BimodalMixture(), [[1.5, 1.5], [-1.5, -1.5]], scale=0.5, n_draws=200, rng=0)
+    >>> chains.n_chains, chains.n_draws, chains.values.shape, chains.sampler
+    (2, 200, (2, 200, 2), 'metropolis')
+    >>> cd.kendall_matrix(chains).shape
+    (2, 2)
     """
 
     values: FloatArray

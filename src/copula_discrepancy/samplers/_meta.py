@@ -52,13 +52,16 @@ class MetaCopula(Target):
         Frozen continuous scipy.stats distributions, or objects with the same methods ppf, cdf and logpdf (and, used where they
         exist, isf and sf for the upper tail). None means standard normal margins.
 
+    See Also
+    --------
+    metropolis, sgld, sghmc : Samplers for it.
+
     Examples
     --------
     >>> import numpy as np
     >>> from scipy import stats
     >>> import copula_discrepancy as cd
-    >>> from copula_discrepancy.samplers import MetaCopula
-    >>> target = MetaCopula(cd.Gumbel(2.5), (stats.expon(), stats.gamma(3.0)))
+    >>> target = cd.MetaCopula(cd.Gumbel(2.5), (stats.expon(), stats.gamma(3.0)))
     >>> target.tau
     0.6
     >>> np.round(target.to_draws([[0.0, 0.0]]), 4)
@@ -90,7 +93,24 @@ class MetaCopula(Target):
         return self.copula.tau
 
     def log_density(self, x: ArrayLike) -> FloatArray:
-        """Log density in normal scores, normalised; -inf beyond 25 of them."""
+        """Log density in normal scores, normalised; -inf beyond 25 of them.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            Normal scores.
+
+        Returns
+        -------
+        array (...)
+            One number per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.MetaCopula(cd.Gumbel(2.5)).log_density([[0.0, 0.0], [0.0, 30.0]]).round(4)
+        array([-1.2272,    -inf])
+        """
         z = points(x, 2)
         inside = np.all(np.abs(z) <= kernels.SCORE_LIMIT, axis=-1)
         out = np.where(np.isnan(z).any(axis=-1), np.nan, -np.inf)
@@ -101,7 +121,24 @@ class MetaCopula(Target):
         return out[()]
 
     def gradient(self, x: ArrayLike) -> FloatArray:
-        """Gradient of the log density in normal scores, d log c/du phi(z) - z; NaN beyond 25 of them."""
+        """Gradient of the log density in normal scores, d log c/du phi(z) - z; NaN beyond 25 of them.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            Normal scores.
+
+        Returns
+        -------
+        array (..., 2)
+            One vector per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.MetaCopula(cd.Gaussian(0.0)).gradient([1.0, -1.0]).round(6)
+        array([-1.,  1.])
+        """
         z = points(x, 2)
         inside = np.all(np.abs(z) <= kernels.SCORE_LIMIT, axis=-1)
         out = np.full(z.shape, np.nan)
@@ -110,17 +147,77 @@ class MetaCopula(Target):
         return out
 
     def sample(self, n: int, *, rng: RandomSource = None) -> FloatArray:
-        """An (n, 2) array of independent draws on the scale of the margins."""
+        """An (n, 2) array of independent draws on the scale of the margins.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : int, Generator, SeedSequence or None
+            Seed or source of randomness.
+
+        Returns
+        -------
+        array (n, 2)
+            The draws.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.MetaCopula(cd.Gumbel(2.5)).sample(100, rng=1).shape
+        (100, 2)
+        """
         u = self.copula.sample(n, rng=rng)
         return self._quantiles(u, 1.0 - u)
 
     def to_draws(self, z: ArrayLike) -> FloatArray:
-        """Normal scores (..., 2) as values of the variables."""
+        """Normal scores (..., 2) as values of the variables.
+
+        Parameters
+        ----------
+        z : array (..., 2)
+            Normal scores.
+
+        Returns
+        -------
+        array (..., 2)
+            On the scale of the margins.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> from scipy import stats
+        >>> cd.MetaCopula(cd.Gumbel(2.5), (stats.expon(), stats.norm())).to_draws([0.0, 0.0]).round(4)
+        array([0.6931, 0.    ])
+        """
         at = points(z, 2)
         return at if self.margins is None else self._quantiles(ndtr(at), ndtr(-at))
 
     def from_draws(self, x: ArrayLike) -> FloatArray:
-        """Values of the variables (..., 2) as normal scores; values at or outside the ends of a margin are errors."""
+        """Values of the variables (..., 2) as normal scores; values at or outside the ends of a margin are errors.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            On the scale of the margins.
+
+        Returns
+        -------
+        array (..., 2)
+            Normal scores.
+
+        Raises
+        ------
+        InputError
+            For values at or outside the ends of a given margin, or NaN there; standard normal margins leave values as they are.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> from scipy import stats
+        >>> cd.MetaCopula(cd.Gumbel(2.5), (stats.expon(), stats.norm())).from_draws([1.0, 1.0]).round(4)
+        array([0.3375, 1.    ])
+        """
         at = points(x, 2)
         if self.margins is None:
             return at

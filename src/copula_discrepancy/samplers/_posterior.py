@@ -56,14 +56,26 @@ class WellingTeh(Target):
     rng : int, Generator, SeedSequence or None
         Randomness of the default data; 0 by default, so that every WellingTeh() is the same target.
 
+    Attributes
+    ----------
+    data, batch
+        As given, or as made.
+
+    See Also
+    --------
+    sgld, sghmc : Samplers that take minibatches.
+
+    References
+    ----------
+    Welling, M. and Teh, Y. W. (2011). Bayesian learning via stochastic gradient Langevin dynamics. Proceedings of the 28th
+    International Conference on Machine Learning, 681-688.
+
     Examples
     --------
-    >>> from copula_discrepancy.samplers import WellingTeh
-    >>> target = WellingTeh(batch=10)
+    >>> import copula_discrepancy as cd
+    >>> target = cd.WellingTeh(batch=10)
     >>> target.data.shape, target.batch
     ((100,), 10)
-    >>> target.sample(3, rng=1).shape
-    (3, 2)
     """
 
     data: Any = None  # an array once the instance exists
@@ -93,7 +105,25 @@ class WellingTeh(Target):
 
     @np.errstate(all="ignore")
     def log_density(self, x: ArrayLike) -> FloatArray:
-        """Log posterior density up to a constant, from all data."""
+        """Log posterior density up to a constant, from all data.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            Points (theta1, theta2).
+
+        Returns
+        -------
+        array (...)
+            One number per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> density = cd.WellingTeh().log_density([[0.0, 1.0], [5.0, 5.0]])
+        >>> bool(density[0] > density[1])
+        True
+        """
         at = points(x, 2)
         apart = self.data - at[..., :1]
         likelihood = np.logaddexp(-0.25 * apart**2, -0.25 * (apart - at[..., 1:]) ** 2).sum(axis=-1)
@@ -101,12 +131,49 @@ class WellingTeh(Target):
 
     @np.errstate(all="ignore")
     def gradient(self, x: ArrayLike) -> FloatArray:
-        """Gradient of the log density, from all data."""
+        """Gradient of the log density, from all data.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            Points (theta1, theta2).
+
+        Returns
+        -------
+        array (..., 2)
+            One vector per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.WellingTeh().gradient([0.0, 1.0]).shape
+        (2,)
+        """
         return self._gradient(points(x, 2), self.data)
 
     @np.errstate(all="ignore")
     def stochastic_gradient(self, x: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Unbiased estimate of `gradient` from one minibatch, shared by all points in x; `gradient` itself if batch is None."""
+        """Unbiased estimate of `gradient` from one minibatch, shared by all points in x; `gradient` itself if batch is None.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            Points (theta1, theta2).
+        rng : Generator
+            Chooses the minibatch.
+
+        Returns
+        -------
+        array (..., 2)
+            One vector per point.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import copula_discrepancy as cd
+        >>> cd.WellingTeh(batch=10).stochastic_gradient([0.0, 1.0], np.random.default_rng(1)).round(2)
+        array([13.27, -1.2 ])
+        """
         at = points(x, 2)
         if self.batch is None:
             return self._gradient(at, self.data)
@@ -133,7 +200,24 @@ class WellingTeh(Target):
         return (4.0 * tau_of_cells(density) - tau_of_cells(density[::2, ::2])) / 3.0
 
     def sample(self, n: int, *, rng: RandomSource = None) -> FloatArray:
-        """An (n, 2) array of independent draws from the posterior, by rejection from a grid."""
+        """An (n, 2) array of independent draws from the posterior, by rejection from a grid.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : int, Generator, SeedSequence or None
+            Seed or source of randomness.
+
+        Returns
+        -------
+        array (n, 2)
+            The draws.
+
+        Notes
+        -----
+        The grid is made once for each instance, at the first call.
+        """
         source = random_generator(rng)
         n = whole_number(n, "n", 0)
         grid = self._grid

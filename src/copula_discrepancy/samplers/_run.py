@@ -27,7 +27,30 @@ Mover = Callable[[FloatArray, int], FloatArray]  # noise (chain, step, d) and st
 
 
 class DivergenceError(InputError):
-    """A chain left the finite numbers; `chain` and `step_number` (from 1, burn-in included) say where."""
+    """A chain left the finite numbers; `chain` and `step_number` (from 1, burn-in included) say where.
+
+    Parameters
+    ----------
+    message : str
+        What to say.
+    chain : int
+        The chain, counted from 0.
+    step_number : int
+        Its step, counted from 1.
+
+    See Also
+    --------
+    tune : Reports it for a setting and goes on with the others.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> try:
+    ...     cd.sgld(cd.GaussianTarget([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]), [1.0, 1.0], step=1000.0, n_draws=2000, rng=0)
+    ... except cd.DivergenceError as error:
+    ...     print(error.chain, error.step_number > 1)
+    0 True
+    """
 
     def __init__(self, message: str, chain: int, step_number: int) -> None:
         super().__init__(message)
@@ -51,6 +74,8 @@ def metropolis(
 ) -> Chains:
     """Chains of random-walk Metropolis: x' = x + scale N(0, I), accepted with probability min(1, p(x')/p(x)).
 
+    The sampler of Metropolis et al. (1953), for studies: it has no adaptation.
+
     Parameters
     ----------
     target : Target or callable
@@ -66,15 +91,31 @@ def metropolis(
     vectorized : bool
         Whether a user's function takes all chains at once, (chains, d) -> (chains,), instead of (d,) -> float.
 
+    Returns
+    -------
+    Chains
+        The kept states and the share of accepted proposals. A rejected proposal repeats the state: such ties are part of the
+        sample.
+
     Raises
     ------
     DivergenceError
         When the log density of a proposal is NaN or +inf.
 
+    See Also
+    --------
+    sgld, sghmc : Samplers that follow the gradient, with a bias.
+    tune : Which scale keeps the dependence.
+
+    References
+    ----------
+    Metropolis, N., Rosenbluth, A. W., Rosenbluth, M. N., Teller, A. H. and Teller, E. (1953). Equation of state calculations by
+    fast computing machines. Journal of Chemical Physics 21, 1087-1092.
+
     Examples
     --------
-    >>> from copula_discrepancy.samplers import metropolis
-    >>> metropolis(lambda x: -0.5 * x @ x, [0.0, 0.0], scale=1.5, n_draws=200, rng=0).values.shape
+    >>> import copula_discrepancy as cd
+    >>> cd.metropolis(lambda x: -0.5 * x @ x, [0.0, 0.0], scale=1.5, n_draws=200, rng=0).values.shape
     (1, 200, 2)
     """
     plan = _plan("metropolis", target, start, n_draws, burn_in, thin, rng, vectorized)
@@ -176,15 +217,31 @@ def sgld(
         Whether a user's function takes all chains at once, (chains, d) -> (chains, d), instead of (d,) -> (d,); a stochastic
         gradient then gets one Generator for all chains.
 
+    Returns
+    -------
+    Chains
+        The kept states.
+
     Raises
     ------
     DivergenceError
-        When a state or a gradient is not finite.
+        When a state or a gradient is NaN or infinite.
+
+    See Also
+    --------
+    sghmc : The same with momentum.
+    metropolis : Without a bias, and without a gradient.
+    tune : Which step keeps the dependence.
+
+    References
+    ----------
+    Welling, M. and Teh, Y. W. (2011). Bayesian learning via stochastic gradient Langevin dynamics. Proceedings of the 28th
+    International Conference on Machine Learning, 681-688.
 
     Examples
     --------
-    >>> from copula_discrepancy.samplers import BimodalMixture, sgld
-    >>> sgld(BimodalMixture(), [[1.5, 1.5], [-1.5, -1.5]], step=0.01, n_draws=200, rng=0).values.shape
+    >>> import copula_discrepancy as cd
+    >>> cd.sgld(cd.BimodalMixture(), [[1.5, 1.5], [-1.5, -1.5]], step=0.01, n_draws=200, rng=0).values.shape
     (2, 200, 2)
     """
     plan = _plan("sgld", target, start, n_draws, burn_in, thin, rng, vectorized)
@@ -226,20 +283,45 @@ def sghmc(
 
     Parameters
     ----------
-    target, start, step, n_draws, burn_in, thin, rng, vectorized
-        As for `sgld`.
+    target : Target or callable
+        As for `sgld`, and so are `start`, `step` and all that follow `friction`.
+    start : array (chains, d) or (d,)
+        Where the chains begin.
+    step : float
+        Step size > 0.
     friction : float
         Friction > 0.
+    n_draws, burn_in, thin : int
+        Draws kept per chain, steps before the first one counts, steps per draw.
+    rng : int, Generator, SeedSequence or None
+        Seed or source of randomness.
+    vectorized : bool
+        Whether a user's function takes all chains at once.
+
+    Returns
+    -------
+    Chains
+        The kept states, without velocities.
 
     Raises
     ------
     DivergenceError
-        When a state, a velocity or a gradient is not finite.
+        When a state, a velocity or a gradient is NaN or infinite.
+
+    See Also
+    --------
+    sgld : The same without momentum.
+    tune : Which step, or which friction, keeps the dependence.
+
+    References
+    ----------
+    Chen, T., Fox, E. B. and Guestrin, C. (2014). Stochastic gradient Hamiltonian Monte Carlo. Proceedings of the 31st
+    International Conference on Machine Learning, 1683-1691.
 
     Examples
     --------
-    >>> from copula_discrepancy.samplers import WellingTeh, sghmc
-    >>> sghmc(WellingTeh(batch=10), [0.0, 1.0], step=0.01, friction=5.0, n_draws=200, rng=0).values.shape
+    >>> import copula_discrepancy as cd
+    >>> cd.sghmc(cd.WellingTeh(batch=10), [0.0, 1.0], step=0.01, friction=5.0, n_draws=200, rng=0).values.shape
     (1, 200, 2)
     """
     plan = _plan("sghmc", target, start, n_draws, burn_in, thin, rng, vectorized)

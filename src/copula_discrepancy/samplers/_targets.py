@@ -100,19 +100,25 @@ class BimodalMixture(Target):
 
     Two draws from one mode are as often concordant as not; draws from different modes are ordered alike in each coordinate
     with probability (1 + erf(m/s))/2. Kendall's tau is therefore erf(m/s)^2/2, below 1/2 however far the modes are apart. A
-    sampler that stays in one mode shows tau = 0. `log_density` is normalised.
+    sampler that stays in one mode shows tau = 0. The target of experiment 2 of Aich and Aich (2025). `log_density` is
+    normalised.
 
     Parameters
     ----------
     centre : float
-        m > 0.
+        The modes' coordinate m > 0.
     variance : float
-        s2 > 0.
+        Each mode's variance s2 > 0.
+
+    See Also
+    --------
+    sgld : A sampler for it.
+    WellingTeh : Two modes that depend negatively.
 
     Examples
     --------
-    >>> from copula_discrepancy.samplers import BimodalMixture
-    >>> round(BimodalMixture().tau, 6)
+    >>> import copula_discrepancy as cd
+    >>> round(cd.BimodalMixture().tau, 6)
     0.5
     """
 
@@ -135,7 +141,24 @@ class BimodalMixture(Target):
 
     @np.errstate(all="ignore")
     def log_density(self, x: ArrayLike) -> FloatArray:
-        """Log density, normalised."""
+        """Log density, normalised, at points x.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            Points; NaN stays NaN.
+
+        Returns
+        -------
+        array (...)
+            One number per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.BimodalMixture().log_density([[1.5, 1.5], [0.0, 0.0]]).round(3)
+        array([ -0.228, -22.035])
+        """
         at = points(x, 2)
         m, s2 = self.centre, self.variance
         tilt = np.abs(m * at.sum(axis=-1) / s2)
@@ -145,14 +168,50 @@ class BimodalMixture(Target):
 
     @np.errstate(all="ignore")
     def gradient(self, x: ArrayLike) -> FloatArray:
-        """Gradient of the log density: (m tanh(m (x1 + x2)/s2) - x)/s2."""
+        """Gradient of the log density: (m tanh(m (x1 + x2)/s2) - x)/s2.
+
+        Parameters
+        ----------
+        x : array (..., 2)
+            Points; NaN stays NaN.
+
+        Returns
+        -------
+        array (..., 2)
+            One vector per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.BimodalMixture().gradient([1.5, 1.0]).round(6)
+        array([0., 5.])
+        """
         at = points(x, 2)
         # the difference of the modes' logistic weights is a tanh, which never overflows
         centre = self.centre * np.tanh(self.centre * at.sum(axis=-1, keepdims=True) / self.variance)
         return (centre - at) / self.variance
 
     def sample(self, n: int, *, rng: RandomSource = None) -> FloatArray:
-        """An (n, 2) array of independent draws."""
+        """An (n, 2) array of independent draws.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : int, Generator, SeedSequence or None
+            Seed or source of randomness.
+
+        Returns
+        -------
+        array (n, 2)
+            The draws.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.BimodalMixture().sample(100, rng=1).shape
+        (100, 2)
+        """
         source = random_generator(rng)
         side = 2.0 * source.integers(2, size=(whole_number(n, "n", 0), 1)) - 1.0
         return self.centre * side + math.sqrt(self.variance) * source.standard_normal((n, 2))
@@ -172,10 +231,14 @@ class GaussianTarget(Target):
     covariance : array (d, d)
         Symmetric and positive definite.
 
+    See Also
+    --------
+    MetaCopula : Other margins and other dependence.
+
     Examples
     --------
-    >>> from copula_discrepancy.samplers import GaussianTarget
-    >>> round(GaussianTarget([0.0, 0.0], [[2.0, 1.0], [1.0, 2.0]]).tau, 6)
+    >>> import copula_discrepancy as cd
+    >>> round(cd.GaussianTarget([0.0, 0.0], [[2.0, 1.0], [1.0, 2.0]]).tau, 6)
     0.333333
     """
 
@@ -220,7 +283,7 @@ class GaussianTarget(Target):
 
     @property
     def tau(self) -> float:
-        """Kendall's tau, (2/pi) asin(rho), of two variables."""
+        """Kendall's tau, (2/pi) asin(rho), of two variables; an InputError for more."""
         if self.d != 2:
             raise InputError(f"tau is defined for two variables, this target has {self.d}; take a pair of them")
         rho = self.covariance[0, 1] / math.sqrt(self.covariance[0, 0] * self.covariance[1, 1])
@@ -228,17 +291,70 @@ class GaussianTarget(Target):
 
     @np.errstate(all="ignore")
     def log_density(self, x: ArrayLike) -> FloatArray:
-        """Log density, normalised."""
+        """Log density, normalised, at points x.
+
+        Parameters
+        ----------
+        x : array (..., d)
+            Points; NaN stays NaN.
+
+        Returns
+        -------
+        array (...)
+            One number per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> round(float(cd.GaussianTarget([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]).log_density([0.0, 0.0])), 4)
+        -1.8379
+        """
         apart = points(x, self.d) - self.mean
         return self._constant - 0.5 * np.sum((apart @ self._precision) * apart, axis=-1)
 
     @np.errstate(all="ignore")
     def gradient(self, x: ArrayLike) -> FloatArray:
-        """Gradient of the log density, precision (mean - x)."""
+        """Gradient of the log density, precision (mean - x).
+
+        Parameters
+        ----------
+        x : array (..., d)
+            Points; NaN stays NaN.
+
+        Returns
+        -------
+        array (..., d)
+            One vector per point.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.GaussianTarget([0.0, 0.0], [[2.0, 0.0], [0.0, 1.0]]).gradient([1.0, 1.0])
+        array([-0.5, -1. ])
+        """
         return (self.mean - points(x, self.d)) @ self._precision
 
     def sample(self, n: int, *, rng: RandomSource = None) -> FloatArray:
-        """An (n, d) array of independent draws."""
+        """An (n, d) array of independent draws.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : int, Generator, SeedSequence or None
+            Seed or source of randomness.
+
+        Returns
+        -------
+        array (n, d)
+            The draws.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.GaussianTarget([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]).sample(100, rng=1).shape
+        (100, 2)
+        """
         noise = random_generator(rng).standard_normal((whole_number(n, "n", 0), self.d))
         return self.mean + noise @ self._root.T
 
