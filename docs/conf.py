@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
 # For the pages' code, which runs in kernels of its own: the command, the pages' pictures, and the width of what is printed
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH")]))
@@ -30,6 +31,7 @@ project_copyright = author
 version = release = installed_version("copula-discrepancy")
 
 extensions = [
+    "api_pages",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -39,6 +41,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "**.ipynb_checkpoints", "jupyter_execute"]
 nitpicky = True  # a name in the reference that leads nowhere is an error
 nitpick_ignore_regex = [
@@ -61,9 +64,9 @@ copybutton_prompt_is_regexp = True
 
 # ---- reference -----------------------------------------------------------------------------------------------------
 autosummary_generate = True
+default_role = "name"  # of api_pages: `pairwise` in a docstring leads to its page, `theta` is set as code
 autodoc_typehints = "none"  # numpydoc's sections say it in words
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
 
 # ---- look ----------------------------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
