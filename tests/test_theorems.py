@@ -399,6 +399,7 @@ def sections(text):
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
+@cache
 def test_functions(path):
     """Names of the test functions of a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
