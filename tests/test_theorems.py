@@ -89,7 +89,7 @@ def test_a_generator_that_is_not_convex_gives_no_copula():
 
 
 @pytest.mark.parametrize(("family", "slope"), [(cd.Clayton, lambda t: 2 / (t + 2) ** 2), (cd.Gumbel, lambda t: 1 / t**2)])
-def test_tau_rises_and_its_slope_stays_away_from_zero_on_a_compact_range(family, slope):
+def test_the_slope_of_tau_stays_away_from_zero(family, slope):
     grid = np.linspace(1.05, 20.0, 200)
     tau = np.array([family(theta).tau for theta in grid])
     assert np.all(np.diff(tau) > 0)
@@ -98,7 +98,7 @@ def test_tau_rises_and_its_slope_stays_away_from_zero_on_a_compact_range(family,
     assert family(1e6).tau - family(1e5).tau < 1e-4  # without compactness the slope falls to 0, and inversion is unstable
 
 
-def test_on_the_boundary_half_of_all_samples_have_no_moment_estimate():
+def test_on_the_boundary_half_of_all_fits_fail():
     """Independent draws: tau of the sample is negative half of the time, and Gumbel has no member with it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
@@ -137,7 +137,7 @@ def test_the_moment_cd_is_folded_normal(target):
 
 
 @pytest.mark.parametrize("target", [cd.Gumbel(2.5), cd.Clayton(3.0)], ids=repr)
-def test_the_test_with_a_known_deviation_holds_its_level(target):
+def test_a_known_deviation_holds_the_level(target):
     statistics = math.sqrt(500) * np.abs(taus(target, 500) - target.tau) / tau_deviation(target)
     low, high = band(400)
     assert low <= np.sum(statistics > stats.norm.ppf(0.975)) <= high
@@ -165,7 +165,7 @@ def weighted_tau(points, weights):
 
 
 @pytest.mark.parametrize("place", [(0.1, 0.9), (0.5, 0.5), (0.0, 1.0)])
-def test_at_the_kink_the_influence_on_cd_is_the_absolute_one_on_tau(place):
+def test_at_the_kink_the_influence_is_absolute(place):
     """Mass epsilon at a point: CD moves by epsilon |IF(tau)|, to first order, in both directions away from 0."""
     points = np.vstack([cd.Gumbel(2.5).sample(300, rng=5), place])
     clean = np.append(np.full(300, 1 / 300), 0.0)
@@ -179,7 +179,7 @@ def test_at_the_kink_the_influence_on_cd_is_the_absolute_one_on_tau(place):
         assert influence == pytest.approx(-2.0 * (1.0 + own))  # the sharper bound is reached in a corner
 
 
-def test_the_bound_of_four_is_reached_at_perfect_dependence_only():
+def test_the_bound_of_four_needs_perfect_dependence():
     line = np.linspace(0.001, 0.999, 300)
     concordance = np.mean(np.sign(0.0 - line) * np.sign(1.0 - line))
     assert 2.0 * (concordance - 1.0) == -cd.tau_influence_bound()
@@ -204,7 +204,7 @@ def test_the_contamination_bound_is_sharp(delta):
     assert moved == pytest.approx(cd.contamination_bound(delta), rel=1e-9)
 
 
-def test_both_bounds_are_those_of_tau_a_and_fail_for_tau_b_with_heavy_ties():
+def test_both_bounds_fail_for_tau_b_with_heavy_ties():
     clean = np.repeat([[0.0, 0.0], [1.0, 1.0]], [980, 20], axis=0)
     mixed = np.repeat([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], [960, 20, 10, 10], axis=0)
     moved = {kind: abs(cd.kendall_tau(*clean.T, variant=kind) - cd.kendall_tau(*mixed.T, variant=kind)) for kind in "ab"}
@@ -217,7 +217,7 @@ def test_both_bounds_are_those_of_tau_a_and_fail_for_tau_b_with_heavy_ties():
 
 
 @pytest.mark.parametrize("target", [cd.Gumbel(2.5), cd.Frank(-4.0)], ids=repr)
-def test_the_moment_cd_ends_at_one_plus_the_targets_tau(target):
+def test_the_largest_moment_cd(target):
     line = np.linspace(0.0, 1.0, 50)
     opposite = np.column_stack([line, -math.copysign(1.0, target.tau) * line])
     with warnings.catch_warnings():
@@ -230,7 +230,7 @@ def test_the_moment_cd_ends_at_one_plus_the_targets_tau(target):
 # ---- remark 4.1 and theorem 6: the pseudo-true parameter -------------------------------------------------------------
 
 
-def test_a_wrong_family_goes_to_the_member_next_to_the_draws():
+def test_a_wrong_family_goes_to_its_nearest_member():
     truth = cd.Gumbel(2.5)
     draws, near = truth.sample(100_000, rng=6), pseudo_true(truth, cd.Clayton)
     likelihood, moment = (cd.fit(draws, "clayton", method=method) for method in ("mle", "moment"))
@@ -240,7 +240,7 @@ def test_a_wrong_family_goes_to_the_member_next_to_the_draws():
     assert truth.kl(cd.Clayton(3.0)) > 1.5 * truth.kl(near)
 
 
-def test_the_mle_cd_is_blind_where_the_pseudo_true_member_is_the_target_and_shape_is_not():
+def test_shape_sees_what_the_mle_cd_is_blind_to():
     truth = cd.Gumbel(2.5)
     near = pseudo_true(truth, cd.Clayton)
     results = [cd.discrepancy(truth.sample(20_000, rng=seed), near, iid=True) for seed in range(10)]
@@ -249,7 +249,7 @@ def test_the_mle_cd_is_blind_where_the_pseudo_true_member_is_the_target_and_shap
     assert all(result.shape.value < -0.15 and result.shape.pvalue < 1e-6 for result in results)
 
 
-def test_scores_go_to_those_of_the_pseudo_true_member():
+def test_scores_go_to_the_pseudo_true_ones():
     truth, target = cd.Gumbel(2.5), cd.Clayton(3.0)
     near = pseudo_true(truth, cd.Clayton)
     draws = truth.sample(100_000, rng=7)
@@ -265,7 +265,7 @@ def test_scores_go_to_those_of_the_pseudo_true_member():
 
 
 @pytest.mark.parametrize("copula", [cd.Clayton(2.0), cd.Gumbel(2.0), cd.Frank(-4.0)], ids=repr)
-def test_mutual_information_of_any_margins_is_minus_the_entropy(copula):
+def test_mutual_information_is_minus_the_entropy(copula):
     """Logistic and Gumbel-distributed margins: the integral of f log(f / (f_x f_y)) on a grid of the plane."""
     x, y = np.linspace(-32, 32, 1201), np.linspace(-3.5, 32, 1201)
     u, v = stats.logistic.cdf(x), stats.gumbel_r.cdf(y)
@@ -296,7 +296,7 @@ def test_equal_entropies_are_not_equal_copulas():
     assert np.all(np.diff(grid) < 0)  # in a family of one sign it falls with theta, and CED does identify it
 
 
-def test_bounded_integrals_of_log_density_do_not_make_entropy_continuous():
+def test_bounded_integrals_do_not_make_entropy_continuous():
     """The premise of lemma 1 is not enough: a mixture of independence and K blocks on the diagonal, share 1/log K.
 
     Its density goes to that of independence almost everywhere, the integrals of c |log c| stay bounded, its entropy goes to -1.
@@ -324,7 +324,7 @@ def envelope(u):
 
 
 @pytest.mark.parametrize(("family", "thetas"), [(cd.Clayton, (0.1, 1.0, 3.0, 20.0)), (cd.Gumbel, (1.0, 1.1, 2.5, 20.0))])
-def test_log_densities_lie_under_an_envelope_of_the_margins(family, thetas):
+def test_log_densities_lie_under_an_envelope(family, thetas):
     """What lemmas 1 and 2 need: |log c_theta(u, v)| <= A + B (g(u) + g(v)) for all theta of a compact range."""
     p = np.concatenate([10.0 ** -np.arange(1.0, 16.0), np.linspace(0.01, 0.99, 50), 1.0 - 10.0 ** -np.arange(1.0, 16.0)])
     u, v = np.meshgrid(p, p)
@@ -339,7 +339,7 @@ def test_log_densities_lie_under_an_envelope_of_the_margins(family, thetas):
 # ---- theorem 7 and remark 5.2 ----------------------------------------------------------------------------------------
 
 
-def test_ckl_away_from_zero_is_normal_with_the_delta_methods_error():
+def test_ckl_away_from_zero_is_normal():
     truth, target = cd.Gumbel(2.0), cd.Gumbel(2.6)
     limit, rng = truth.kl(target), np.random.default_rng(10)
     n = m = 1500
@@ -363,7 +363,7 @@ def divergence_and_slope(copula, target):
     return np.sum(weight * ratio), np.sum(weight * copula._theta_derivatives(copula.theta, x, y)[0] * ratio)
 
 
-def test_ckl_at_zero_is_chi_square_and_walds_test_never_rejects():
+def test_ckl_at_zero_is_chi_square():
     """2 n CKL / (I Sigma) of 250 samples, Sigma from their influence values; theta without the bias that ranks have."""
     target, rng = cd.Clayton(2.0), np.random.default_rng(11)
     x, y, weight = target._nodes(target.theta, 5)
