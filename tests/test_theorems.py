@@ -123,8 +123,8 @@ def test_the_moment_cd_goes_to_zero_as_one_over_root_n():
     assert slope == pytest.approx(-0.5, abs=0.1)  # a mean of 120 is known to 7%, the slope to 0.03
     fits = [cd.fit(target.sample(n, rng=3), "gumbel", method="moment").theta for n in (10**3, 10**5)]
     assert abs(fits[1] - 2.5) < 4 * tau_deviation(target) * 2.5**2 / math.sqrt(10**5)
-    other = [np.mean(np.abs(taus(cd.Gumbel(2.0), int(n), 120) - target.tau)) for n in sizes]
-    assert min(other) > 0.09  # another strength: the CD goes to 0.1
+    other = np.abs(taus(cd.Gumbel(2.0), 6400, 120) - target.tau)
+    assert np.mean(other) == pytest.approx(0.1, abs=0.005)  # another strength: the CD goes to the difference of the taus
 
 
 @pytest.mark.parametrize("target", [cd.Gumbel(2.5), cd.Clayton(3.0)], ids=repr)
@@ -352,15 +352,17 @@ def test_ckl_away_from_zero_is_normal():
     assert np.std(scores) == pytest.approx(1.0, abs=4 / math.sqrt(200))
     assert abs(np.mean(scores)) < 0.6  # ranks and the curvature of CKL add a bias of order 1/n to an error of order 1/sqrt(n)
     assert stats.kstest((scores - np.mean(scores)) / np.std(scores), "norm").pvalue > 0.001
-    # the condition m/n -> infinity: with m = n the simulation's own noise is as large as the sample's
-    assert np.std(simulated) > 1.25
+    # the condition m/n -> infinity: with m = n the simulation's own noise adds a good half to the variance
+    assert np.std(simulated) > 1.1 * np.std(scores)
 
 
 def divergence_and_slope(copula, target):
     """D(C_theta || C_target) and its derivative in theta, E[score log(c / c_target)]."""
     x, y, weight = copula._nodes(copula.theta, 3)
     ratio = copula._logpdf(copula.theta, x, y) - target._logpdf(target.theta, x, y)
-    return np.sum(weight * ratio), np.sum(weight * copula._theta_derivatives(copula.theta, x, y)[0] * ratio)
+    score = copula._theta_derivatives(copula.theta, x, y)[0]
+    rest = ratio - (copula.theta - target.theta) * score  # the score has mean 0: what is left is of the result's order
+    return np.sum(weight * rest), np.sum(weight * score * ratio)
 
 
 def test_ckl_at_zero_is_chi_square():
@@ -377,7 +379,8 @@ def test_ckl_at_zero_is_chi_square():
     assert stats.kstest(statistics, stats.chi2(1).cdf).pvalue > 0.001
     low, high = band(250)
     assert low <= np.sum(statistics > stats.chi2.ppf(0.95, 1)) <= high
-    assert np.sum(wald > stats.norm.ppf(0.975)) <= 1  # it is half the root of the chi-square, and needs four deviations
+    # it is half the root of the chi-square and needs four deviations; 5% would be 12, 3 and fewer with probability 0.002
+    assert np.sum(wald > stats.norm.ppf(0.975)) <= 3
     assert wald == pytest.approx(0.5 * np.sqrt(statistics), rel=0.3)
     assert stats.kstest(statistics, stats.chi2(2).cdf).pvalue < 1e-6
 
