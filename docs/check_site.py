@@ -20,6 +20,12 @@ NOT_PROSE = re.compile(
     r"""\$\$.*?\$\$ | \$[^$\n]+\$ | \{[a-z:]+\}`[^`]*` | ``[^`]+`` | `[^`]*` | \]\([^)]*\) | <[^>]+> | ^\s*:[a-z-]+:.*$""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+# "sections 4.2, 4.3 and 4.5": places in a text, not measurements
+PLACES = re.compile(
+    r"(?:sections?|chapters?|tables?|figures?|equations?|theorems?|definitions?|remarks?|corollar(?:y|ies)|propositions?|lemmas?"
+    r"|assumptions?|algorithms?)\s+\d+(?:\.\d+)*(?:(?:,|\s+and|\s+to|,\s+and)\s+\d+(?:\.\d+)*)*",
+    re.IGNORECASE,
+)
 # Constants of definitions and conventions, which nothing measures
 CONVENTIONS = {"0.05", "0.5", "0.95", "0.01", "1.01"}
 FAILED = ("command not found", "Traceback (most recent call last)", "No such file or directory")
@@ -61,7 +67,7 @@ def typed_numbers() -> list[str]:
     """Numbers in prose that neither a convention nor the page's own code or formulas have."""
     found = []
     for path, prose, rest in sources():
-        typed = [number for number in DECIMAL.findall(prose) if number.lstrip("+-") not in CONVENTIONS]
+        typed = [number for number in DECIMAL.findall(PLACES.sub(" ", prose)) if number.lstrip("+-") not in CONVENTIONS]
         lost = [number for number in typed if number.lstrip("+-") not in rest]
         found += [f"{path.relative_to(DOCS)}: {number} is typed; let code make it, for example with glue" for number in lost]
     return found

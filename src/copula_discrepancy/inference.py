@@ -393,7 +393,8 @@ def split_rhat(values: NDArray[np.float64]) -> float:
 def tau_influence_bound() -> float:
     """The largest influence a single draw can have on Kendall's tau: |IF| <= 4, since |2 (h - tau)| <= 2 (1 + 1).
 
-    Theorem 4 of Aich and Aich (2025), on the bounded influence of the moment-based CD.
+    Theorem 4 of Aich and Aich (2025), on the bounded influence of the moment-based CD. It holds for tau-a, and without ties;
+    where nearly all draws are tied, a single one can have more influence on tau-b.
 
     Returns
     -------
@@ -422,7 +423,7 @@ def contamination_bound(delta: float) -> float:
     """How far a share `delta` of foreign draws can move Kendall's tau, and with it `level`: at most 4 delta - 2 delta^2.
 
     A share delta of other draws changes the share 2 delta - delta^2 of all pairs, each by at most 2 (Aich and Aich, 2025,
-    theorem 5).
+    theorem 5). It holds for tau-a, and without ties; where nearly all draws are tied, tau-b can move further.
 
     Parameters
     ----------
