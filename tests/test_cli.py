@@ -59,7 +59,7 @@ def test_the_threshold_decides_the_exit_code(folder, capsys):
     target = ("--family", "gumbel", "--theta", "2.5")
     code, _, err = run("check", "draws.csv", *target, "--fail-above", f"{gap - 0.005:.4f}", capsys=capsys)
     assert code == 3
-    assert err.startswith("copula-discrepancy: failed, 1 of 1 pairs have a gap above")
+    assert err.startswith("copula-discrepancy: failed, 1 of 1 pair with a gap above")
     assert "a ~ b" in err
     # shape is the largest gap here: level and shape have opposite signs, so that |total| alone would hide part of it
     row = cd.pairwise("draws.csv", cd.Gumbel(2.5)).worst

@@ -128,3 +128,8 @@ def test_what_cannot_be_adjusted(pvalues, method, message):
 def test_words_name_the_level(method):
     assert "5%" in in_words(method, 0.05)
     assert "0.1%" in in_words(method, 1.0 - 0.999)  # the level comes as 1 - confidence, which is not 0.001 to the last digit
+
+
+def test_an_unknown_method_is_named_as_the_argument_that_it_is():
+    with pytest.raises(cd.InputError, match="^method must be 'bh'.*got 'fdr'"):
+        cd.adjust_pvalues([0.1], "fdr")

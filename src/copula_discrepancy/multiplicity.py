@@ -63,7 +63,7 @@ def adjust_pvalues(pvalues: Any, method: str = "bh") -> NDArray[np.float64]:
     >>> cd.adjust_pvalues([0.01, float("nan"), 0.04], "holm")
     array([0.02,  nan, 0.04])
     """
-    one_of(method, "adjust", ADJUSTMENTS)
+    one_of(method, "method", ADJUSTMENTS)
     if isinstance(pvalues, np.ma.MaskedArray) and np.ma.is_masked(pvalues):
         raise InputError("pvalues has masked values; NaN marks what was not tested")
     try:
