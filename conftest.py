@@ -1,13 +1,18 @@
-"""Three rules for every run of the tests.
+"""Four rules for every run of the tests.
 
 A run of the whole suite that finds too few tests fails: a folder renamed or a name misspelt would hide them quietly. Tests that
-share something costly run on one worker. And each worker has one thread of linear algebra: the suite fills every core already,
-and threads that wait do so by spinning.
+share something costly run on one worker. Each worker has one thread of linear algebra: the suite fills every core already,
+and threads that wait do so by spinning. And what Python compiles is kept beside its source, as the kernels are: where the
+environment forbids it, every worker rewrites every test and every process started by a test compiles the library again.
 """
 
 import os
+import sys
 
 import pytest
+
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # for the workers, and the processes that tests start
 
 for library in ("OPENBLAS", "MKL", "BLIS"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # before NumPy is imported; what the environment says goes first
