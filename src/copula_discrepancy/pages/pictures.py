@@ -71,13 +71,20 @@ def _inline_svg(figure: "Figure", key: str) -> str:
 
 def _own_markup(tag: str, key: str) -> str:
     """A tag with ids that no other picture has, the page's colours and font, and images in few colours."""
-    tag = re.sub(r'\bid="', f'id="{key}-', tag)
-    tag = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{key}-", tag)
-    for ink, own in _INK.items():
-        tag = re.sub(rf"((?:fill|stroke): ){ink}\b", rf"\g<1>{own}", tag)
-    tag = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", tag)
-    tag = re.sub(r"\s*\n\s*", " ", tag)
-    return re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found.group(1)), tag)
+    if tag.startswith("</"):
+        return tag
+    if 'id="' in tag:
+        tag = re.sub(r'\bid="', f'id="{key}-', tag)
+    if "#" in tag:
+        tag = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{key}-", tag)
+        tag = re.sub(r"((?:fill|stroke): )(#[0-9a-f]{6})\b", lambda found: found[1] + _INK.get(found[2], found[2]), tag)
+    if "DejaVu" in tag:
+        tag = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", tag)
+    if "\n" in tag:
+        tag = re.sub(r"\s*\n\s*", " ", tag)
+    if "data:" in tag:
+        tag = re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found[1]), tag)
+    return tag
 
 
 def _fewer_colours(encoded: str) -> str:
