@@ -237,7 +237,7 @@ def kills(folder):
         return cd.pairwise(draws, reference, family="gaussian", n_jobs=1, checkpoint=where).rows.tobytes().hex()
 
     def replications(where):
-        return repr(reproduce("experiment3", replications=30, sizes=[200], n_jobs=1, out=where).experiments["experiment3"].rows)
+        return repr(reproduce("experiment3", replications=30, sizes=[100], n_jobs=1, out=where).experiments["experiment3"].rows)
 
     warnings.simplefilter("ignore")
     return {name: _killed(call, folder / name) for name, call in (("pairwise", pairs), ("reproduce", replications))}

@@ -44,9 +44,10 @@ def inline_figures(
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": _DOTS}):
+    with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none"}):
         warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
-        figures = [Figure(figsize=size, layout="constrained") for size in sizes]  # no pyplot: nothing to close, no window
+        # no pyplot: nothing to close, no window
+        figures = [Figure(figsize=size, dpi=_DOTS, layout="constrained") for size in sizes]
         axes = [figure.subplots() for figure in figures]
         draw(axes[0] if len(axes) == 1 else axes)
         named = enumerate(zip(figures, alts, strict=True))
@@ -55,9 +56,14 @@ def inline_figures(
 
 def _inline_svg(figure: "Figure", key: str) -> str:
     """A figure as an <svg> element for the middle of a page: its ids its own, its ink the page's."""
-    written = io.BytesIO()
-    figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    text = written.getvalue().decode()
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
+        patch.set(facecolor="none", edgecolor="none")  # the page is their paper
+    written = io.StringIO()
+    drawing: Any = FigureCanvasSVG(figure)
+    drawing.print_svg(written, metadata={"Date": None, "Creator": None})  # savefig would draw it twice, once for the layout
+    text = written.getvalue()
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     # only markup is rewritten: what stands between tags are a user's words, which may look like markup
     parts = re.split(r"(<[^>]*>)", text)
