@@ -706,7 +706,7 @@ def test_force_overwrites(folder, capsys):
 
 
 def test_a_page_is_written_for_a_reader_who_has_gone(folder):
-    command = ["compare", "a.csv", "b.csv", "--html", "report.html"]
+    command = ["check", "a.csv", "--family", "frank", "--tau", "0.2", "--html", "report.html"]
     code = "import sys; from copula_discrepancy.pages import content; content.DETAILS = 0\n"
     code += "from copula_discrepancy.cli import main; sys.exit(main(sys.argv[1:]))"
     with open("/dev/full", "w") as full:  # every write fails
