@@ -78,7 +78,7 @@ def _two():
 
 def _many():
     """More variables than a map takes, with long names, independent of each other but for two that should not depend."""
-    d = content.MAPPED + 20
+    d = content.MAPPED + 5
     names = [f"{k} " + "&" * 100 for k in range(d)]  # escaped, each is five characters
     draws = pd.DataFrame(np.random.default_rng(3).normal(size=(60, d)), columns=names)
     draws[names[1]] += 3.0 * draws[names[0]]
