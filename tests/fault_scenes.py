@@ -234,10 +234,10 @@ def kills(folder):
     draws, reference = rng.standard_normal((4, 300, 16)), rng.standard_normal((4, 300, 16))
 
     def pairs(where):
-        return cd.pairwise(draws, reference, n_jobs=1, checkpoint=where).rows.tobytes().hex()
+        return cd.pairwise(draws, reference, family="gaussian", n_jobs=1, checkpoint=where).rows.tobytes().hex()
 
     def replications(where):
-        return repr(reproduce("experiment3", replications=40, sizes=[200], n_jobs=1, out=where).experiments["experiment3"].rows)
+        return repr(reproduce("experiment3", replications=30, sizes=[100], n_jobs=1, out=where).experiments["experiment3"].rows)
 
     warnings.simplefilter("ignore")
     return {name: _killed(call, folder / name) for name, call in (("pairwise", pairs), ("reproduce", replications))}

@@ -304,7 +304,7 @@ def test_a_reader_that_leaves_early_is_no_error_and_a_csv_does_not_load_arviz(fo
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_an_interrupt_ends_a_long_run_with_130(folder):
-    """One second into 44,850 pairs, which take far longer; all that has to be imported and loaded was before."""
+    """Half a second into 44,850 pairs, which take far longer; all that has to be imported and loaded was before."""
     np.save("draws.npy", np.random.default_rng(13).standard_normal((4, 500, 300)))
     np.save("few.npy", np.random.default_rng(14).standard_normal((4, 500, 2)))
     code = (
@@ -312,7 +312,7 @@ def test_an_interrupt_ends_a_long_run_with_130(folder):
         "from copula_discrepancy.cli import main\n"
         "main(['check', 'few.npy', '--csv'])\n"
         "print('begin', flush=True)\n"
-        "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "sys.exit(main(['check', 'draws.npy']))\n"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)

@@ -136,7 +136,7 @@ def test_all_text_has_room(name, subject, width):
     height = {"plot_pair": 0.65 * width + 0.3, "plot_tau_forest": 3.3}.get(name, 2.7)
     figure = plotted(name, subject, (width, height))
     renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.draw(renderer)
+    figure.draw_without_rendering()  # lays everything out
     for ax in figure.axes:
         legend = ax.get_legend()
         texts = [item for item in ax.get_children() if isinstance(item, Text)] + ([] if legend is None else legend.get_texts())

@@ -178,11 +178,11 @@ GUMBEL = cd.Gumbel(2.5)
     ids=["wild", "wild, chains", "parametric", "wild, ranks", "wild, ranks of Metropolis chains", "antithetic", "tied"],
 )
 def test_size_of_the_bootstrap(make, options):
-    """150 runs at a nominal 5%: below the exact 99.9% limit of a true rate of 6%. Chains give 1 to 3%, see the power cases.
+    """90 runs at a nominal 5%: below the exact 99.9% limit of a true rate of 6%. Chains give 1 to 3%, see the power cases.
 
     19 samples give a test of 5% as 99 do: the draws' value is beyond all of them once in 20 times.
     """
-    assert rejections(make, 150, bootstrap=19, **options) <= binom.ppf(0.999, 150, 0.06)
+    assert rejections(make, 90, bootstrap=19, **options) <= binom.ppf(0.999, 90, 0.06)
 
 
 def test_power_of_the_bootstrap():

@@ -49,10 +49,10 @@ def _is_row(value: Any) -> bool:
 
 def plain(value: Any) -> Any:
     """The same without numbers that JSON does not know."""
-    if isinstance(value, str | int | None):  # first, as looking for a Mapping takes long
-        return value
-    if isinstance(value, float):
+    if isinstance(value, float):  # most are; and looking for a Mapping takes long
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -32,6 +32,7 @@ _SHOWN = 10  # rows of a printed table
 _SHOWN_HTML = 50  # and in a notebook, where one can scroll
 _RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in _TESTED), ("flagged", bool)])
 NUMBERS = tuple(name for name in ROW.names or () if ROW[name].kind == "f")
+_ROW_NUMBERS = (*NUMBERS, *(f"{name}_adjusted" for name in _TESTED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -600,8 +601,8 @@ class Pairwise:
         return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust}
 
     def _gap(self, row: Any) -> PairGap:
-        numbers = {name: float(row[name]) for name in NUMBERS}
-        numbers |= {f"{name}_adjusted": float(row[f"{name}_adjusted"]) for name in _TESTED}
+        values = dict(zip(row.dtype.names, row.item(), strict=True))  # all at once: a field by its name takes ten times as long
+        numbers = {name: float(values[name]) for name in _ROW_NUMBERS}
         names = self.names[row["first"]], self.names[row["second"]]
         return PairGap(names, ranking_words.pair_verdict(self, row), bool(row["flagged"]), numbers, str(row["family"]))
 
@@ -616,7 +617,7 @@ class Pairwise:
         return int(found[0])
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
-        one_of(name, "number", ("cd", *NUMBERS, *(f"{tested}_adjusted" for tested in _TESTED)))
+        one_of(name, "number", ("cd", *_ROW_NUMBERS))
         return self.cd if name == "cd" else self.rows[name]
 
     def _family(self, row: Any) -> Any:

@@ -116,7 +116,8 @@ def shortened(text: str, limit: int) -> str:
     Signs that cannot be seen, or that turn the text around them, have a sign in their place.
     """
     line = " ".join(text.split()) or "(blank)"
-    line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line)
+    if not line.isprintable():
+        line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line)
     if len(line) <= limit:
         return line
     end = (limit - 1) // 2

@@ -12,6 +12,8 @@ from copula_discrepancy.families._excess import Excess
 from copula_discrepancy.families._leaves import Pair
 from copula_discrepancy.families._numerics import FloatArray, exponential_pair, log1mexp, log1p_quotient, minus_log
 
+_DIGAMMA_AT_3 = [float(polygamma(k, 3)) / math.factorial(k) for k in range(1, 8)]  # Taylor coefficients of psi but the first
+
 
 @dataclass(frozen=True)
 class Joe(Archimedean):
@@ -134,7 +136,7 @@ class Joe(Archimedean):
     def _tau(self, theta: float) -> float:
         if theta - 1.0 < 0.005:  # tau vanishes at theta = 1: the difference below would be rounding
             e = -2.0 * (theta - 1.0) / theta  # 2/theta - 2
-            slope = sum(polygamma(k, 3) / math.factorial(k) * e ** (k - 1) for k in range(1, 8))  # (psi(3+e) - psi(3))/e
+            slope = sum(c * e**k for k, c in enumerate(_DIGAMMA_AT_3))  # (psi(3+e) - psi(3))/e
             return float(e * (0.5 - (2.0 + e) * slope) / (1.0 + e))
         # psi(2) - psi(1 + z) over 2 - theta with z = 2/theta; 2 - theta = theta (z - 1)
         return 1.0 - 2.0 / theta * _digamma_quotient(2.0 / theta)

@@ -44,9 +44,10 @@ def inline_figures(
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none", "savefig.dpi": _DOTS}):
+    with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none"}):
         warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
-        figures = [Figure(figsize=size, layout="constrained") for size in sizes]  # no pyplot: nothing to close, no window
+        # no pyplot: nothing to close, no window
+        figures = [Figure(figsize=size, dpi=_DOTS, layout="constrained") for size in sizes]
         axes = [figure.subplots() for figure in figures]
         draw(axes[0] if len(axes) == 1 else axes)
         named = enumerate(zip(figures, alts, strict=True))
@@ -55,9 +56,14 @@ def inline_figures(
 
 def _inline_svg(figure: "Figure", key: str) -> str:
     """A figure as an <svg> element for the middle of a page: its ids its own, its ink the page's."""
-    written = io.BytesIO()
-    figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    text = written.getvalue().decode()
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
+        patch.set(facecolor="none", edgecolor="none")  # the page is their paper
+    written = io.StringIO()
+    drawing: Any = FigureCanvasSVG(figure)
+    drawing.print_svg(written, metadata={"Date": None, "Creator": None})  # savefig would draw it twice, once for the layout
+    text = written.getvalue()
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     # only markup is rewritten: what stands between tags are a user's words, which may look like markup
     parts = re.split(r"(<[^>]*>)", text)
@@ -71,13 +77,20 @@ def _inline_svg(figure: "Figure", key: str) -> str:
 
 def _own_markup(tag: str, key: str) -> str:
     """A tag with ids that no other picture has, the page's colours and font, and images in few colours."""
-    tag = re.sub(r'\bid="', f'id="{key}-', tag)
-    tag = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{key}-", tag)
-    for ink, own in _INK.items():
-        tag = re.sub(rf"((?:fill|stroke): ){ink}\b", rf"\g<1>{own}", tag)
-    tag = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", tag)
-    tag = re.sub(r"\s*\n\s*", " ", tag)
-    return re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found.group(1)), tag)
+    if tag.startswith("</"):
+        return tag
+    if 'id="' in tag:
+        tag = re.sub(r'\bid="', f'id="{key}-', tag)
+    if "#" in tag:
+        tag = re.sub(r"(url\(#|href=\"#)", rf"\g<1>{key}-", tag)
+        tag = re.sub(r"((?:fill|stroke): )(#[0-9a-f]{6})\b", lambda found: found[1] + _INK.get(found[2], found[2]), tag)
+    if "DejaVu" in tag:
+        tag = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", tag)
+    if "\n" in tag:
+        tag = re.sub(r"\s*\n\s*", " ", tag)
+    if "data:" in tag:
+        tag = re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found[1]), tag)
+    return tag
 
 
 def _fewer_colours(encoded: str) -> str:
