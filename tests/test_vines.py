@@ -194,10 +194,10 @@ def test_edges_above_a_gap_are_told_apart():
 
 
 def test_tests_keep_their_level_in_every_tree():
-    """16 replications of 6 edges at 5%: rejections inside the binomial 99.9% band of each tree's and test's count."""
+    """25 replications of 6 edges at 5%: rejections inside the binomial 99.9% band of each tree's and test's count."""
     rng, model = np.random.default_rng(11), known_vine()
     pvalues = {}
-    for _ in range(16):
+    for _ in range(25):
         for edge in vine(sampled(model, rng, 300), sampled(model, rng, 300), iid=True, n_jobs=1):
             for name in ("level", "shape"):
                 pvalues.setdefault((edge.tree, name), []).append(getattr(edge, f"{name}_pvalue"))
