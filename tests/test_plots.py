@@ -6,6 +6,9 @@ Images in `tests/images` are drawn anew by `python -m tests.picture_cases`; see 
 import io
 import json
 import math
+import os
+import subprocess
+import sys
 import warnings
 from dataclasses import asdict
 from itertools import pairwise
@@ -589,3 +592,19 @@ def test_nearly_perfect_dependence_has_a_contour_too():
     density = np.full((50, 50), -1000.0)
     np.fill_diagonal(density[:20], 5.0)  # less than one cell in a hundred has any density
     assert contour_levels([density]) == [1.0]
+
+
+def test_the_first_picture_of_a_notebook_leaves_interactive_mode_on(tmp_path):
+    """Its backend is imported by the first figure and turns the mode on; without it, no later figure would be shown."""
+    (tmp_path / "notebook_like.py").write_text(
+        "import matplotlib\nfrom matplotlib.backends.backend_agg import *\nmatplotlib.interactive(True)\n"
+    )
+    code = (
+        "import matplotlib, copula_discrepancy as cd\n"
+        "cd.plot_pair(cd.fit(cd.Clayton(2.0).sample(200, rng=1), 'clayton'))\n"
+        "print(matplotlib.is_interactive())"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    surroundings = os.environ | {"MPLBACKEND": "module://notebook_like", "PYTHONPATH": path}
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=surroundings)
+    assert told.stdout.split() == ["True"]

@@ -28,8 +28,16 @@ def styled() -> Iterator[None]:
     import matplotlib as mpl
 
     # matplotlib has one set of settings for all threads: two that change it at once would leave ours behind
-    with _SETTINGS, as_file(files("copula_discrepancy.plots") / "style.mplstyle") as path, mpl.rc_context(fname=path):
-        yield
+    with _SETTINGS, as_file(files("copula_discrepancy.plots") / "style.mplstyle") as path:
+        interactive = mpl.is_interactive()
+        try:
+            with mpl.rc_context(fname=path):
+                try:
+                    yield
+                finally:
+                    interactive = mpl.is_interactive()
+        finally:  # no part of a look: a notebook's backend turns it on with the first figure, and shows no later one without it
+            mpl.interactive(interactive)
 
 
 @contextmanager
