@@ -56,7 +56,10 @@ def refused(message, draws, **choices):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-@pytest.mark.parametrize(("chain", "draw"), [("chain", None), ("chain", "draw"), (".chain", ".iteration"), (".chain", ".draw")])
+@pytest.mark.parametrize(
+    ("chain", "draw"),
+    [("chain", None), ("chain", "draw"), (".chain", ".iteration"), (".chain", ".draw"), ("chain__", "iter__")],
+)
 def test_a_chain_column_makes_chains(frame, chain, draw):
     given = cd.as_draws(frame(long_table(chain, draw)))
     assert given.names == ("a", "b")

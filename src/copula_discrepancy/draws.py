@@ -156,8 +156,8 @@ def as_draws(
     ----------
     draws : array, data frame, xarray or ArviZ object, dictionary of arrays, path, or list of chains or paths
         - NumPy (n, d) or (chain, draw, d), or a list of chains (n, d).
-        - A pandas or polars frame, one column per variable. A column, or level of the index, called `chain` or `.chain` makes
-          chains; `draw`, `.iteration` and `.draw` beside it give the order within them.
+        - A pandas or polars frame, one column per variable. A column, or level of the index, called `chain`, `.chain` or
+          `chain__` makes chains; `draw`, `.iteration`, `.draw`, `iter__` and `draw__` beside it give the order within them.
         - An xarray Dataset or DataArray with dimensions `draw` and perhaps `chain`, an ArviZ DataTree or InferenceData.
           Other dimensions are flattened, with ArviZ's labels: ``theta[Choate]``, ``cov[0, 1]``.
         - A dictionary of arrays: all (n,), columns of one sample, or all (chain, draw, ...).

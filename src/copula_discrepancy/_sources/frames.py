@@ -15,8 +15,9 @@ from copula_discrepancy._sources.request import LISTED, Request, listed, unknown
 from copula_discrepancy._sources.table import Table, require_different, require_equal_lengths
 from copula_discrepancy.errors import InputError
 
-CHAIN_NAMES = ("chain", ".chain")  # the second is what Stan's posterior package writes
-DRAW_NAMES = ("draw", ".iteration", ".draw")  # .draw counts through all chains, .iteration within one: both give the order
+CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is what Stan's posterior package writes, the third cmdstanpy
+# .draw counts through all chains, .iteration within one: both give the order
+DRAW_NAMES = ("draw", ".iteration", ".draw", "iter__", "draw__")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _DRESSED = re.compile(r"\s*[^\w\s]{0,2}\s*\d{1,3}([,.' ]\d{3})*([.,]\d+)?\s*[^\w\s]?\s*")  # $1,234.50 or 12 %
 
@@ -200,7 +201,9 @@ def _chain_column(names: Sequence[str], request: Request) -> int | None:
         return list(names).index(request.chains)
     found = [k for k, name in enumerate(names) if name in CHAIN_NAMES]
     if len(found) > 1:
-        raise InputError("both chain and .chain may tell chains apart; say which with chains='chain' or chains='.chain'")
+        first, second = (names[k] for k in found[:2])
+        way_out = f"say which with chains={first!r} or chains={second!r}"
+        raise InputError(f"both {first} and {second} may tell chains apart; {way_out}")
     return found[0] if found else None
 
 
