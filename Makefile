@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs docs-draws links bench study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -99,6 +99,9 @@ docs: $(VENV)/.docs  ## the site, in docs/_build/html: all its code runs, warnin
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -j auto -b html docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+notebooks: $(VENV)/.docs  ## the gallery's notebooks run, their outputs kept in them
+	$(BIN)/python docs/execute_notebooks.py
 
 # In an environment of its own: PyMC asks for an older numba.
 docs-draws:  ## the draws that pages and a notebook judge, made anew by PyMC, NumPyro and BlackJAX

@@ -131,5 +131,5 @@ def test_words_name_the_level(method):
 
 
 def test_an_unknown_method_is_named_as_the_argument_that_it_is():
-    with pytest.raises(cd.InputError, match="^method must be 'bh'.*got 'fdr'"):
+    with pytest.raises(cd.InputError, match=r"^method must be 'bh'.*got 'fdr'"):
         cd.adjust_pvalues([0.1], "fdr")

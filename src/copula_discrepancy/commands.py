@@ -242,8 +242,8 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
     worst = result[int(above[np.argmax(sizes[above])])]
     chance = "" if worst.flagged else ", though chance may explain it: draw more"
     _say(
-        f"failed, {above.size} of {len(result)} pair{'s' * (len(result) != 1)} with a gap above {limit:g}; the largest is {sizes.max():.4f}, "
-        f"{worst.label}{chance}"
+        f"failed, {above.size} of {len(result)} pair{'s' * (len(result) != 1)} with a gap above {limit:g}; the largest is "
+        f"{sizes.max():.4f}, {worst.label}{chance}"
     )
     return _FAILED
 
