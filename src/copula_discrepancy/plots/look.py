@@ -49,7 +49,7 @@ def canvas(
 
     # Loads the backend. A notebook's turns interaction on as it loads; inside `styled` that would be undone at its end, and no
     # further figure, of anyone, would show.
-    plt.draw_if_interactive()
+    plt.draw_if_interactive()  # type: ignore[no-untyped-call]
     with styled():
         columns = columns or (panels if across else 1)
         rows = panels // columns
