@@ -540,7 +540,7 @@ def test_nan_are_counted_per_variable_with_a_way_out():
     frame = pd.DataFrame({"chain": [0, 0, 1, 1], "a": [1.0, np.nan, 2.0, np.nan], "b": [1.0, 2.0, 3.0, np.inf]})
     refused(
         r"variable a: 2 NaN in chain 0 at draw 1, in chain 1 at draw 1; variable b: 1 infinite in chain 1 at draw 1 "
-        r"\(of 4 draws\); drop those draws first \(NaN: missing='drop', or --drop-missing\), or find out why",
+        r"\(of 4 draws\); drop those draws first \(NaN: as_draws\(..., missing='drop'\), or --drop-missing\), or find out why",
         frame,
     )
     refused("variable 19: 2 NaN from draw 0 on; and 10 more variables", pd.DataFrame(np.full((2, 30), np.nan)))

@@ -310,7 +310,7 @@ def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
     more = f"; and {len(found) - LISTED} more variables" if len(found) > LISTED else ""
     raise InputError(
         f"draws must be finite, got {'; '.join(found[:LISTED])}{more} (of {len(flat)} draws); drop those draws "
-        "first (NaN: missing='drop', or --drop-missing), or find out why the sampler made them"
+        "first (NaN: as_draws(..., missing='drop'), or --drop-missing), or find out why the sampler made them"
     )
 
 
