@@ -6,6 +6,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.families._base import Copula
+from copula_discrepancy.shannon import score_intervals
 from tests import reference
 
 PROMISED = 1e-8  # relative, for every entropy and divergence
@@ -191,3 +192,20 @@ def test_extreme_parameters_warn_or_are_right():
         value = weak.kl(strong)
     simulated = [weak.kl(strong, method="monte_carlo", m=50_000, rng=seed) for seed in range(10)]
     assert abs(value - np.mean(simulated)) < 4.0 * np.std(simulated, ddof=1) / np.sqrt(10)
+
+
+@pytest.mark.parametrize(
+    ("copula", "target"),
+    [
+        (cd.Clayton(2.4), cd.Clayton(3.0)), (cd.Gumbel(2.0), cd.Gumbel(2.5)), (cd.Frank(36.0), cd.Frank(30.0)),
+        (cd.Joe(3.0), cd.Joe(2.0)), (cd.StudentT(0.6, 4.0), cd.StudentT(0.5, 4.0)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_ends_of_intervals_are_worth_their_digits(copula, target):
+    """They are integrated with a coarser rule than scores, and are the scores there to seven digits all the same."""
+    ends = 0.98 * copula.theta, 1.02 * copula.theta
+    ckl, ced = score_intervals(copula, target, ends)
+    members = [copula.with_theta(theta) for theta in ends]
+    assert ckl == pytest.approx(sorted(member.kl(target) for member in members), rel=1e-7)
+    assert ced == pytest.approx(sorted(abs(member.entropy() - target.entropy()) for member in members), rel=1e-7)

@@ -15,7 +15,7 @@ from scipy.special import fdtrc, stdtrit
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
 from copula_discrepancy.families._numerics import FloatArray
-from copula_discrepancy.families._quadrature import FIRST_LEVEL, collected_notes, refine
+from copula_discrepancy.families._quadrature import FIRST_LEVEL, collected_notes, fewer_digits, refine
 from copula_discrepancy.families.student_t import t_quantile_df_slope
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Estimate, Spread
@@ -110,7 +110,8 @@ def score_intervals(
         touches = any(ends[0] <= zero <= ends[1] for zero in zeros)
         return 0.0 if touches else min(values), max(values)
 
-    with collected_notes():  # the ends of an interval need fewer digits than a score
+    # The ends of an interval need fewer digits than a score; they have eight all the same, the square of what is asked for
+    with collected_notes(), fewer_digits(_SLOPE_ACCURACY):
         both_signs = _mirrored(copula)
         return (
             span(lambda member: member.kl(target), [theta], []),

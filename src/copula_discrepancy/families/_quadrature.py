@@ -56,12 +56,26 @@ class Integral:
         return self.value
 
 
-def refine(terms: Callable[[int], FloatArray], *, floor: float, accept: float = _ACCEPT) -> Integral:
+_accepted: ContextVar[float] = ContextVar("_accepted", default=_ACCEPT)
+
+
+@contextmanager
+def fewer_digits(accept: float) -> Iterator[None]:
+    """Within it a rule and its coarser half need to agree to `accept` only; safe with threads."""
+    token = _accepted.set(accept)
+    try:
+        yield
+    finally:
+        _accepted.reset(token)
+
+
+def refine(terms: Callable[[int], FloatArray], *, floor: float, accept: float | None = None) -> Integral:
     """Sum `terms(level)`, weights times values, over levels until the rule and its coarser half agree to `accept`.
 
     The first and the last axis run over unit nodes, so every second place on both is the coarser rule. Values below `floor`
     need not be known relative to themselves.
     """
+    accept = _accepted.get() if accept is None else accept
     fine = gap = 0.0
     for level in range(FIRST_LEVEL, LAST_LEVEL + 1):
         values = terms(level)
