@@ -353,7 +353,7 @@ def without(matrix, i, j, value):
     [
         (frame(20, names=("mu", "sigma", "phi", "psi")), "only in the draws: nu, rho; only in the reference: phi, psi"),
         (frame(20)[["mu", "nu"]], "only in the draws: sigma, rho; select what both have: mu, nu"),
-        (frame(20, names="abcd"), "no variable in common"),
+        (frame(20, names="abcd"), "no two variables in common"),
         (gaussian(np.random.default_rng(1), 50)[:, :3], r"same variables, got 4 \(mu, sigma, nu, rho\) and 3 \(x0, x1, x2\)"),
         (np.cov(frame(20).T * 3), "whose diagonal is not 1; divide a covariance"),
         (without(without(CORRELATIONS, 0, 3, -0.9), 1, 3, 0.9), "no correlation matrix: its smallest eigenvalue is -"),

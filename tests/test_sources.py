@@ -135,7 +135,7 @@ def test_polars_nulls_are_missing():
     ("column", "message"),
     [
         (pd.Series(["1.5", "high", "2"]), "variable word must be .*, got type .*, for example 'high' at draw 1; select the"),
-        (pd.Series(["1,5", "2,5", "3"]), "for example '1,5' at draw 0; .*decimal points"),
+        (pd.Series(["1,5", "2,5", "3"]), "for example '1,5' at draw 0; .*turn it into numbers"),
         (pd.Series(["1", "2", "3"]), "for example '1' at draw 0"),
         (pd.Series([None, "low", "x"], dtype="string"), "for example 'low' at draw 1"),
         (pd.Series(["a", "b", "a"], dtype="category"), "type category, for example 'a'"),

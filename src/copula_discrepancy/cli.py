@@ -171,11 +171,14 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _names(text: str) -> list[str]:
-    """mu,theta[0, 1] as names: commas inside brackets belong to a name."""
-    names, depth = [""], 0
-    for sign in text:
-        depth += {"[": 1, "]": -1}.get(sign, 0)
-        if sign == "," and depth <= 0:
+    """mu,theta[0, 1],"a, b" as names: commas inside brackets, or quotes around a whole name, belong to it."""
+    names, depth, quoted = [""], 0, False
+    for k, sign in enumerate(text):
+        if sign == '"' and (text[k + 1 : k + 2] in ("", ",") if quoted else not names[-1].strip()):
+            quoted = not quoted
+            continue
+        depth += 0 if quoted else {"[": 1, "]": -1}.get(sign, 0)
+        if sign == "," and depth <= 0 and not quoted:
             names.append("")
         else:
             names[-1] += sign

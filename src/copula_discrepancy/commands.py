@@ -14,6 +14,7 @@ from copula_discrepancy.errors import DependenceWarning, InputError
 from copula_discrepancy.families import Copula, family
 from copula_discrepancy.pairwise_result import Pairwise
 from copula_discrepancy.ranking import rank_pairs
+from copula_discrepancy.words import answer_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -264,7 +265,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
     from rich.text import Text
 
     console.print(
-        f"[bold]{escape(result.verdict[0].upper() + result.verdict[1:])}[/bold]: {escape(result.title)}", highlight=False
+        f"[bold]{escape(answer_line(result.verdict, bool(result.warnings)))}[/bold]: {escape(result.title)}", highlight=False
     )
     for topic, sentence in _sentences(result).items():
         grid = Table.grid()  # without padding, which a width counts in rich 15 and did not before

@@ -1,5 +1,6 @@
 """From whatever a user has to named draws in the shape (chain, draw, variable)."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -220,7 +221,7 @@ def as_draws(
         raise InputError(f"draws must hold at least 2 draws, got shape {given}")
     if not table.names:
         raise InputError(f"draws must hold at least one variable, got shape {values.shape}")
-    _require_finite(values, table.names)
+    _require_finite(values, table.names, f"{os.fspath(draws)}: " if isinstance(draws, str | os.PathLike) else "")
     values = values.view() if values.dtype == np.float64 else values.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
     return Draws(values, table.names, table.named, table.chained, table.ranked, table.notes)
@@ -289,7 +290,7 @@ def require_varying(column: NDArray[np.float64], name: str) -> None:
         )
 
 
-def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
+def _require_finite(array: NDArray[Any], names: tuple[str, ...], where: str = "") -> None:
     """Raise unless all of (..., draw, variable) is finite, and say where it stops being so."""
     if array.dtype.kind != "f":
         return
@@ -309,7 +310,7 @@ def _require_finite(array: NDArray[Any], names: tuple[str, ...]) -> None:
     ]
     more = f"; and {len(found) - LISTED} more variables" if len(found) > LISTED else ""
     raise InputError(
-        f"draws must be finite, got {'; '.join(found[:LISTED])}{more} (of {len(flat)} draws); drop those draws "
+        f"{where}draws must be finite, got {'; '.join(found[:LISTED])}{more} (of {len(flat)} draws); drop those draws "
         "first (NaN: as_draws(..., missing='drop'), or --drop-missing), or find out why the sampler made them"
     )
 

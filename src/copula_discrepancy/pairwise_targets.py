@@ -90,7 +90,13 @@ def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
     if here or there:
         only = [f"only in the {whose}: {listed(names)}" for whose, names in (("draws", here), ("reference", there)) if names]
         common = [name for name in draws.names if name not in set(here)]
-        way_out = f"select what both have: {listed(common)}" if common else "they have no variable in common"
+        alike = {name.strip().casefold() for name in here} & {name.strip().casefold() for name in there}
+        if alike:
+            way_out = "names must agree in capitals too"
+        elif len(common) > 1:
+            way_out = f"select what both have: {listed(common)} (--columns, or var_names)"
+        else:
+            way_out = "they have no two variables in common"
         raise InputError(f"draws and reference must have the same variables; {'; '.join(only)}; {way_out}")
     return draws, reference.select(draws.names)
 

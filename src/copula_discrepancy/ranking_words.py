@@ -68,26 +68,33 @@ def pair_verdict(result: "Pairwise", row: Any) -> str:
 def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
     """The ranking as text, with a heading; the columns that this comparison has."""
     against, shaped = result.kind != "nothing", result.method != "moment"
+    # where there is no target, the family is an answer, and so is whether chains agree, if there are chains
+    compared = not against and any(math.isfinite(row["rhat"]) for row in result.rows)
     head = [
         result.unit,
         "tau",
+        *([] if against or result.family else ["family"]),
         *(["target", "level", "se"] if against else []),
         *(["shape", "se"] if shaped else []),
         "p",
         "n_eff",
     ]
-    lines = [[*head, *([] if against else ["R-hat"]), "verdict"]]
+    lines = [[*head, *(["R-hat"] if compared else []), "verdict"]]
     for row in result.rows[: len(result) if limit is None else limit]:
-        cells = [result.label(row), f"{row['tau']:.2f}"]
+        cells = [result.label(row), f"{row['tau']:.2f}", *([] if against or result.family else [_family(row)])]
         if against:
             cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
         cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
         cells.append(words.short_pvalue(smaller_pvalue(row["level_adjusted"], row["shape_adjusted"])))
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
         cells.append(f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-")
-        cells += [] if against else [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"]
+        cells += [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"] if compared else []
         lines.append([*cells, pair_verdict(result, row)])
     return lines
+
+
+def _family(row: Any) -> str:
+    return str(row["family"]) or "-"
 
 
 def smaller_pvalue(a: float, b: float) -> float:

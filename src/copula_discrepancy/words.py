@@ -174,6 +174,12 @@ def heading(confidence: float) -> list[str]:
     return ["", "value", "se", f"{100 * confidence:g}% interval", "p", "n_eff"]
 
 
+def answer_line(verdict: str, reserved: bool) -> str:
+    """The answer; one that found nothing, but may have been unable to, says so at once."""
+    found_nothing = verdict.startswith("no gap found")
+    return verdict[0].upper() + verdict[1:] + (", with reservations" if reserved and found_nothing else "")
+
+
 def text_table(rows: list[list[str]]) -> list[str]:
     """Aligned lines; the first column to the left, numbers to the right."""
     widths = [max(len(line[k]) for line in rows) for k in range(len(rows[0]))]

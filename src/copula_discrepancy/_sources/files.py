@@ -209,6 +209,7 @@ def _first_line(error: Exception) -> str:
 _READERS: dict[str, Callable[[str, Request], Table]] = {
     ".csv": _read_csv,
     ".csv.gz": _read_csv,
+    ".txt": _read_csv,
     ".tsv": _read_tsv,
     ".tsv.gz": _read_tsv,
     ".parquet": _read_parquet,

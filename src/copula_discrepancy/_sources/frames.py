@@ -1,6 +1,5 @@
 """Draws from data frames: one column per variable, and perhaps one that tells chains apart."""
 
-import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -18,8 +17,7 @@ from copula_discrepancy.errors import InputError
 CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is what Stan's posterior package writes, the third cmdstanpy
 # .draw counts through all chains, .iteration within one: both give the order
 DRAW_NAMES = ("draw", ".iteration", ".draw", "iter__", "draw__")
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
-_DRESSED = re.compile(r"\s*[^\w\s]{0,2}\s*\d{1,3}([,.' ]\d{3})*([.,]\d+)?\s*[^\w\s]?\s*")  # $1,234.50 or 12 %
+_FEW = 0.1  # a share of values that are no numbers: below it these are at fault, not the column
 
 
 @dataclass(frozen=True)
@@ -169,21 +167,22 @@ def _is_numeric(column: NDArray[Any]) -> bool:
 def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], rest: list[str]) -> str:
     """What a column holds instead of numbers, by the first value that is none; others like it, and those to select."""
     values = [(k, value) for k, value in enumerate(column.tolist()) if value is not None]
-    example = next(((k, value) for k, value in values if not _is_number(value)), values[0] if values else None)
+    wrong = [(k, value) for k, value in values if not _is_number(value)]
+    example = wrong[0] if wrong else values[0] if values else None
     told = "" if example is None else f", for example {example[1]!r:.40} at draw {example[0]}"
-    text = example[1] if example is not None and isinstance(example[1], str) else ""
-    if _DECIMAL_COMMA.fullmatch(text):
-        hint = "write its numbers with decimal points"
-    elif _DRESSED.fullmatch(text):
-        hint = "write its numbers plain, without separators of thousands, currencies and percent signs"
-    else:
-        hint = "turn it into numbers first"
+    if 0 < len(wrong) <= _FEW * len(values):
+        last = " (the last row; is it one of totals?)" if wrong[0][0] == len(column) - 1 else ""
+        return (
+            f"variable {name} must be real numbers, and {len(wrong)} of {len(column)} values are not{told}{last}; "
+            "mend them, or leave these cells empty and those rows out (--drop-missing, or missing='drop')"
+        )
     also = f" (nor are {listed(others)})" if others else ""
-    if 2 <= len(rest) <= LISTED and not any("," in word for word in rest):
-        way = f"select the others by name, --columns {shlex.quote(','.join(rest))} or var_names={rest}"
+    if 2 <= len(rest) <= LISTED:
+        typed = ",".join(f'"{word}"' if "," in word else word for word in rest)
+        way = f"select the others by name, --columns {shlex.quote(typed)} or var_names={rest}"
     else:
         way = "select the other variables by name"
-    return f"variable {name} must be real numbers, got type {kind}{told}{also}; {way}, or {hint}"
+    return f"variable {name} must be real numbers, got type {kind}{told}{also}; {way}, or turn it into numbers first"
 
 
 def _is_number(value: Any) -> bool:

@@ -1,9 +1,11 @@
 """Draws from delimited text: a header or none, comments, row numbers, CmdStan's files, and one error for what is wrong."""
 
+import codecs
 import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +13,31 @@ import numpy as np
 
 from copula_discrepancy._sources import stan
 from copula_discrepancy._sources.frames import read_frame
+from copula_discrepancy._sources.numerals import read_numerals
 from copula_discrepancy._sources.request import Request, listed
 from copula_discrepancy._sources.table import Table, require_different
 from copula_discrepancy.errors import InputError
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)\s*", re.IGNORECASE | re.ASCII)
 _SEPARATORS = (",", ";", "\t", "|", " ")
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d*,(\d+))([eE][+-]?\d+)?\s*", re.ASCII)
-_BOM = b"\xef\xbb\xbf"
+_SPREADSHEET_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+_SEPARATOR_LINE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
+_TOTALS = re.compile(r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|average|mean|mittelwert", re.IGNORECASE)
+_FEWEST_ADDED = 4  # rows: of three numbers one is now and then the sum of the others, in two columns at once hardly ever
+_MISSING = (
+    "-",
+    "--",
+    "\u2013",
+    "\u2014",
+    "?",
+    ".",
+    "#DIV/0!",
+    "#VALUE!",
+    "#REF!",
+    "#NAME?",
+    "#NUM!",
+    "#NULL!",
+)  # and pandas' own
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,7 @@ class _Text:
     delimiter: str
     comments: tuple[str, ...]
     commented: bytes
+    notes: tuple[str, ...] = ()
 
     def records(self) -> Iterator[tuple[int, int, list[str]]]:
         """Rows that are not blank: the number of their last line in the file, the bytes up to their end, their fields."""
@@ -37,13 +57,16 @@ class _Text:
 
 def read_text(raw: bytes, request: Request, delimiter: str) -> Table:
     """The columns of a text file as variables."""
-    text = _checked_text(raw, delimiter)
+    text = _checked_text(raw, delimiter, request.delimiter)
     header_end, header, first = _first_rows(text)
-    told: tuple[str, ...] = ()
-    if request.delimiter is None and delimiter == "," and _in_semicolons(header, first):
-        text = replace(text, delimiter=";")
+    other = _other_separator(header, first) if request.delimiter is None and text.delimiter == "," else None
+    if other is not None:
+        text = replace(
+            text, delimiter=other, notes=(*text.notes, f"its values are separated by {_SPREADSHEET_SEPARATORS[other]}")
+        )
         header_end, header, first = _first_rows(text)
-        told = ("its values are separated by semicolons",)
+    if len(header) == 1 < len(first):
+        raise InputError(f"its first line has one value and its second {len(first)}; take out a title above the names")
     _require_separator(header, first, text.delimiter)
     named = not _is_data(header)
     if named and not first:
@@ -55,14 +78,14 @@ def read_text(raw: bytes, request: Request, delimiter: str) -> Table:
     if from_stan:
         return _from_stan(frame, names, text, request)
     frame, names, empty = _without_empty(frame, names)
-    names, notes = _without_row_numbers(frame, names)
-    notes = told + empty + notes
+    names, counted = _without_row_numbers(frame, names)
     frame.columns = names
     if "" in names:
         frame = frame.drop(columns="")
-    if text.delimiter != ",":
-        frame, commas = _with_decimal_points(frame)
-        notes += commas
+    _require_no_totals(frame)
+    frame, dressed = _with_plain_numbers(frame, request, text.delimiter)
+    _require_no_sums(frame)
+    notes = (*text.notes, *empty, *counted, *dressed)
     if not named:
         notes += (f"its first line is numbers, so it has no header: variables are called {listed(names)}",)
     table = read_frame(frame, request)
@@ -82,25 +105,24 @@ def _first_rows(text: _Text) -> tuple[int, list[str], list[str]]:
     return end, header, first
 
 
-def _in_semicolons(header: Sequence[str], first: Sequence[str]) -> bool:
-    """Whether a .csv is what spreadsheets write where the comma is the decimal sign: semicolons in header and values alike."""
-    return len(header) == 1 and header[0].count(";") == ",".join(first).count(";") > 0
+def _other_separator(header: Sequence[str], first: Sequence[str]) -> str | None:
+    """What separates a .csv that a spreadsheet wrote where the comma is the decimal sign: as often in names as in values."""
+    if len(header) != 1:
+        return None
+    values = ",".join(first)
+    return next((sign for sign in _SPREADSHEET_SEPARATORS if header[0].count(sign) == values.count(sign) > 0), None)
 
 
-def _checked_text(raw: bytes, delimiter: str) -> _Text:
-    if not raw.isascii():
-        try:
-            raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = raw.count(b"\n", 0, error.start) + 1
-            raise InputError(f"it is not UTF-8 text (line {line}); save it as UTF-8") from None
+def _checked_text(raw: bytes, delimiter: str, asked: str | None) -> _Text:
+    raw, notes = _as_utf8(raw)
     if b"\0" in raw:
         line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
         raise InputError(f"line {line} holds a NUL byte, so it is not a text file")
-    if raw.startswith(_BOM):
-        raw = raw[len(_BOM) :]
     if b"\r" in raw and b"\n" not in raw:
         raw = raw.replace(b"\r", b"\n")
+    given = _SEPARATOR_LINE.match(raw)
+    if given is not None:  # Excel's own
+        raw, delimiter = raw[given.end() :], asked or given.group(1).decode()
     comments = []
     for row in io.BytesIO(raw):
         if row.startswith(b"#"):
@@ -108,10 +130,31 @@ def _checked_text(raw: bytes, delimiter: str) -> _Text:
         elif row.strip():
             break
     if not comments:
-        return _Text(raw, delimiter, (), raw)
+        return _Text(raw, delimiter, (), raw, notes)
     # only whole lines are comments: a # further on in a line belongs to its values
     kept = b"".join(line for line in io.BytesIO(raw) if not line.startswith(b"#"))
-    return _Text(kept, delimiter, tuple(comments), raw)
+    return _Text(kept, delimiter, tuple(comments), raw, notes)
+
+
+def _as_utf8(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The text in UTF-8, which most programs write; Excel's other encodings, with a note."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return raw.decode("utf-16").encode(), ("it is read as UTF-16 text",)
+        except UnicodeDecodeError:
+            raise InputError("it begins as UTF-16 text does, but is none; save it as UTF-8") from None
+    raw = raw.removeprefix(codecs.BOM_UTF8)
+    if raw.isascii():
+        return raw, ()
+    try:
+        raw.decode("utf-8")
+        return raw, ()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+    if b"\0" not in raw and not any(code < 32 and code not in b"\t\n\r\f" for code in set(raw)):
+        with suppress(UnicodeDecodeError):  # it has five holes
+            return raw.decode("cp1252").encode(), ("it is not UTF-8, and read as Windows-1252 text",)
+    raise InputError(f"it is not UTF-8 text (line {line}); save it as UTF-8 (in Excel: CSV UTF-8)") from None
 
 
 def _records(raw: bytes, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
@@ -167,17 +210,33 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool) -> Any:
     try:
         frame = pd.read_csv(
             stream, sep=r"\s+" if text.delimiter == " " else text.delimiter, header=None, names=list(range(width)),
-            index_col=False, engine="c", low_memory=False, skipinitialspace=True, encoding="utf-8",
+            index_col=False, engine="c", low_memory=False, skipinitialspace=True, encoding="utf-8", na_values=_MISSING,
             **_exact(pd.__version__),
         )  # fmt: skip
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OverflowError) as error:
         raise InputError(_uneven(text, width) or f"it cannot be read as a table: {error}".strip()) from None
+    if text.delimiter != ",":
+        for column in [column for column in frame.columns if _may_be_thousands(frame[column])]:
+            stream.seek(begin)
+            frame[column] = pd.read_csv(
+                stream, sep=r"\s+" if text.delimiter == " " else text.delimiter, header=None, names=list(range(width)),
+                index_col=False, usecols=[column], dtype=str, skipinitialspace=True, encoding="utf-8", na_values=_MISSING,
+            )[column]  # fmt: skip
     # a short row is filled up with NaN
     if width > 1 and frame[width - 1].isna().any():
         uneven = _uneven(text, width)
         if uneven is not None:
             raise InputError(uneven)
     return frame
+
+
+def _may_be_thousands(column: Any) -> bool:
+    """Whether numbers with a point, such as 1.445 beside 713, may be thousands, as where commas mark decimals."""
+    if column.dtype.kind != "f":
+        return False
+    values = np.abs(column.dropna().to_numpy())
+    broken = values[values != np.floor(values)]
+    return bool(broken.size and ((broken >= 1.0) & (broken < 1000.0) & (broken == np.round(broken, 3))).all())
 
 
 def _unreadable(error: csv.Error) -> str:
@@ -227,26 +286,40 @@ def _without_empty(frame: Any, names: list[str]) -> tuple[Any, list[str], tuple[
     return frame, names, notes
 
 
-def _with_decimal_points(frame: Any) -> tuple[Any, tuple[str, ...]]:
-    """Columns of text that are numbers with decimal commas, as numbers; read where a comma does not separate values."""
-    found = {}
+def _require_no_totals(frame: Any) -> None:
+    """Raise if the last row is one of totals, as its label tells: it is no draw, and the largest of all."""
     for name in frame.columns:
-        values = frame[name].dropna()
-        if values.dtype.kind not in "OTU" and str(values.dtype) not in ("str", "string"):
-            continue
-        matches = [_DECIMAL_COMMA.fullmatch(value) if isinstance(value, str) else None for value in values]
-        if not matches or not all(matches):
-            continue
-        decimals = [match.group(2) for match in matches if match and match.group(2) is not None]
-        if all(len(digits) == 3 for digits in decimals):  # 1,234: a comma may mark thousands as well
-            raise InputError(
-                f"column {name} has commas with three digits behind each, such as {values.iloc[0]!r}, so they may mark "
-                "decimals or thousands; write its numbers without thousands separators and with decimal points"
-            )
-        found[name] = frame[name].str.replace(",", ".").astype(float)
-    if not found:
-        return frame, ()
-    return frame.assign(**found), (f"decimal commas read in {listed(list(found))}",)
+        column = frame[name]
+        label = column.iloc[-1]
+        if isinstance(label, str) and _TOTALS.fullmatch(label.strip()) and (column == label).sum() == 1:
+            raise InputError(f"its last line looks like a row of totals ({label.strip()!r} in column {name}); take it out")
+
+
+def _require_no_sums(frame: Any) -> None:
+    """Raise if the last row is the sum of all others in every column of numbers, whatever its label."""
+    numbers = frame.select_dtypes("number").to_numpy(np.float64)
+    if len(numbers) < _FEWEST_ADDED or numbers.shape[1] < 2 or not np.isfinite(numbers).all():
+        return
+    sums, last = numbers[:-1].sum(axis=0), numbers[-1]
+    # totals are shown with the digits of the table, and mean little where they are 0
+    if (sums != 0).all() and np.allclose(last, sums, rtol=1e-6, atol=0.0):
+        raise InputError("its last line is the sum of all others in every column; take out the row of totals")
+
+
+def _with_plain_numbers(frame: Any, request: Request, delimiter: str) -> tuple[Any, tuple[str, ...]]:
+    """Columns of text that are numbers in a spreadsheet's dress, as numbers; only of those that were asked for."""
+    names = list(frame.columns)
+    wanted = names
+    if request.var_names is not None:
+        with suppress(InputError):  # unknown names are told where columns are picked
+            wanted = [names[k] for k in request.pick(names)]
+    texts = {
+        name: [cell if isinstance(cell, str) else None for cell in frame[name].tolist()]
+        for name in wanted
+        if frame[name].dtype.kind not in "fiub"
+    }
+    values, notes = read_numerals(texts, point="." if delimiter == "," else None)
+    return (frame.assign(**values) if values else frame), notes
 
 
 def _without_row_numbers(frame: Any, names: list[str]) -> tuple[list[str], tuple[str, ...]]:

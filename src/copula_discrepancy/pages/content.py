@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.pages import details, meaning, methods
 from copula_discrepancy.pages.pictures import packed, png_image
 from copula_discrepancy.plots.maps import cell_colours, cell_text, colour_limit, gap_cells, white_reads_better
-from copula_discrepancy.words import pair_label, short_names, short_pvalue, shortened
+from copula_discrepancy.words import answer_line, pair_label, short_names, short_pvalue, shortened
 
 if TYPE_CHECKING:
     from copula_discrepancy.pairwise_result import Pairwise
@@ -41,7 +41,7 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
     reserved = not result.n_flagged and not result.stuck and bool(result.warnings)
     table = _table(result, {detail.key for detail in worst})
     content = {
-        "heading": _heading(result.verdict, reserved),
+        "heading": answer_line(result.verdict, reserved),
         "state": _state(result),
         "caution": _caution(result.warnings),
         "title": result.title,
@@ -71,7 +71,7 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
     off, tested = result.gap_found, math.isfinite(result.level.pvalue) or math.isfinite(result.shape.pvalue)
     detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=off)
     content = {
-        "heading": _heading(result.verdict, not off and bool(result.warnings)),
+        "heading": answer_line(result.verdict, not off and bool(result.warnings)),
         "state": "off" if off else "fine" if tested and not result.warnings else "unknown",
         "caution": _caution(result.warnings),
         "title": f"{shortened(label, 2 * NAME)}: {result.summary}",
@@ -100,12 +100,6 @@ def _state(result: "Pairwise") -> str:
     if result.n_flagged or result.stuck:
         return "off"
     return "fine" if result.tested.any() and not result.warnings else "unknown"
-
-
-def _heading(verdict: str, reserved: bool) -> str:
-    """The answer; one that found nothing, but may have been unable to, says so at once."""
-    found_nothing = verdict.startswith("no gap found")
-    return verdict[0].upper() + verdict[1:] + (", with reservations" if reserved and found_nothing else "")
 
 
 def _caution(warnings: Sequence[str]) -> Content | None:
