@@ -227,5 +227,6 @@ def _ties(pair: RankedPair, reference: RankedPair | None = None) -> list[str]:
     share = f"{100 * max(tied, other):.2g}%"
     return [
         f"{whose}{share} of all pairs of draws are tied in a variable, as rounded or discrete values are: "
-        "a likelihood fit takes them for continuous, and shape is off by that; compare samples that are rounded alike"
+        "a likelihood fit takes them for continuous, and shape is off by that, level a little too; compare samples that are "
+        "rounded alike"
     ]

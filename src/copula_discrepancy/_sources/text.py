@@ -24,20 +24,8 @@ _SPREADSHEET_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _SEPARATOR_LINE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
 _TOTALS = re.compile(r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|average|mean|mittelwert", re.IGNORECASE)
 _FEWEST_ADDED = 4  # rows: of three numbers one is now and then the sum of the others, in two columns at once hardly ever
-_MISSING = (
-    "-",
-    "--",
-    "\u2013",
-    "\u2014",
-    "?",
-    ".",
-    "#DIV/0!",
-    "#VALUE!",
-    "#REF!",
-    "#NAME?",
-    "#NUM!",
-    "#NULL!",
-)  # and pandas' own
+# beside what pandas takes for missing; two of them are dashes of other lengths
+_MISSING = ("-", "--", "\u2013", "\u2014", *["?", ".", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"])
 
 
 @dataclass(frozen=True)
