@@ -57,6 +57,10 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+def pytest_unconfigure(config):
+    gc.unfreeze()  # or libraries that count their objects at the end tell of leaks
+
+
 def pytest_addoption(parser):
     parser.addini("fewest_tests", "fewest tests that a run of the whole suite has to find", default="0")
 
