@@ -74,7 +74,7 @@ def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> li
     if rounded:
         tied = "are tied, as rounded or discrete ones are" if other is None else "are rounded or discrete in one sample only"
         found.append(
-            f"values of {some_of(rounded)} {tied}: a likelihood fit takes them for continuous, and shape is off by that, level a "
-            "little too; compare samples that are rounded alike"
+            f"values of {some_of(rounded)} {tied}: a likelihood fit takes them for continuous, and shape is off by that, level "
+            "a little too; compare samples that are rounded alike"
         )
     return found
