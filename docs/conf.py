@@ -23,6 +23,10 @@ profile.write_text(
     "warnings.showwarning = told\n",
     encoding="utf-8",
 )
+(profile.parents[1] / "ipython_kernel_config.py").write_text(
+    "c = get_config()\nc.IPKernelApp.log_level = 'ERROR'  # each kernel warns that it talks to this machine without encryption\n",
+    encoding="utf-8",
+)
 os.environ["IPYTHONDIR"] = str(profile.parents[2])
 
 project = "copula-discrepancy"
