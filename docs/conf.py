@@ -24,7 +24,7 @@ profile.write_text(
     encoding="utf-8",
 )
 (profile.parents[1] / "ipython_kernel_config.py").write_text(
-    "c = get_config()\nc.IPKernelApp.log_level = 'ERROR'  # each kernel warns that it talks to this machine without encryption\n",
+    "c = get_config()\nc.IPKernelApp.log_level = 'ERROR'\n",  # each warns that it talks to this machine without encryption
     encoding="utf-8",
 )
 os.environ["IPYTHONDIR"] = str(profile.parents[2])
