@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy.families import Copula, Rotated, StudentT
-from copula_discrepancy.families.student_t import t_quantile_df_slope
+from copula_discrepancy.families._t_distribution import t_quantile_df_slope
 from copula_discrepancy.pairs import RankedPair
 
 # The iteration stops when the estimated error of theta is this small, relative to the family's scale.

@@ -16,7 +16,7 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
 from copula_discrepancy.families._numerics import FloatArray
 from copula_discrepancy.families._quadrature import FIRST_LEVEL, collected_notes, fewer_digits, refine
-from copula_discrepancy.families.student_t import t_quantile_df_slope
+from copula_discrepancy.families._t_distribution import t_quantile_df_slope
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Estimate, Spread
 from copula_discrepancy.likelihood import student_part

@@ -5,7 +5,13 @@ from several threads at once.
 """
 
 from copula_discrepancy._kernels._chains import long_run, split_rhat
-from copula_discrepancy._kernels._elliptical import elliptical_mixed, elliptical_scores, gaussian_sums, student_sums
+from copula_discrepancy._kernels._elliptical import (
+    elliptical_mixed,
+    elliptical_scores,
+    gaussian_sums,
+    student_from_normal,
+    student_sums,
+)
 from copula_discrepancy._kernels._pairs import (
     dependence_rhat,
     finish_pairs,
@@ -49,6 +55,7 @@ __all__ = [
     "start_pairs",
     "stein_sums",
     "stein_tile",
+    "student_from_normal",
     "student_sums",
     "sums_above",
     "tail_shares",

@@ -1,4 +1,4 @@
-"""Likelihood sums and derivatives of the Gaussian and the Student t copula at known quantiles, one pass over the draws each.
+"""The Gaussian and the Student t copula: quantiles, likelihood sums and derivatives, one pass over the draws each.
 
 With q = (x^2 - 2 rho x y + y^2)/(1 - rho^2) and 1/nu = 0 for the Gaussian copula, both scores are
 rho/(1-rho^2) - w q1/2 with q1 = dq/d rho and a weight w, 1 or (nu+2)/(nu+q). Differences along the diagonal that rho points
@@ -11,6 +11,24 @@ from copula_discrepancy._kernels._compiled import compiled
 from copula_discrepancy._kernels._vector import _exp
 
 _LARGE = 1e100  # factors 1 + q/nu are multiplied up to here before one logarithm is taken; one more does not overflow
+
+
+@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
+def student_from_normal(z, log_ratio):
+    """Student's quantiles from normal ones, z >= 0, and the polynomials of log(x/z) on [k, k+1); NaN beyond the last."""
+    x = np.empty(z.size)
+    panels, powers = log_ratio.shape
+    for i in range(z.size):
+        if not z[i] < panels:
+            x[i] = np.nan
+            continue
+        k = int(z[i])
+        s = 2.0 * (z[i] - k) - 1.0
+        total = log_ratio[k, powers - 1]
+        for j in range(powers - 2, -1, -1):
+            total = total * s + log_ratio[k, j]
+        x[i] = z[i] * np.exp(total)
+    return x
 
 
 @compiled(error_model="numpy", inline="always")

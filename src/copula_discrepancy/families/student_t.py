@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, gammaln, psi, stdtr
+from scipy.special import gammaln, psi
 
 from copula_discrepancy import _kernels
 from copula_discrepancy.errors import InputError
@@ -16,12 +15,17 @@ from copula_discrepancy.families._checks import Parameter
 from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families._leaves import STENCIL_STEP, Pair
 from copula_discrepancy.families._numerics import FloatArray, one_sample, stack_blocks
-from copula_discrepancy.families._quadrature import unit_nodes
+from copula_discrepancy.families._t_distribution import (
+    half_step,
+    log1p_square,
+    t_cdf,
+    t_logpdf,
+    t_quantile,
+    t_quantile_df_slope,
+)
 
 # From here on quantiles of probabilities down to 1e-15 are below 1e60, and their squares over any 1 - rho^2 far from overflow.
 _COMPILED_DF = 0.25
-_LARGE_SQUARE = 1e150  # beyond it a square overflows
-_DERIVATIVE_LEVEL = 3  # 61 nodes
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class StudentT(Elliptical):
         return t_cdf(self.df, x)
 
     def _log_margin_density(self, a: FloatArray) -> FloatArray:
-        return _t_logpdf(self.df, a)
+        return t_logpdf(self.df, a)
 
     def _radius(self, log_tail: FloatArray) -> FloatArray:
         # exp(600) is a radius of 1e130: with a tiny df floats end before the nodes do, at weights below 1e-13
@@ -111,8 +115,8 @@ class StudentT(Elliptical):
         return (
             _gamma_constant(nu)
             - 0.5 * log_spread(theta)
-            - 0.5 * (nu + 2.0) * _log1p_square(distance / scale)
-            + 0.5 * (nu + 1.0) * (_log1p_square(x / scale) + _log1p_square(y / scale))
+            - 0.5 * (nu + 2.0) * log1p_square(distance / scale)
+            + 0.5 * (nu + 1.0) * (log1p_square(x / scale) + log1p_square(y / scale))
         )
 
     @property
@@ -125,7 +129,7 @@ class StudentT(Elliptical):
         if not self._compiled:
             return x, y
         scale = math.sqrt(self.df)
-        return x, y, 0.5 * (self.df + 1.0) * float(np.sum(_log1p_square(x / scale)) + np.sum(_log1p_square(y / scale)))
+        return x, y, 0.5 * (self.df + 1.0) * float(np.sum(log1p_square(x / scale)) + np.sum(log1p_square(y / scale)))
 
     def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
         if not self._compiled:
@@ -192,7 +196,7 @@ class StudentT(Elliptical):
 
         def margin(x: FloatArray) -> FloatArray:
             root = np.hypot(x, scale)
-            return 0.5 * _log1p_square(x / scale) - 0.5 * (nu + 1.0) / nu * (x / root) ** 2
+            return 0.5 * log1p_square(x / scale) - 0.5 * (nu + 1.0) / nu * (x / root) ** 2
 
         def in_quantile(x: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
             root = np.hypot(x, scale)
@@ -200,7 +204,7 @@ class StudentT(Elliptical):
 
         # Gamma(nu/2+1) Gamma(nu/2) / Gamma(nu/2+1/2)^2
         constant = 0.5 * (psi(0.5 * nu + 1.0) + psi(0.5 * nu)) - psi(0.5 * nu + 0.5)
-        joint = -0.5 * _log1p_square(np.sqrt(q) * (size / scale)) + 0.5 * (nu + 2.0) / nu * q
+        joint = -0.5 * log1p_square(np.sqrt(q) * (size / scale)) + 0.5 * (nu + 2.0) / nu * q
         moved = in_quantile(x, a, b) * x_slope + in_quantile(y, b, a) * y_slope
         return constant + joint + margin(x) + margin(y) + moved
 
@@ -281,142 +285,6 @@ class StudentT(Elliptical):
         return float(correlation + 2.0 * margin - math.log(2.0 * math.pi) - 1.0 - 2.0 / nu)
 
 
-def _log1p_square(z: FloatArray) -> FloatArray:
-    """log(1 + z^2), also where z^2 overflows."""
-    large = np.abs(z) > _LARGE_SQUARE
-    if not large.any():
-        return np.log1p(z * z)
-    return np.where(large, 2.0 * np.log(np.maximum(np.abs(z), 1.0)), np.log1p(np.where(large, 0.0, z) ** 2))
-
-
-def _half_step(s: float) -> float:
-    """log Gamma(s + 1/2) - log Gamma(s); by its asymptotic series where the two are large and nearly equal."""
-    if s < 20.0:
-        return float(gammaln(s + 0.5) - gammaln(s))
-    q = 1.0 / s
-    return 0.5 * math.log(s) - q * (1 / 8 - q**2 * (1 / 192 - q**2 * (1 / 640 - q**2 * 17 / 14336)))
-
-
 def _gamma_constant(nu: float) -> float:
     """log of Gamma(nu/2 + 1) Gamma(nu/2) / Gamma(nu/2 + 1/2)^2."""
-    return _half_step(0.5 * nu + 0.5) - _half_step(0.5 * nu)
-
-
-def _t_logpdf(nu: float, x: FloatArray) -> FloatArray:
-    constant = _half_step(0.5 * nu) - 0.5 * math.log(nu * math.pi)
-    return constant - 0.5 * (nu + 1.0) * _log1p_square(x / math.sqrt(nu))
-
-
-def t_cdf(nu: float, x: FloatArray) -> Pair:
-    """Student's distribution function and its complement, both with full relative accuracy in their tails."""
-    size = np.abs(np.atleast_1d(x))
-    tail = np.empty_like(size)
-    # ten times as fast where it holds the same digits: not next to the median, nor far out, in every release of SciPy
-    ordinary = (size > 0.05) & (size < 1e3) & (nu < 1e4)
-    tail[ordinary] = 2.0 * stdtr(nu, -size[ordinary])
-    tail[~ordinary] = _t_tails(nu, size[~ordinary])
-    tail = 0.5 * tail.reshape(np.shape(x))
-    rest = 1.0 - tail
-    return np.where(x < 0, tail, rest), np.where(x > 0, tail, rest)
-
-
-def _t_tails(nu: float, size: FloatArray) -> FloatArray:
-    """Both tails beyond +-size, through r = x^2/(nu + x^2) near the median and for large nu, far out through 1 - r."""
-    root = np.hypot(size, math.sqrt(nu))
-    r = (size / root) ** 2
-    far = ~(r < 0.5)  # at infinity r is NaN
-    tails = np.empty_like(r)
-    tails[~far] = betaincc(0.5, 0.5 * nu, r[~far])
-    tails[far] = betainc(0.5 * nu, 0.5, (math.sqrt(nu) / root[far]) ** 2)
-    return tails
-
-
-def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
-    """Student's quantile from the pair (u, 1-u)."""
-    shape = np.shape(u)
-    u, uc = np.atleast_1d(u), np.atleast_1d(uc)
-    low = np.minimum(u, uc)
-    # r = a^2/(nu + a^2): near the median from |1 - 2u|, in the tails from 2u, far out through 1 - r
-    central = low > 0.25
-    r = np.empty_like(low)
-    r[central] = betaincinv(0.5, 0.5 * nu, 1.0 - 2.0 * low[central])  # 1 - 2u is exact here
-    r[~central] = betainccinv(0.5, 0.5 * nu, 2.0 * low[~central])
-    with np.errstate(divide="ignore"):
-        size = np.sqrt(r / (1.0 - r))
-    far = r > 0.5
-    w = betaincinv(0.5 * nu, 0.5, 2.0 * low[far])
-    with np.errstate(divide="ignore"):
-        size[far] = np.sqrt((1.0 - w) / w)
-    extreme = far.copy()
-    extreme[far] = w < 1e-20  # there 2u = w^(nu/2) / (nu/2 B(nu/2, 1/2)) to all digits, and w may underflow
-    with np.errstate(over="ignore"):
-        size[extreme] = np.exp(-(np.log(2.0 * low[extreme]) + math.log(0.5 * nu) + betaln(0.5 * nu, 0.5)) / nu)
-    return (np.where(u < uc, -1.0, 1.0) * math.sqrt(nu) * size).reshape(shape)
-
-
-def t_quantile_df_slope(nu: float, x: FloatArray) -> FloatArray:
-    """Derivative of Student's quantile in df at a fixed probability: -(dF/d nu)/f, dF/d nu by quadrature."""
-    size = np.abs(x)
-    inner = size < min(math.sqrt(nu), 2.0)  # in a light tail the integral from 0 would be huge beside the density
-    slope = np.empty_like(size)
-    slope[inner] = _inner_df_slope(nu, size[inner])
-    slope[~inner] = _outer_df_slope(nu, size[~inner])
-    return -np.sign(x) * slope
-
-
-@lru_cache(maxsize=1)
-def _gauss_nodes() -> Pair:
-    """24 Gauss-Legendre nodes and weights on (0, 1)."""
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    return 0.5 + 0.5 * nodes, 0.5 * weights
-
-
-def _inner_df_slope(nu: float, size: FloatArray) -> FloatArray:
-    """Integral from 0 to |x| of df/d nu, over f(x): analytic there, so 24 Gauss nodes leave an error below 1e-15."""
-    total = np.zeros_like(size)
-    density = _DensityRate(nu, size)
-    for p, weight in zip(*_gauss_nodes(), strict=True):
-        total += weight * density.at(p * size, 0.0)
-    return total * size
-
-
-def _outer_df_slope(nu: float, size: FloatArray) -> FloatArray:
-    """Minus the integral from |x| to infinity, over f(x); s = |x| p^(-1/power) tames the power tail."""
-    power = min(nu, 4.0)
-    total = np.zeros_like(size)
-    density = _DensityRate(nu, size)
-    room = math.log(1e300) - np.log(size)  # up to there the nodes are floats; what lies beyond is next to nothing
-    for p, weight in zip(*(unit_nodes(_DERIVATIVE_LEVEL)[i] for i in (0, 2)), strict=True):
-        stretch = -math.log(p) / power
-        reach = min(stretch, 300.0)  # beyond exp(300) the weight is below 1e-29
-        short = np.maximum(reach - room, 0.0)
-        total += weight / p * density.at(size * np.exp(reach - short), stretch - short)
-    return -total * size / power
-
-
-class _DensityRate:
-    """Derivative in df of Student's density at s >= 0, over its density at |x|."""
-
-    def __init__(self, nu: float, size: FloatArray) -> None:
-        half = 0.5 * nu
-        if half < 20.0:
-            constant = float(psi(half + 0.5) - psi(half)) - 1.0 / nu
-        else:  # the difference of two large, nearly equal numbers as a series
-            q = 1.0 / half**2
-            constant = q * (1 / 8 - q * (1 / 64 - q * (1 / 128 - q * 17 / 2048)))
-        self.nu, self.constant, self.scale = nu, constant, math.sqrt(nu)
-        self.log_size, _ = _log1p_square_and_share(size / self.scale)
-
-    def at(self, s: FloatArray, more: float | FloatArray) -> FloatArray:
-        """The quotient at s, times exp(more)."""
-        log, share = _log1p_square_and_share(s / self.scale)
-        log_density_rate = 0.5 * (self.constant - log + (self.nu + 1.0) / self.nu * share)
-        return log_density_rate * np.exp(0.5 * (self.nu + 1.0) * (self.log_size - log) + more)
-
-
-def _log1p_square_and_share(z: FloatArray) -> Pair:
-    """log(1 + z^2) and z^2/(1 + z^2) for z >= 0, also where z^2 overflows."""
-    if z.max(initial=0.0) > _LARGE_SQUARE:
-        return _log1p_square(z), (z / np.hypot(z, 1.0)) ** 2
-    square = z * z
-    return np.log1p(square), square / (1.0 + square)
+    return half_step(0.5 * nu + 0.5) - half_step(0.5 * nu)
