@@ -43,18 +43,24 @@ def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
-        """Files of TOGETHER as a whole, all other tests one by one (marks for this do not work in every version of pytest)."""
+        """Files of TOGETHER as a whole, of the others each test with all its parameters: a message for each takes longer.
+
+        Marks for this do not work in every version of pytest.
+        """
 
         def _split_scope(self, nodeid):
-            return TOGETHER.get(nodeid.split("::")[0].rsplit("/")[-1], nodeid)
+            return TOGETHER.get(nodeid.split("::")[0].rsplit("/")[-1], nodeid.split("[")[0])
 
     return Scheduling(config, log)
 
 
+gc.disable()  # while modules are imported, which leave next to no garbage
+
+
 def pytest_collection_finish(session):
     """What all modules hold stays until the end: to look through it again and again for garbage takes 5% of the time."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config):

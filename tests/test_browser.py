@@ -103,7 +103,7 @@ def column(page, heading):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_on_a_desk_and_on_a_phone(opened, name):
     """Loaded as on a phone, which is then as wide as a desk; all other tests load pages on a desk."""
-    page, result = opened(name, width=400, device_scale_factor=2), comparison(name)
+    page, result = opened(name, width=400), comparison(name)
     seen(page, f"{name}_phone")
     assert wider_than_window(page) == 0
     small = page.evaluate(

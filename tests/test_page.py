@@ -359,7 +359,7 @@ def test_pages_of_many_variables_stay_small():
     result, page = comparison("many"), page_of("many")
     assert page.stat().st_size < 3 * MEGABYTE
     told = words_of(page)
-    assert "The 2,000 worst of 46,360 pairs" in told
+    assert "The 2,000 worst of 2,404 pairs" in told
     assert "Of 305 variables, the 300 with the largest gaps are shown" in told
     data = json.loads(re.search(r'id="map-data">(.*?)</script>', page.read_text(encoding="utf-8"), flags=re.DOTALL).group(1))
     kept = {int(name.split()[0]) for name in data["names"]}
