@@ -1,5 +1,6 @@
 """Tail gaps: more or fewer draws in a joint tail than the family has at the same strength of dependence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +30,18 @@ class Corner:
         return f"of 100 draws in the {first} tenth of {names[0]}, {count} lie in the {second} tenth of {names[1]}{also}"
 
     def probability(self, copula: Copula, p: float, q: float) -> float:
-        """Of the corner that holds the share p of all u and q of all v."""
-        a, b = (1.0 - p if self.u_high else p), (1.0 - q if self.v_high else q)
-        below = float(copula.cdf(a, b))
+        """Of the corner that holds the share p of all u and q of all v, both strictly between 0 and 1."""
+        return float(self.probabilities(copula, [copula.theta], p, q)[0])
+
+    def probabilities(self, template: Copula, thetas: Sequence[float], p: float, q: float) -> NDArray[np.float64]:
+        """The same under several members of a family, whose coordinates of the corner are found once."""
+        (a, a_rest), (b, b_rest) = ((1.0 - x, x) if high else (x, 1.0 - x) for x, high in ((p, self.u_high), (q, self.v_high)))
+        with np.errstate(all="ignore"):  # a member next to the end of the family may pass the floats on the way
+            at = template._coordinates(*(np.array([x]) for x in (a, a_rest, b, b_rest)))
+            found = np.array([template._cdf(theta, *at)[0] for theta in thetas])
+        below = np.clip(found, max(a - b_rest, 0.0), min(a, b))  # the bounds of every copula; rounding may pass them by a unit
         if self.u_high and self.v_high:
-            return 1.0 - a - b + below
+            return below + (a_rest - b)
         if self.u_high:
             return b - below
         return a - below if self.v_high else below
@@ -90,6 +98,6 @@ def reachable(template: Copula, tau: float) -> bool:
 
 def corner_share(template: Copula, tau: float, corner: Corner, p: float, q: float) -> tuple[float, float]:
     """Probability of a corner under the family's member with this tau, and its derivative in tau."""
-    members = [template.with_theta(template._theta_from_tau(tau + k * _TAU_STEP)) for k in (-1, 0, 1)]
-    below, here, above = (corner.probability(member, p, q) for member in members)
+    thetas = [template._theta_from_tau(tau + k * _TAU_STEP) for k in (-1, 0, 1)]
+    below, here, above = corner.probabilities(template, thetas, p, q).tolist()
     return here, (above - below) / (2.0 * _TAU_STEP)
