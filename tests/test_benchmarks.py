@@ -1,8 +1,10 @@
 """What `make bench` writes can be read back, README shows it, and its parts run."""
 
+import time
 from importlib.metadata import version
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -81,6 +83,16 @@ def test_a_job_that_fails_is_told_and_not_timed():
     assert failed[-1] == "TypeError: only 0-dimensional arrays / scalars"
     assert fine[-1] == "the same within 1e-09"
     assert absent[-1] == "not installed"
+
+
+def test_compiling_is_never_the_time_that_counts(monkeypatch):
+    """Where there is no cache yet a first run takes seconds, as long as a job that is run once only."""
+    monkeypatch.setattr(timing, "PATIENCE", 0.01)
+    compiled = numba.njit(lambda x: x * np.cos(x) + np.sin(x) ** 2)
+    assert timing.measured(lambda: compiled(0.5), repeats=3)[0].seconds < 0.01
+    slow, runs = lambda: runs.append(time.sleep(0.02)), []
+    assert timing.measured(slow, repeats=3)[0].seconds > 0.01
+    assert len(runs) == 1
 
 
 def test_wrong_answers_are_called_so():
