@@ -27,11 +27,10 @@ _GROUPS = ("", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 
 @dataclass(frozen=True)
 class _Cells:
-    """A column's cells that hold something: their digits, their signs and powers, what surrounds them, and where they stand."""
+    """A column's cells that hold something: their digits, their signs and powers, and where they stand."""
 
     bodies: list[str]
     factors: NDArray[np.float64]
-    dress: str
     places: NDArray[np.intp]
     n: int
 
@@ -92,6 +91,7 @@ def _readings(cells: Sequence[str | None]) -> list[_Reading]:
 
 
 def _parsed(cells: Sequence[str | None]) -> _Cells | None:
+    """The cells' parts, where all are numbers with the same sign or currency around them."""
     bodies, factors, places, dresses = [], [], [], set()
     for k, cell in enumerate(cells):
         if cell is None or not cell.strip():
@@ -108,7 +108,7 @@ def _parsed(cells: Sequence[str | None]) -> _Cells | None:
         dresses.add(match["before"] or match["after"] or "")
     if not bodies or len(dresses) > 1:
         return None
-    return _Cells(bodies, np.array(factors), dresses.pop(), np.array(places), len(cells))
+    return _Cells(bodies, np.array(factors), np.array(places), len(cells))
 
 
 def _only(found: list[_Reading], point: str | None) -> _Reading | None:

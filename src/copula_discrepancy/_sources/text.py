@@ -25,7 +25,7 @@ _SEPARATOR_LINE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
 _TOTALS = re.compile(r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|average|mean|mittelwert", re.IGNORECASE)
 _FEWEST_ADDED = 4  # rows: of three numbers one is now and then the sum of the others, in two columns at once hardly ever
 # beside what pandas takes for missing; two of them are dashes of other lengths
-_MISSING = ("-", "--", "\u2013", "\u2014", *["?", ".", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"])
+_MISSING = ("-", "--", "\u2013", "\u2014", "?", ".", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")
 
 
 @dataclass(frozen=True)
@@ -193,23 +193,22 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool) -> Any:
     first = next((len(fields) for _, end, fields in text.records() if end > begin), width)
     if first != width:
         raise InputError(_uneven(text, width) or "its rows differ in length")
-    stream = io.BytesIO(text.raw)
-    stream.seek(begin)
-    try:
-        frame = pd.read_csv(
+
+    def read(**options: Any) -> Any:
+        stream = io.BytesIO(text.raw)
+        stream.seek(begin)
+        return pd.read_csv(
             stream, sep=r"\s+" if text.delimiter == " " else text.delimiter, header=None, names=list(range(width)),
-            index_col=False, engine="c", low_memory=False, skipinitialspace=True, encoding="utf-8", na_values=_MISSING,
-            **_exact(pd.__version__),
+            index_col=False, skipinitialspace=True, encoding="utf-8", na_values=_MISSING, **options,
         )  # fmt: skip
+
+    try:
+        frame = read(engine="c", low_memory=False, **_exact(pd.__version__))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OverflowError) as error:
         raise InputError(_uneven(text, width) or f"it cannot be read as a table: {error}".strip()) from None
     if text.delimiter != ",":
         for column in [column for column in frame.columns if _may_be_thousands(frame[column])]:
-            stream.seek(begin)
-            frame[column] = pd.read_csv(
-                stream, sep=r"\s+" if text.delimiter == " " else text.delimiter, header=None, names=list(range(width)),
-                index_col=False, usecols=[column], dtype=str, skipinitialspace=True, encoding="utf-8", na_values=_MISSING,
-            )[column]  # fmt: skip
+            frame[column] = read(usecols=[column], dtype=str)[column]
     # a short row is filled up with NaN
     if width > 1 and frame[width - 1].isna().any():
         uneven = _uneven(text, width)
