@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.families._numerics import BLOCK
 from tests.conformance import CHECKS, failures
 
 ORDINARY = [
@@ -144,3 +145,33 @@ def test_a_family_without_closed_forms_works_by_defaults():
     assert failures(Minimal(2.0)) == []
     draws = cd.Clayton(2.0).sample(500, rng=1)
     np.testing.assert_allclose(cd.fit(draws, Minimal).theta, cd.fit(draws, cd.Clayton).theta, rtol=1e-9)
+
+
+MANY = {
+    "logpdf": lambda c, u, v: c.logpdf(u, v),
+    "cdf": lambda c, u, v: c.cdf(u, v),
+    "conditional_cdf": lambda c, u, v: c.conditional_cdf(u, v),
+    "conditional_ppf": lambda c, u, v: c.conditional_ppf(u, v),
+    "score": lambda c, u, v: c.score(u, v),
+    "gradient": lambda c, u, v: np.stack(c.gradient(u, v)),
+}
+
+
+@pytest.mark.parametrize("what", MANY)
+@pytest.mark.parametrize("copula", [cd.Gumbel(2.5), cd.StudentT(0.5, 4.0), cd.Rotated(cd.Clayton(2.0), 90)], ids=repr)
+def test_many_points_of_any_shape_have_the_values_of_few(copula, what):
+    """More than a block of them, in rows and columns that broadcast; neighbours across the blocks are not mixed up."""
+    rng = np.random.default_rng(1)
+    u, v = rng.uniform(0.01, 0.99, size=(90, 1)), rng.uniform(0.01, 0.99, size=(1, 130))
+    assert u.size * v.size > BLOCK
+    found = MANY[what](copula, u, v)
+    assert found.shape[-2:] == (90, 130)
+    few = np.stack([MANY[what](copula, row, v[0]) for row in u], axis=-2)
+    np.testing.assert_allclose(found, few, rtol=1e-11, atol=1e-13)
+
+
+def test_an_error_among_many_points_names_the_right_one():
+    u, v = np.full(3 * BLOCK, 0.5), np.full(3 * BLOCK, 0.25)
+    u[2 * BLOCK + 7] = 5e-324
+    with pytest.raises(cd.InputError, match=r"gradient of Gumbel\(theta=2.0\) .* at u=5e-324, v=0.25"):
+        cd.Gumbel(2.0).gradient(u, v)

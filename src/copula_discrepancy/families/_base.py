@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,19 +12,16 @@ from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families._checks import (
     RandomSource,
     is_monte_carlo,
-    open_unit_pairs,
     random_generator,
     real_number,
     unit_pair,
     whole_number,
 )
 from copula_discrepancy.families._leaves import STENCIL_STEP, Leaves, Pair
-from copula_discrepancy.families._numerics import FloatArray
+from copula_discrepancy.families._numerics import FloatArray, Unit, in_unit_blocks
 from copula_discrepancy.families._quadrature import collected_notes, relay
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
-
-Unit: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # u, 1-u, v, 1-v
 
 
 class Copula(Leaves):
@@ -414,15 +411,15 @@ class Copula(Leaves):
         names: tuple[str, str] = ("u", "v"),
     ) -> FloatArray:
         """A function of (u, 1-u, v, 1-v) at points of the open unit square; finite, or an InputError that names a point."""
-        unit = open_unit_pairs(first, second, names)
+        a, b = unit_pair(first, second, names)
         with np.errstate(all="ignore"):  # what leaves the floats is told below
-            found = function(unit)
+            found = in_unit_blocks(function, a, b)
         wrong = ~np.isfinite(found)
         if wrong.any():
-            at = tuple(np.argwhere(wrong)[0][found.ndim - unit[0].ndim :])
+            at = tuple(np.argwhere(wrong)[0][found.ndim - a.ndim :])
             raise InputError(
-                f"{method} of {self!r} passes what a float can hold at {names[0]}={float(unit[0][at])!r}, "
-                f"{names[1]}={float(unit[2][at])!r}; "
+                f"{method} of {self!r} passes what a float can hold at {names[0]}={float(a[at])!r}, "
+                f"{names[1]}={float(b[at])!r}; "
                 "keep further from the edge" + (", or use logpdf" if method == "pdf" else "")
             )
         return found[()]

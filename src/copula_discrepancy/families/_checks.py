@@ -91,14 +91,6 @@ def unit_pair(
     return first, second
 
 
-def open_unit_pairs(
-    u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v")
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(u, 1-u, v, 1-v) inside the open unit square."""
-    a, b = unit_pair(u, v, names)
-    return a, 1.0 - a, b, 1.0 - b
-
-
 def random_generator(rng: RandomSource) -> np.random.Generator:
     """A NumPy generator from a seed or a source of randomness (SPEC 7)."""
     try:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+Unit = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # u, 1-u, v, 1-v
 
 LOG_2 = 0.6931471805599453
 EULER_GAMMA = 0.5772156649015329
@@ -41,6 +42,24 @@ def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> Float
     for block in blocks(out.size):
         out[block] = function(*(array[block] for array in arrays))
     return out
+
+
+def in_unit_blocks(function: Callable[[Unit], FloatArray], u: FloatArray, v: FloatArray) -> FloatArray:
+    """`function` of (u, 1-u, v, 1-v) at points of any shape, one or several values for each, block by block."""
+
+    def part(a: FloatArray, b: FloatArray) -> FloatArray:
+        return function((a, 1.0 - a, b, 1.0 - b))
+
+    if u.size <= BLOCK:
+        return part(u, v)
+    a, b = u.reshape(-1), v.reshape(-1)
+    head, *others = blocks(a.size)
+    first = part(a[head], b[head])
+    out = np.empty((*first.shape[:-1], a.size))
+    out[..., head] = first
+    for block in others:
+        out[..., block] = part(a[block], b[block])
+    return out.reshape(*first.shape[:-1], *u.shape)
 
 
 def odd_in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
