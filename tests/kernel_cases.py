@@ -45,7 +45,7 @@ def numbers():
             values = result.level, result.shape, result.total, result.level.se, result.shape.se, result.total.se
             keep(f"{copula!r}, {chains}", [np.asarray(value, float) for value in values])
             keep(f"R-hat of {copula!r}, {chains}", result.agreement.rhat)
-    many = np.append(rng.uniform(size=450), 1e-25)  # as many quantiles as a table is made for, and one beyond it
+    many = np.append(rng.uniform(size=550), 1e-25)  # as many quantiles as a table is made for, and one beyond it
     keep("Student quantiles", cd.StudentT(0.5, 4.0).logpdf(many, many[::-1]))
     keep("long chain", cd.long_run_variance(rng.normal(size=(1, 8300))).variance)
     wide = rng.normal(size=(3, 40, 3))
