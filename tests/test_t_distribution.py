@@ -40,8 +40,8 @@ def test_the_distribution_function_next_to_the_median_and_far_out(df):
     below, above = t_cdf(df, -sizes)
     for size, tail, rest in zip(sizes, below, above, strict=True):
         truth = reference.t_cdf(mp.mpf(df), -mp.mpf(size))
-        # the power of w = df/(df + x^2) in the tail multiplies the rounding of w
-        assert tail == pytest.approx(float(truth), rel=max(1e-15, 2e-16 * df) if df < 1e3 else 1e-12, abs=1e-300)
+        # the tail is a power of w = df/(df + x^2), df/2: its rounding counts so many times, twice with SciPy's oldest
+        assert tail == pytest.approx(float(truth), rel=max(1e-15, 5e-16 * df) if df < 1e3 else 1e-12, abs=1e-300)
         assert rest == pytest.approx(float(1 - truth), rel=1e-15)
     np.testing.assert_array_equal(t_cdf(df, sizes), (above, below))
 
