@@ -54,7 +54,8 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-gc.disable()  # while modules are imported, which leave next to no garbage
+if "PYTEST_XDIST_WORKER" in os.environ:
+    gc.disable()  # while modules are imported, which leave next to no garbage
 
 
 def pytest_collection_finish(session):

@@ -49,7 +49,7 @@ def test_the_distribution_function_next_to_the_median_and_far_out(df):
 MANY = np.concatenate([[1e-300, 1e-60, 1e-20], ndtr(-np.linspace(0.0, 9.1, 500)), 0.5 - np.logspace(-12.0, -1.0, 40)])
 
 
-@pytest.mark.parametrize("df", [1.0, 1.3, 2.0, 4.0, 30.0, 1e3, 1e6])
+@pytest.mark.parametrize("df", [1.0, 2.0, 2.7, 4.0, 30.0, 1e3, 1e6])
 def test_many_quantiles_at_once(df):
     """Beyond a few hundred they come from a table made for their df; the probability at a quantile tells what it misses."""
     assert MANY.size > _t_distribution._TABLED
@@ -58,16 +58,16 @@ def test_many_quantiles_at_once(df):
         nu, at = mp.mpf(df), mp.mpf(x)
         density = mp.exp(mp.loggamma((nu + 1) / 2) - mp.loggamma(nu / 2) - (nu + 1) / 2 * mp.log1p(at**2 / nu))
         missed = (reference.t_cdf(nu, at) - mp.mpf(p)) / (density / mp.sqrt(nu * mp.pi))
-        assert abs(missed) <= (1e-13 if df < 2.0 else 5e-14 if df < 10.0 else 1e-14) * abs(x)
+        assert abs(missed) <= (5e-14 if df < 10.0 else 1e-14) * abs(x)
     few = np.concatenate([t_quantile(df, MANY[k : k + 100], 1.0 - MANY[k : k + 100]) for k in range(0, MANY.size, 100)])
-    np.testing.assert_allclose(found, few, rtol=1e-13)
-    np.testing.assert_allclose(found[MANY > 0.4], few[MANY > 0.4], rtol=1e-13 if df < 2.0 else 5e-15)
+    np.testing.assert_allclose(found, few, rtol=5e-14)
+    np.testing.assert_allclose(found[MANY > 0.4], few[MANY > 0.4], rtol=5e-15)
     np.testing.assert_array_equal(t_quantile(df, 1.0 - MANY, MANY), -found)
     square = MANY[:525].reshape(25, 21)
     np.testing.assert_array_equal(t_quantile(df, square, 1.0 - square).ravel(), found[:525])
 
 
-@pytest.mark.parametrize("df", [1.0, 3.7, 1e4])
+@pytest.mark.parametrize("df", [2.0, 3.7, 1e4])
 def test_many_quantiles_are_in_the_order_of_their_probabilities(df):
     """Across the edges of the table's panels too, where two polynomials meet."""
     p = ndtr(-np.sort(np.concatenate([np.linspace(0.0, 9.5, 3000), *(k + np.linspace(-1e-9, 1e-9, 21) for k in range(1, 10))])))
@@ -79,6 +79,23 @@ def test_many_quantiles_are_in_the_order_of_their_probabilities(df):
 def test_log_densities_in_the_far_corner():
     """Where thirty degrees of freedom multiply what is wrong with a quantile; 2e-13 with those of SciPy's inverse."""
     copula, points = cd.StudentT(0.95, 30.0), np.array([[1e-7, 1e-13], [1e-8, 1e-8], [1e-6, 1e-14], [1e-9, 1e-5]])
-    found = copula.logpdf(*np.tile(points, (200, 1)).T)[:4]
     truth = [float(reference.logpdf(copula, *point)) for point in points.tolist()]
-    np.testing.assert_allclose(found, truth, rtol=5e-14, atol=5e-14)
+    for times in (1, 200):  # few, and as many as a table is made for
+        found = copula.logpdf(*np.tile(points, (times, 1)).T)[:4]
+        np.testing.assert_allclose(found, truth, rtol=5e-14, atol=5e-14)
+
+
+@pytest.mark.parametrize("shape", [(1,), (9000,), (3, 3), (90, 100)])
+def test_scores_where_squares_of_quantiles_overflow(shape):
+    """One point or many, in whichever shape: compiled loops square, and what they lose is found another way."""
+    copula, u = cd.StudentT(0.5, 1.0), np.full(shape, 0.3)
+    u.flat[0] = 1e-200
+    for slope, truth in ((copula.score, 5 / 3), (copula.score_slope, 14 / 9)):
+        assert slope(u, u).flat[0] == pytest.approx(truth, rel=1e-13)
+    assert np.isfinite(copula.score(u, u)).all()
+
+
+@pytest.mark.parametrize("df", [0.3, 4.0, 500.0])
+def test_what_underflows_is_no_error_where_users_ask_for_errors(df):
+    with np.errstate(all="raise"):
+        assert cd.StudentT(0.5, df).kl(cd.Gumbel(2.0)) > 0.0

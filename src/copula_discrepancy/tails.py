@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Spread
@@ -39,6 +40,11 @@ class Corner:
         with np.errstate(all="ignore"):  # a member next to the end of the family may pass the floats on the way
             at = template._coordinates(*(np.array([x]) for x in (a, a_rest, b, b_rest)))
             found = np.array([template._cdf(theta, *at)[0] for theta in thetas])
+        if not np.isfinite(found).all():
+            raise InputError(
+                f"tail probabilities of {template!r} pass what a float can hold; use a family further from its limits, "
+                "as a larger df"
+            )
         below = np.clip(found, max(a - b_rest, 0.0), min(a, b))  # the bounds of every copula; rounding may pass them by a unit
         if self.u_high and self.v_high:
             return below + (a_rest - b)

@@ -18,7 +18,8 @@ _LARGE_SQUARE = 1e150  # beyond it a square overflows
 _DERIVATIVE_LEVEL = 3  # 61 nodes
 _NEAR, _FAR = 0.05, 1e3  # up to and from where the distribution function is a short series
 _TABLED = 500  # quantiles from which on a table pays, which takes as long as 400 of them
-_TABLED_DF = 1.0  # with fewer degrees of freedom its function bends too sharply
+_TABLED_DF = 2.0  # with fewer degrees of freedom its function bends too sharply
+_POLISHED = 5.0, 100.0  # between so many degrees of freedom SciPy's inverse loses a digit or two
 _PANELS, _NODES = 9, 14  # normal quantiles up to 9: probabilities down to 1e-19
 
 
@@ -60,8 +61,9 @@ def _both_tails(nu: float, size: FloatArray) -> FloatArray:
     """The probability beyond +-size, by a short series where there is one."""
     near, far = (size <= _NEAR) & (nu >= 1.0), (size >= _FAR) & (nu <= 100.0)
     tails = np.empty_like(size)
-    tails[near] = 1.0 - _inside_near(nu, size[near])
-    tails[far] = _both_far_tails(nu, size[far])
+    with np.errstate(under="ignore"):  # later terms of the series, and tails that are 0 as floats
+        tails[near] = 1.0 - _inside_near(nu, size[near])
+        tails[far] = _both_far_tails(nu, size[far])
     rest = ~(near | far)
     tails[rest] = _both_tails_by_beta(nu, size[rest])
     return tails
@@ -114,7 +116,8 @@ def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
 def _quantile_by_beta(nu: float, low: FloatArray, inside: FloatArray) -> FloatArray:
     """The size a with P(T > a) = `low` and P(|T| < a) = `inside`, which both have all their digits where they count.
 
-    Through r = a^2/(nu + a^2): near the median from `inside`, in the tails from `low`, far out through 1 - r.
+    Through r = a^2/(nu + a^2): near the median from `inside`, in the tails from `low`, far out through 1 - r. Where SciPy's
+    inverse is off by 1e-14, a step of Newton's method follows.
     """
     half = 0.5 * nu
     far = 2.0 * low < betainc(half, 0.5, 0.5)  # r > 1/2
@@ -131,9 +134,14 @@ def _quantile_by_beta(nu: float, low: FloatArray, inside: FloatArray) -> FloatAr
         size[far] = np.sqrt((1.0 - w) / w)
     extreme = far.copy()
     extreme[far] = w < 1e-20  # there 2 low = w^(nu/2) / (nu/2 B(nu/2, 1/2)) to all digits, and w may underflow
-    with np.errstate(divide="ignore", over="ignore"):
-        size[extreme] = np.exp(-(np.log(2.0 * low[extreme]) + math.log(half) + betaln(half, 0.5)) / nu)
-    return math.sqrt(nu) * size
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # half of the smallest float is 0: NaN, as is due
+        size[extreme] = np.exp(-(np.log(2.0 * low[extreme]) + np.log(half) + betaln(half, 0.5)) / nu)
+    size *= math.sqrt(nu)
+    if _POLISHED[0] < nu < _POLISHED[1]:
+        outer = ~central & (low > 1e-300)  # not next to the median, where a difference of tails has no digits
+        at, wanted = size[outer], low[outer]
+        size[outer] += (t_cdf(nu, -at)[0] / wanted - 1.0) * np.exp(np.log(wanted) - t_logpdf(nu, at))
+    return size
 
 
 @lru_cache(maxsize=256)  # 0.3 MB
@@ -141,14 +149,10 @@ def _log_ratio(nu: float) -> FloatArray:
     """log(x/z) of the quantiles x of Student's and z of the normal distribution, as polynomials in 2(z - k) - 1 on [k, k+1).
 
     A row of coefficients for each k, from the constant up. The function is even and smooth; interpolated at Chebyshev's nodes
-    its error is below 5e-14 for one degree of freedom, 3e-14 for two and 5e-15 from ten on.
+    its error is below 3e-14 for two degrees of freedom and 5e-15 from ten on.
     """
     z, to_chebyshev, to_powers = _panels()
-    p = ndtr(-z)
-    x = _quantile_by_beta(nu, p, erf(z / math.sqrt(2.0)))
-    if nu < 100.0:
-        # SciPy's inverse is off by 1e-14 for some: a step of Newton's method, but next to the median, where it has no digits
-        x[1:] += (t_cdf(nu, -x[1:])[0] - p[1:]) / np.exp(t_logpdf(nu, x[1:]))
+    x = _quantile_by_beta(nu, ndtr(-z), erf(z / math.sqrt(2.0)))
     # one product after the other: the powers' large coefficients only cancel where they come from the same Chebyshev ones
     return np.ascontiguousarray(np.log(x / z) @ to_chebyshev @ to_powers)
 

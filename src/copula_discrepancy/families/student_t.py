@@ -142,7 +142,9 @@ class StudentT(Elliptical):
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if self._compiled and one_sample(x, y):
-            return _kernels.elliptical_scores(theta, self.df, x, y)
+            first, second = _kernels.elliptical_scores(theta, self.df, x, y)
+            if math.isfinite(float(np.sum(second))):  # no square has overflowed, as far out quantiles may
+                return first, second
         spread = (1.0 - theta) * (1.0 + theta)
         a, b, q, _ = self._scaled(theta, x, y)
         q1 = 2.0 * (theta * q - a * b) / spread
@@ -160,7 +162,9 @@ class StudentT(Elliptical):
         self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
     ) -> Pair:
         if self._compiled and one_sample(x, y):
-            return _kernels.elliptical_mixed(theta, self.df, x, y, float(self._log_margin_density(np.zeros(1))[0]))
+            in_u, in_v = _kernels.elliptical_mixed(theta, self.df, x, y, float(self._log_margin_density(np.zeros(1))[0]))
+            if math.isfinite(float(np.sum(in_u) + np.sum(in_v))):
+                return in_u, in_v
         return self._quantile_derivatives(theta, x, y)[2:]
 
     def _quantile_derivatives(
