@@ -129,6 +129,8 @@ def test_summary_agrees_with_discrepancy_and_with_kendall():
         np.testing.assert_allclose(table.loc[row], expected, rtol=1e-10)
         assert table.loc[row, "tau"] == pytest.approx(cd.kendall_tau(draws[..., i].ravel(), draws[..., j].ravel()))
     rounded = cd.summary(draws, round_to=2, confidence=0.9, iid=True)
+    exact = cd.summary(draws, confidence=0.9, iid=True)
+    assert cd.summary(draws, round_to=2**31, confidence=0.9, iid=True).equals(exact)  # more decimals than floats have
     assert list(rounded.columns[2:4]) == ["90%_low", "90%_high"]
     assert (rounded == rounded.round(2)).all().all()
     assert (rounded["n_eff"] == 1200).all()

@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.tails import Corner
 
 GOOD = cd.Gumbel(2.0).sample(50, rng=1)
 TARGET = cd.Gumbel(2.0)
+OPPOSITE = Corner(False, True)
 
 
 class Refusing:
@@ -178,6 +180,9 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.ksd(GOOD, np.negative, margins=pd.Series([1.0, 2.0])), "margins must be 'rank' or 'uniform'"),
         (lambda: TARGET.gradient(5e-324, 0.5), r"gradient of Gumbel\(theta=2.0\) passes what a float can hold at u=5e-324"),
         (lambda: cd.Clayton(1e4).pdf(1e-306, 1e-306), "passes what a float can hold.*or use logpdf"),
+        (lambda: cd.fit(GOOD, cd.StudentT, df=5e-324), "is larger than any float; use a larger df"),
+        (lambda: OPPOSITE.probability(cd.StudentT(0.2, 0.0044), 0.1, 0.1), "tail probabilities of StudentT.*a larger df"),
+        (lambda: cd.GaussianTarget([0.0, 0.0], np.diag([1.0, 5e-324])), "inverse beyond all floats.*4.94066e-324; scale"),
     ],
 )  # fmt: skip
 def test_arguments_that_cannot_be_used(make, message):

@@ -171,6 +171,14 @@ def test_bad_choices(options, message):
         result.infer(**options)
 
 
+def test_samples_that_are_all_alike_tell_nothing():
+    """One chain has one block as long as itself; of several chains, whole ones may be drawn."""
+    draws = cd.Gumbel(2.0).sample(200, rng=14)
+    with pytest.raises(cd.InputError, match=r"all 20 bootstrap samples have the same tau.*draw more, or give shorter blocks"):
+        cd.discrepancy(draws, cd.Gumbel(2.0)).infer(replications=20, block=200)
+    assert cd.discrepancy(draws.reshape(4, 50, 2), cd.Gumbel(2.0)).infer(replications=20, rng=1, block=50).level.se > 0
+
+
 def test_the_way_to_the_bootstrap_is_named():
     with pytest.raises(cd.InputError, match=r"method must be 'mle' or 'moment', got 'bootstrap'.*infer\(method='bootstrap'\)"):
         cd.discrepancy(cd.Gumbel(2.0).sample(200, rng=15), cd.Gumbel(2.0), method="bootstrap")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # Dependence weaker than this hardly counts: it is the yardstick of a pair whose own tau is smaller.
 _WEAK_TAU = 0.05
+_MOST_DECIMALS = 280  # with more, nothing is rounded: powers of ten leave the floats
 
 
 class DependenceFidelity:
@@ -330,7 +331,7 @@ def summary(
 
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
-    decimals = None if round_to is None else whole_number(round_to, "round_to", 0)
+    decimals = None if round_to is None or whole_number(round_to, "round_to", 0) > _MOST_DECIMALS else int(round_to)
     given = as_draws(draws, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains)
     if given.n_variables < 2:
         raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})")

@@ -53,6 +53,11 @@ def replicates(
         again = _refit(fitted, samples)
         tau_fitted = again.sample_tau if fitted.method == "moment" else again.tau
         values[k] = again.sample_tau, again.theta, tau_fitted
+    if not np.ptp(values[:, 0]) > 0:
+        raise InputError(
+            f"all {n} bootstrap samples have the same tau, so that they tell nothing about its error; draw more"
+            + ("" if fitted.iid else ", or give shorter blocks")
+        )
     if fitted.iid:
         values -= fitted.tau, fitted.theta, fitted.tau
     else:

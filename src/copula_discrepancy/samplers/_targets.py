@@ -266,8 +266,15 @@ class GaussianTarget(Target):
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "covariance", covariance)
         inverse_root = np.linalg.inv(root)
+        with np.errstate(over="ignore", invalid="ignore"):  # told below
+            precision = inverse_root.T @ inverse_root
+        if not np.isfinite(precision).all():
+            raise InputError(
+                f"covariance has an inverse beyond all floats, its smallest variance is {np.min(np.diag(covariance)):g}; "
+                "scale the variables"
+            )
         object.__setattr__(self, "_root", root)
-        object.__setattr__(self, "_precision", inverse_root.T @ inverse_root)
+        object.__setattr__(self, "_precision", precision)
         constant = -0.5 * mean.size * math.log(2.0 * math.pi) - float(np.sum(np.log(np.diag(root))))
         object.__setattr__(self, "_constant", constant)
 
