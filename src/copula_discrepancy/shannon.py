@@ -22,6 +22,7 @@ from copula_discrepancy.inference import Estimate, Spread
 from copula_discrepancy.likelihood import student_part
 
 _SLOPE_ACCURACY = 1e-4  # standard errors have two or three digits
+_CORRELATED = 0.999  # the errors of rho and 1/df at most
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,9 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
     scales = np.array([np.std(rho), np.std(inverse)])
     first, second = rho / scales[0], inverse / scales[1]
     variances = [Spread.of(values, iid=fitted.iid).se ** 2 for values in (first, second, first + second)]
-    mixed = 0.5 * (variances[2] - variances[0] - variances[1])
+    mixed, most = 0.5 * (variances[2] - variances[0] - variances[1]), math.sqrt(variances[0] * variances[1])
+    if not abs(mixed) < _CORRELATED * most:  # three variances from short chains may contradict each other: the draws' own then
+        mixed = most * float(np.clip(np.mean(first * second), -_CORRELATED, _CORRELATED))
     covariance = np.array([[variances[0], mixed], [mixed, variances[1]]])
     step = np.array([fitted.theta - fitted.theta_bias - target.theta, 1.0 / own - 1.0 / goal]) / scales
     statistic = float(step @ np.linalg.solve(covariance, step))
