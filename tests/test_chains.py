@@ -217,3 +217,12 @@ def test_nested_lists_and_frames_of_unequal_length():
     for chains in ([long, short], [pd.DataFrame(long), pd.DataFrame(short)]):
         with pytest.raises(cd.InputError, match="chain 1 has 4 and chain 0 has 5"):
             cd.discrepancy(chains, TARGET)
+
+
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # that no chain moves
+def test_chains_of_one_draw_cannot_be_compared():
+    """Independent draws that came with a column of chains, one each: there is nothing within a chain."""
+    draws = cd.Gumbel(2.0).sample(30, rng=1).reshape(30, 1, 2)
+    result = cd.discrepancy(draws, cd.Gumbel(2.0), iid=True)
+    assert np.isnan(result.agreement.rhat)
+    assert result.level.se > 0

@@ -92,7 +92,7 @@ def chain_agreement(pair: RankedPair, pooled: Spread, *, compare: bool, iid: boo
 def dependence_rhat(pair: RankedPair, own: "list[tuple[float, NDArray[np.float64]]] | None" = None) -> float:
     """The largest R-hat of a pair's concordance, of its chains' own taus, and of all chains against each; see `Agreement`."""
     together = split_rhat(pair.by_chain(pair.concordance))
-    if pair.n_chains == 1:
+    if pair.n_chains == 1 or pair.n == pair.n_chains:  # one chain, or chains of one draw, which have no variance within
         return together
     own = own or [_own_tau(chain) for chain in pair.chains]
     values = np.stack([tau + influence if math.isfinite(tau) else np.zeros_like(influence) for tau, influence in own])
