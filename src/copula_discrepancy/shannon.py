@@ -22,7 +22,7 @@ from copula_discrepancy.inference import Estimate, Spread
 from copula_discrepancy.likelihood import student_part
 
 _SLOPE_ACCURACY = 1e-4  # standard errors have two or three digits
-_CORRELATED = 0.999  # the errors of rho and 1/df at most
+_CORRELATED = 0.999  # the largest correlation of the errors of rho and 1/df: at 1 their covariance has no inverse
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
     first, second = rho / scales[0], inverse / scales[1]
     variances = [Spread.of(values, iid=fitted.iid).se ** 2 for values in (first, second, first + second)]
     mixed, most = 0.5 * (variances[2] - variances[0] - variances[1]), math.sqrt(variances[0] * variances[1])
-    if not abs(mixed) < _CORRELATED * most:  # three variances from short chains may contradict each other: the draws' own then
+    if not abs(mixed) < _CORRELATED * most:
+        # short chains may give three variances that no two errors can have: then the correlation is that of the influences
         mixed = most * float(np.clip(np.mean(first * second), -_CORRELATED, _CORRELATED))
     covariance = np.array([[variances[0], mixed], [mixed, variances[1]]])
     step = np.array([fitted.theta - fitted.theta_bias - target.theta, 1.0 / own - 1.0 / goal]) / scales
