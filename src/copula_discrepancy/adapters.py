@@ -17,9 +17,10 @@ from copula_discrepancy.families._checks import real_number, whole_number
 from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.pairwise_result import PairGap
 from copula_discrepancy.pairwise_targets import matching
+from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.ranking import rank_pairs
 from copula_discrepancy.ranks import kendall_tau
-from copula_discrepancy.sweep import Part, RankedTable
+from copula_discrepancy.sweep import Part
 from copula_discrepancy.words import pair_label
 
 if TYPE_CHECKING:

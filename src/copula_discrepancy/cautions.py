@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.agreement import still_chains
-from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE
+from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.pairwise_targets import PairAims
-from copula_discrepancy.sweep import RankedTable
-from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, so_few_values, some_of
+from copula_discrepancy.rank_table import RankedTable
+from copula_discrepancy.strength import FEWEST_CARRIERS
+from copula_discrepancy.words import RHAT_LIMIT, called, few_draws, so_few_values, some_of, too_few, too_rare
 
 
 def cautions(
@@ -25,17 +26,19 @@ def cautions(
     """What to keep in mind about chains, effective draws and discrete values, counted over all rows, `unit` by `unit`."""
     own, other = tables
     notes: list[str] = []
-    m = len(rows)
+    m, things = len(rows), called(aims.draws, iid)
     for whose, sample, table in (("", aims.draws, own), ("reference: ", aims.reference, other)):
         if sample is None or table is None:
             continue
         end = "_target" if whose else ""
-        notes += [whose + sentence for sentence in still_chains(sample)]
-        few = rows[rows["n_eff" + end] < FEW_DRAWS]
+        if called(sample, iid) == "draws":
+            notes += [whose + sentence for sentence in still_chains(sample)]
+        limit = few_draws(sample.n_chains, iid)
+        few = rows[rows["n_eff" + end] < limit]
         if few.size:
             least = few[np.argmin(few["n_eff" + end])]
-            where = f"in {few.size} of {m} {unit}s, {least['n_eff' + end]:.0f} in {label(least)}"
-            notes.append(f"{whose}n_eff is below {FEW_DRAWS} {where}: standard errors and tests are rough there; draw more")
+            what = f"{whose}n_eff is {least['n_eff' + end]:.0f} in {label(least)} and low in {few.size} of {m} {unit}s"
+            notes.append(too_few(what, limit, sample.n_chains, iid, things))
         apart = rows[rows["rhat" + end] > RHAT_LIMIT]
         if apart.size:
             most = apart[np.argmax(apart["rhat" + end])]
@@ -47,6 +50,7 @@ def cautions(
                 f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "
                 "variable), are the first two axes swapped?"
             )
+    notes += _rare(rows, aims, own, other, things)
     notes += _discrete(aims, own, other)
     if (
         aims.reference is not None
@@ -57,6 +61,24 @@ def cautions(
     return tuple(notes)
 
 
+def _rare(rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTable | None, things: str) -> list[str]:
+    """A sentence where level was not tested because nearly all values of a variable are one."""
+    untested = rows[np.isfinite(rows["level"]) & np.isnan(rows["level_pvalue"])]
+    involved = {int(k) for side in ("first", "second") for k in untested[side]}
+    tables = [own] if other is None else [own, other]
+    rare = [
+        aims.draws.names[k]
+        for k in sorted(involved)
+        if any(table.present[k] - table.modes[k] < FEWEST_CARRIERS for table in tables)
+    ]
+    return [too_rare(rare, things)] if rare else []
+
+
+def _on_one_grid(aims: PairAims, k: int) -> bool:
+    """Whether a variable takes the same values in both samples, however often each."""
+    return aims.reference is not None and on_one_grid(aims.draws.values[:, :, k], aims.reference.values[:, :, k])
+
+
 def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
     """Sentences where variables are rounded or discrete, unless the reference's are so alike, or take too few values."""
     rounded, few = [], []
@@ -64,9 +86,9 @@ def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> li
     for k, name in enumerate(aims.draws.names):
         shares = [table.tied_shares[k] for table in tables]
         here, there = shares[0], shares[-1] if other is not None else 0.0
-        if max(table.ties[k] / (0.5 * table.n * (table.n - 1.0)) for table in tables) > TOO_DISCRETE:
+        if max(table.ties[k] / (0.5 * table.present[k] * (table.present[k] - 1.0)) for table in tables) > TOO_DISCRETE:
             few.append(name)
-        elif max(here, there) > DISCRETE and not 0.5 * here < there < 2.0 * here:
+        elif max(here, there) > DISCRETE and not (0.5 * here < there < 2.0 * here or _on_one_grid(aims, k)):
             rounded.append(name)
     found = []
     if few:
@@ -74,7 +96,7 @@ def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> li
     if rounded:
         tied = "are tied, as rounded or discrete ones are" if other is None else "are rounded or discrete in one sample only"
         found.append(
-            f"values of {some_of(rounded)} {tied}: a likelihood fit takes them for continuous, and shape is off by that, level "
-            "a little too; compare samples that are rounded alike"
+            f"values of {some_of(rounded)} {tied}: a likelihood fit treats them as continuous, which biases shape, and "
+            "level a little; compare samples that are rounded alike"
         )
     return found

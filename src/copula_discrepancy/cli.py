@@ -131,12 +131,22 @@ def _common(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--drop-missing", action="store_true", help="leave out rows with an empty cell, and say how many")
     judging = parser.add_argument_group("judging")
     judging.add_argument("--method", choices=("mle", "moment"), default="mle", help="moment looks at Kendall's tau alone")
-    judging.add_argument("--iid", action="store_true", help="take draws as independent, not as Markov chains")
+    judging.add_argument("--iid", action="store_true", help="take rows as independent, not as Markov chains")
     judging.add_argument("--confidence", type=_probability, default=0.95, metavar="P", help="of the tests (default: 0.95)")
     judging.add_argument(
         "--adjust", choices=("bh", "by", "holm", "bonferroni", "none"), default="bh", help="for many pairs (default: bh)"
     )
-    judging.add_argument("--fail-above", type=_size, metavar="X", help="exit with 3 if any level, shape or total gap exceeds X")
+    judging.add_argument(
+        "--tail",
+        type=_tail,
+        default=0.1,
+        metavar="P",
+        help="share of a variable that is a tail (default: 0.1)",
+    )
+    judging.add_argument(
+        "--fail-above", type=_size, metavar="X",
+        help="exit with 3 if a level, shape or total gap, or a corner's gap beyond chance, exceeds X",
+    )  # fmt: skip
     judging.add_argument("--jobs", type=_jobs, default=-1, metavar="J", help="threads (default: one per core)")
     judging.add_argument(
         "--checkpoint", metavar="FOLDER", help="keep finished pairs there: the same command goes on from there when stopped"
@@ -213,6 +223,16 @@ def _probability(text: str) -> float:
         number = math.nan
     if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"a number strictly between 0 and 1, such as 0.95, not {text!r}")
+    return number
+
+
+def _tail(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 0.5:
+        raise argparse.ArgumentTypeError(f"a share between 0 and 0.5, such as 0.1 for tenths, not {text!r}")
     return number
 
 

@@ -3,16 +3,15 @@
 import argparse
 import shlex
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._sources.request import Request
 from copula_discrepancy._written import json_text
 from copula_discrepancy.draws import Draws, as_draws
-from copula_discrepancy.errors import DependenceWarning, InputError
+from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula, family
-from copula_discrepancy.pairwise_result import Pairwise
+from copula_discrepancy.pairwise_result import Pairwise, gap_sizes
 from copula_discrepancy.ranking import rank_pairs
 from copula_discrepancy.words import answer_line
 
@@ -174,7 +173,7 @@ def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: An
     try:
         return rank_pairs(  # warnings are printed below the table
             draws, target, method=options.method, iid=options.iid, confidence=options.confidence, adjust=options.adjust,
-            n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
+            missing="pairs", tail=options.tail, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
         )  # fmt: skip
     except KeyboardInterrupt:
         if options.checkpoint is None:
@@ -229,19 +228,23 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
     import numpy as np
 
     if result.stuck:
-        told = f"{', '.join(result.stuck)} constant in the draws, though it should not be: every dependence of it is lost"
+        told = (
+            f"{', '.join(result.stuck)} constant in the {result.things} but not in the target: every dependence of it is lost"
+        )
         _say(f"failed, {told}")
         return _FAILED
-    gaps = np.stack([np.abs(result.rows[name]) for name in ("level", "shape", "total")])
+    # a corner's gap counts only beyond chance: with a few dozen rows in a tail, it is seldom below 0.05 by itself
+    gaps = gap_sizes(result.rows, ("level", "shape", "total"), 1.0 - result.confidence)
     if not np.isfinite(gaps).any():
         raise InputError("no gap could be measured, so --fail-above has nothing to judge; see the notes of check without it")
-    sizes = np.nanmax(np.where(np.isfinite(gaps), gaps, -1.0), axis=0)
+    sizes = np.where(np.isfinite(gaps), gaps, -1.0)
     above = np.flatnonzero(sizes > limit)
     if not above.size:
         _say(f"passed, no gap is above {limit:g} (largest {max(sizes.max(), 0.0):.4f})")
         return 0
     worst = result[int(above[np.argmax(sizes[above])])]
-    chance = "" if worst.flagged else ", though chance may explain it: draw more"
+    more = "draw more" if result.things == "draws" else "take more rows"
+    chance = f", {worst.verdict}" if worst.flagged else f", though chance may explain it: {more}"
     _say(
         f"failed, {above.size} of {len(result)} pair{'s' * (len(result) != 1)} with a gap above {limit:g}; the largest is "
         f"{sizes.max():.4f}, {worst.label}{chance}"
@@ -267,7 +270,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
     console.print(
         f"[bold]{escape(answer_line(result.verdict, bool(result.warnings)))}[/bold]: {escape(result.title)}", highlight=False
     )
-    for topic, sentence in _sentences(result).items():
+    for topic, sentence in result.sentences().items():
         grid = Table.grid()  # without padding, which a width counts in rich 15 and did not before
         grid.add_column(width=11)
         grid.add_column(max_width=99)
@@ -305,14 +308,3 @@ def _fitting(rows: list[list[str]], width: int) -> list[list[str]]:
         if sum(widths) + 2 * len(widths) <= width:
             return layout
     return layouts[-1]
-
-
-def _sentences(result: Pairwise) -> dict[str, str]:
-    """The words of the ranking; for a single pair with a target, what its tails do as well."""
-    found = result.sentences()
-    if len(result) > 1 or result.kind == "nothing":
-        return found
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DependenceWarning)
-        single = result.pair(*result.worst.names).sentences()
-    return found | ({"Tails": single["Tails"]} if "Tails" in single else {})

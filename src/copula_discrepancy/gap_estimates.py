@@ -1,14 +1,40 @@
 """Level, shape and total of a fit against a known copula or a reference sample, each with its uncertainty."""
 
+from dataclasses import replace
+
+import numpy as np
+
+from copula_discrepancy import _kernels
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Estimate, Spread
+from copula_discrepancy.strength import LevelTest, TauSide, added, level_test
 
 
-def gap_estimates(fitted: Fit, tau_target: float, reference: Fit | None, confidence: float) -> dict[str, Estimate]:
+def tau_side(fitted: Fit) -> TauSide:
+    """What the test of level needs of a fit's draws."""
+    pair = fitted.pair
+
+    def rank_size() -> float:
+        return float(_kernels.spread(pair.first.rank.astype(np.float64), pair.n_chains, fitted.iid)[2])
+
+    modes = pair.first.largest_group, pair.second.largest_group
+    return TauSide.of(pair.tau, fitted.spreads["tau"], pair.n, modes, fitted.influence["tau"], rank_size)
+
+
+def tested_level(fitted: Fit, tau_target: float, reference: Fit | None) -> LevelTest:
+    """The test of level."""
+    return level_test(tau_side(fitted), None if reference is None else tau_side(reference), tau_target)
+
+
+def gap_estimates(
+    fitted: Fit, tau_target: float, reference: Fit | None, level_tested: LevelTest, confidence: float
+) -> dict[str, Estimate]:
     """The gaps of `discrepancy`, and "tau", "theta" and "tau_fitted" of the draws; `reference` is the fit behind the target."""
 
     def against(name: str) -> Spread:
-        return fitted.spreads[name].plus(reference.spreads[name] if reference is not None else None)
+        if reference is None:
+            return fitted.spreads[name]
+        return added(fitted.spreads[name], reference.spreads[name], fitted.spreads["tau"], reference.spreads["tau"])
 
     def estimate(
         value: float, spread: Spread, limits: tuple[float, float], *, bias: float = 0.0, tested: bool = True
@@ -31,7 +57,7 @@ def gap_estimates(fitted: Fit, tau_target: float, reference: Fit | None, confide
         "tau": estimate(fitted.sample_tau, own["tau"], taus, tested=False),
         "theta": fitted.theta_estimate(confidence),
         "tau_fitted": estimate(tau_fitted, own["tau_fitted"], taus, bias=fitted.tau_bias, tested=False),
-        "level": estimate(level, against("tau"), possible),
+        "level": replace(estimate(level, level_tested.spread, possible), pvalue=level_tested.pvalue),
         "shape": estimate(total - level, against("shape"), (-2.0, 2.0), bias=bias)
         if judged and not moment
         else Estimate.unknown(total - level, confidence=confidence),

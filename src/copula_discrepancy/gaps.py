@@ -1,5 +1,6 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,17 @@ from copula_discrepancy.families._base import DEFAULT_MONTE_CARLO_SIZE
 from copula_discrepancy.families._checks import SHANNON_METHODS, RandomSource
 from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import METHODS, Fit, announce, fit_pair, library_version
-from copula_discrepancy.gap_estimates import gap_estimates
+from copula_discrepancy.gap_estimates import gap_estimates, tested_level
 from copula_discrepancy.inference import Estimate, open_probability, require_chain_length
 from copula_discrepancy.likelihood import student_part
-from copula_discrepancy.pairs import DISCRETE, RankedPair
+from copula_discrepancy.pairs import DISCRETE, RankedPair, on_one_grid
+from copula_discrepancy.ranks import TAIL_SHARE
 from copula_discrepancy.result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.shannon import shannon_scores
-from copula_discrepancy.tails import Corner, corners, tail_gap
+from copula_discrepancy.strength import FREQUENT
+from copula_discrepancy.tails import CORNERS, TailGap, Yardstick, checked_tail, corner_of, tail_gap
 from copula_discrepancy.targets import Aim, resolve_target
-from copula_discrepancy.words import FEW_DRAWS, so_few_values
+from copula_discrepancy.words import called, few_draws, so_few_values, too_few, too_rare
 
 
 @enough_memory
@@ -37,6 +40,8 @@ def discrepancy(
     shannon: str = "exact",
     m: int = DEFAULT_MONTE_CARLO_SIZE,
     rng: RandomSource = None,
+    tail: float = TAIL_SHARE,
+    missing: str = "raise",
 ) -> Discrepancy:
     """Compare the dependence of two variables with a target copula, or with that of a reference sample.
 
@@ -73,14 +78,18 @@ def discrepancy(
         Draws of each Monte Carlo estimate.
     rng : int, Generator, SeedSequence or None
         Their seed or source of randomness.
+    tail : float
+        The share of each variable that is a tail, such as 0.1, 0.05 or 0.01: corners of the unit square are that wide.
+    missing : {"raise", "drop"}
+        Of NaN in draws or reference: an error, or rows with one are left out, with a note.
 
     Returns
     -------
     Discrepancy
         The gaps and scores with their tests; print it for an answer in words. A tau that the target's family cannot reach keeps
         its gap; perfectly dependent draws have infinite CKL and CED; a fit on a bound has no standard error. These, fewer than
-        100 effective draws, R-hat for dependence above 1.01 and chains that do not move come with a DependenceWarning that
-        the result records.
+        100 effective draws per chain, R-hat for dependence above 1.01 and chains that do not move come with a
+        DependenceWarning that the result records.
 
     Raises
     ------
@@ -137,23 +146,34 @@ def discrepancy(
     independent = true_or_false(iid, "iid")
     free_df = true_or_false(estimate_df, "estimate_df")
     share = open_probability(confidence, "confidence")
-    given = as_draws(draws)
+    tail_level = checked_tail(tail)
+    given = as_draws(draws, missing=missing)
     pair = RankedPair.from_draws(given, margins)
     if not independent:
         require_chain_length(given.n_draws)
-    aim = resolve_target(target, family, given, method, margins, independent, share)
+    aim = resolve_target(target, family, given, method, margins, independent, share, missing)
     if free_df and (student_part(aim.copula) is None or aim.fit is not None):
         given_target = repr(target) if aim.fit is None else "a reference sample, whose df is estimated in any case"
         raise InputError(f"estimate_df=True needs a StudentT target with its df, got {given_target}")
     _ = pair.concordance  # needed below, and tau is their mean
     fitted = fit_pair(pair, aim.copula, method=method, estimate_df=free_df, iid=independent)
-    estimates, influence = _gaps(fitted, aim, share)
+    level = tested_level(fitted, aim.tau, aim.fit)
+    estimates = gap_estimates(fitted, aim.tau, aim.fit, level, share)
+    influence = dict(fitted.influence)
+    influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
+    found = _corners(fitted, aim, tail_level)
+    for name, (gap, values) in found.items():
+        influence[name] = values
+        largest = 1.0 if aim.fit is None else 2.0
+        plain = Estimate.of(gap.value, gap.spread, limits=(-largest, largest), confidence=share)
+        estimates[name] = replace(plain, pvalue=gap.pvalue)
     with collected_notes() as notes:
         scores = shannon_scores(fitted, aim.copula, aim.fit, confidence=share, shannon=shannon, m=m, rng=rng)
     estimates |= {"ckl": scores.ckl, "ced": scores.ced}
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
     compare = comparable(given, independent)
     agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=independent, confidence=share)
+    things = called(given, independent)
     result = Discrepancy(
         target=aim.copula,
         estimates=estimates,
@@ -167,47 +187,57 @@ def discrepancy(
         reference=aim.fit,
         reference_agreement=aim.agreement,
         selection=aim.selection,
-        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given)),
+        tail=tail_level,
+        corners={name: gap for name, (gap, _) in found.items()},
+        things=things,
+        too_rare=_rare(fitted, aim.fit, things) if level.too_rare else "",
+        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given, things)),
         version=library_version(),
     )
     announce(result.warnings)
     return result
 
 
-def _gaps(fitted: Fit, aim: Aim, confidence: float) -> tuple[dict[str, Estimate], dict[str, NDArray[np.float64]]]:
-    """All taus and gaps with their uncertainty, and their influence values on the draws."""
+def _corners(fitted: Fit, aim: Aim, tail: float) -> dict[str, tuple[TailGap, NDArray[np.float64]]]:
+    """The gaps in all corners that can be had, and the draws' influence values on them."""
     reference = aim.fit
-    influence = dict(fitted.influence)
-    influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
-    estimates = gap_estimates(fitted, aim.tau, reference, confidence)
-    for name, corner in zip(("lower_tail", "upper_tail"), corners(fitted.sample_tau, aim.tau), strict=True):
-        found = _tail(fitted, reference, corner, confidence)
-        if found is not None:
-            estimates[name], influence[name] = found
-    return estimates, influence
+    taus = [fitted.sample_tau] if reference is None else [fitted.sample_tau, reference.sample_tau]
+    yardstick = Yardstick.of(fitted.template, taus, aim.copula if reference is None else None)
+    found: dict[str, tuple[TailGap, NDArray[np.float64]]] = {}
+    if yardstick is None:
+        return found
+    for name, corner in CORNERS.items():
+        own = corner_of(fitted, yardstick, corner, tail)
+        other = None if reference is None else corner_of(reference, yardstick, corner, tail)
+        counts = [None if side is None else side.count for side in (own, other)]
+        gap = tail_gap(counts[0], counts[1], compared=reference is not None)
+        if gap is not None and own is not None:
+            found[name] = gap, own.influence
+    return found
 
 
-def _tail(fitted: Fit, reference: Fit | None, corner: Corner, confidence: float) -> tuple[Estimate, NDArray[np.float64]] | None:
-    own = tail_gap(fitted, corner)
-    other = tail_gap(reference, corner) if reference is not None else None
-    if own is None or (reference is not None and other is None):
-        return None
-    spread = own.spread(fitted.iid).plus(other.spread(fitted.iid) if other is not None else None)
-    value = own.value - (other.value if other is not None else 0.0)
-    largest = 1.0 if other is None else 2.0
-    return Estimate.of(value, spread, limits=(-largest, largest), confidence=confidence), own.influence
+def _rare(fitted: Fit, reference: Fit | None, things: str) -> str:
+    """Why a level is not tested: the variables of which nearly all values are one."""
+    pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
+    rare = [
+        name
+        for k, name in enumerate(fitted.pair.names)
+        if any((pair.first, pair.second)[k].largest_group > FREQUENT * pair.n for pair in pairs)
+    ]
+    return too_rare(rare, things)
 
 
-def _cautions(fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws) -> tuple[str, ...]:
+def _cautions(fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws, things: str) -> tuple[str, ...]:
     """What to keep in mind about chains, effective draws and bounds."""
-    notes = list(stuck_chains(fitted.pair))
+    notes = list(stuck_chains(fitted.pair)) if things == "draws" else []
     pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
     few = [*dict.fromkeys(name for pair in pairs for name in pair.too_discrete)] if fitted.method != "moment" else []
     notes += [so_few_values(few)] if few else _ties(*pairs)
     if fitted.bias_is_large:
         notes.append("ranks cannot resolve a dependence this strong with so few draws: shape, total, CKL and CED are rough")
-    if fitted.n_eff < FEW_DRAWS:
-        notes.append(f"n_eff is {fitted.n_eff:.0f}, below {FEW_DRAWS}: standard errors and tests are rough; draw more")
+    limit = few_draws(given.n_chains, fitted.iid)
+    if fitted.n_eff < limit:
+        notes.append(too_few(f"n_eff is {fitted.n_eff:.0f}", limit, given.n_chains, fitted.iid, things))
     if given.chained and given.n_chains == 1 and not fitted.iid:
         notes.append("one chain: nothing tells whether another one would agree; R-hat compares its halves")
     if given.n_chains > given.n_draws and not fitted.iid:
@@ -223,10 +253,12 @@ def _ties(pair: RankedPair, reference: RankedPair | None = None) -> list[str]:
     tied, other = pair.discrete_share(), reference.discrete_share() if reference is not None else 0.0
     if max(tied, other) <= DISCRETE or 0.5 * tied < other < 2.0 * tied:
         return []
+    if reference is not None and on_one_grid(pair.x, reference.x) and on_one_grid(pair.y, reference.y):
+        return []
     whose = "reference: " if other > tied else ""
     share = f"{100 * max(tied, other):.2g}%"
     return [
         f"{whose}{share} of all pairs of draws are tied in a variable, as rounded or discrete values are: "
-        "a likelihood fit takes them for continuous, and shape is off by that, level a little too; compare samples that are "
-        "rounded alike"
+        "a likelihood fit treats them as continuous, which biases shape, and level a little; compare samples that are rounded "
+        "alike"
     ]

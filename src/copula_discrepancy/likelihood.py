@@ -37,8 +37,10 @@ class Maximum:
     bend: float = 0.0  # half the third derivative over the second: how fast the curvature changes
 
 
-def maximise(pair: RankedPair, template: Copula) -> Maximum:
-    """Maximise the likelihood in theta; a large sample is first thinned to find a closer start."""
+def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> Maximum:
+    """Maximise the likelihood in theta; without a start close by, a large sample is first thinned to find one."""
+    if start is not None:
+        return _newton(template, template._prepare(pair.coordinates(template), pair.n), start)
     small = pair.thinned(_START_DRAWS)
     if small is None:
         start, bend = _moment_start(template, pair.tau), 0.0

@@ -30,6 +30,7 @@ DISCRETE = 0.01
 # copula: at 0.46, a Poisson(0.5), the shape test rejects 12% of what is true, for binary columns 45%; columns half of which are
 # censored, or rounded to whole standard deviations, stay below and keep their level.
 TOO_DISCRETE = 0.35
+_SHARED = 0.9  # of the values of one sample that occur in another: continuous values share none
 _FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables for so few, or 32 for so many, keep 32 MB each
 
 
@@ -116,6 +117,11 @@ class RankedPair:
     def concordance(self) -> NDArray[np.float64]:
         """Each draw's mean concordance with all others."""
         return concordance_from_ranks(self.first, self.second)
+
+    @lazy
+    def margin_size(self) -> float:
+        """The smallest effective number of draws of the two margins; see `margin_size`."""
+        return min(margin_size(column, self.n_chains) for column in (self.first, self.second))
 
     def units(self) -> Iterator[tuple[NDArray[np.float64], ...]]:
         """The pseudo-observations as (u, 1-u, v, 1-v), block by block."""
@@ -267,6 +273,18 @@ def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.fl
 
 _tables_of_few = lru_cache(maxsize=128)(_margin_tables)
 _tables_of_many = lru_cache(maxsize=32)(_margin_tables)
+
+
+def on_one_grid(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """Whether two samples of a variable take the same values, as two that are rounded alike, or one drawn from the other."""
+    return max(float(np.mean(np.isin(values, others))), float(np.mean(np.isin(others, values)))) > _SHARED
+
+
+def margin_size(column: RankedColumn, n_chains: int) -> float:
+    """Effective draws of a variable's ranks u and of (u - 1/2)^2, the smaller: where it is, and how far out it is."""
+    u = column.doubled_mid_ranks / (2.0 * (column.n + 1)) - 0.5
+    sizes = [_kernels.long_run(values.reshape(n_chains, -1), False)[2] for values in (u, u**2)]
+    return min((size for size in sizes if math.isfinite(size)), default=math.inf)
 
 
 def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:

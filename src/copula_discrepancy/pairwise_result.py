@@ -1,8 +1,9 @@
 """What a comparison of all pairs says: a ranked table, aggregates and words."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import warnings as python_warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -19,20 +20,22 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.fitting import Fit, fit
 from copula_discrepancy.gaps import discrepancy
 from copula_discrepancy.multiplicity import adjust_pvalues
-from copula_discrepancy.ranking_words import smaller_pvalue
+from copula_discrepancy.ranking_words import smallest_pvalue
+from copula_discrepancy.ranks import TAIL_SHARE
 from copula_discrepancy.result import Discrepancy
-from copula_discrepancy.sweep import ROW
+from copula_discrepancy.rows import ROW, TESTED
+from copula_discrepancy.tails import CORNERS, along
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_TESTED = ("level", "shape")
 _SHOWN = 10  # rows of a printed table
 _SHOWN_HTML = 50  # and in a notebook, where one can scroll
-_RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in _TESTED), ("flagged", bool)])
+_RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)])
+OLD_TAILS = ("lower_tail", "upper_tail", "lower_tail_se", "upper_tail_se")  # names before corners had theirs
 NUMBERS = tuple(name for name in ROW.names or () if ROW[name].kind == "f")
-_ROW_NUMBERS = (*NUMBERS, *(f"{name}_adjusted" for name in _TESTED))
+_ROW_NUMBERS = (*NUMBERS, *(f"{name}_adjusted" for name in TESTED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +48,17 @@ class PairGap:
     ----------
     names : (str, str)
         The two variables.
+    n, n_target : float
+        How many draws of either sample have both values.
     tau, tau_target : float
-        Kendall's tau of the draws, and of the target or the reference.
+        Kendall's tau of the draws, and of the target or the reference, with `tau_se`, `tau_target_se`.
     level, shape, total : float
         The gaps of `discrepancy`, with `level_se`, `shape_se`, `total_se` and unadjusted p-values `level_pvalue`, ... .
-    level_adjusted, shape_adjusted : float
+    low_low, high_high, low_high, high_low : float
+        Gaps in the four corners, with `low_low_se`, `low_low_pvalue`, and the shares behind them, `low_low_share` of the draws
+        and `low_low_share_target`, ... ; NaN where no draw is there. `tails_pvalue` is that of all corners together.
+    level_adjusted, shape_adjusted, tails_adjusted : float
         P-values adjusted for all tests in all pairs.
-    lower_tail, upper_tail : float
-        Tail gaps, with `lower_tail_se`, `upper_tail_se`; NaN where too few draws are there.
     ckl : float
         Copula Kullback-Leibler divergence.
     n_eff, n_eff_target, rhat, rhat_target : float
@@ -75,8 +81,10 @@ class PairGap:
     >>> import copula_discrepancy as cd
     >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
     >>> pair = result.worst
-    >>> pair.label, pair.verdict, round(pair.tau, 2), pair.tau_target, round(pair.shape, 2)
-    ('x0 ~ x1', 'wrong shape', 0.59, 0.6, -0.11)
+    >>> pair.label, round(pair.tau, 2), pair.tau_target, round(pair.shape, 2)
+    ('x0 ~ x1', 0.59, 0.6, -0.11)
+    >>> pair.verdict
+    'wrong shape, low-low tail too thick, high-high tail too thin'
     """
 
     names: tuple[str, str]
@@ -87,6 +95,12 @@ class PairGap:
 
     def __getattr__(self, name: str) -> float:
         numbers = self.__dict__.get("numbers", {})
+        if name in OLD_TAILS and "low_low" in numbers:
+            corner = along(numbers["tau"], numbers["tau_target"])[name.startswith("upper")]
+            python_warnings.warn(
+                f"{name} is deprecated: corners have names of their own, here {corner}", DeprecationWarning, stacklevel=2
+            )
+            return float(numbers[corner + name.removeprefix("lower_tail").removeprefix("upper_tail")])
         if name not in numbers:
             raise AttributeError(f"a pair has no {name!r}; it has {', '.join(numbers)}")
         return float(numbers[name])
@@ -109,8 +123,8 @@ class PairGap:
 
     @property
     def pvalue(self) -> float:
-        """The smaller of the two adjusted p-values; NaN where nothing was tested."""
-        return smaller_pvalue(self.level_adjusted, self.shape_adjusted)
+        """The smallest of the adjusted p-values; NaN where nothing was tested."""
+        return smallest_pvalue(self.level_adjusted, self.shape_adjusted, self.tails_adjusted)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and word by its name, ready for JSON."""
@@ -127,7 +141,8 @@ class Pairwise:
     """Every pair of variables, compared with what it should be, worst first.
 
     What `pairwise` gives; print it for the answer in words. Pairs with a gap beyond chance come first, then the others, each by
-    the larger of |level| and |shape|. Iterating gives a `PairGap` for every pair, ``result[0]`` the worst one, and
+    the largest of |level|, |shape| and, where tails are beyond chance, their gap. Iterating gives a `PairGap` for every pair,
+    ``result[0]`` the worst one, and
     ``result["mu", "tau"]`` that of two variables.
 
     Attributes
@@ -150,8 +165,12 @@ class Pairwise:
         The target copulas by the numbers of their variables.
     template : Copula or None
         A member of the family that all pairs were looked at through.
+    tail : float
+        The share of each variable that is a tail.
     stuck : tuple of str
         Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
+    left_out : mapping from str to str
+        Variables that no pair was made of, and why.
     notes, warnings : tuple of str
         How the draws were read, and what to keep in mind when reading the numbers.
     version : str
@@ -191,7 +210,9 @@ class Pairwise:
     samples: tuple[Draws, Draws | None] = field(repr=False)
     targets: Mapping[tuple[int, int], Copula] | None = field(repr=False)
     template: Copula | None = field(repr=False)
+    tail: float
     stuck: tuple[str, ...]
+    left_out: Mapping[str, str]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     version: str
@@ -220,15 +241,16 @@ class Pairwise:
         Pairwise
             Ranked.
         """
-        pvalues = np.stack([rows[f"{name}_pvalue"] for name in _TESTED])
+        pvalues = np.stack([rows[f"{name}_pvalue"] for name in TESTED])
         adjusted = adjust_pvalues(pvalues, adjust)
         flagged = (adjusted < 1.0 - confidence).any(axis=0)
         table = np.empty(len(rows), _RANKED)
         for name in ROW.names or ():
             table[name] = rows[name]
-        table["level_adjusted"], table["shape_adjusted"] = adjusted
+        for name, values in zip(TESTED, adjusted, strict=True):
+            table[f"{name}_adjusted"] = values
         table["flagged"] = flagged
-        size = np.fmax(np.abs(rows["level"]), np.abs(rows["shape"]))
+        size = gap_sizes(table, ("level", "shape"), 1.0 - confidence)
         order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~flagged))
         chosen = _strength(rows) if weights is None else weights
         return cls(
@@ -268,8 +290,8 @@ class Pairwise:
 
     @property
     def tested(self) -> NDArray[np.bool_]:
-        """Whether level or shape of each pair could be tested."""
-        return np.isfinite(self.rows["level_pvalue"]) | np.isfinite(self.rows["shape_pvalue"])
+        """Whether anything of each pair could be tested."""
+        return np.any([np.isfinite(self.rows[f"{name}_pvalue"]) for name in TESTED], axis=0)
 
     @property
     def cd(self) -> NDArray[np.float64]:
@@ -353,7 +375,7 @@ class Pairwise:
         """Everything about one pair: `discrepancy` of its draws, through the same family, with the same target.
 
         Its numbers are those of the row, where the bias, the tails' expectation and CKL are interpolated: the fourth digit of a
-        p-value may differ.
+        p-value may differ. It is judged by the p-values of the row, adjusted for all pairs, so that its verdict is the same.
 
         Parameters
         ----------
@@ -374,21 +396,26 @@ class Pairwise:
         --------
         >>> import copula_discrepancy as cd
         >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
-        >>> result.pair("x0", "x1").verdict
-        'shape off'
+        >>> result.pair("x0", "x1").verdict == result["x0", "x1"].verdict
+        True
         """
         row = self.rows[self._place(first, second)]
         i, j = int(row["first"]), int(row["second"])
         names = [self.names[i], self.names[j]]
         draws, reference = self.samples
-        compare = partial(discrepancy, draws.select(names), method=self.method, iid=self.iid, confidence=self.confidence)
+        # rows with a missing value in either variable were left out of the row, too
+        compare = partial(
+            discrepancy, draws.select(names), method=self.method, iid=self.iid, confidence=self.confidence, tail=self.tail,
+            missing="drop",
+        )  # fmt: skip
+        adjusted = {name: float(row[f"{name}_adjusted"]) for name in TESTED}
         if self.targets is not None:
-            return compare(self.targets[i, j])
+            return replace(compare(self.targets[i, j]), in_ranking=adjusted)
         if reference is None:
             raise InputError(
                 "without a target there is nothing to compare one pair with; see select_family for its best family, and fit"
             )
-        return compare(reference.select(names), family=self._family(row))
+        return replace(compare(reference.select(names), family=self._family(row)), in_ranking=adjusted)
 
     def fitted(self, first: str, second: str) -> Fit:
         """The family that a pair was looked at through, fitted to its draws.
@@ -431,7 +458,7 @@ class Pairwise:
         >>> import copula_discrepancy as cd
         >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
         >>> result.to_dataframe()[["first", "second", "verdict"]].values.tolist()
-        [['x0', 'x1', 'wrong shape']]
+        [['x0', 'x1', 'wrong shape, low-low tail too thick, high-high tail too thin']]
         """
         import pandas as pd
 
@@ -439,7 +466,7 @@ class Pairwise:
         labels = np.array(self.names, dtype=object)
         table["first"], table["second"] = labels[self.rows["first"]], labels[self.rows["second"]]
         table.insert(2, "verdict", [ranking_words.pair_verdict(self, row) for row in self.rows])
-        table.insert(3, "pvalue", [smaller_pvalue(row["level_adjusted"], row["shape_adjusted"]) for row in self.rows])
+        table.insert(3, "pvalue", [smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED)) for row in self.rows])
         return table
 
     def to_dict(self) -> dict[str, Any]:
@@ -451,14 +478,15 @@ class Pairwise:
         draws, reference = self.samples
         plain: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("kind", "method", "family", "iid", "confidence", "adjust", "version", "n_flagged")
+            for name in ("kind", "method", "family", "iid", "confidence", "adjust", "tail", "version", "n_flagged")
         }
         plain |= {"names": list(self.names), "n_pairs": len(self), "cd": self.aggregate()}
-        plain |= {number: self.aggregate(number) for number in (*_TESTED, "total", "ckl")}
+        plain |= {number: self.aggregate(number) for number in ("level", "shape", "total", "ckl")}
         plain["draws"] = {"n_chains": draws.n_chains, "n_draws": draws.n_draws}
         plain["reference"] = None if reference is None else {"n_chains": reference.n_chains, "n_draws": reference.n_draws}
         return plain | {
             "stuck": list(self.stuck),
+            "left_out": dict(self.left_out),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "words": self.sentences(),
@@ -469,7 +497,7 @@ class Pairwise:
 
         Parameters
         ----------
-        number : {"level", "shape", "total", "lower_tail", "upper_tail", "tau", "tau_target", "cd", "ckl"}
+        number : {"level", "shape", "total", "low_low", "high_high", "low_high", "high_low", "tau", "tau_target", "cd", "ckl"}
             Blue is below zero, orange above, on a scale that is the same on both sides; up to twelve variables, the numbers are
             written into the cells.
         ax : Axes, optional
@@ -526,6 +554,11 @@ class Pairwise:
     # ---- words -----------------------------------------------------------------------------------------------------
 
     @property
+    def things(self) -> str:
+        """What the lines of the samples are called: "draws" or, of a table, "rows"."""
+        return words.called(self.samples[0], self.iid)
+
+    @property
     def verdict(self) -> str:
         """The answer in a few words."""
         return ranking_words.verdict(self)
@@ -536,14 +569,14 @@ class Pairwise:
         return ranking_words.title(self)
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Worst, Where, Size, Draws, Reference.
+        """The answer in words, by topic: Answer, Worst, Tails, Where, Size, Draws, Reference, Judged.
 
         Examples
         --------
         >>> import copula_discrepancy as cd
         >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
-        >>> print(result.sentences()["Answer"])
-        a gap beyond chance in 1 of 1 pair: 1 wrong shape (false discovery rate 5%, Benjamini-Hochberg).
+        >>> print(result.sentences()["Tails"].partition(";")[0])
+        of 100 rows in the lowest tenth of x0, 76 are in the lowest tenth of x1 too
         """
         return ranking_words.sentences(self)
 
@@ -598,7 +631,8 @@ class Pairwise:
         return call(self._made_by, given, {"family": self.family, **self._choices()}, path)
 
     def _choices(self) -> dict[str, Any]:
-        return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust}
+        tail = {} if self.tail == TAIL_SHARE else {"tail": self.tail}
+        return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust} | tail
 
     def _gap(self, row: Any) -> PairGap:
         values = dict(zip(row.dtype.names, row.item(), strict=True))  # all at once: a field by its name takes ten times as long
@@ -617,6 +651,11 @@ class Pairwise:
         return int(found[0])
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
+        if isinstance(name, str) and name in OLD_TAILS:
+            python_warnings.warn(f"{name} is deprecated: corners are {', '.join(CORNERS)}", DeprecationWarning, stacklevel=3)
+            with python_warnings.catch_warnings():
+                python_warnings.simplefilter("ignore", DeprecationWarning)
+                return np.array([getattr(gap, name) for gap in self])
         one_of(name, "number", ("cd", *_ROW_NUMBERS))
         return self.cd if name == "cd" else self.rows[name]
 
@@ -634,6 +673,17 @@ class Pairwise:
         from copula_discrepancy.likelihood import with_df
 
         return with_df(template, float(row["df"]))
+
+
+def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray[np.float64]:
+    """The largest of some gaps of every pair, and of the corners where tails are beyond chance; NaN where none is known."""
+    sizes = np.abs(rows[names[0]])
+    for name in names[1:]:
+        sizes = np.fmax(sizes, np.abs(rows[name]))
+    beyond = rows["tails_adjusted"] < alpha
+    for name in CORNERS:
+        sizes = np.fmax(sizes, np.where(beyond, np.abs(rows[name]), math.nan))
+    return sizes
 
 
 def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """What all pairs of variables are compared with: a reference sample, copulas pair by pair, a correlation matrix, or nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -24,7 +24,8 @@ class PairAims:
     """The draws' variables, the pairs to look at, and what they are compared with.
 
     `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` say how the draws were read, `warnings` what could
-    not be compared, `stuck` which variables are constant in the draws though they should not be.
+    not be compared, `stuck` which variables are constant in the draws though they should not be, `left_out` which variables no
+    pair was made of, and why.
     """
 
     kind: str
@@ -35,24 +36,34 @@ class PairAims:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) -> PairAims:
+def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairAims:
     """Match a target to the draws' variables; constant variables are left out and noted."""
+    found = _resolved(draws, target, options, things)
+    named = dict(getattr(draws, "left_out", ())) | (
+        dict(getattr(found.reference, "left_out", ())) if found.reference is not None else {}
+    )
+    constant = {name: "constant" for name in draws.names if name not in found.draws.names and found.kind != "copulas"}
+    return replace(found, left_out={name: why for name, why in named.items() if name not in found.draws.names} | constant)
+
+
+def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairAims:
     if target is None:
-        kept, notes, _ = _varying(draws, None)  # without a target, a constant may be meant
+        kept, notes, _ = _varying(draws, None, things)  # without a target, a constant may be meant
         return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, warnings=notes)
     if isinstance(target, Copula):
-        kept, notes, stuck = _varying(draws, None)
+        kept, notes, stuck = _varying(draws, None, things)
         pairs = _all_pairs(kept)
         return PairAims(
             "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes, stuck=stuck
         )
     if _is_pair_mapping(target):
-        return _copulas(draws, target)
+        return _copulas(draws, target, things)
     matrix = _correlations(draws, target)
     if matrix is not None:
-        kept, notes, stuck = _varying(draws, None)
+        kept, notes, stuck = _varying(draws, None, things)
         place = [draws.names.index(name) for name in kept.names]
         pairs = _all_pairs(kept)
         targets = {(i, j): Gaussian(float(matrix[place[i], place[j]])) for i, j in pairs}
@@ -67,7 +78,7 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) 
     except InputError as error:
         raise InputError(f"reference: {error}") from None
     given, matched = matching(draws, reference)
-    kept, notes, stuck = _varying(given, matched)
+    kept, notes, stuck = _varying(given, matched, things)
     read = (*draws.notes, *(f"reference: {note}" for note in reference.notes))
     if draws.named != reference.named:
         read += ("only one side has names for its variables, so they are matched by their order",)
@@ -105,7 +116,7 @@ def _all_pairs(draws: Draws) -> tuple[Place, ...]:
     return tuple(combinations(range(draws.n_variables), 2))
 
 
-def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, ...], tuple[str, ...]]:
+def _varying(draws: Draws, reference: Draws | None, things: str) -> tuple[Draws, tuple[str, ...], tuple[str, ...]]:
     """The variables that vary in both samples, sentences about the others, and those constant in the draws alone."""
     still = _constant(draws)
     there = _constant(reference) if reference is not None else []
@@ -113,7 +124,7 @@ def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, .
     both = [name for name in still if name in there or reference is None]
     if both:
         notes.append(f"{_counted(both)} constant, so without dependence, and left out: {listed(both)}")
-    for whose, names, other in (("draws", still, "reference"), ("reference", there, "draws")):
+    for whose, names, other in ((things, still, "reference"), ("reference", there, things)):
         alone = [name for name in names if name not in both]
         if alone:
             notes.append(f"{_counted(alone)} constant in the {whose} but not in the {other}, and left out: {listed(alone)}")
@@ -121,18 +132,22 @@ def _varying(draws: Draws, reference: Draws | None) -> tuple[Draws, tuple[str, .
     if len(kept) < 2 <= draws.n_variables:
         raise InputError(
             f"pairs need at least two variables that vary, got {len(kept)}: {listed([*dict.fromkeys([*still, *there])])} "
-            "never vary; check the sampler"
+            f"never vary; {'check the sampler' if things == 'draws' else 'give columns that do'}"
         )
     stuck = tuple(name for name in still if name not in there)
     return (draws if len(kept) == draws.n_variables else draws.select(kept)), tuple(notes), stuck
 
 
 def _constant(draws: Draws) -> list[str]:
-    values = draws.values
-    return [
-        name for k, name in enumerate(draws.names)
-        if values[0, 0, k] == values[-1, -1, k] and bool(np.all(values[:, :, k] == values[0, 0, k]))
-    ]  # fmt: skip
+    return [name for k, name in enumerate(draws.names) if _never_varies(draws.values[:, :, k])]
+
+
+def _never_varies(values: NDArray[np.float64]) -> bool:
+    """Whether all values that are there are equal."""
+    if np.isnan(values[0, 0]) or np.isnan(values[-1, -1]):
+        known = values[~np.isnan(values)]
+        return bool(np.all(known == known[0]))
+    return bool(values[0, 0] == values[-1, -1] and np.all((values == values[0, 0]) | np.isnan(values)))
 
 
 def _counted(names: list[str]) -> str:
@@ -148,7 +163,7 @@ def _is_pair_mapping(target: Any) -> bool:
     return any(isinstance(key, tuple) for key in target) or any(isinstance(value, Copula) for value in target.values())
 
 
-def _copulas(draws: Draws, target: Mapping[Any, Any]) -> PairAims:
+def _copulas(draws: Draws, target: Mapping[Any, Any], things: str) -> PairAims:
     """A copula for each pair named, in either order; pairs that are not named are not compared."""
     found: dict[tuple[str, str], Copula] = {}
     for key, copula in target.items():
@@ -168,7 +183,7 @@ def _copulas(draws: Draws, target: Mapping[Any, Any]) -> PairAims:
         found[first, second] = copula
     used = {name for pair in found for name in pair}
     chosen = draws.select([name for name in draws.names if name in used])
-    kept, notes, stuck = _varying(chosen, None)
+    kept, notes, stuck = _varying(chosen, None, things)
     place = {name: k for k, name in enumerate(kept.names)}
     targets = {(place[a], place[b]): copula for (a, b), copula in found.items() if a in place and b in place}
     if not targets:

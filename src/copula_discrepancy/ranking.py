@@ -21,9 +21,12 @@ from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
 from copula_discrepancy.pairwise_result import Pairwise
 from copula_discrepancy.pairwise_targets import PairAims, in_order, resolve_pair_targets, square_values
+from copula_discrepancy.rank_table import RankedTable
+from copula_discrepancy.ranks import TAIL_SHARE
 from copula_discrepancy.running import out_of_memory, run
-from copula_discrepancy.sweep import RankedTable, Sweep
-from copula_discrepancy.words import pair_label, some_of
+from copula_discrepancy.sweep import Sweep
+from copula_discrepancy.tails import checked_tail
+from copula_discrepancy.words import called, pair_label, some_of
 
 
 def pairwise(
@@ -41,15 +44,19 @@ def pairwise(
     group: str = "posterior",
     coords: Mapping[str, Any] | None = None,
     chains: int | str | None = None,
+    missing: str | None = None,
+    exclude: str | Sequence[str] | None = None,
+    tail: float = TAIL_SHARE,
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Pairwise:
     """Compare the dependence of every pair of variables with what it should be, and rank the pairs, worst first.
 
-    Each pair gets the level, shape and total gap of `discrepancy`, with standard errors that hold on Markov chains, tail gaps,
-    CKL, effective draws and R-hat for dependence. Level and shape are tested in every pair, and the p-values of all these tests
-    are adjusted together. Pairs with a gap beyond chance come first, then the others, by the size of their larger gap.
+    Each pair gets the level, shape and total gap of `discrepancy`, with standard errors that hold on Markov chains, the gaps in
+    all four corners, CKL, effective draws and R-hat for dependence. Level, shape and tails are tested in every pair, and the
+    p-values of all these tests are adjusted together. Pairs with a gap beyond chance come first, then the others, by the size
+    of their largest gap.
 
     Parameters
     ----------
@@ -73,8 +80,13 @@ def pairwise(
         See `adjust_pvalues`.
     weights : array (d, d) or dictionary from pairs to numbers, optional
         How much each pair counts in `weighted`; by default the target's |tau|, so that what should be strong counts most.
-    var_names, filter_vars, group, coords, chains : optional
-        See `as_draws`; all but `chains` select from the reference as well.
+    var_names, filter_vars, group, coords, chains, exclude : optional
+        See `as_draws`; they hold for the reference as well, a number of chains aside.
+    missing : {"pairs", "drop", "raise"}, optional
+        Of NaN: each pair uses the rows that have both values; rows without one of all values are left out of every pair; or an
+        error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
+    tail : float
+        The share of each variable that is a tail, such as 0.1, 0.05 or 0.01.
     n_jobs : int, optional
         Threads (or workers of the backend that `joblib.parallel_config` sets); -1, the default, is one per core.
     checkpoint : path, optional
@@ -107,8 +119,9 @@ def pairwise(
 
     Notes
     -----
-    Tail gaps, total and CKL are told beside the tests of level and shape, not tested again: total is their sum, and CKL a
-    function of total. With a family chosen for each pair, the choice is made on binned ranks and settled by AIC (see
+    The four corners have one test in each pair, the smallest of their p-values times their number; corners that hold few draws
+    are counted exactly. Total and CKL are told beside the tests, not tested again: total is the sum of level and shape, and CKL
+    a function of total. With a family chosen for each pair, the choice is made on binned ranks and settled by AIC (see
     `select_family` for all families in full); Student t copulas have one of thirteen degrees of freedom or, without a target,
     the most likely ones. Families of one sign need a tau of more than 0.1 in both samples; weaker dependence is seen through
     elliptical ones. Ties share mid-ranks; a variable with few values is compared as if it were continuous.
@@ -135,8 +148,8 @@ def pairwise(
     """
     result = rank_pairs(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
-        var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, n_jobs=n_jobs,
-        checkpoint=checkpoint, progress=progress,
+        var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
+        exclude=exclude, tail=tail, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     for sentence in result.warnings:
         python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
@@ -155,6 +168,8 @@ def rank_pairs(
     adjust: str = "bh",
     weights: Any = None,
     chains: int | str | None = None,
+    missing: str | None = None,
+    tail: float = TAIL_SHARE,
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -165,14 +180,16 @@ def rank_pairs(
     one_of(adjust, "adjust", ADJUSTMENTS)
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
-    jobs = checked_jobs(n_jobs)
+    jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
+    selection["missing"] = missing or "raise"
+    selection.pop("exclude", None)
     given = as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2:
         raise InputError(
             f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check how "
             "columns are separated"
         )
-    aims = resolve_pair_targets(given, target, selection)
+    aims = resolve_pair_targets(given, target, selection, called(given, independent))
     template, estimate_df = _template(family, aims, method)
     for sample in (aims.draws, aims.reference):
         if sample is not None and not independent:
@@ -180,7 +197,7 @@ def rank_pairs(
     own = RankedTable.of(aims.draws)
     other = None if aims.reference is None else RankedTable.of(aims.reference)
     compared = comparable(aims.draws, independent), aims.reference is not None and comparable(aims.reference, independent)
-    sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared)
+    sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared, tail_level)
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
         rows = run(sweep, aims.pairs, jobs, tick, checkpoint)
 
@@ -201,8 +218,10 @@ def rank_pairs(
         samples=(aims.draws, aims.reference),
         targets=aims.targets,
         template=template,
+        tail=tail_level,
         notes=aims.notes,
         stuck=aims.stuck,
+        left_out=aims.left_out,
         warnings=(*aims.warnings, *out_of_memory(rows, label), *noted),
         version=library_version(),
     )

@@ -9,6 +9,9 @@ import numpy as np
 from copula_discrepancy import words
 from copula_discrepancy.draws import Draws
 from copula_discrepancy.multiplicity import in_words
+from copula_discrepancy.rows import TESTED
+from copula_discrepancy.tails import CORNERS
+from copula_discrepancy.verdicts import PairTests
 
 if TYPE_CHECKING:
     from copula_discrepancy.pairwise_result import PairGap, Pairwise
@@ -20,20 +23,21 @@ def verdict(result: "Pairwise") -> str:
     """The answer in a few words."""
     if not result.tested.any():
         return f"no {result.unit} could be tested"
-    stuck = f"{words.some_of(result.stuck)} stuck, " if result.stuck else ""
-    pairs = _counted(result, len(result))
-    return stuck + (f"gaps in {result.n_flagged:,} of {pairs}" if result.n_flagged else f"no gap found in {pairs}")
+    stuck = f"{words.some_of(result.stuck)} {'stuck' if result.things == 'draws' else 'constant'}, " if result.stuck else ""
+    if result.n_flagged:
+        return f"{stuck}gaps in {result.n_flagged:,} of {_counted(result, len(result))}"
+    return f"{stuck}no gap found in {_tested(result)}"
 
 
 def title(result: "Pairwise") -> str:
     """What was compared with what."""
     aims = {
-        "reference": f"a reference of {_shape(result.samples[1])} draws",
+        "reference": f"a reference of {_shape(result.samples[1])} {result.things}",
         "copulas": _copulas(result),
         "correlations": "a correlation matrix",
         "nothing": f"family {result.family}" if result.family else "the best family of each pair",
     }
-    variables = f"{_shape(result.samples[0])} draws of {len(result.names)} variables"
+    variables = f"{_shape(result.samples[0])} {result.things} of {len(result.names)} variables"
     return f"{variables}, {_counted(result, len(result))}, against {aims[result.kind]}"
 
 
@@ -41,6 +45,9 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     """The answer in words, by topic."""
     found = {"Answer": _answer(result)}
     found["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
+    tails = _tails(result)
+    if tails is not None:
+        found["Tails"] = tails
     often = _often(result)
     if often is not None:
         found["Where"] = often
@@ -50,19 +57,30 @@ def sentences(result: "Pairwise") -> dict[str, str]:
         by = "the weights given" if result.own_weights else strength
         weighted = f", weighted by {by} {size['weighted']:.3f}" if math.isfinite(size["weighted"]) else ""
         found["Size"] = f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}."
-    found["Draws"] = _enough(result, result.samples[0], "")
+    found[result.things.capitalize()] = _enough(result, result.samples[0], "")
     if result.samples[1] is not None:
         found["Reference"] = _enough(result, result.samples[1], "_target")
+    judged = _judged(result)
+    if judged is not None:
+        found["Judged"] = judged
     return found
+
+
+def pair_tests(result: "Pairwise", row: Any) -> PairTests:
+    """The tests of one pair."""
+    return PairTests(
+        (float(row["tau"]), float(row["tau_target"])),
+        (float(row["tau_se"]), float(row["tau_target_se"])),
+        {name: float(row[f"{name}_adjusted"]) for name in TESTED},
+        {name: (float(row[name]), float(row[f"{name}_pvalue"])) for name in CORNERS},
+        result.kind != "nothing",
+        1.0 - result.confidence,
+    )
 
 
 def pair_verdict(result: "Pairwise", row: Any) -> str:
     """What is off in one pair, in a few words."""
-    if row["flagged"]:
-        return ", ".join(_faults(result, row))
-    if math.isnan(row["level_pvalue"]) and math.isnan(row["shape_pvalue"]):
-        return "not tested"
-    return "no gap found"
+    return pair_tests(result, row).verdict
 
 
 def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
@@ -85,7 +103,7 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
         if against:
             cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
         cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
-        cells.append(words.short_pvalue(smaller_pvalue(row["level_adjusted"], row["shape_adjusted"])))
+        cells.append(words.short_pvalue(smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED))))
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
         cells.append(f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-")
         cells += [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"] if compared else []
@@ -97,34 +115,75 @@ def _family(row: Any) -> str:
     return str(row["family"]) or "-"
 
 
-def smaller_pvalue(a: float, b: float) -> float:
-    """The smaller of two p-values, of which one or both may be missing."""
-    return float(np.fmin(a, b))
+def smallest_pvalue(*pvalues: float) -> float:
+    """The smallest of several p-values, of which some or all may be missing."""
+    return float(np.fmin.reduce(pvalues))
 
 
 def _answer(result: "Pairwise") -> str:
     level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
     untested = len(result) - int(np.sum(result.tested))
-    rest = f" {_counted(result, untested)} could not be tested." if untested else ""
-    if result.stuck:
-        never = "never varies" if len(result.stuck) == 1 else "never vary"
-        rest += f" {words.some_of(result.stuck)} {never} in the draws, though it should: those {result.unit}s are lost."
+    lost = _lost(result)
     if untested == len(result):
-        return f"no {result.unit} could be tested: perfect dependence, too few values, or a family on its bound."
+        return f"no {result.unit} could be tested: perfect dependence, too few values, or a family on its bound.{lost}"
+    rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost
     if not result.n_flagged:
-        return f"no gap found in {pairs} ({level}).{rest}"
+        return f"no gap found in {_tested(result)} ({level}).{rest}"
     kinds = Counter(part for row in result.rows[: result.n_flagged] for part in _faults(result, row))
     told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     return f"a gap beyond chance in {result.n_flagged:,} of {pairs}: {told} ({level}).{rest}"
 
 
+def _tested(result: "Pairwise") -> str:
+    """How many pairs were tested; of how many, where these are fewer."""
+    tested, pairs = int(np.sum(result.tested)), _counted(result, len(result))
+    return pairs if tested == len(result) else f"{tested:,} of {pairs}"
+
+
+def _lost(result: "Pairwise") -> str:
+    """Which variables are constant in the draws alone."""
+    if not result.stuck:
+        return ""
+    one = len(result.stuck) == 1
+    should = f"though {'it' if one else 'they'} should: " if result.things == "draws" else ""
+    never = "never varies" if one else "never vary"
+    return f" {words.some_of(result.stuck)} {never} in the {result.things}, {should}those {result.unit}s are lost."
+
+
 def _faults(result: "Pairwise", row: Any) -> list[str]:
-    alpha, found = 1.0 - result.confidence, []
-    if row["level_adjusted"] < alpha:
-        found.append(words.direction(row["tau"], row["tau_target"], row["level_se"]))
-    if row["shape_adjusted"] < alpha:
-        found.append("family does not fit" if result.kind == "nothing" else "wrong shape")
-    return found
+    return pair_tests(result, row).faults
+
+
+def _tails(result: "Pairwise") -> str | None:
+    """The corner that is furthest beyond chance, as a person says it."""
+    rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
+    if not rows.size:
+        return None
+    row = rows[np.argmin(rows["tails_pvalue"])]
+    name = min(CORNERS, key=lambda name: np.inf if np.isnan(row[f"{name}_pvalue"]) else row[f"{name}_pvalue"])
+    names = result.names[row["first"]], result.names[row["second"]]
+    where = CORNERS[name].words(names, result.tail, result.things)
+    whose = {"reference": "the reference", "nothing": f"{row['family']} at the same tau"}.get(
+        result.kind, "the target at the same tau"
+    )
+    shares = float(row[f"{name}_share"]), float(row[f"{name}_share_target"])
+    more = f" {_counted(result, rows.size)} with such a gap." if rows.size > 1 else ""
+    told = words.tail_sentence(where, shares, whose, result.things)
+    return f"{told} ({words.chance(float(row['tails_adjusted']))}).{more}"
+
+
+def _judged(result: "Pairwise") -> str | None:
+    """How many of all pairs were judged, where columns or pairs were left out."""
+    tested = int(np.sum(result.tested))
+    d = len(result.names) + len(result.left_out)
+    possible = d * (d - 1) // 2 if result.unit == "pair" and result.kind != "copulas" else len(result)
+    if tested == possible:
+        return None
+    told = [f"{name} ({reason})" for name, reason in result.left_out.items()]
+    untested = len(result) - tested
+    if untested:
+        told.append(_counted(result, untested) + " that could not be tested")
+    return f"{tested:,} of {_counted(result, possible)}; left out: {words.some_of(told)}."
 
 
 def _about(result: "Pairwise", gap: "PairGap") -> str:
@@ -133,8 +192,9 @@ def _about(result: "Pairwise", gap: "PairGap") -> str:
     if result.kind == "nothing":
         if not math.isfinite(gap.shape_se):
             return f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.verdict}."
-        off = f"a tau {gap.shape:+.3f} off the draws' {gap.tau:.2f} (se {gap.shape_se:.2g})"
-        return f"{pair}: {gap.family} fitted has {off}."
+        off = f"a tau {gap.shape:+.3f} off the {result.things}' {gap.tau:.2f} (se {gap.shape_se:.2g})"
+        beside = f", {gap.verdict}" if gap.flagged else ""
+        return f"{pair}: {gap.family} fitted has {off}{beside}."
     where = "the reference" if result.kind == "reference" else "the target"
     chance = f", {words.chance(gap.pvalue)}" if math.isfinite(gap.pvalue) else ""
     shape = f", shape {gap.shape:+.3f}" if math.isfinite(gap.shape) and result.method != "moment" else ""
@@ -159,7 +219,7 @@ def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
     """How many draws there are, what they are worth, and whether chains agree."""
     n = f"{sample.n_chains * sample.n_draws:,}"
     if result.iid:
-        return f"{n}, taken as independent."
+        return f"{_per_pair(result, end) or n}, taken as independent."
     n_eff, rhat = result.rows["n_eff" + end], result.rows["rhat" + end]
     known = n_eff[np.isfinite(n_eff)]
     if known.size:
@@ -171,6 +231,15 @@ def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
     largest = float(np.nanmax(rhat))
     agree = "agree" if largest <= words.RHAT_LIMIT else "do not agree yet"
     return f"{n}; {parts} {agree} about Kendall's tau (R-hat at most {largest:.3f})."
+
+
+def _per_pair(result: "Pairwise", end: str) -> str | None:
+    """How many rows the pairs have, where missing values make that differ."""
+    counts = result.rows["n" + end]
+    counts = counts[np.isfinite(counts)]
+    if not counts.size or counts.min() == counts.max():
+        return f"{counts[0]:,.0f}" if counts.size else None
+    return f"{counts.min():,.0f} to {counts.max():,.0f} with both values, depending on the {result.unit}"
 
 
 def _copulas(result: "Pairwise") -> str:

@@ -15,34 +15,12 @@ from copula_discrepancy.draws import Draws, as_column, as_draws, require_varying
 from copula_discrepancy.errors import InputError, enough_memory, one_of
 
 VARIANTS = ("b", "a")
-TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth: at n = 500 some 25 joint draws, enough for a normal limit
+TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth unless asked: at n = 500 some 25 joint draws
 
 
-def edge_width(n: int) -> float:
+def edge_width(n: int, tail: float) -> float:
     """How far from the edge of a tail draws count as next to it, as a share of all."""
-    return min(1.0 / math.sqrt(n), 0.5 * TAIL_SHARE)
-
-
-@dataclass(frozen=True)
-class TailEdge:
-    """One tail of a variable: which draws lie inside, which next to its edge, and the share inside."""
-
-    inside: NDArray[np.bool_]
-    beside: NDArray[np.bool_]
-    share: float
-
-    @classmethod
-    def of(cls, column: "RankedColumn", high: bool) -> "TailEdge":
-        """Of a ranked variable, at its low or at its high end."""
-        size = 2 * (column.n + 1)
-        depth = size - column.doubled_mid_ranks if high else column.doubled_mid_ranks  # from the tail's own end
-        inside = depth <= TAIL_SHARE * size
-        beside = np.abs(depth - TAIL_SHARE * size) <= edge_width(column.n) * size
-        return cls(inside, beside, float(np.mean(inside)))
-
-    def slope(self, other: NDArray[np.bool_]) -> float:
-        """Derivative of the joint share in this edge: the share of draws next to it that lie in the other tail."""
-        return float(np.mean(self.beside & other)) / max(float(np.mean(self.beside)), 1.0 / self.beside.size)
+    return min(1.0 / math.sqrt(n), 0.5 * tail)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +49,10 @@ class RankedColumn:
             doubled += self.group_sizes() - 1
         return doubled
 
-    def tail(self, high: bool) -> TailEdge:
-        """The draws in the lowest or the highest tenth."""
-        return self._upper_tail if high else self._lower_tail
-
-    @lazy
-    def _lower_tail(self) -> TailEdge:
-        return TailEdge.of(self, high=False)
-
-    @lazy
-    def _upper_tail(self) -> TailEdge:
-        return TailEdge.of(self, high=True)
+    @property
+    def largest_group(self) -> int:
+        """How many draws share the most frequent value."""
+        return int(np.bincount(self.rank).max()) if self.tied_pairs else 1
 
     def group_sizes(self) -> NDArray[np.int64]:
         """How many draws share each draw's value, itself included."""

@@ -1,6 +1,7 @@
 """What a comparison says: gaps, scores, tests and words for one pair of variables."""
 
 import math
+import warnings as python_warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,8 +25,10 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import RandomSource, random_generator, whole_number
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Estimate
+from copula_discrepancy.multiplicity import adjust_pvalues
 from copula_discrepancy.selection import Selection
-from copula_discrepancy.tails import corners
+from copula_discrepancy.tails import CORNERS, TailGap, along, joint_pvalue, part_name
+from copula_discrepancy.verdicts import PairTests
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,8 +46,9 @@ class Discrepancy:
     ----------
     level, shape, total : Estimate
         The gaps in strength, in family and tails, and both together.
-    lower_tail, upper_tail : Estimate or None
-        The gaps in the two tails.
+    low_low, high_high, low_high, high_low : Estimate or None
+        The gaps in the four corners: where both variables are low, both high, the first low and the second high, and the other
+        way round.
     cd, cd_moment : float
         The paper's discrepancies: the absolute values of total (maximum likelihood) and of level (moments).
     ckl, ced : float
@@ -70,6 +74,16 @@ class Discrepancy:
         The fit to the reference sample, whose copula is the target, and whether its chains agree.
     selection : Selection or None
         How the family was chosen, with family="auto".
+    tail : float
+        The share of each variable that is a tail.
+    corners : mapping from str to TailGap
+        The joint shares in the corners, of the draws and of the target, beside their gaps.
+    things : str
+        What the lines of the sample are called, "draws" or, of a table, "rows".
+    too_rare : str
+        Why level was not tested, where too few draws carry it.
+    in_ranking : mapping from str to float, or None
+        Adjusted p-values of the ranking that the pair was taken from.
     warnings : tuple of str
         What to keep in mind when reading the numbers.
     version : str
@@ -85,7 +99,7 @@ class Discrepancy:
     >>> import copula_discrepancy as cd
     >>> result = cd.discrepancy(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5))
     >>> result.verdict, round(result.cd, 3), round(result.cd_moment, 3)
-    ('shape off', 0.122, 0.015)
+    ('wrong shape, low-low tail too thick, high-high tail too thin', 0.122, 0.015)
     >>> result.cd == abs(result.total.value), result.total.pvalue < 0.001
     (True, True)
     """
@@ -102,8 +116,13 @@ class Discrepancy:
     reference: Fit | None
     reference_agreement: Agreement | None
     selection: Selection | None
+    tail: float
+    corners: Mapping[str, TailGap]
+    things: str
+    too_rare: str
     warnings: tuple[str, ...]
     version: str
+    in_ranking: Mapping[str, float] | None = None
 
     @property
     def level(self) -> Estimate:
@@ -132,22 +151,45 @@ class Discrepancy:
         return self.estimates["total"]
 
     @property
-    def lower_tail(self) -> Estimate | None:
-        """The gap in the lower tail, a difference of shares; None where there are too few draws.
+    def low_low(self) -> Estimate | None:
+        """The gap where both variables are low, a difference of shares; None where no draw, or nothing to compare, is there.
 
-        The share of the lowest tenth of one variable that lies in that of the other, less the share that the target's family
-        has at the draws' own tau. For negative dependence (of the target, or of the draws where they are the more dependent
-        ones), where the first variable is low and the second high.
+        The share of the lowest tenth (`tail`) of the first variable that lies in that of the second, less the share that the
+        target's family has at the draws' own tau; against a reference sample, less the reference's own gap.
         """
-        return self.estimates.get("lower_tail")
+        return self.estimates.get("low_low")
+
+    @property
+    def high_high(self) -> Estimate | None:
+        """As `low_low`, where both variables are high."""
+        return self.estimates.get("high_high")
+
+    @property
+    def low_high(self) -> Estimate | None:
+        """As `low_low`, where the first variable is low and the second high."""
+        return self.estimates.get("low_high")
+
+    @property
+    def high_low(self) -> Estimate | None:
+        """As `low_low`, where the first variable is high and the second low."""
+        return self.estimates.get("high_low")
+
+    @property
+    def lower_tail(self) -> Estimate | None:
+        """Deprecated: `low_low` or, for negative dependence, `low_high`."""
+        return self._along(0, "lower_tail")
 
     @property
     def upper_tail(self) -> Estimate | None:
-        """The gap in the upper tail, a difference of shares; None where there are too few draws.
+        """Deprecated: `high_high` or, for negative dependence, `high_low`."""
+        return self._along(1, "upper_tail")
 
-        As `lower_tail`, for the highest tenths; for negative dependence, where the first variable is high and the second low.
-        """
-        return self.estimates.get("upper_tail")
+    def _along(self, end: int, old: str) -> Estimate | None:
+        name = along(self.tau, self.tau_target)[end]
+        python_warnings.warn(
+            f"{old} is deprecated: corners have names of their own, here {name}", DeprecationWarning, stacklevel=3
+        )
+        return self.estimates.get(name)
 
     @property
     def cd(self) -> float:
@@ -217,16 +259,31 @@ class Discrepancy:
 
     @property
     def tails(self) -> Mapping[str, Estimate]:
-        """The tail gaps that could be had, "lower_tail" and "upper_tail"."""
-        return {name: self.estimates[name] for name in ("lower_tail", "upper_tail") if name in self.estimates}
+        """The gaps in the corners that could be had, by their names."""
+        return {name: self.estimates[name] for name in CORNERS if name in self.estimates}
+
+    @property
+    def tails_pvalue(self) -> float:
+        """One p-value of all corners: the smallest times their number; NaN where none was tested."""
+        return joint_pvalue([*self.corners.values()])
+
+    @property
+    def tests(self) -> PairTests:
+        """The tests of strength, shape and tails, adjusted for each other (Benjamini-Hochberg) or as in the ranking."""
+        pvalues = {"level": self.level.pvalue, "shape": self.shape.pvalue, "tails": self.tails_pvalue}
+        adjusted = self.in_ranking or dict(zip(pvalues, adjust_pvalues([*pvalues.values()]).tolist(), strict=True))
+        tau_ses = self.estimates["tau"].se, 0.0 if self.reference is None else self.reference.spreads["tau"].se
+        corners = {name: (gap.value, gap.pvalue) for name, gap in self.corners.items()}
+        return PairTests((self.tau, self.tau_target), tau_ses, adjusted, corners, True, 1.0 - self.level.confidence)
 
     @property
     def verdict(self) -> str:
-        """What is off, in a few words: "no gap found", "shape off", "strength off, shape not tested".
+        """What is off, in a few words: "no gap found", "wrong shape", "too weak, low-low tail too thin", "not tested".
 
-        Strength and shape are tested at 1 - confidence each.
+        Strength, shape and tails are tested together at 1 - confidence (Benjamini-Hochberg); a pair taken from a ranking is
+        judged as it was there.
         """
-        return words.verdict(self.level, self.shape, [*self.tails.values()])
+        return self.tests.verdict
 
     @property
     def resampled(self) -> bool:
@@ -235,8 +292,8 @@ class Discrepancy:
 
     @property
     def gap_found(self) -> bool:
-        """Whether a test found a gap: of strength, of shape, or of a tail."""
-        return any(map(words.significant, (self.level, self.shape))) or any(map(words.tail_is_off, self.tails.values()))
+        """Whether a test found a gap: of strength, of shape, or of tails."""
+        return bool(self.tests.faults)
 
     def infer(
         self,
@@ -335,7 +392,7 @@ class Discrepancy:
         >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
         >>> ax = result.plot(ax=Figure().subplots())
         >>> [label.get_text() for label in ax.get_yticklabels()]
-        ['level', 'shape', 'total', 'lower tail', 'upper tail']
+        ['level', 'shape', 'total', 'low-low', 'high-high', 'low-high', 'high-low']
         """
         from copula_discrepancy.plots.gap_bars import plot_gaps
 
@@ -355,7 +412,12 @@ class Discrepancy:
         plain |= {
             name: getattr(self, name) for name in ("cd", "cd_moment", "tau_target", "n", "n_eff", "rhat", "iid", "margins")
         }
-        plain |= {name: getattr(self, name) for name in ("method", "shannon", "inference", "version")}
+        plain |= {
+            name: getattr(self, name)
+            for name in ("method", "shannon", "inference", "version", "tail", "tails_pvalue", "verdict")
+        }
+        plain["shares"] = {name: [gap.share, gap.share_target] for name, gap in self.corners.items()}
+        plain["adjusted"] = dict(self.tests.adjusted)
         plain |= {"target": repr(self.target), "fit": self.fit.to_dict(), "agreement": self.agreement.to_dict()}
         plain["reference_agreement"] = self.reference_agreement.to_dict() if self.reference_agreement is not None else None
         plain["reference"] = self.reference.to_dict() if self.reference is not None else None
@@ -406,8 +468,8 @@ class Discrepancy:
 
     def table_rows(self) -> list[list[str]]:
         """Every gap and score as text, with a heading."""
-        names = ["level", "shape", "total", *(name for name in ("lower_tail", "upper_tail") if name in self.estimates)]
-        rows = [words.row(name.replace("_", " "), self.estimates[name], is_gap=True) for name in names]
+        names = ["level", "shape", "total", *self.tails]
+        rows = [words.row(name.replace("_", "-"), self.estimates[name], is_gap=True) for name in names]
         rows += [words.row(name.upper(), self.estimates[name], is_gap=False) for name in ("ckl", "ced")]
         return [words.heading(self.level.confidence), *rows]
 
@@ -416,9 +478,9 @@ class Discrepancy:
         """What was compared with what, in a sentence."""
         df = f", df {self.fit.df:.4g}" if self.fit.df is not None else ""
         shape = f"{self.fit.pair.n_chains} x {self.n // self.fit.pair.n_chains}" if self.fit.pair.n_chains > 1 else f"{self.n}"
-        aim = f"target {self.target!r}" if self.reference is None else f"reference of {self.reference.n} draws"
+        aim = f"target {self.target!r}" if self.reference is None else f"reference of {self.reference.n} {self.things}"
         return (
-            f"{shape} draws: Kendall's tau {self.tau:.4g}, {aim} with tau {self.tau_target:.4g}, "
+            f"{shape} {self.things}: Kendall's tau {self.tau:.4g}, {aim} with tau {self.tau_target:.4g}, "
             f"fitted {self.fit.family} with theta {self.theta:.4g}{df}, tau {self.fit.tau:.4g} ({self.method})"
         )
 
@@ -432,19 +494,24 @@ class Discrepancy:
         >>> print(result.sentences()["Shape"])
         wrong (p < 0.001). Gumbel fitted to these draws has a tau 0.085 below theirs.
         """
-        pair, other = self.fit.pair, self.reference
-        whose, than = ("the target's", self.fit.family) if other is None else ("the reference's", "the reference")
+        pair, other, tests = self.fit.pair, self.reference, self.tests
+        whose, which = ("the target's", self.fit.family) if other is None else ("the reference's", "the reference")
         found = {
-            "Strength": words.strength(self.level, self.tau, self.tau_target, whose=whose),
-            "Shape": words.shape(
-                self.shape, self.fit.family, against_sample=other is not None, by_moments=self.method == "moment"
+            "Strength": words.strength(
+                self.level, *tests.taus, tests.ses, whose=whose, adjusted=tests.adjusted["level"], too_rare=self.too_rare
             ),
-        }
-        if self.tails:
-            places = dict(zip(("lower_tail", "upper_tail"), corners(self.tau, self.tau_target), strict=True))
-            told = [(places[name].words(pair.names, gap.value), gap) for name, gap in self.tails.items()]
-            found["Tails"] = words.tails(told, than)
-        found["Draws"] = words.enough(self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains)
+            "Shape": words.shape(
+                self.shape, self.fit.family, adjusted=tests.adjusted["shape"], against_sample=other is not None,
+                by_moments=self.method == "moment", things=self.things,
+            ),
+        }  # fmt: skip
+        told = []
+        for name in tests.off_corners:
+            where, gap = CORNERS[name].words(pair.names, self.tail, self.things), self.corners[name]
+            at_tau = f"{which} at the same tau" if other is None else which
+            told.append(words.tail_sentence(where, (gap.share, gap.share_target), at_tau, self.things))
+        found["Tails"] = words.tails(told, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail))
+        found[self.things.capitalize()] = words.enough(self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains)
         if other is not None and self.reference_agreement is not None:
             rhat, n_chains = self.reference_agreement.rhat, other.pair.n_chains
             found["Reference"] = words.enough(other.n, other.n_eff, rhat, iid=self.iid, n_chains=n_chains)

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from copula_discrepancy._parallel import outcomes
 from copula_discrepancy._store import Store
 from copula_discrepancy.errors import InputError
-from copula_discrepancy.sweep import ROW, RankedTable, Sweep, empty_rows
+from copula_discrepancy.rank_table import RankedTable
+from copula_discrepancy.rows import ROW, empty_rows
+from copula_discrepancy.sweep import Sweep
 from copula_discrepancy.words import some_of
 
 Pairs = Sequence[tuple[int, int]]
@@ -26,7 +28,7 @@ Folder = str | os.PathLike[str]
 _PART = 32  # pairs per task: a task takes some 20 ms, so that threads start rarely and progress shows often
 _VALUES = 200_000  # draws times pairs in a task: four numbers are kept for each
 _LESS_MEMORY = "give fewer draws (thin the chains) or n_jobs=1"
-FORMAT = 1  # of the files; another one cannot be gone on with
+FORMAT = 2  # of the files; another one cannot be gone on with
 # A file is written after so many seconds, and later after this share of the time so far: little is lost when a run is killed,
 # and a day's work is a few hundred files.
 _SECONDS, _SHARE = 1.0, 0.02
@@ -107,8 +109,8 @@ def run(
 
 
 def finished(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows have numbers: whatever can be ranked has a tau."""
-    return ~np.isnan(rows["tau"])
+    """Which rows have numbers: whatever was looked at has its number of draws."""
+    return ~np.isnan(rows["n"])
 
 
 def out_of_memory(rows: NDArray[Any], label: Callable[[Any], str]) -> tuple[str, ...]:
@@ -210,6 +212,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
         "method": sweep.method,
         "iid": sweep.iid,
         "compared": list(sweep.compared),
+        "tail": sweep.tail,
     }
 
 

@@ -2,102 +2,37 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy import _kernels
-from copula_discrepancy._lazy import lazy
-from copula_discrepancy.draws import Draws
 from copula_discrepancy.families import Copula, Gaussian
 from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import Fit, fit_pair
-from copula_discrepancy.inference import Spread
+from copula_discrepancy.inference import FEWEST_DRAWS, Spread
 from copula_discrepancy.influence import score_and_slopes
 from copula_discrepancy.pairs import TOO_DISCRETE, RankedPair
-from copula_discrepancy.ranks import TAIL_SHARE, RankedColumn, edge_width, rank_column
-from copula_discrepancy.screening import binned, gaussian, screened_fit
+from copula_discrepancy.rank_table import RankedTable
+from copula_discrepancy.ranks import TAIL_SHARE, edge_width
+from copula_discrepancy.rows import empty_rows
+from copula_discrepancy.screening import gaussian, screened_fit
+from copula_discrepancy.strength import TauSide, added, level_test
 from copula_discrepancy.tabulated import corner_share_at, divergence_at, tau_bias_at
-from copula_discrepancy.tails import FEWEST_IN_TAIL, Corner, corners, reachable
+from copula_discrepancy.tails import CORNERS, HIGHS, Corner, CornerCount, Yardstick, joint_pvalue, tail_gap
 
-GAPS = ("level", "shape", "total")
-TAILS = ("lower_tail", "upper_tail")
-ROW = np.dtype(
-    [
-        ("first", np.int32), ("second", np.int32), ("tau", float), ("tau_target", float),
-        *[(name + part, float) for name in GAPS for part in ("", "_se", "_pvalue")],
-        *[(name + part, float) for name in TAILS for part in ("", "_se")],
-        ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
-        ("theta", float), ("theta_target", float), ("df", float), ("family", "U16"),
-    ]
-)  # fmt: skip
-_NEIGHBOURS = 3  # other variables looked at to tell repeated points from rounded values
 _UNKNOWN = Spread(math.nan, math.nan, math.nan)
-
-
-@dataclass(frozen=True, eq=False)
-class RankedTable:
-    """All variables of a sample as ranks: all draws together, (variable, draw), and in each chain, (variable, chain, draw)."""
-
-    orders: NDArray[np.int32]
-    ranks: NDArray[np.int32]
-    ties: NDArray[np.int64]
-    chain_orders: NDArray[np.int32]
-    chain_ranks: NDArray[np.int32]
-    chain_ties: NDArray[np.int64]
-    bins: NDArray[np.uint8]
-
-    @classmethod
-    def of(cls, draws: Draws) -> "RankedTable":
-        """Rank the draws."""
-        d, n_chains, n_draws = draws.n_variables, draws.n_chains, draws.n_draws
-        whole, parts = (d, n_chains * n_draws), (d, n_chains, n_draws)
-        orders, ranks, ties = np.empty(whole, np.int32), np.empty(whole, np.int32), np.empty(d, np.int64)
-        chain_orders, chain_ranks = np.empty(parts, np.int32), np.empty(parts, np.int32)
-        chain_ties, bins = np.empty(parts[:2], np.int64), np.empty(whole, np.uint8)
-        for k in range(d):
-            values = draws.column(k)
-            column = rank_column(values)
-            orders[k], ranks[k], ties[k], bins[k] = column.order, column.rank, column.tied_pairs, binned(column)
-            for c, chain in enumerate(values.reshape(n_chains, -1)):
-                found = column if n_chains == 1 else rank_column(chain)
-                chain_orders[k, c], chain_ranks[k, c], chain_ties[k, c] = found.order, found.rank, found.tied_pairs
-        return cls(orders, ranks, ties, chain_orders, chain_ranks, chain_ties, bins)
-
-    @property
-    def n_chains(self) -> int:
-        """Number of chains."""
-        return self.chain_ties.shape[1]
-
-    @property
-    def n(self) -> int:
-        """Number of draws."""
-        return self.ranks.shape[1]
-
-    @lazy
-    def tied_shares(self) -> list[float]:
-        """Share of pairs of draws tied in each variable, less those tied in others too, as in a chain that repeats points."""
-        d, every = len(self.ties), 0.5 * self.n * (self.n - 1.0)
-        shares = []
-        for k, tied in enumerate(self.ties.tolist()):
-            others = [j % d for j in range(k + 1, k + 1 + min(d - 1, _NEIGHBOURS))] if tied else []
-            pairs = [RankedPair.from_ranks(self.columns[k], self.columns[j], 1, ("", "")) for j in others]
-            shares.append((tied - min((pair.tied_in_both() for pair in pairs), default=0)) / every)
-        return shares
-
-    @lazy
-    def columns(self) -> tuple[RankedColumn, ...]:
-        """The variables one by one."""
-        return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))
 
 
 class Part:
     """Some pairs of variables of one sample, counted together: first their taus, then, with their fits, their spreads."""
 
-    def __init__(self, table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool) -> None:
-        self.table, self.iid = table, iid
+    def __init__(
+        self, table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool, tail: float = TAIL_SHARE
+    ) -> None:
+        self.table, self.iid, self.tail_level = table, iid, tail
         self.first, self.second = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
         m, n = len(pairs), table.n
         self.influence = np.empty((m, n))
@@ -107,11 +42,12 @@ class Part:
             self.influence,
         )  # fmt: skip
         self.taus: list[float] = taus.tolist()
-        self.methods = [""] * m
-        self.scored, self.wanted, self.highs = np.zeros(m, bool), np.zeros((m, 2), bool), np.zeros((m, 2, 2), bool)
+        self.fits: list[Fit | None] = [None] * m
+        corners = m, len(CORNERS)
+        self.scored, self.wanted = np.zeros(m, bool), np.zeros(corners, bool)
         self.score, self.in_u, self.in_v = np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
         self.curvature, self.slope = np.full(m, -1.0), np.ones(m)
-        self.shares, self.expected, self.expected_slope = np.empty((m, 2)), np.empty((m, 2)), np.empty((m, 2))
+        self.shares, self.expected, self.expected_slope = np.empty((*corners, 2)), np.empty(corners), np.empty(corners)
 
     def pair(self, k: int) -> RankedPair:
         """What a fit starts from."""
@@ -119,6 +55,8 @@ class Part:
         i, j = int(self.first[k]), int(self.second[k])
         pair = RankedPair.from_ranks(columns[i], columns[j], self.table.n_chains, (str(i), str(j)))
         pair.__dict__["tau"] = self.taus[k]
+        if not self.iid:
+            pair.__dict__["margin_size"] = min(self.table.margin_sizes[i], self.table.margin_sizes[j])
         return pair
 
     def too_discrete(self, k: int) -> bool:
@@ -130,66 +68,68 @@ class Part:
         """Both variables' bins."""
         return self.table.bins[self.first[k]], self.table.bins[self.second[k]]
 
-    def chance_of_perfection(self, k: int, tau: float) -> float:
-        """At most how likely draws of a copula with this tau are as perfectly dependent as these.
+    def side(self, k: int) -> TauSide:
+        """What the test of level needs."""
+        i, j, t = int(self.first[k]), int(self.second[k]), self.table
 
-        Half as many pairs of draws as there are independent draws would all have to be concordant (or discordant).
-        """
-        ranks = self.table.ranks[self.first[k]].astype(np.float64)
-        n_eff = _kernels.spread(ranks, self.table.n_chains, self.iid)[2]
-        return float((0.5 * (1.0 + self.taus[k] * tau)) ** (min(n_eff, self.table.n) // 2))
+        def rank_size() -> float:
+            return float(_kernels.spread(t.ranks[i].astype(np.float64), t.n_chains, self.iid)[2])
 
-    def prepare(self, k: int, fitted: Fit, corners: Sequence[Corner]) -> None:
-        """Take in a fit: its scores, and what its family expects in the corners."""
-        self.methods[k] = fitted.method
+        modes = int(t.modes[i]), int(t.modes[j])
+        return TauSide.of(self.taus[k], self.spreads(k)["tau"], t.n, modes, self.influence[k], rank_size)
+
+    def prepare(self, k: int, fitted: Fit, yardstick: Yardstick | None) -> None:
+        """Take in a fit: its scores, and what is expected in the corners."""
+        self.fits[k] = fitted
         if fitted.method == "mle" and fitted.regular:
             self.scored[k] = True
             self.score[k], self.in_u[k], self.in_v[k], self.curvature[k] = score_and_slopes(fitted.pair, fitted.copula)
             self.slope[k] = fitted.template._tau_slope(fitted.theta)
-        if not reachable(fitted.template, self.taus[k]):
+        if yardstick is None:
             return
-        n = self.table.n
-        for end, corner in enumerate(corners):
+        n, tau = self.table.n, self.taus[k]
+        for end, corner in enumerate(CORNERS.values()):
             u, v = self._tail_shares(k, corner)
-            if not (0.0 < u < 1.0 and 0.0 < v < 1.0):
-                continue
-            expected, slope = corner_share_at(fitted.template, self.taus[k], corner, u, v, n)
-            if n * min(expected, max(u, v) - expected) < FEWEST_IN_TAIL:
-                continue
-            self.wanted[k, end], self.highs[k, end] = True, (corner.u_high, corner.v_high)
-            self.shares[k, end], self.expected[k, end], self.expected_slope[k, end] = u, expected, slope
+            if 0.0 < u < 1.0 and 0.0 < v < 1.0:
+                self.wanted[k, end], self.shares[k, end] = True, (u, v)
+                self.expected[k, end], self.expected_slope[k, end] = yardstick.expects(tau, corner, u, v, n, corner_share_at)
 
     def _tail_shares(self, k: int, corner: Corner) -> tuple[float, float]:
         """The shares of both variables inside their tails; without ties every variable has the same."""
         i, j, t = self.first[k], self.second[k], self.table
         if t.ties[i] or t.ties[j]:
-            found = _kernels.tail_shares(
-                t.ranks[i], t.ties[i], corner.u_high, t.ranks[j], t.ties[j], corner.v_high, TAIL_SHARE, edge_width(t.n)
-            )
+            depths = (_kernels.depths(t.ranks[i], t.ties[i]), _kernels.depths(t.ranks[j], t.ties[j]))
+            width = edge_width(t.n, self.tail_level)
+            found = _kernels.corner_shares(depths[0], corner.u_high, depths[1], corner.v_high, self.tail_level, width)
             return float(found[0]), float(found[1])
-        share = math.floor(TAIL_SHARE * 2 * (t.n + 1) / 2.0) / t.n  # rounded as doubled ranks are compared in the kernel
+        share = math.floor(self.tail_level * 2 * (t.n + 1) / 2.0) / t.n  # rounded as doubled ranks are compared in the kernel
         return share, share
 
     def finish(self) -> None:
         """Compute all spreads."""
         t = self.table
-        spreads, self.joint = _kernels.finish_pairs(
+        spreads, joint = _kernels.finish_pairs(
             t.orders, t.ranks, t.ties, self.first, self.second, self.influence, self.scored, self.score, self.in_u, self.in_v,
-            self.curvature, self.slope, self.highs, self.wanted, self.expected_slope, t.n_chains, self.iid, TAIL_SHARE,
-            edge_width(t.n),
+            self.curvature, self.slope, HIGHS, self.wanted, self.expected_slope, t.n_chains, self.iid, self.tail_level,
+            edge_width(t.n, self.tail_level),
         )  # fmt: skip
+        self.joint: list[list[float]] = joint.tolist()
         self.found = [[Spread(*row) for row in rows] for rows in spreads.tolist()]
 
     def spreads(self, k: int) -> dict[str, Spread]:
         """Standard errors of tau, of the fitted tau and of their difference."""
-        tau, fitted, shape = self.found[k][:3]
-        return {"tau": tau, "tau_fitted": tau if self.methods[k] == "moment" else fitted, "shape": shape}
+        tau, implied, shape = self.found[k][:3]
+        fitted = self.fits[k]
+        if fitted is None or fitted.method == "moment":
+            return {"tau": tau, "tau_fitted": tau if fitted is not None else implied, "shape": shape}
+        return fitted.widened({"tau": tau, "tau_fitted": implied, "shape": shape})
 
-    def tail(self, k: int, end: int) -> tuple[float, Spread] | None:
-        """A tail gap and its spread."""
+    def corner(self, k: int, end: int) -> CornerCount | None:
+        """A corner's draws."""
         if not self.wanted[k, end]:
             return None
-        return float((self.joint[k, end] - self.expected[k, end]) / self.shares[k, end]), self.found[k][3 + end]
+        u, v = self.shares[k, end].tolist()
+        return CornerCount(self.table.n, u, v, self.joint[k][end], float(self.expected[k, end]), self.found[k][3 + end])
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +146,8 @@ class Sweep:
         The family to fit with a reference, or without any target; None to choose one for every pair.
     compared : (bool, bool)
         Whether R-hat has something to compare in the draws, and in the reference.
+    tail : float
+        The share of a variable that makes a tail.
     """
 
     draws: RankedTable
@@ -216,22 +158,56 @@ class Sweep:
     method: str
     iid: bool
     compared: tuple[bool, bool]
+    tail: float = TAIL_SHARE
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """Rows of several pairs; fits record their warnings and issue none."""
         rows = empty_rows(len(pairs))
-        own = Part(self.draws, pairs, compare=self.compared[0], iid=self.iid)
-        other = None if self.reference is None else Part(self.reference, pairs, compare=self.compared[1], iid=self.iid)
+        broken = [self._has_holes(*pair) for pair in pairs]
+        whole = [k for k, hole in enumerate(broken) if not hole]
+        if whole:
+            rows[whole] = self._whole_rows([pairs[k] for k in whole])
+        for k in (k for k, hole in enumerate(broken) if hole):
+            rows[k] = self._row_of_complete(*pairs[k])
+        return rows
+
+    def _has_holes(self, i: int, j: int) -> bool:
+        """Whether a value of one of two variables is missing."""
+        return any(table is not None and (table.holes[i] or table.holes[j]) for table in (self.draws, self.reference))
+
+    def _row_of_complete(self, i: int, j: int) -> Any:
+        """The row of a pair from the draws that have both values; only their number where nothing varies in these."""
+        row = empty_rows(1)
+        row["first"], row["second"] = i, j
+        tables = [None if table is None else table.of_pair(i, j) for table in (self.draws, self.reference)]
+        row["n"] = self.draws.n_complete(i, j)
+        row["n_target"] = math.nan if self.reference is None else self.reference.n_complete(i, j)
+        enough = [table is not None and (self.iid or table.n >= FEWEST_DRAWS) for table in tables]
+        if tables[0] is None or not enough[0] or (self.reference is not None and not enough[1]):
+            return row[0]
+        known = {(0, 1): self.targets[i, j]} if (i, j) in self.targets else {}
+        found = replace(self, draws=tables[0], reference=tables[1], targets=known)._whole_rows([(0, 1)])
+        found["first"], found["second"] = i, j
+        return found[0]
+
+    def _whole_rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
+        rows = empty_rows(len(pairs))
+        own = Part(self.draws, pairs, compare=self.compared[0], iid=self.iid, tail=self.tail)
+        other = (
+            None
+            if self.reference is None
+            else Part(self.reference, pairs, compare=self.compared[1], iid=self.iid, tail=self.tail)
+        )
         fits = []
         with collected_notes():  # quadratures that end early are far more exact than a gap is known
             for k, place in enumerate(pairs):
                 known = self.targets.get(place)
                 fitted, reference = self._fits(own, other, k, known)
-                aimed = other.taus[k] if other is not None else 0.0 if known is None else known.tau
-                ends = corners(own.taus[k], aimed)
-                own.prepare(k, fitted, ends)
+                taus = [own.taus[k]] if other is None else [own.taus[k], other.taus[k]]
+                yardstick = Yardstick.of(fitted.template, taus, known)
+                own.prepare(k, fitted, yardstick)
                 if other is not None and reference is not None:
-                    other.prepare(k, reference, ends)
+                    other.prepare(k, reference, yardstick)
                 fits.append((fitted, reference))
             for part in (own, other):
                 if part is not None:
@@ -269,17 +245,22 @@ class Sweep:
         self, row: Any, own: Part, other: Part | None, k: int, fitted: Fit, reference: Fit | None, known: Copula | None
     ) -> None:
         """Everything about one pair, as `discrepancy` has it."""
-        row["tau"], row["family"], row["rhat"] = own.taus[k], fitted.family, own.rhats[k]
+        row["n"], row["tau"], row["family"], row["rhat"] = own.table.n, own.taus[k], fitted.family, own.rhats[k]
         row["theta"], row["df"] = fitted.theta, math.nan if fitted.df is None else fitted.df
         if known is not None:
-            row["tau_target"], row["theta_target"] = known.tau, known.theta
+            row["tau_target"], row["theta_target"], row["tau_target_se"] = known.tau, known.theta, 0.0
         if other is not None and reference is not None:
-            row["tau_target"], row["theta_target"], row["rhat_target"] = other.taus[k], reference.theta, other.rhats[k]
+            row["n_target"], row["tau_target"] = other.table.n, other.taus[k]
+            row["theta_target"], row["rhat_target"] = reference.theta, other.rhats[k]
         self._fill_gaps(row, own, other, k, fitted, reference)
-        for end, name in enumerate(TAILS):
-            mine, theirs = own.tail(k, end), (0.0, None) if other is None else other.tail(k, end)
-            if mine is not None and theirs is not None:
-                row[name], row[name + "_se"] = mine[0] - theirs[0], mine[1].plus(theirs[1]).se
+        gaps = []
+        for end, name in enumerate(CORNERS):
+            gap = tail_gap(own.corner(k, end), None if other is None else other.corner(k, end), compared=other is not None)
+            gaps.append(gap)
+            if gap is not None:
+                row[name], row[name + "_se"], row[name + "_pvalue"] = gap.value, gap.spread.se, gap.pvalue
+                row[name + "_share"], row[name + "_share_target"] = gap.share, gap.share_target
+        row["tails_pvalue"] = joint_pvalue(gaps)
         target = known if reference is None else _member(reference)
         if target is not None and (self.method == "moment" or not math.isnan(row["total"])):
             row["ckl"] = _divergence(fitted, target)
@@ -287,69 +268,34 @@ class Sweep:
     def _fill_gaps(self, row: Any, own: Part, other: Part | None, k: int, fitted: Fit, reference: Fit | None) -> None:
         """Level, shape and total with standard errors and p-values."""
         moment, tau, spreads = self.method == "moment", own.taus[k], own.spreads(k)
-        row["n_eff"] = _smallest(spreads)
+        row["n_eff"], row["tau_se"] = _smallest(spreads), spreads["tau"].se
         implied, bias = (tau, 0.0) if moment else (fitted.tau, _tau_bias(fitted, spreads))
         shape, aimed = implied - tau, float(row["tau_target"])
+        mine, theirs = own.side(k), None
         if other is not None and reference is not None:
-            theirs, their_tau = other.spreads(k), other.taus[k]
-            row["n_eff_target"] = _smallest(theirs)
+            there, their_tau, theirs = other.spreads(k), other.taus[k], other.side(k)
+            row["n_eff_target"], row["tau_target_se"] = _smallest(there), there["tau"].se
             aimed = their_tau if moment else reference.tau
             shape -= aimed - their_tau
-            bias -= 0.0 if moment else _tau_bias(reference, theirs)
-            # tau of a sample has no standard error only where every draw says the same about it
-            same = math.isnan(spreads["tau"].se), math.isnan(theirs["tau"].se)
-            spreads = {name: _added(spreads[name], theirs[name], *same) for name in spreads}
-        values = {
-            "level": (tau - float(row["tau_target"]), spreads["tau"], 0.0),
-            "shape": (shape, _UNKNOWN if moment else spreads["shape"], bias),
-            "total": (implied - aimed, spreads["tau_fitted"], bias),
-        }
-        unfit = any(part is not None and part.too_discrete(k) for part in (own, other)) and not moment
-        for name, (value, spread, off) in values.items():
-            if not math.isnan(value) and (name == "level" or not unfit):
-                row[name], row[name + "_se"], row[name + "_pvalue"] = value, spread.se, spread.pvalue(value - off)
-        if abs(row["level"]) > 0.0:
-            self._allow_for_perfection(row, own, other, k)
-
-    def _allow_for_perfection(self, row: Any, own: Part, other: Part | None, k: int) -> None:
-        """Few draws are perfectly dependent by chance: the level's p-value is at least how likely that is."""
-        taus = own.taus[k], float(row["tau_target"])
-        if abs(taus[0]) < 1.0 and (other is None or abs(taus[1]) < 1.0):
+            bias -= 0.0 if moment else _tau_bias(reference, there)
+            spreads = {name: added(spreads[name], there[name], spreads["tau"], there["tau"]) for name in spreads}
+        if not math.isnan(row["tau_target"]):
+            level = level_test(mine, theirs, float(row["tau_target"]))
+            row["level"], row["level_se"] = tau - float(row["tau_target"]), level.spread.se
+            row["level_pvalue"] = level.pvalue
+        if any(part is not None and part.too_discrete(k) for part in (own, other)) and not moment:
             return
-        reach = 0.0 if math.isnan(row["level_se"]) else 2.0 * float(row["level_se"])
-        parts = [own] if other is None else [own, other]
-        perfect = [(part, taus[1 - side], taus[side]) for side, part in enumerate(parts) if abs(taus[side]) == 1.0]
-        chance = 1.0
-        for part, aim, sign in perfect:
-            # the other side's tau within its error; where that is perfect too, nothing is known of it
-            near = 0.0 if len(perfect) > 1 else min(max(aim + reach * sign, -1.0), 1.0)
-            chance *= part.chance_of_perfection(k, near)
-        known = 0.0 if math.isnan(row["level_pvalue"]) else float(row["level_pvalue"])
-        row["level_pvalue"] = max(known, min(len(perfect) * chance, 1.0))
-
-
-def empty_rows(count: int) -> NDArray[Any]:
-    """Rows about which nothing is known yet."""
-    return _EMPTY[np.zeros(count, np.intp)]  # np.repeat of a shared array is not safe in threads before NumPy 2.1
-
-
-_EMPTY = np.zeros(1, ROW)
-for _name in ROW.names or ():
-    if ROW[_name].kind == "f":
-        _EMPTY[_name] = math.nan
+        values = {
+            "shape": (shape, _UNKNOWN if moment else spreads["shape"]),
+            "total": (implied - aimed, spreads["tau_fitted"]),
+        }
+        for name, (value, spread) in values.items():
+            if not math.isnan(value):
+                row[name], row[name + "_se"], row[name + "_pvalue"] = value, spread.se, spread.pvalue(value - bias)
 
 
 def _smallest(spreads: Mapping[str, Spread]) -> float:
     return min((spread.n_eff for spread in spreads.values() if math.isfinite(spread.n_eff)), default=math.nan)
-
-
-def _added(own: Spread, other: Spread, same_here: bool, same_there: bool) -> Spread:
-    """Variances add; draws that all say the same, as perfectly dependent ones, add nothing."""
-    if same_there and not math.isnan(own.se):
-        return own
-    if same_here and not math.isnan(other.se):
-        return other
-    return own.plus(other)
 
 
 def _tau_bias(fitted: Fit, spreads: Mapping[str, Spread]) -> float:
@@ -358,7 +304,7 @@ def _tau_bias(fitted: Fit, spreads: Mapping[str, Spread]) -> float:
         return 0.0
     n_eff = spreads["shape"].n_eff
     bias = tau_bias_at(fitted.template, fitted.tau, fitted.n, n_eff if math.isfinite(n_eff) else float(fitted.n))
-    return bias if abs(bias) <= spreads["tau_fitted"].se else 0.0
+    return fitted.with_blocks(bias if abs(bias) <= spreads["tau_fitted"].se else 0.0)
 
 
 def _member(fitted: Fit) -> Copula | None:

@@ -1,19 +1,32 @@
-"""Tail gaps: more or fewer draws in a joint tail than the family has at the same strength of dependence."""
+"""Tail gaps: more or fewer draws in a corner of the unit square than there should be, at the same strength of dependence.
 
-from collections.abc import Sequence
+All four corners are looked at, whatever the sign of the dependence: a joint crash of two variables that otherwise move against
+each other shows in one of the two corners that their Kendall's tau says nothing about.
+"""
+
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrc, pdtr, pdtrc
 
+from copula_discrepancy import _kernels
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula
+from copula_discrepancy.families._checks import real_number
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Spread
-from copula_discrepancy.words import per_hundred
+from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.ranks import edge_width
 
 _TAU_STEP = 1e-4
-FEWEST_IN_TAIL = 5.0  # expected draws inside the corner, and in the tail but outside the corner: fewer have no normal limit
+FEWEST_IN_TAIL = 5.0  # draws expected inside a corner, and in the tail outside of it: fewer are counted exactly
+# Shares of a variable in its tail may differ so much between two samples: with ties, the edge of a tail falls beside another
+# value in one of them, and the two tails are not of the same thing.
+_SAME_TAIL = 1.15
+_NAMES = {0.5: "half", 0.25: "quarter", 0.2: "fifth", 0.1: "tenth", 0.05: "twentieth", 0.02: "fiftieth", 0.01: "hundredth"}
 
 
 @dataclass(frozen=True)
@@ -23,12 +36,16 @@ class Corner:
     u_high: bool
     v_high: bool
 
-    def words(self, names: tuple[str, str], gap: float) -> str:
-        """How a person says it: per hundred draws in the tail of the first variable."""
-        first, second = ("highest" if high else "lowest" for high in (self.u_high, self.v_high))
-        count = f"{per_hundred(gap)} {'more' if gap > 0 else 'fewer'}"
+    @property
+    def label(self) -> str:
+        """Where it is: low-low, high-high, low-high or high-low."""
+        return "-".join("high" if high else "low" for high in (self.u_high, self.v_high))
+
+    def words(self, names: tuple[str, str], tail: float, things: str) -> tuple[str, str]:
+        """How a person says it: whose tail is looked at, and where its draws are counted."""
+        first, second = (f"the {'highest' if high else 'lowest'} {part_name(tail)}" for high in (self.u_high, self.v_high))
         also = " too" if self.u_high == self.v_high else ""
-        return f"of 100 draws in the {first} tenth of {names[0]}, {count} lie in the {second} tenth of {names[1]}{also}"
+        return f"of 100 {things} in {first} of {names[0]}", f"in {second} of {names[1]}{also}"
 
     def probability(self, copula: Copula, p: float, q: float) -> float:
         """Of the corner that holds the share p of all u and q of all v, both strictly between 0 and 1."""
@@ -53,47 +70,34 @@ class Corner:
         return a - below if self.v_high else below
 
 
-def corners(tau: float, tau_target: float = 0.0) -> tuple[Corner, Corner]:
-    """The corners along the dependence: both low and both high, or one low and the other high where it is negative.
+CORNERS = {
+    "low_low": Corner(False, False),
+    "high_high": Corner(True, True),
+    "low_high": Corner(False, True),
+    "high_low": Corner(True, False),
+}
+HIGHS = np.array([(corner.u_high, corner.v_high) for corner in CORNERS.values()])
 
-    Of draws and target, the more dependent one decides: where a dependence is lost, the sign of what is left is chance.
-    """
+
+def along(tau: float, tau_target: float = 0.0) -> tuple[str, str]:
+    """The two corners along the dependence: of draws and target, the more dependent one decides."""
     negative = (tau if abs(tau) >= abs(tau_target) else tau_target) < 0
-    return Corner(False, negative), Corner(True, not negative)
+    return ("low_high", "high_low") if negative else ("low_low", "high_high")
 
 
-@dataclass(frozen=True)
-class TailGap:
-    """Share of the draws in one tail of a variable that are in the tail of the other, less the family's at the same tau."""
-
-    value: float
-    influence: NDArray[np.float64]
-
-    def spread(self, iid: bool) -> Spread:
-        """Its standard error."""
-        return Spread.of(self.influence, iid=iid)
+def checked_tail(tail: object) -> float:
+    """The share of a variable that makes a tail."""
+    share = real_number(tail, "tail")
+    if not 0.0 < share < 0.5:
+        raise InputError(
+            f"tail must be a share between 0 and 0.5, such as 0.1 for the lowest and the highest tenth, got {tail!r}"
+        )
+    return share
 
 
-def tail_gap(fitted: Fit, corner: Corner) -> TailGap | None:
-    """The tail gap of the draws in a corner; None where the family has no member with their tau, or too few draws are there.
-
-    The influence on the joint share subtracts what ranks do to each edge (Segers, 2012), by difference quotients of the
-    empirical copula over 1/sqrt(n); the influence on tau enters through the family's member.
-    """
-    pair, template = fitted.pair, fitted.template
-    if not reachable(template, pair.tau):
-        return None
-    u, v = pair.first.tail(corner.u_high), pair.second.tail(corner.v_high)
-    if not (0.0 < u.share < 1.0 and 0.0 < v.share < 1.0):
-        return None
-    both = u.inside & v.inside
-    joint = float(np.mean(both))
-    expected, slope = corner_share(template, pair.tau, corner, u.share, v.share)
-    if pair.n * min(expected, max(u.share, v.share) - expected) < FEWEST_IN_TAIL:
-        return None
-    flat = both - joint - u.slope(v.inside) * (u.inside - u.share) - v.slope(u.inside) * (v.inside - v.share)
-    influence = (pair.by_chain(flat) - slope * fitted.influence["tau"]) / u.share
-    return TailGap((joint - expected) / u.share, influence)
+def part_name(tail: float) -> str:
+    """A share as people call it: tenth, twentieth, 2.5%."""
+    return _NAMES.get(tail, f"{100.0 * tail:.3g}%")
 
 
 def reachable(template: Copula, tau: float) -> bool:
@@ -102,8 +106,159 @@ def reachable(template: Copula, tau: float) -> bool:
     return low + 2.0 * _TAU_STEP < tau < high - 2.0 * _TAU_STEP
 
 
-def corner_share(template: Copula, tau: float, corner: Corner, p: float, q: float) -> tuple[float, float]:
-    """Probability of a corner under the family's member with this tau, and its derivative in tau."""
+def corner_share(template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
+    """Probability of a corner under the family's member with this tau, and its derivative in tau; `n` is for interpolation."""
     thetas = [template._theta_from_tau(tau + k * _TAU_STEP) for k in (-1, 0, 1)]
     below, here, above = corner.probabilities(template, thetas, p, q).tolist()
     return here, (above - below) / (2.0 * _TAU_STEP)
+
+
+Shares = Callable[[Copula, float, Corner, float, float, int], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What corners are compared with: a family's member with the sample's own tau, or one copula whatever the tau."""
+
+    template: Copula
+    fixed: bool = False
+
+    @classmethod
+    def of(cls, template: Copula, taus: Sequence[float], target: Copula | None) -> "Yardstick | None":
+        """The fitted family where it reaches all taus; otherwise the target itself or, for two samples, the Gaussian family."""
+        from copula_discrepancy.families import Gaussian
+
+        if all(reachable(template, tau) for tau in taus):
+            return cls(template)
+        if any(abs(tau) >= 1.0 - 2.0 * _TAU_STEP for tau in taus):
+            return None
+        return cls(target, fixed=True) if target is not None else cls(Gaussian(0.5))
+
+    def expects(self, tau: float, corner: Corner, p: float, q: float, n: int, share: Shares) -> tuple[float, float]:
+        """Probability of a corner, and its derivative in the sample's tau."""
+        return (corner.probability(self.template, p, q), 0.0) if self.fixed else share(self.template, tau, corner, p, q, n)
+
+
+@dataclass(frozen=True)
+class CornerCount:
+    """One corner in one sample: shares of all draws in both tails and in the corner, and what is expected there."""
+
+    n: int
+    first: float
+    second: float
+    joint: float
+    expected: float
+    spread: Spread  # of `gap`
+
+    @property
+    def share(self) -> float:
+        """Of the draws in the first variable's tail, those in the corner."""
+        return self.joint / self.first
+
+    @property
+    def gap(self) -> float:
+        """The share less what the yardstick has."""
+        return (self.joint - self.expected) / self.first
+
+    @property
+    def size(self) -> float:
+        """The number of draws, counted as independent ones; at most as many as there are."""
+        n_eff = self.spread.n_eff
+        return min(n_eff, float(self.n)) if math.isfinite(n_eff) else float(self.n)
+
+
+@dataclass(frozen=True)
+class TailGap:
+    """Share of the draws in one tail of a variable that are in the tail of the other, less the share there should be."""
+
+    value: float
+    spread: Spread
+    pvalue: float
+    share: float
+    share_target: float
+
+
+def tail_gap(own: CornerCount | None, other: CornerCount | None, *, compared: bool) -> TailGap | None:
+    """The gap in one corner against a reference sample's (`compared`), or against the yardstick; None where it has none."""
+    if own is None or (compared and other is None):
+        return None
+    if other is None:
+        return TailGap(own.gap, own.spread, _one_sample(own), own.share, own.expected / own.first)
+    for here, there in ((own.first, other.first), (own.second, other.second)):
+        if max(here, there) > _SAME_TAIL * min(here, there):
+            return None
+    value, spread = own.gap - other.gap, own.spread.plus(other.spread)
+    return TailGap(value, spread, _two_samples(own, other, value, spread), own.share, other.share)
+
+
+def joint_pvalue(gaps: Sequence[TailGap | None]) -> float:
+    """One p-value of all corners: the smallest times their number (Bonferroni); NaN where none was tested."""
+    known = [gap.pvalue for gap in gaps if gap is not None and not math.isnan(gap.pvalue)]
+    return min(len(known) * min(known), 1.0) if known else math.nan
+
+
+def _one_sample(own: CornerCount) -> float:
+    """Normal limit, or where few draws are expected inside or outside of the corner, Poisson's probability of their number."""
+    inside, outside = own.expected, max(own.first, own.second) - own.expected
+    if own.size * min(inside, outside) >= FEWEST_IN_TAIL:
+        return own.spread.pvalue(own.gap)
+    count, mean = (own.joint, inside) if inside <= outside else (max(own.first - own.joint, 0.0), max(outside, 0.0))
+    k, expected = round(own.size * count), own.size * mean
+    return _two_sided(float(pdtr(k, expected)), float(pdtrc(k - 1, expected)) if k else 1.0)
+
+
+def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spread) -> float:
+    """Normal limit, or where few draws of both together are inside or outside of the corner, the binomial probability.
+
+    Given the number of draws in both corners, that of one sample is binomial; its chance is that of equal rates or, if this
+    gives the larger p-value, that of rates in proportion to what the yardstick has at each sample's tau.
+    """
+    total = own.size + other.size
+    inside = (own.size * own.joint + other.size * other.joint) / total
+    outside = (own.size * (own.first - own.joint) + other.size * (other.first - other.joint)) / total
+    smaller = min(own.size, other.size)
+    if smaller * min(inside, outside) >= FEWEST_IN_TAIL:
+        return spread.pvalue(value)
+    few_inside = inside <= outside
+    counts = [round(s.size * (s.joint if few_inside else s.first - s.joint)) for s in (own, other)]
+    rates = [max(s.expected if few_inside else s.first - s.expected, 0.0) for s in (own, other)]
+    chances = [own.size / total]
+    if min(rates) > 0.0:
+        chances.append(own.size * rates[0] / (own.size * rates[0] + other.size * rates[1]))
+    k, m = counts[0], sum(counts)
+    if m == 0:
+        return 1.0
+    return max(_two_sided(float(bdtr(k, m, chance)), float(bdtrc(k - 1, m, chance)) if k else 1.0) for chance in chances)
+
+
+def _two_sided(below: float, above: float) -> float:
+    return min(2.0 * min(below, above), 1.0)
+
+
+@dataclass(frozen=True)
+class CornerInfluence:
+    """A corner of one sample and the influence of each draw, (chain, draw), on its gap."""
+
+    count: CornerCount
+    influence: NDArray[np.float64]
+
+
+def corner_of(fitted: Fit, yardstick: Yardstick, corner: Corner, tail: float) -> CornerInfluence | None:
+    """A corner of the draws behind a fit; None where a tail holds no draw, or all of them."""
+    pair = fitted.pair
+    u, v, joint, slope_u, slope_v, inside = sample_shares(pair, corner, tail)
+    if not (0.0 < u < 1.0 and 0.0 < v < 1.0):
+        return None
+    expected, slope = yardstick.expects(pair.tau, corner, u, v, pair.n, corner_share)
+    values = _kernels.corner_influence(fitted.influence["tau"].reshape(-1), inside, (u, v, joint, slope_u, slope_v), slope)
+    influence = pair.by_chain(values)
+    return CornerInfluence(CornerCount(pair.n, u, v, joint, expected, Spread.of(influence, iid=fitted.iid)), influence)
+
+
+def sample_shares(pair: RankedPair, corner: Corner, tail: float) -> tuple[float, float, float, float, float, NDArray[np.uint8]]:
+    """Shares of the draws in both tails and in the corner, the slopes of the latter in both edges, and who is inside."""
+    columns = pair.first.doubled_mid_ranks, pair.second.doubled_mid_ranks
+    u, v, joint, slope_u, slope_v, inside = _kernels.corner_shares(
+        columns[0], corner.u_high, columns[1], corner.v_high, tail, edge_width(pair.n, tail)
+    )
+    return u, v, joint, slope_u, slope_v, inside

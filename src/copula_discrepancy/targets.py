@@ -14,7 +14,7 @@ from copula_discrepancy.fitting import Fit, fit_pair, resolve_family
 from copula_discrepancy.inference import require_chain_length
 from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.selection import Selection, select_pair
-from copula_discrepancy.words import FEW_DRAWS
+from copula_discrepancy.words import few_draws
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class Aim:
     notes: tuple[str, ...] = ()
 
 
-def resolve_target(target: Any, family: Any, given: Draws, method: str, margins: str, iid: bool, confidence: float) -> Aim:
+def resolve_target(
+    target: Any, family: Any, given: Draws, method: str, margins: str, iid: bool, confidence: float, missing: str = "raise"
+) -> Aim:
     """A copula as it is; a reference sample with the family fitted to it."""
     if isinstance(target, Copula):
         if family is not None:
@@ -39,7 +41,7 @@ def resolve_target(target: Any, family: Any, given: Draws, method: str, margins:
         raise InputError(
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}"
         )
-    reference = _matching(as_draws(target), given)
+    reference = _matching(as_draws(target, missing=missing), given)
     if not iid:
         require_chain_length(reference.n_draws)
     pair = RankedPair.from_draws(reference, margins)
@@ -60,8 +62,9 @@ def resolve_target(target: Any, family: Any, given: Draws, method: str, margins:
     if np.array_equal(pair.x, given.column(0)) and np.array_equal(pair.y, given.column(1)):
         notes += ("it is the draws themselves, so the two are not independent and every test is void",)
     told = [f"reference: {note}" for note in dict.fromkeys((*notes, *fitted.warnings, *stuck_chains(pair)))]
-    if fitted.n_eff < FEW_DRAWS:
-        told.append(f"reference: n_eff is {fitted.n_eff:.0f}, below {FEW_DRAWS}: its standard errors are rough")
+    limit = few_draws(reference.n_chains, iid)
+    if fitted.n_eff < limit:
+        told.append(f"reference: n_eff is {fitted.n_eff:.0f}, below {limit}: its standard errors are rough")
     compare = comparable(reference, iid)
     agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=iid, confidence=confidence)
     told += [f"reference: {note}" for note in disagreement(agreement)]

@@ -21,9 +21,11 @@ from copula_discrepancy.fitting import METHODS, library_version, resolve_family
 from copula_discrepancy.inference import open_probability, require_chain_length
 from copula_discrepancy.multiplicity import ADJUSTMENTS
 from copula_discrepancy.pairwise_targets import PairAims, resolve_pair_targets
-from copula_discrepancy.ranks import tau_from_ranks
+from copula_discrepancy.rank_table import RankedTable
+from copula_discrepancy.ranks import TAIL_SHARE, tau_from_ranks
+from copula_discrepancy.rows import empty_rows
 from copula_discrepancy.screening import gaussian, reaches
-from copula_discrepancy.sweep import RankedTable, Sweep, empty_rows
+from copula_discrepancy.sweep import Sweep
 from copula_discrepancy.vine_result import Edge, VineGaps, edge_label
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -190,7 +192,9 @@ def vine(
         samples=(aims.draws, aims.reference),
         targets=None,
         template=None,
+        tail=TAIL_SHARE,
         stuck=aims.stuck,
+        left_out=aims.left_out,
         notes=aims.notes,
         warnings=(*aims.warnings, *notes),
         version=library_version(),

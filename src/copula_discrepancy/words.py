@@ -4,93 +4,103 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from copula_discrepancy.inference import Estimate
 
-FEW_DRAWS = 100  # effective draws below which normal limits and long-run variances are not to be trusted
+if TYPE_CHECKING:
+    from copula_discrepancy.draws import Draws
+
+FEW_DRAWS = 100  # effective draws per chain below which long-run variances are not to be trusted (Vehtari et al., 2021)
+_MANY_CHAINS = 4
 RHAT_LIMIT = 1.01  # Vehtari, Gelman, Simpson, Carpenter and Burkner (2021)
 WIDTH = 100  # characters per line of printed results
+NO_GAP, NOT_TESTED = "no gap found", "not tested"
 
 
-def significant(gap: Estimate) -> bool:
-    """Whether a test at 1 - confidence rejects that the gap is 0."""
-    return gap.pvalue < 1.0 - gap.confidence
+def few_draws(n_chains: int, iid: bool) -> int:
+    """Effective draws below which an answer comes with reservations: 100 per chain, of independent ones 100 in all.
+
+    Beyond four chains no more are asked for: what many chains say is known from their means.
+    """
+    return FEW_DRAWS if iid else FEW_DRAWS * min(n_chains, _MANY_CHAINS)
 
 
-def tail_is_off(tail: Estimate) -> bool:
-    """Whether a tail stands out; two are looked at, so each gets half of the level."""
-    return tail.pvalue < 0.5 * (1.0 - tail.confidence)
-
-
-def verdict(level: Estimate, shape: Estimate, tails: Sequence[Estimate]) -> str:
-    """The answer in a few words."""
-    gaps = {"strength": level, "shape": shape}
-    off = [name for name, gap in gaps.items() if significant(gap)]
-    if "shape" not in off and any(tail_is_off(tail) for tail in tails):
-        off.append("a tail")
-    untested = [name for name, gap in gaps.items() if math.isnan(gap.pvalue)]
-    parts = [f"{' and '.join(off)} off"] if off else []
-    if not off and len(untested) < len(gaps):
-        parts.append("no gap found")
-    if untested:
-        parts.append(f"{' and '.join(untested)} not tested")
-    return ", ".join(parts)
-
-
-def strength(level: Estimate, tau: float, tau_target: float, *, whose: str) -> str:
-    """Is the strength of dependence right?"""
-    if math.isnan(level.pvalue):
-        return "cannot be tested: every draw says the same."
-    low, high = level.ci
-    sure = f"{100 * level.confidence:g}%"
-    if not significant(level):
-        within = max(abs(low), abs(high))
-        return (
-            f"no gap found ({chance(level.pvalue)}). Kendall's tau is within {within:.2g} of {whose}, with {sure} confidence."
-        )
-    how = direction(tau, tau_target, level.se)
-    side = "above" if level.value > 0 else "below"
-    interval = f"{sure} interval of the gap {low:+.2g} to {high:+.2g}"
-    return f"{how}. Kendall's tau is {abs(level.value):.2g} {side} {whose} ({interval}, {chance(level.pvalue)})."
-
-
-def direction(tau: float, tau_target: float, se: float) -> str:
-    """In which way a strength is wrong; a sign is wrong only where both are beyond two standard errors from 0."""
-    if tau * tau_target < 0 and not min(abs(tau), abs(tau_target)) <= 2.0 * se:
+def direction(tau: float, tau_target: float, se: float, se_target: float) -> str:
+    """In which way a strength is wrong; a sign is wrong where both are beyond two of their own standard errors from 0."""
+    beyond = not (abs(tau) <= 2.0 * se or abs(tau_target) <= 2.0 * se_target)
+    if tau * tau_target < 0 and beyond:
         return "of the wrong sign"
     return "too strong" if abs(tau) > abs(tau_target) else "too weak"
 
 
-def shape(gap: Estimate, family: str, *, against_sample: bool, by_moments: bool) -> str:
+def wrong_shape(against: bool) -> str:
+    """What a shape beyond chance is called, with and without a target."""
+    return "wrong shape" if against else "family does not fit"
+
+
+def tail_fault(label: str, gap: float, against: bool) -> str:
+    """What a corner beyond chance is called."""
+    than = "too {}" if against else "{}er than the family's"
+    return f"{label} tail {than.format('thick' if gap > 0 else 'thin')}"
+
+
+def strength(
+    level: Estimate, tau: float, tau_target: float, ses: tuple[float, float], *, whose: str, adjusted: float, too_rare: str
+) -> str:
+    """Is the strength of dependence right? `ses` are the standard errors of the two taus."""
+    if math.isnan(level.pvalue):
+        return f"cannot be tested: {too_rare or 'the dependence is perfect, so tau has no sampling error'}."
+    low, high = level.ci
+    sure = f"{100 * level.confidence:g}%"
+    if not adjusted < 1.0 - level.confidence:
+        within = max(abs(low), abs(high))
+        known = f" Kendall's tau is within {within:.2g} of {whose}, with {sure} confidence." if math.isfinite(within) else ""
+        return f"{NO_GAP} ({chance(level.pvalue, adjusted)}).{known}"
+    how = direction(tau, tau_target, *ses)
+    side = "above" if level.value > 0 else "below"
+    interval = f"{sure} interval of the gap {low:+.2g} to {high:+.2g}, " if math.isfinite(low) else ""
+    return f"{how}. Kendall's tau is {abs(level.value):.2g} {side} {whose} ({interval}{chance(level.pvalue, adjusted)})."
+
+
+def shape(gap: Estimate, family: str, *, adjusted: float, against_sample: bool, by_moments: bool, things: str) -> str:
     """Is the shape of dependence right?"""
     if by_moments:
         return f"not tested: {family} was fitted by Kendall's tau alone; use method='mle'."
     if math.isnan(gap.pvalue):
         return f"cannot be tested: {family} sits on a bound of its family, has nothing that varies, or too few values."
+    found, told = adjusted < 1.0 - gap.confidence, chance(gap.pvalue, adjusted)
     if against_sample:
-        if significant(gap):
-            apart = f"draws and reference differ by {abs(gap.value):.2g} in tau"
-            return f"wrong ({chance(gap.pvalue)}). Seen through {family}, {apart}."
-        return f"no gap found ({chance(gap.pvalue)}). Seen through {family}, draws and reference look alike."
-    if significant(gap):
+        if found:
+            return f"wrong ({told}). Seen through {family}, {things} and reference differ by {abs(gap.value):.2g} in tau."
+        return f"{NO_GAP} ({told}). Seen through {family}, {things} and reference look alike."
+    if found:
         side = "above" if gap.value > 0 else "below"
-        return f"wrong ({chance(gap.pvalue)}). {family} fitted to these draws has a tau {abs(gap.value):.2g} {side} theirs."
-    return f"no gap found ({chance(gap.pvalue)}). {family} fits these draws as far as they can tell."
+        return f"wrong ({told}). {family} fitted to these {things} has a tau {abs(gap.value):.2g} {side} theirs."
+    return f"{NO_GAP} ({told}). {family} fits these {things} as far as they can tell."
 
 
-def tails(told: Sequence[tuple[str, Estimate]], than: str) -> str:
-    """Which tail is off?"""
-    off = [f"{text} (se {per_hundred(tail.se)})" for text, tail in told if tail_is_off(tail)]
-    if not off:
-        return f"neither stands out against {than} at the same tau."
-    return f"compared with {than} at the same tau, {'; '.join(off)}."
+def tail_sentence(where: tuple[str, str], shares: tuple[float, float], whose: str, things: str) -> str:
+    """A corner as a person says it, such as "of 100 draws in the lowest tenth of a, 31 are in that of b; the target has 4"."""
+    begin, there = where
+    mine, aim = (f"{per_hundred(share)}" for share in shares)
+    return f"{begin}, {mine} are {there}; {whose} has {aim}"
+
+
+def tails(told: Sequence[str], pvalue: float, adjusted: float, part: str) -> str:
+    """Which corners are off? `told` has a sentence for each of them."""
+    if math.isnan(pvalue):
+        return f"cannot be tested: too few are in the lowest and highest {part}, or no two of these can be compared."
+    if not told:
+        return f"{NO_GAP} in the four corners ({chance(pvalue, adjusted)}), beyond what the strength explains."
+    return f"off ({chance(pvalue, adjusted)}): {'; '.join(told)}."
 
 
 def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int) -> str:
     """Are there enough effective draws to say so?"""
     if math.isnan(n_eff):
         return f"{n:,}, from which no standard error can be had."
-    trust = "too few to trust these tests" if n_eff < FEW_DRAWS else "enough for these tests"
+    trust = "too few to trust these tests" if n_eff < few_draws(n_chains, iid) else "enough for these tests"
     said = f"{n:,}, taken as independent: {trust}" if iid else f"{n:,}, worth {n_eff:,.0f} independent ones: {trust}"
     if math.isnan(rhat):
         return said + (", chains too short to be compared." if n_chains > 1 else ".")
@@ -100,9 +110,14 @@ def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int) -> st
 
 
 def per_hundred(share: float) -> str:
-    """A share as a number of draws in a hundred, to a tenth where it is small."""
+    """A share as a number in a hundred, to a tenth where it is small."""
     count = abs(100.0 * share)
-    return f"{count:.0f}" if count >= 9.5 else f"{count:.1f}"
+    return f"{count:.0f}" if count >= 9.5 or count == 0.0 else f"{count:.1f}"
+
+
+def called(given: "Draws", iid: bool) -> str:
+    """What the lines of a sample are called: a table has rows, a sampler draws."""
+    return "rows" if not given.chained and (given.named or iid) else "draws"
 
 
 def pair_label(first: str, second: str) -> str:
@@ -137,7 +152,7 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
 def so_few_values(names: Sequence[str]) -> str:
     """What is not tested of discrete variables."""
     take, them = ("takes", "it") if len(names) == 1 else ("take", "them")
-    return f"{some_of(names)} {take} so few values that no copula's likelihood holds: only level is tested with {them}"
+    return f"{some_of(names)} {take} so few values that no copula's likelihood holds: shape is not tested with {them}"
 
 
 def some_of(names: Sequence[str], limit: int = 8) -> str:
@@ -174,9 +189,22 @@ def heading(confidence: float) -> list[str]:
     return ["", "value", "se", f"{100 * confidence:g}% interval", "p", "n_eff"]
 
 
+def too_few(what: str, limit: int, n_chains: int, iid: bool, things: str) -> str:
+    """So few effective draws that tests are rough; `what` says how many."""
+    per_chain = f", {FEW_DRAWS} for each of {n_chains} chains" if 1 < n_chains <= _MANY_CHAINS and not iid else ""
+    more = "; draw more" if things == "draws" else ""
+    return f"{what}, below {limit}{per_chain}: standard errors and tests are rough{more}"
+
+
+def too_rare(names: Sequence[str], things: str) -> str:
+    """Why a pair of rare values is not tested."""
+    take = "takes" if len(names) == 1 else "take"
+    return f"{some_of(names)} {take} another value than the most frequent one in too few {things} to test anything"
+
+
 def answer_line(verdict: str, reserved: bool) -> str:
     """The answer; one that found nothing, but may have been unable to, says so at once."""
-    found_nothing = verdict.startswith("no gap found")
+    found_nothing = verdict.startswith(NO_GAP)
     return verdict[0].upper() + verdict[1:] + (", with reservations" if reserved and found_nothing else "")
 
 
@@ -224,6 +252,10 @@ def short_pvalue(pvalue: float) -> str:
     return "-" if math.isnan(pvalue) else "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
 
 
-def chance(pvalue: float) -> str:
-    """A p-value in a sentence."""
-    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
+def chance(pvalue: float, adjusted: float | None = None) -> str:
+    """A p-value in a sentence, with what it is adjusted for other tests where that may change its meaning."""
+    if adjusted is None or math.isnan(adjusted) or max(pvalue, adjusted) < 0.001 or pvalue > 0.2:
+        return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
+    told = "< 0.001" if adjusted < 0.001 else f"{adjusted:.2g}"
+    plain = "< 0.001" if pvalue < 0.001 else f"{pvalue:.2g}"
+    return chance(pvalue) if told == plain else f"{chance(pvalue)}, adjusted {told}"

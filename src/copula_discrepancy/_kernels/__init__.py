@@ -13,14 +13,15 @@ from copula_discrepancy._kernels._elliptical import (
     student_sums,
 )
 from copula_discrepancy._kernels._pairs import (
+    corner_influence,
+    corner_shares,
     dependence_rhat,
+    depths,
     finish_pairs,
     gap_spreads,
     gather,
     spread,
     start_pairs,
-    tail_shares,
-    tail_spread,
     tau_and_influence,
 )
 from copula_discrepancy._kernels._ranks import (
@@ -39,7 +40,10 @@ __all__ = [
     "concordance_counts",
     "concordance_total",
     "concordance_totals",
+    "corner_influence",
+    "corner_shares",
     "dependence_rhat",
+    "depths",
     "elliptical_mixed",
     "elliptical_scores",
     "finish_pairs",
@@ -58,7 +62,5 @@ __all__ = [
     "student_from_normal",
     "student_sums",
     "sums_above",
-    "tail_shares",
-    "tail_spread",
     "tau_and_influence",
 ]

@@ -116,8 +116,8 @@ def gap_spreads(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvat
 
 
 @compiled(nogil=True, error_model="numpy")
-def _depths(rank, ties, high):
-    """Twice the mid-rank of every draw, counted from the tail's own end."""
+def depths(rank, ties):
+    """Twice the mid-rank of every draw: how deep it lies, counted from the low end."""
     n = rank.size
     depth = np.empty(n, np.int64)
     for i in range(n):
@@ -126,27 +126,25 @@ def _depths(rank, ties, high):
         sizes = _group_sizes(rank)
         for i in range(n):
             depth[i] += sizes[rank[i]] - 1
-    if high:
-        for i in range(n):
-            depth[i] = 2 * (n + 1) - depth[i]
     return depth
 
 
 @compiled(nogil=True, error_model="numpy")
-def tail_shares(rank_x, ties_x, high_x, rank_y, ties_y, high_y, tail, width):
-    """(share of x inside its tail, of y, of both) and the slopes of the joint share in both edges."""
-    n = rank_x.size
-    limit = tail * 2 * (n + 1)
-    reach = width * 2 * (n + 1)
-    depth_x = _depths(rank_x, ties_x, high_x)
-    depth_y = _depths(rank_y, ties_y, high_y)
+def corner_shares(depth_x, high_x, depth_y, high_y, tail, width):
+    """(share of x inside its tail, of y, of both) and the slopes of the joint share in both edges; and who is inside."""
+    n = depth_x.size
+    whole = 2 * (n + 1)
+    limit = tail * whole
+    reach = width * whole
     inside = np.zeros((2, n), np.uint8)
     count_x = count_y = both = beside_x = beside_y = joint_x = joint_y = 0
     for i in range(n):
-        in_x = depth_x[i] <= limit
-        in_y = depth_y[i] <= limit
-        near_x = abs(depth_x[i] - limit) <= reach
-        near_y = abs(depth_y[i] - limit) <= reach
+        x = whole - depth_x[i] if high_x else depth_x[i]
+        y = whole - depth_y[i] if high_y else depth_y[i]
+        in_x = x <= limit
+        in_y = y <= limit
+        near_x = abs(x - limit) <= reach
+        near_y = abs(y - limit) <= reach
         inside[0, i] = in_x
         inside[1, i] = in_y
         count_x += in_x
@@ -161,8 +159,11 @@ def tail_shares(rank_x, ties_x, high_x, rank_y, ties_y, high_y, tail, width):
 
 
 @compiled(nogil=True, error_model="numpy")
-def tail_spread(tau, inside, shares, expected_slope, n_chains, iid):
-    """Spread of a tail gap: (standard error, degrees of freedom, n_eff); `shares` as `tail_shares` gives them."""
+def corner_influence(tau, inside, shares, expected_slope):
+    """Influence of each draw on a tail gap; `tau` holds those on Kendall's tau, `shares` are as `corner_shares` gives them.
+
+    What ranks do to each edge is subtracted (Segers, 2012); the influence on tau enters through the family's member.
+    """
     n = tau.size
     share_x, share_y, both, slope_x, slope_y = shares
     values = np.empty(n)
@@ -171,7 +172,7 @@ def tail_spread(tau, inside, shares, expected_slope, n_chains, iid):
         in_y = np.float64(inside[1, i])
         flat = in_x * in_y - both - slope_x * (in_x - share_x) - slope_y * (in_y - share_y)
         values[i] = (flat - expected_slope * tau[i]) / share_x
-    return spread(values, n_chains, iid)
+    return values
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -200,12 +201,14 @@ def finish_pairs(
     orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
     n_chains, iid, tail, width,
 ):  # fmt: skip
-    """Spreads of tau, fitted tau, shape, lower and upper tail gap of several pairs, (pair, 5, 3), and the tails' joint shares.
+    """Spreads of tau, fitted tau, shape and the gap in every corner of several pairs, (pair, 3 + corner, 3); joint shares.
 
-    `scored` says where there is a likelihood fit, `wanted` which tails there are, `highs` which ends of u and v they are at.
+    `scored` says where there is a likelihood fit, `wanted` which corners are looked at, `highs` at which ends of u and v each
+    corner is.
     """
-    spreads = np.full((first.size, 5, 3), np.nan)
-    joint = np.full((first.size, 2), np.nan)
+    n_corners = highs.shape[0]
+    spreads = np.full((first.size, 3 + n_corners, 3), np.nan)
+    joint = np.full((first.size, n_corners), np.nan)
     nothing = np.empty(0)
     for k in range(first.size):
         i = first[k]
@@ -214,15 +217,18 @@ def finish_pairs(
         spreads[k, :3] = gap_spreads(
             orders[i], ranks[i], orders[j], ranks[j], influence[k], own, in_u[k], in_v[k], curvature[k], slope[k], n_chains, iid
         )
-        for end in range(2):
+        if not np.any(wanted[k]):
+            continue
+        depth_x = depths(ranks[i], ties[i])
+        depth_y = depths(ranks[j], ties[j])
+        for end in range(n_corners):
             if wanted[k, end]:
-                u, v, both, slope_u, slope_v, inside = tail_shares(
-                    ranks[i], ties[i], highs[k, end, 0], ranks[j], ties[j], highs[k, end, 1], tail, width
+                u, v, both, slope_u, slope_v, inside = corner_shares(
+                    depth_x, highs[end, 0], depth_y, highs[end, 1], tail, width
                 )
                 joint[k, end] = both
-                spreads[k, 3 + end] = tail_spread(
-                    influence[k], inside, (u, v, both, slope_u, slope_v), expected_slope[k, end], n_chains, iid
-                )
+                values = corner_influence(influence[k], inside, (u, v, both, slope_u, slope_v), expected_slope[k, end])
+                spreads[k, 3 + end] = spread(values, n_chains, iid)
     return spreads, joint
 
 

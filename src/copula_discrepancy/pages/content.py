@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.pages import details, meaning, methods
 from copula_discrepancy.pages.pictures import packed, png_image
 from copula_discrepancy.plots.maps import cell_colours, cell_text, colour_limit, gap_cells, white_reads_better
+from copula_discrepancy.tails import CORNERS, part_name
 from copula_discrepancy.words import answer_line, pair_label, short_names, short_pvalue, shortened
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _UNIT = 1e-3  # of the numbers that a script reads out below a map
 _UNKNOWN = -(2**15)
 _CELLS = ((_NUMBERED, 40), (25, 24), (60, 16), (MAPPED, 13))  # variables, and the pixels of a cell up to so many
 
-_OWN_TERMS = ("level", "shape", "total", "se", "p", "lower tail", "upper tail", "CKL", "n_eff")  # of a single pair's table
+_OWN_TERMS = ("level", "shape", "total", "se", "p", "low-low", "CKL", "n_eff")  # of a single pair's table
 _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 
 Content = dict[str, Any]
@@ -52,10 +53,11 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "maps": _maps(result) if len(result.names) > 2 else None,
         "table": table,
         "details": worst,
+        "things": result.things,
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.warnings), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
-        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid]) | _own_p(result),
+        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid], result.things) | _own_p(result),
         "made": made,
         "paper": methods.PAPER,
     }
@@ -68,7 +70,8 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
     random = ["the bootstrap"] if result.resampled else []
     random += ["CKL and CED"] if result.shannon != "exact" else []
     made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
-    off, tested = result.gap_found, math.isfinite(result.level.pvalue) or math.isfinite(result.shape.pvalue)
+    off = result.gap_found
+    tested = any(math.isfinite(pvalue) for pvalue in result.tests.adjusted.values())
     detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=off)
     content = {
         "heading": answer_line(result.verdict, not off and bool(result.warnings)),
@@ -82,10 +85,11 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
         "maps": None,
         "table": None,
         "details": [detail],
+        "things": result.things,
         "sure": meaning.of_one(result),
         "notes": detail.notes,
         "methods": methods.of_one(result),
-        "terms": methods.terms(_OWN_TERMS, methods.errors_of(result)) | {"p": methods.SINGLE_P},
+        "terms": methods.terms(_OWN_TERMS, methods.errors_of(result), result.things) | {"p": methods.SINGLE_P},
         "made": made,
         "paper": methods.PAPER,
     }
@@ -93,7 +97,7 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
 
 
 def _own_p(result: "Pairwise") -> dict[str, str]:
-    return {"p": "The smaller of the p-values of level and shape, not adjusted."} if result.adjust == "none" else {}
+    return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
 
 
 def _state(result: "Pairwise") -> str:
@@ -121,11 +125,11 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
         ("shape", "shape", "+.3f", shaped),
         ("shape se", "shape_se", ".3f", shaped),
         ("p", "", "", True),
-        ("lower tail", "lower_tail", "+.2f", True),
-        ("upper tail", "upper_tail", "+.2f", True),
+        *((corner.label, name, "+.2f", True) for name, corner in CORNERS.items()),
         ("CKL", "ckl", ".4f", against and shaped),
         ("n_eff", "", "", True),
         ("R-hat", "rhat", ".3f", not result.iid),
+        ("n", "n", ",.0f", _differs(result.rows["n"])),
     ]
     known = [column for column in columns if column[3] and (not column[1] or np.isfinite(result.rows[column[1]]).any())]
     rows, short = [], dict(zip(result.names, short_names(result.names, NAME), strict=True))
@@ -149,6 +153,11 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
     }
 
 
+def _differs(counts: NDArray[np.float64]) -> bool:
+    """Whether pairs have different numbers of rows, as with missing values."""
+    return bool(counts.size and counts.min() < counts.max())
+
+
 def _number(value: float, form: str) -> str:
     if not math.isfinite(value):
         return "-" if math.isnan(value) else "inf"
@@ -160,9 +169,10 @@ def _number(value: float, form: str) -> str:
 
 
 def _maps(result: "Pairwise") -> Content:
-    """Level and shape of all pairs as coloured matrices, each on a scale of its own: shape gaps are the smaller ones."""
+    """Level and shape of all pairs, and the worst corner if tails are off, as coloured matrices, each on a scale of its own."""
     against, shaped = result.kind != "nothing", result.method != "moment"
-    numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
+    worst = _worst_corner(result)
+    numbers = [name for name, there in (("level", against), ("shape", shaped), (worst or "", worst is not None)) if there]
     kept = _kept(result)
     cells = {name: gap_cells(result, name)[np.ix_(kept, kept)] for name in numbers}
     d = len(kept)
@@ -177,10 +187,20 @@ def _maps(result: "Pairwise") -> Content:
         "of": len(result.names),
         "sides": "Blue is below the target, orange above it"
         if against
-        else "Blue: the fitted family's tau is below the draws'; orange: above it",
+        else f"Blue: the fitted family's tau is below the {result.things}'; orange: above it",
         "maps": [_map(result, name, part) for name, part in cells.items()],
         "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
     }
+
+
+def _worst_corner(result: "Pairwise") -> str | None:
+    """The corner with the most gaps beyond chance; None where there are none."""
+    counts = {
+        name: int(np.isfinite(np.tril(gap_cells(result, name), -1)[np.tril_indices(len(result.names), -1)]).sum())
+        for name in CORNERS
+    }
+    most = max(counts, key=lambda name: counts[name])
+    return most if counts[most] else None
 
 
 def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
@@ -194,15 +214,18 @@ def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
             for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True)
         ]
     largest = f"; the largest is {np.abs(known).max():.3f}" if known.size else ""
-    says = {"level": "strength of dependence, draws less target", "shape": "family and tails, seen in Kendall's tau"}
+    says = {"level": f"strength of dependence, {result.things} less target", "shape": "family and tails, seen in Kendall's tau"}
+    says |= {corner: f"joint share of the {part_name(result.tail)} there, {result.things} less target" for corner in CORNERS}
+    label = name.replace("_", "-")
     return {
         "name": name,
+        "label": label,
         "limit": f"{limit:g}",
         "says": says[name],
         "image": png_image(cell_colours(cells, limit)),
         "texts": texts,
         "beyond": beyond,
-        "alt": f"{name} of {known.size:,} {result.unit}s as a coloured matrix, {beyond:,} of them beyond chance{largest}.",
+        "alt": f"{label} of {known.size:,} {result.unit}s as a coloured matrix, {beyond:,} of them beyond chance{largest}.",
     }
 
 

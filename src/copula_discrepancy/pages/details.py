@@ -66,10 +66,10 @@ def _of_pair(result: "Pairwise", gap: "PairGap", key: str) -> Detail:
 def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
     """A pair with a target."""
     running = running_gaps(result, _PREFIXES)
-    whose = "the reference" if result.reference is not None else f"{result.n:,} draws simulated from the target"
+    whose = "the reference" if result.reference is not None else f"{result.n:,} {result.things} simulated from the target"
     pictures = [
         *_clouds(result, result.fit, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}."),
-        _picture(lambda ax: plot_gaps(result, ax=ax), 2.3, f"{key}-gaps", _said_gaps(result)),
+        _picture(lambda ax: plot_gaps(result, ax=ax), 2.9, f"{key}-gaps", _said_gaps(result)),
         _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(result), f"{key}-chains", _said_chains(result)),
         _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
     ]
@@ -98,8 +98,8 @@ def _clouds(subject: "Discrepancy | Fit", fit: Fit, key: str, beside: str) -> li
     """The draws' cloud, and what stands beside it in these words."""
     first, second = fit.pair.names
     own = (
-        f"Ranks of {second} against {first} in the draws, Kendall's tau {fit.sample_tau:.2f}, with contours of the fitted "
-        f"{fit.family} and both tails marked."
+        f"Ranks of {second} against {first}, Kendall's tau {fit.sample_tau:.2f}, with contours of the fitted "
+        f"{fit.family} and corners marked."
     )
     sizes = [(_WIDE, _WIDE + 0.25)] * 2
     return inline_figures(
@@ -118,19 +118,22 @@ def _forest_height(result: "Discrepancy") -> float:
 
 def _said_gaps(result: "Discrepancy") -> str:
     parts = {name: result.estimates[name] for name in ("level", "shape", "total")} | dict(result.tails)
-    return "Gaps with their intervals: " + "; ".join(f"{k.replace('_', ' ')} {_interval(v)}" for k, v in parts.items()) + "."
+    return "Gaps with their intervals: " + "; ".join(f"{k.replace('_', '-')} {_interval(v)}" for k, v in parts.items()) + "."
 
 
 def _said_chains(result: "Discrepancy") -> str:
     together = _interval(result.estimates["tau"])
-    told = f"Kendall's tau of the draws, chain by chain: {_each(result.agreement.taus)}; together {together}."
+    several = len(result.agreement.taus) > 1
+    each = f", chain by chain: {_each(result.agreement.taus)}; together" if several else ""
+    told = f"Kendall's tau of the {result.things}{each} {together}."
     if result.reference_agreement is not None:
         return f"{told} Of the reference: {_each(result.reference_agreement.taus)}."
     return f"{told} The target has {result.tau_target:.2f}."
 
 
 def _said_trace(result: "Discrepancy") -> str:
-    return f"The total gap over the number of draws, with its interval; with all draws it is {_interval(result.total)}."
+    things = result.things
+    return f"The total gap over the number of {things}, with its interval; with all {things} it is {_interval(result.total)}."
 
 
 def _each(taus: Sequence[Estimate]) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.multiplicity import in_words
-from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT
+from copula_discrepancy.rows import TESTED
+from copula_discrepancy.words import RHAT_LIMIT, few_draws
 
 if TYPE_CHECKING:
     from copula_discrepancy.pairwise_result import Pairwise
@@ -23,7 +24,7 @@ Told = list[tuple[str, str]]  # a term and what is said of it
 _ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"^(reference: )?n_eff is",
-        "So few draws, counted as independent ones, say little: gaps found there may be chance, and none found means little.",
+        "So few, counted as independent ones, say little: gaps found there may be chance, and none found means little.",
     ),
     (
         "R-hat for dependence",
@@ -45,6 +46,10 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "rounded or discrete|are tied",
         "Rounding looks like a change of family. Compare samples that are rounded alike, or take level alone.",
     ),
+    (
+        "too few (draws|rows) to test",
+        "Where one value holds nearly everywhere, a handful of lines carries all there is to know about a dependence.",
+    ),
     ("the draws themselves", "A sample compared with itself has no gap by construction. Give an independent reference."),
     (
         "^(reference: )?one chain",
@@ -56,7 +61,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     ),
     (
         "constant( in the|, so without)",
-        "A variable that does not vary has no dependence. If it should vary, the sampler has lost it.",
+        "A variable that does not vary has no dependence. If it should vary, whatever made the sample has lost it.",
     ),
 )
 
@@ -85,8 +90,8 @@ def of_pairs(result: "Pairwise") -> Told:
         for draws, end in zip(result.samples, ("", "_target"), strict=True)
         if draws is not None
     ]
-    told = [("n_eff", _effective(samples, result.iid, result.unit))]
-    if not result.iid:
+    told = [("n_eff", _effective(samples, result.iid, result.unit, result.things))]
+    if not result.iid and np.isfinite(result.rows["rhat"]).any():
         told.append(("R-hat", _agreement(samples, result.unit)))
     told.append(("p-values", _adjusted(result)))
     hidden = _hidden(result)
@@ -101,25 +106,27 @@ def of_one(result: "Discrepancy") -> Told:
         for fit, agreement in found
         if fit is not None and agreement is not None
     ]
-    told = [("n_eff", _effective(samples, result.iid, "pair"))]
+    told = [("n_eff", _effective(samples, result.iid, "pair", result.things))]
     if not result.iid:
         told.append(("R-hat", _agreement(samples, "pair")))
     alpha = 1.0 - result.level.confidence
     told.append(("p-values", _alone(result, alpha)))
-    missed = {name: result.estimates[name] for name in ("level", "shape") if result.estimates[name].pvalue >= alpha}
-    hidden = _may_hide({name: estimate.se for name, estimate in missed.items()}, alpha, "", result.reference is not None)
+    tests = result.tests
+    missed = {name: result.estimates[name].se for name in ("level", "shape") if tests.adjusted[name] >= alpha}
+    hidden = _may_hide(missed, alpha, "", result.reference is not None, result.things)
     return told + ([("No gap found", hidden)] if hidden else [])
 
 
 def _alone(result: "Discrepancy", alpha: float) -> str:
     """The tests of a single pair."""
-    tested = [name for name in ("level", "shape") if math.isfinite(result.estimates[name].pvalue)]
-    said = [f"{' and '.join(tested)} at {100 * alpha:g}%{' each' if len(tested) > 1 else ''}"] if tested else []
-    tails = [name.replace("_", " ") for name in result.tails]
-    said += [f"{' and '.join(tails)} at {50 * alpha:g}%{' each' if len(tails) > 1 else ''}"] if tails else []
-    if not said:
+    tested = [name for name, pvalue in result.tests.adjusted.items() if math.isfinite(pvalue)]
+    if not tested:
         return "Nothing could be tested."
-    return f"Tested are {', '.join(said)}, not adjusted for their number; total, CKL and CED ask about the same gaps again."
+    how = "as in the ranking of all pairs" if result.in_ranking is not None else "for each other (Benjamini-Hochberg)"
+    return (
+        f"Tested are {' and '.join(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
+        "The four corners have one test together. Total, CKL and CED ask about the same gaps again."
+    )
 
 
 @dataclass(frozen=True)
@@ -146,25 +153,30 @@ class Sample:
         return low if low == high else f"{low} to {high}"
 
 
-def _effective(samples: Sequence[Sample], iid: bool, unit: str) -> str:
+def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> str:
     if iid:
+        chain = "they come from a Markov chain" if things == "draws" else "they are a time series or repeat each other"
         return (
-            f"The {samples[0].n:,} draws were taken as independent, as asked. If they come from a Markov chain, the standard "
-            "errors here are too small and gaps are claimed that are not there."
+            f"The {samples[0].n:,} {things} were taken as independent, as asked. If {chain}, the standard errors here are too "
+            "small and gaps are claimed that are not there."
         )
     all_known = np.concatenate([sample.n_eff[np.isfinite(sample.n_eff)] for sample in samples])
     if not all_known.size:
-        return f"From these {samples[0].n:,} draws no standard error can be had: nothing varies, or the dependence is perfect."
-    worth = f"{samples[0].worth} for the {samples[0].n:,} draws"
+        return f"From these {samples[0].n:,} {things} no standard error can be had: nothing varies, or all is perfect."
+    worth = f"{samples[0].worth} for the {samples[0].n:,} {things}"
     worth += f", {samples[1].worth} for the {samples[1].n:,} of the reference" if len(samples) > 1 else ""
     depends = f", depending on the {unit}" if any(" to " in sample.worth for sample in samples) else ""
+    limits = [few_draws(sample.n_chains, iid) for sample in samples]
+    rough = any((sample.n_eff < limit).any() for sample, limit in zip(samples, limits, strict=True))
+    limit = " and ".join(f"{limit}" for limit in dict.fromkeys(limits))
     enough = (
-        f"All are above {FEW_DRAWS}, enough for these tests."
-        if float(all_known.min()) >= FEW_DRAWS
-        else f"Below {FEW_DRAWS} standard errors themselves are rough, as they are here in places."
+        f"Below {limit} standard errors themselves are rough, as they are here in places."
+        if rough
+        else f"All are above {limit}, enough for these tests."
     )
+    repeat = "Draws of a Markov chain" if things == "draws" else "Rows in an order, as those of a time series,"
     return (
-        "Draws of a Markov chain may repeat each other. This is how many independent ones would give the same standard error, "
+        f"{repeat} may repeat each other. This is how many independent ones would give the same standard error, "
         f"the smallest number over the gaps: {worth}{depends}. {enough}"
     )
 
@@ -195,7 +207,7 @@ def _largest_rhat(sample: Sample, unit: str) -> str:
 
 
 def _adjusted(result: "Pairwise") -> str:
-    counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in ("level", "shape")}
+    counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
     tests, tested = sum(counts.values()), [name for name, count in counts.items() if count]
     if not tests:
         return "Nothing could be tested, so there are none."
@@ -210,7 +222,7 @@ def _adjusted(result: "Pairwise") -> str:
     counted = "1 test" if tests == 1 else f"{tests:,} tests"
     return (
         f"{counted}, of {' and of '.join(tested)} ({rate}): {kept}. A p-value is small where chance alone seldom makes such "
-        "a gap; it does not tell how large the gap is. Tail gaps, total and CKL follow from the same draws and are not tested."
+        f"a gap; it does not tell how large the gap is. Total and CKL follow from the same {result.things} and are not tested."
     )
 
 
@@ -218,26 +230,29 @@ def _hidden(result: "Pairwise") -> str:
     """What may hide in the pairs without a gap, at the level that the adjustment leaves to the next test."""
     rows, alpha = result.rows, 1.0 - result.confidence
     missed, tests, claims = {}, 0, 0
-    for name in ("level", "shape"):
+    for name in TESTED:
         known = np.isfinite(rows[f"{name}_pvalue"])
         found = rows[f"{name}_adjusted"] < alpha
         tests, claims = tests + int(known.sum()), claims + int(found.sum())
+        if name == "tails":
+            continue  # four corners, each with an error of its own
         ses = rows[f"{name}_se"][known & ~found]
         if np.isfinite(ses).any():
             missed[name] = float(np.nanmedian(ses))
     share = {"none": 1.0, "bh": (claims + 1.0) / max(tests, 1)}.get(result.adjust, 1.0 / max(tests, 1))
-    return _may_hide(missed, alpha * min(share, 1.0), "typical ", result.samples[1] is not None)
+    return _may_hide(missed, alpha * min(share, 1.0), "typical ", result.samples[1] is not None, result.things)
 
 
-def _may_hide(errors: Mapping[str, float], alpha: float, typical: str, reference: bool) -> str:
+def _may_hide(errors: Mapping[str, float], alpha: float, typical: str, reference: bool, things: str) -> str:
     """How large a gap must be to be found four times in five: the normal quantiles of the test and of 80%."""
     known = {name: se for name, se in errors.items() if math.isfinite(se)}
     if not known:
         return ""
     reach = NormalDist().inv_cdf(1.0 - 0.5 * alpha) + NormalDist().inv_cdf(0.8)
     told = " and ".join(f"of {reach * se:.2g} in {name} ({typical}se {se:.2g})" for name, se in known.items())
-    more = "More draws, and a longer reference," if reference else "More draws"
+    more = f"More {things}, and a longer reference," if reference else f"More {things}"
     return (
-        f"This is no proof that there is none. With these draws and tests, a gap {told} would be found about four times in "
-        f"five, a smaller one less often. {more} would find smaller ones."
+        f"This is no proof that there is none. With these {things} and tests, a gap {told} would be found about four times in "
+        f"five, a smaller one less often. {more} would find smaller ones. All tests look through Kendall's tau and the "
+        "corners: a dependence that is neither monotone nor in a corner, such as a ring, can be lost without a gap here."
     )

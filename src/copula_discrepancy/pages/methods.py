@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from copula_discrepancy.multiplicity import in_words
+from copula_discrepancy.tails import part_name
 
 PACKAGES = ("copula-discrepancy", "numpy", "scipy", "numba", "matplotlib")
 SEED = 1  # of the clouds that are simulated from a known copula; nothing else on a page is random
@@ -25,11 +26,12 @@ TERMS: dict[str, str] = {
     "less the reference's.",
     "total": "level and shape together; its size is the Copula Discrepancy, CD.",
     "se": "Standard error, {errors}.",
-    "p": "The smaller of the adjusted p-values of level and shape.",
-    "lower tail, upper tail": "Share of the lowest (highest) tenth of one variable that lies in that of the other, "
-    "less what the family has at the same tau; for a reference, less the reference's gap. For negative dependence: low "
-    "with high, high with low.",
+    "p": "The smallest of the adjusted p-values of level, shape and tails.",
+    "low-low, high-high, low-high, high-low": "The four corners. low-low: the share of the draws in the lowest tail of the "
+    "first variable that lie in that of the second, less what the family has at the same tau; for a reference, less the "
+    "reference's gap. The others alike, where both are high, or one low and the other high. All four have one test together.",
     "CKL": "Kullback-Leibler divergence of the fitted copula from the target's, in nats.",
+    "n": "How many draws have both values; the others of the pair miss one.",
     "n_eff": "How many independent draws would say as much; the smaller one of draws and reference.",
     "R-hat": "Do the chains agree about Kendall's tau? Near 1 they do.",
     "family": "The copula family that the pair is looked at through.",
@@ -49,12 +51,19 @@ def errors_of(result: Any) -> str:
     )
 
 
-def terms(shown: Collection[str], errors: str) -> dict[str, str]:
-    """What the columns of a page are; `errors` says where standard errors come from."""
+def terms(shown: Collection[str], errors: str, things: str) -> dict[str, str]:
+    """What the columns of a page are; `errors` says where standard errors come from, `things` what the lines are called."""
     names = {"total", *shown}
-    names |= {"lower tail, upper tail"} if {"lower tail", "upper tail"} & names else set()
+    names |= {"low-low, high-high, low-high, high-low"} if {"low-low", "high-high", "low-high", "high-low"} & names else set()
     names |= {"se"} if any(name.endswith("se") for name in names) else set()
-    return {name: text.format(errors=errors) for name, text in TERMS.items() if name in names}
+    return {name: spoken(text.format(errors=errors), things) for name, text in TERMS.items() if name in names}
+
+
+def spoken(text: str, things: str) -> str:
+    """A sentence of a page, written for draws, about rows where the sample is a table; it must hold no name of a variable."""
+    return (
+        text if things == "draws" else re.sub(r"\b([Dd])raw(s?)\b", lambda m: ("R" if m[1] == "D" else "r") + "ow" + m[2], text)
+    )
 
 
 def of_pairs(result: Any) -> list[str]:
@@ -73,22 +82,26 @@ def of_pairs(result: Any) -> list[str]:
     if result.unit == "edge":
         through = "A vine is fitted to the reference; on every edge, draws and reference are compared through its family"
     rate = in_words(result.adjust, 1.0 - result.confidence)
-    return [
+    found = [
         _RANKED,
         f"{through}; {_fitted(result, result.kind == 'reference')}",
         f"Standard errors come {ERRORS[result.iid]}.",
-        f"Tests of level and shape: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
+        f"Tails are the lowest and the highest {part_name(result.tail)}; corners that hold few draws are counted exactly.",
+        f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
     ]
+    return [spoken(sentence, result.things) for sentence in found]
 
 
 def of_one(result: Any) -> list[str]:
     """How the numbers of a single pair were made."""
     aim = "the same family fitted to the reference" if result.reference is not None else f"the target {result.target!r}"
-    return [
+    found = [
         _RANKED if result.margins == "rank" else "The draws were given with uniform margins, and taken as they are.",
         f"The family {result.fit.family} is compared with {aim}; {_fitted(result, result.reference is not None)}",
         f"Standard errors come {errors_of(result)}.",
+        f"Tails are the lowest and the highest {part_name(result.tail)}; corners that hold few draws are counted exactly.",
     ]
+    return [spoken(sentence, result.things) for sentence in found]
 
 
 def _fitted(result: Any, reference: bool) -> str:

@@ -16,7 +16,8 @@ from copula_discrepancy.likelihood import student_part
 from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.plots.look import BLUE, ORANGE, PLAIN, as_axes, canvas, ink, note_below, plain
 from copula_discrepancy.plots.subjects import is_discrepancy, wrong_subject
-from copula_discrepancy.tails import Corner, corners
+from copula_discrepancy.ranks import TAIL_SHARE
+from copula_discrepancy.tails import CORNERS, Corner, along, part_name, sample_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +56,7 @@ class Side:
     v: NDArray[np.float64]
     counted: str
     tails: tuple[Tail, ...]
+    tail: float = TAIL_SHARE
 
 
 def plot_pair(
@@ -63,9 +65,9 @@ def plot_pair(
     """Draw two variables as ranks in the unit square, the draws beside the target, the reference or the fitted copula.
 
     Lines are contours of the density of the family fitted to the draws, and of the target; both panels have the same levels.
-    The squares at the two ends of the dependence hold the lowest and the highest tenth of both variables, and beside them
-    stands how many of the draws in that tenth of the first variable lie inside. These shares are of all draws, for a known
-    target those it has in the same squares.
+    The squares at the two ends of the dependence, and in every corner that is off, hold the lowest and the highest tenth of
+    both variables (or the `tail` of the comparison), and beside them stands how many of the draws in that part of the first
+    variable lie inside. These shares are of all draws, for a known target those it has in the same squares.
 
     Parameters
     ----------
@@ -129,10 +131,10 @@ def plot_pair(
     return axes if ax is None else ax
 
 
-def tail_shares(result: "Discrepancy | Fit") -> dict[str, list[float]]:
-    """The shares that `plot_pair` writes beside the tails: of the draws, and of what stands beside them."""
+def tail_shares(result: "Discrepancy | Fit") -> dict[str, dict[str, float]]:
+    """The shares that `plot_pair` writes beside the corners: of the draws, and of what stands beside them."""
     sides = _sides(result, 1, random_generator(0))
-    return {side.whose: [tail.joint for tail in side.tails] for side in sides}
+    return {side.whose: {tail.corner.label: tail.joint for tail in side.tails} for side in sides}
 
 
 # ---- what is drawn -------------------------------------------------------------------------------------------------
@@ -140,27 +142,36 @@ def tail_shares(result: "Discrepancy | Fit") -> dict[str, list[float]]:
 
 def _sides(result: "Discrepancy | Fit", points: int, source: np.random.Generator) -> list[Side]:
     """The draws, and what they should look like."""
-    fitted, aimed = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
-    ends = corners(fitted.sample_tau, aimed)
-    return [_sample_side("draws", fitted, ends, points), _aim_side(result, ends, points, source)]
+    if isinstance(result, Fit):
+        names, tail, things, fitted = [*along(result.sample_tau)], TAIL_SHARE, "draws", result
+    else:
+        names = [*dict.fromkeys((*along(result.tau, result.tau_target), *result.tests.off_corners))]
+        tail, things, fitted = result.tail, result.things, result.fit
+    ends = [CORNERS[name] for name in names]
+    return [
+        _sample_side(things, fitted, ends, tail, points, things),
+        _aim_side(result, ends, tail, points, source, things),
+    ]
 
 
-def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], points: int) -> Side:
+def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, points: int, things: str) -> Side:
     """Draws and the copula fitted to them."""
     pair = fitted.pair
     chosen = evenly_spaced(pair.n, points)
     u, v = (column[chosen] for column in pseudo_values(pair))
-    owned = "draws" if whose == "draws" else f"{whose} draws"
+    owned = things if whose == things else f"{whose} {things}"
     counted = f"{chosen.size:,} of {pair.n:,} {owned}" if chosen.size < pair.n else f"{pair.n:,} {owned}"
     copula = _density_of(fitted)
     described = f"fitted {_told(copula)}" if copula is not None else f"{fitted.family} has no density here"
-    return Side(whose, fitted.sample_tau, copula, described, u, v, counted, _sample_tails(pair, ends))
+    return Side(whose, fitted.sample_tau, copula, described, u, v, counted, _sample_tails(pair, ends, tail), tail)
 
 
-def _aim_side(result: "Discrepancy | Fit", ends: Sequence[Corner], points: int, source: np.random.Generator) -> Side:
+def _aim_side(
+    result: "Discrepancy | Fit", ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
+) -> Side:
     """What the draws should look like: the reference's draws, or as many simulated ones."""
     if not isinstance(result, Fit) and result.reference is not None:
-        return _sample_side("reference", result.reference, ends, points)
+        return _sample_side("reference", result.reference, ends, tail, points, things)
     fitted = result if isinstance(result, Fit) else result.fit
     copula = _density_of(result) if isinstance(result, Fit) else result.target
     whose = "fitted copula" if isinstance(result, Fit) else "target"
@@ -171,9 +182,9 @@ def _aim_side(result: "Discrepancy | Fit", ends: Sequence[Corner], points: int, 
     u, v = copula.sample(size, rng=source).T
     tails = tuple(
         Tail(end.corner, end.u_share, end.v_share, end.corner.probability(copula, end.u_share, end.v_share) / end.u_share)
-        for end in _sample_tails(fitted.pair, ends)
+        for end in _sample_tails(fitted.pair, ends, tail)
     )
-    return Side(whose, copula.tau, copula, _told(copula), u, v, f"{size:,} simulated draws", tails)
+    return Side(whose, copula.tau, copula, _told(copula), u, v, f"{size:,} simulated {things}", tails, tail)
 
 
 def evenly_spaced(n: int, points: int) -> NDArray[np.int64]:
@@ -190,13 +201,13 @@ def pseudo_values(pair: RankedPair) -> tuple[NDArray[np.float64], NDArray[np.flo
     return pair.first.doubled_mid_ranks / size, pair.second.doubled_mid_ranks / size
 
 
-def _sample_tails(pair: RankedPair, ends: Sequence[Corner]) -> tuple[Tail, ...]:
-    """The corners that hold draws of both variables; where values are few, a tenth may hold none."""
+def _sample_tails(pair: RankedPair, ends: Sequence[Corner], tail: float) -> tuple[Tail, ...]:
+    """The corners that hold draws of both variables; where values are few, a tail may hold none."""
     found = []
     for corner in ends:
-        u, v = pair.first.tail(corner.u_high), pair.second.tail(corner.v_high)
-        if u.share > 0.0 and v.share > 0.0:
-            found.append(Tail(corner, u.share, v.share, float(np.mean(u.inside & v.inside)) / u.share))
+        u, v, joint, *_ = sample_shares(pair, corner, tail)
+        if u > 0.0 and v > 0.0:
+            found.append(Tail(corner, u, v, joint / u))
     return tuple(found)
 
 
@@ -293,7 +304,7 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
     """Points, tail squares and words, without contours."""
     _draw_points(ax, side.u, side.v, color)
     for tail in side.tails:
-        _draw_tail(ax, tail)
+        _draw_tail(ax, tail, part_name(side.tail))
     ax.set_aspect("equal", adjustable="box")
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.0)
@@ -326,7 +337,7 @@ def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], col
     ax.scatter(places[:, 0], places[:, 1], s=sizes, color=color, alpha=opacity, linewidths=0, rasterized=True, zorder=2)
 
 
-def _draw_tail(ax: "Axes", tail: Tail) -> None:
+def _draw_tail(ax: "Axes", tail: Tail, part: str) -> None:
     """The square that holds both tails, and the share of the first variable's tail inside."""
     from matplotlib.patches import Rectangle
 
@@ -338,7 +349,7 @@ def _draw_tail(ax: "Axes", tail: Tail) -> None:
     ax.add_patch(square)
     place = (1.0 - tail.u_share - 0.02 if u_high else tail.u_share + 0.02, 0.985 if v_high else 0.015)
     ax.text(
-        *place, f"{100 * tail.joint:.0f}% of {'highest' if u_high else 'lowest'} tenth", fontsize="x-small",
+        *place, f"{100 * tail.joint:.0f}% of {'highest' if u_high else 'lowest'} {part}", fontsize="x-small",
         ha="right" if u_high else "left", va="top" if v_high else "bottom", zorder=5,
         bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **PLAIN,
     )  # fmt: skip

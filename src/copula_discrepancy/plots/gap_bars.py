@@ -6,26 +6,31 @@ from typing import TYPE_CHECKING, Any
 from copula_discrepancy.inference import Estimate
 from copula_discrepancy.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain
 from copula_discrepancy.plots.subjects import is_discrepancy, wrong_subject
-from copula_discrepancy.words import chance, pair_label, significant, tail_is_off
+from copula_discrepancy.tails import CORNERS, part_name
+from copula_discrepancy.words import chance, pair_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from copula_discrepancy.result import Discrepancy
 
-GAPS = ("level", "shape", "total", "lower_tail", "upper_tail")
+GAPS = ("level", "shape", "total", *CORNERS)
 
 
 def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
     """Draw the gaps of one pair with their intervals around zero (see `Discrepancy.plot`)."""
     if not is_discrepancy(result):
         raise wrong_subject("plot_gaps", "a Discrepancy", result)
-    with canvas(ax, size=(5.2, 2.4)) as axes:
+    with canvas(ax, size=(5.2, 2.8)) as axes:
         axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=1)
         axes.axhline(2.5, color=GREY, linewidth=0.5)  # taus above, shares below
+        tests = result.tests
+        beyond = {name for name in ("level", "shape") if tests.beyond(name)} | set(tests.off_corners)
+        total = result.total
+        beyond |= {"total"} if total.pvalue < 1.0 - total.confidence else set()  # of which there is one test
         for place, name in enumerate(GAPS):
-            _draw_gap(axes, place, name, result.estimates.get(name))
-        axes.set_yticks(range(len(GAPS)), [name.replace("_", " ") for name in GAPS], fontsize="small")
+            _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond)
+        axes.set_yticks(range(len(GAPS)), [name.replace("_", "-") for name in GAPS], fontsize="small")
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(GAPS) - 0.5, -0.5)
         axes.grid(False, axis="y")
@@ -34,18 +39,19 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
         axes.xaxis.set_major_locator(few_ticks(axes))
         whose = "target" if result.reference is None else "reference"
         share = f"{100 * result.level.confidence:g}%"
-        units = "in tau; tails: in shares of a tenth"
-        axes.set_xlabel(f"draws less {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **PLAIN)
+        units = f"in tau; corners: in shares of a {part_name(result.tail)}"
+        axes.set_xlabel(
+            f"{result.things} less {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **PLAIN
+        )
         names = [plain(name, 20) for name in result.fit.pair.names]
         axes.set_title(f"{pair_label(*names)}\n{result.verdict}", loc="left", fontsize="small", **PLAIN)
     return axes
 
 
-def _draw_gap(ax: "Axes", place: int, name: str, gap: Estimate | None) -> None:
+def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool) -> None:
     """A point with its interval, filled where chance does not explain it, and its numbers to the right."""
     told = "not tested"
     if gap is not None and not math.isnan(gap.pvalue):
-        beyond = tail_is_off(gap) if name.endswith("tail") else significant(gap)
         fill = BLUE if beyond else ax.get_facecolor()
         ax.plot(gap.ci, (place, place), color=BLUE, linewidth=1.8, solid_capstyle="butt", zorder=2)
         ax.plot(gap.value, place, "o", color=BLUE, markerfacecolor=fill, markersize=6, markeredgewidth=1.3, zorder=3)

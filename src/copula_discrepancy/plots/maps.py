@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.errors import one_of
 from copula_discrepancy.plots.look import BLUE, GREY, ORANGE, PLAIN, X_SMALL, canvas, ink, plain, text_size
+from copula_discrepancy.tails import CORNERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from copula_discrepancy.pairwise_result import Pairwise
 
-SIGNED = ("level", "shape", "total", "lower_tail", "upper_tail", "tau", "tau_target")
+SIGNED = ("level", "shape", "total", *CORNERS, "tau", "tau_target")
 SIZES = ("cd", "ckl")
 SMALLEST_LIMIT = 0.05  # of a colour scale: gaps that are next to nothing stay pale
 _DARK = 0.9  # share of the scale from which on white numbers are read better than black ones on blue
@@ -27,11 +28,18 @@ _LINE = 1.3  # of a row of text, in font sizes
 def gap_cells(result: "Pairwise", number: str) -> NDArray[np.float64]:
     """A number of all pairs above the diagonal, and below it of those with a gap beyond chance; NaN elsewhere.
 
-    For level and shape, their own test counts; for other numbers, whether any of the two is beyond chance.
+    For level, shape and corners, their own test counts; for other numbers, whether any of these is beyond chance.
     """
     cells = result.matrix(number)
-    own = f"{number}_adjusted"
-    beyond = result.rows[own] < 1.0 - result.confidence if number in ("level", "shape") else result.rows["flagged"]
+    alpha, rows = 1.0 - result.confidence, result.rows
+    if number in CORNERS:
+        # as in the verdict: the test of all corners, and this one's share of it
+        known = sum(np.isfinite(rows[f"{name}_pvalue"]) for name in CORNERS)
+        smallest = np.fmin.reduce([rows[f"{name}_pvalue"] for name in CORNERS])
+        limit = np.fmax(alpha / np.maximum(known, 1), smallest)
+        beyond = (rows["tails_adjusted"] < alpha) & (rows[f"{number}_pvalue"] <= limit)
+    else:
+        beyond = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
     within = result.rows[~beyond]
     cells[within["second"], within["first"]] = math.nan  # the first variable of a row is the one with the smaller place
     return cells

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.families._checks import whole_number
 from copula_discrepancy.fitting import Fit, fit_pair
-from copula_discrepancy.gap_estimates import gap_estimates
+from copula_discrepancy.gap_estimates import gap_estimates, tested_level
 from copula_discrepancy.inference import FEWEST_DRAWS
 from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.plots.look import BLUE, ORANGE, canvas, ink, legend_above
@@ -78,7 +78,8 @@ def _gaps(result: "Discrepancy", fitted: Fit | None) -> tuple[float, ...]:
     """The total gap, its standard error and its interval, and the level."""
     if fitted is None:
         return (math.nan,) * 5
-    found = gap_estimates(fitted, result.tau_target, result.reference, result.total.confidence)
+    tested = tested_level(fitted, result.tau_target, result.reference)
+    found = gap_estimates(fitted, result.tau_target, result.reference, tested, result.total.confidence)
     total = found["total"]
     return total.value, total.se, *total.ci, found["level"].value
 
