@@ -3,6 +3,7 @@
 import importlib
 import zlib
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -68,31 +69,41 @@ def garch_paths(days: int, df: float | None, rng: np.random.Generator, paths: in
 
 # ---- Metropolis on a banana -----------------------------------------------------------------------------------------------
 
-BEND, SHIFT, WIDTH = 0.5, 0.7, 0.5  # x ~ N(0, 1), y | x ~ N(BEND (x + SHIFT)^2, WIDTH^2); shifted, so that tau is not 0
+
+class Banana(NamedTuple):
+    """x ~ N(0, 1), y | x ~ N(bend (x + shift)^2, width^2); shifted, so that tau is not 0."""
+
+    bend: float
+    shift: float
+    width: float
+
+    def draws(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Exact draws."""
+        x = rng.standard_normal(shape)
+        return np.stack([x, self.bend * (x + self.shift) ** 2 + self.width * rng.standard_normal(shape)], axis=-1)
+
+    def log_density(self, point: np.ndarray) -> np.ndarray:
+        """Up to a constant."""
+        x, y = point[..., 0], point[..., 1]
+        return -0.5 * (x**2 + ((y - self.bend * (x + self.shift) ** 2) / self.width) ** 2)
 
 
-def banana(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Exact draws."""
-    x = rng.standard_normal(shape)
-    return np.stack([x, BEND * (x + SHIFT) ** 2 + WIDTH * rng.standard_normal(shape)], axis=-1)
+NARROW, WIDE = Banana(0.5, 0.7, 0.5), Banana(0.3, 1.0, 1.0)
 
 
-def _banana_log_density(point: np.ndarray) -> np.ndarray:
-    x, y = point[..., 0], point[..., 1]
-    return -0.5 * (x**2 + ((y - BEND * (x + SHIFT) ** 2) / WIDTH) ** 2)
-
-
-def banana_chains(runs: int, shape: tuple[int, int], step: float, thin: int, rng: np.random.Generator) -> np.ndarray:
+def metropolis(
+    target: Banana, runs: int, shape: tuple[int, int], step: float, thin: int, rng: np.random.Generator
+) -> np.ndarray:
     """Random-walk Metropolis (run, *shape, 2) with normal steps of this size, one draw in `thin` kept; exact starts."""
     chains, draws = shape
-    point = banana((runs, chains), rng)
-    height = _banana_log_density(point)
+    point = target.draws((runs, chains), rng)
+    height = target.log_density(point)
     path = np.empty((draws, runs, chains, 2))
     for t in range(draws * thin):
         if t % thin == 0:
             path[t // thin] = point
         proposal = point + step * rng.standard_normal(point.shape)
-        proposed = _banana_log_density(proposal)
+        proposed = target.log_density(proposal)
         taken = -rng.standard_exponential(height.shape) < proposed - height
         point = np.where(taken[..., None], proposal, point)
         height = np.where(taken, proposed, height)
