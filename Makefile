@@ -127,9 +127,10 @@ examples: $(VENV)/.examples  ## a step-size study with the built-in SGLD, and on
 	$(BIN)/python examples/step_size_study.py
 	$(BIN)/python examples/blackjax_sgld.py
 
-study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchmarks/inference.md and benchmarks/pairs.md
+study: $(VENV)/.bench  ## size, coverage, power and cost of the tests, in benchmarks/inference.md, pairs.md and honest.md
 	$(BIN)/python -m benchmarks.inference --write benchmarks/inference.md
 	$(BIN)/python -m benchmarks.pairs --write benchmarks/pairs.md
+	$(BIN)/python -m benchmarks.honest --write benchmarks/honest.md
 
 clean:
 	rm -rf $(VENV) $(VENV)-* build dist docs/_build docs/jupyter_execute docs/api/generated .coverage demo.html demo.json .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
