@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from copula_discrepancy.ranks import kendall_tau
 
 # Dependence weaker than this hardly counts: it is the yardstick of a pair whose own tau is smaller.
 _WEAK_TAU = 0.05
+_CHANCE = 0.05  # the share of honest copies in which some gap passes for more than chance
+_CORNERS = ("low_low", "high_high", "low_high", "high_low")
 
 
 class DependenceFidelity:
@@ -38,17 +41,29 @@ class DependenceFidelity:
 
     Notes
     -----
-    With g the gap of a pair, g^2 = level^2 + shape^2 less what chance adds to it (the sum of their squared standard errors, but
-    not below 0), and t the stronger |tau| of the two tables, a pair scores 1 - g / max(t, 0.05), not below 0: 1 for an honest
-    copy, up to a term of order 1/sqrt(n), and 0 where a dependence was lost or made up. The score of a table is the mean over
-    pairs with weights sqrt(t^2 - (z se)^2), where that is positive: what is there counts, and counts by its strength. z is
-    sqrt(2 log 2m) for m pairs, at least 2, what the largest of so many taus reaches by chance (Donoho and Johnstone, 1994). All
-    pairs share a weight of 0.05 beside, which decides where nothing is there. NaN is an error; ties share mid-ranks, so that a
+    Only what chance does not explain counts. Let [x] = sqrt(max(x^2 - (z se)^2, 0)) be the part of a number beyond chance, with
+    z the number of standard errors from which on a gap is one at a false discovery rate of 5% among all gaps of the table
+    (Benjamini and Hochberg, 1995): in 95 of 100 honest copies no gap passes z, and where much is lost, z comes down to 2. With
+    t the stronger |tau| of the two tables and w the weaker one (0 where their signs
+    differ), T = [t] is the strength of a pair. It loses
+
+    - a_level = G / max(G + K, 0.05), with the gap G = [level] and K = [w], what was kept, whose standard error is that of one
+      table, se / sqrt(2);
+    - a_shape = [shape] / max(T, 0.05);
+    - b, where the shares of rows in the corners are known: the largest [gap] / max(T, share, 0.05) of the four corners, with
+      the larger share of the two tables;
+
+    and scores 1 - sqrt(a_level^2 + a_shape^2 + b^2), not below 0. An honest copy scores 1 but for rare chance, also where
+    columns are independent; a dependence that was lost or made up scores 0; one that was halved about one half. A loss too
+    small to be seen in so few rows costs nothing. The score of a table is the mean over pairs, weighted by T, or by the largest
+    gap beyond chance where that is larger: what is there counts, and counts by its strength. Where all weights together are
+    below 0.05, all pairs share what is missing. NaN is an error unless ``missing="drop"``; ties share mid-ranks, so that a
     column with few values is compared as if it were continuous.
 
     References
     ----------
-    Donoho, D. L. and Johnstone, I. M. (1994). Ideal spatial adaptation by wavelet shrinkage. Biometrika 81, 425-455.
+    Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful approach to multiple
+    testing. Journal of the Royal Statistical Society B 57, 289-300.
 
     Examples
     --------
@@ -70,7 +85,7 @@ class DependenceFidelity:
 
     @classmethod
     def compute(cls, real_data: Any, synthetic_data: Any, metadata: Any = None, **choices: Any) -> float:
-        """The score of a synthetic table: 1 for an honest copy up to 1/sqrt(n), 0 where every dependence is lost.
+        """The score of a synthetic table: 1 for an honest copy but for rare chance, 0 where every dependence is lost.
 
         Parameters
         ----------
@@ -223,17 +238,18 @@ def _scored(
 ) -> dict[str, Any]:
     """`error` is a typical standard error of a level, which lost pairs do not have."""
     found: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
-    m = len(compared) + len(lost)
-    reach = max(2.0, math.sqrt(2.0 * math.log(2.0 * m)))
-    for pair in compared:
+    known = [pair for pair in compared if math.isfinite(pair.level)]  # without memory a pair has no numbers
+    gaps = [(pair.numbers[name], pair.numbers[name + "_se"]) for pair in known for name in _gaps(pair)]
+    reach = _reach([*gaps, *((tau, error) for tau in lost.values())])
+    for pair in known:
         numbers = {name: getattr(pair, name) for name in ("level", "level_se", "shape", "shape_se", "pvalue")}
         numbers |= {"tau_real": pair.tau_target, "tau_synthetic": pair.tau}
-        found.append((pair.names, _pair_score(pair), _strength(pair, reach), numbers))
+        found.append((pair.names, _pair_score(pair, reach), _weight(pair, reach), numbers))
     for names, tau in lost.items():
         numbers = dict.fromkeys(("level_se", "shape", "shape_se", "pvalue"), math.nan)
         numbers |= {"level": -tau, "tau_real": tau, "tau_synthetic": math.nan}
-        found.append((names, 0.0, math.sqrt(max(tau**2 - (reach * error) ** 2, 0.0)), numbers))
-    base = _WEAK_TAU / m
+        found.append((names, 0.0, _beyond(tau, error, reach), numbers))
+    base = max(_WEAK_TAU - sum(weight for _, _, weight, _ in found), 0.0) / max(len(found), 1)
     total = sum(weight + base for _, _, weight, _ in found)
     pairs = {
         names: {"score": score, "weight": (weight + base) / total, **numbers}
@@ -243,16 +259,62 @@ def _scored(
     return {"score": min(float(score), 1.0), "pairs": pairs, "warnings": warnings}
 
 
-def _pair_score(pair: PairGap) -> float:
-    excess = 0.0
-    for gap, se in ((pair.level, pair.level_se), (pair.shape, pair.shape_se)):
-        if math.isfinite(gap):
-            excess += gap**2 - (se**2 if math.isfinite(se) else 0.0)
-    yardstick = max(abs(pair.tau), abs(pair.tau_target), _WEAK_TAU)
-    return max(1.0 - math.sqrt(max(excess, 0.0)) / yardstick, 0.0)
+def _reach(gaps: Sequence[tuple[float, float]]) -> float:
+    """From how many standard errors on a gap is beyond chance, at a false discovery rate of 5% among all of them."""
+    sizes = sorted((abs(gap) / se for gap, se in gaps if se > 0.0), reverse=True)
+    least = 1
+    for place, size in enumerate(sizes, 1):
+        if math.erfc(size / math.sqrt(2.0)) <= _CHANCE * place / len(sizes):
+            least = place
+    return NormalDist().inv_cdf(1.0 - 0.5 * _CHANCE * least / max(len(sizes), 1))
+
+
+def _beyond(value: float, se: float, reach: float) -> float:
+    """The part of a number that chance does not explain; all of it where its error is not known."""
+    noise = reach * se if math.isfinite(se) else 0.0
+    return math.sqrt(max(value**2 - noise**2, 0.0)) if math.isfinite(value) else 0.0
+
+
+def _gaps(pair: PairGap) -> list[str]:
+    """Names of the gaps that are known."""
+    return [name for name in ("level", "shape", *_CORNERS) if math.isfinite(pair.numbers.get(name, math.nan))]
+
+
+def _pair_score(pair: PairGap, reach: float) -> float:
+    level, shape = (_beyond(pair.numbers[name], pair.numbers[name + "_se"], reach) for name in ("level", "shape"))
+    level /= max(level + _kept(pair, reach), _WEAK_TAU)
+    shape /= max(_strength(pair, reach), _WEAK_TAU)
+    return max(1.0 - math.hypot(level, shape, _tail_excess(pair, reach)), 0.0)
 
 
 def _strength(pair: PairGap, reach: float) -> float:
     """|tau| beyond what chance reaches; the standard error of a difference serves for either of the two taus."""
-    noise = reach * pair.level_se if math.isfinite(pair.level_se) else 0.0
-    return math.sqrt(max(max(pair.tau**2, pair.tau_target**2) - noise**2, 0.0))
+    return _beyond(max(abs(pair.tau), abs(pair.tau_target)), pair.level_se, reach)
+
+
+def _kept(pair: PairGap, reach: float) -> float:
+    """The weaker |tau| beyond chance: what a lost dependence leaves by chance is not kept."""
+    if pair.tau * pair.tau_target <= 0.0:
+        return 0.0
+    # one table's error, where both have about as many rows; with that of the difference, weak remains would not count
+    return _beyond(min(abs(pair.tau), abs(pair.tau_target)), pair.level_se / math.sqrt(2.0), reach)
+
+
+def _tail_excess(pair: PairGap, reach: float) -> float:
+    """The largest corner gap beyond chance, in proportion to what is there; 0 where corners are not known."""
+    strength, largest = _strength(pair, reach), 0.0
+    for corner in _CORNERS:
+        known = [pair.numbers.get(corner + end, math.nan) for end in ("_share", "_share_target")]
+        scale = max(strength, _WEAK_TAU, *(share for share in known if math.isfinite(share)))
+        largest = max(largest, _tail_gap(pair, corner, reach) / scale)
+    return largest
+
+
+def _tail_gap(pair: PairGap, corner: str, reach: float) -> float:
+    return _beyond(pair.numbers.get(corner, math.nan), pair.numbers.get(corner + "_se", math.nan), reach)
+
+
+def _weight(pair: PairGap, reach: float) -> float:
+    """The strength of a pair, or its largest gap: tails may be lost where tau is 0."""
+    corners = (_tail_gap(pair, corner, reach) for corner in _CORNERS)
+    return max(_strength(pair, reach), _beyond(pair.shape, pair.shape_se, reach), *corners)
