@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.agreement import still_chains
 from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE
 from copula_discrepancy.pairwise_targets import PairAims
+from copula_discrepancy.repeats import repeated_rows
 from copula_discrepancy.sweep import RankedTable
 from copula_discrepancy.words import FEW_DRAWS, RHAT_LIMIT, so_few_values, some_of
 
@@ -22,7 +23,7 @@ def cautions(
     unit: str,
     label: Callable[[Any], str],
 ) -> tuple[str, ...]:
-    """What to keep in mind about chains, effective draws and discrete values, counted over all rows, `unit` by `unit`."""
+    """What to keep in mind about chains, effective draws, discrete values and repeated rows, over all, `unit` by `unit`."""
     own, other = tables
     notes: list[str] = []
     m = len(rows)
@@ -48,12 +49,7 @@ def cautions(
                 "variable), are the first two axes swapped?"
             )
     notes += _discrete(aims, own, other)
-    if (
-        aims.reference is not None
-        and aims.draws.values.shape == aims.reference.values.shape
-        and np.array_equal(aims.draws.values, aims.reference.values)
-    ):
-        notes.append("reference: it is the draws themselves, so the two are not independent and every test is void")
+    notes += repeated_rows(aims.draws, aims.reference, iid)
     return tuple(notes)
 
 

@@ -45,7 +45,10 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "rounded or discrete|are tied",
         "Rounding looks like a change of family. Compare samples that are rounded alike, or take level alone.",
     ),
-    ("the draws themselves", "A sample compared with itself has no gap by construction. Give an independent reference."),
+    (
+        "the draws themselves|same rows in another order",
+        "A sample compared with itself has no gap by construction. Give an independent reference.",
+    ),
     (
         "^(reference: )?one chain",
         "Chains with other starting points would tell whether this one has seen the whole distribution.",
