@@ -211,7 +211,7 @@ def test_it_has_the_shape_of_sdmetrics():
         metric.compute(real, real)
     with pytest.raises(cd.InputError, match="metadata must describe columns"):
         metric.compute(real, real, metadata={"fields": 3})
-    with pytest.raises(cd.InputError, match="names 1 numerical columns"):
+    with pytest.raises(cd.InputError, match="names 1 columns that are numerical, ordinal or boolean"):
         metric.compute(real, real, metadata={"columns": {"c0": {"sdtype": "numerical"}}})
     with pytest.raises(cd.InputError, match="real_data must be a table"):
         metric.compute(cd.Gumbel(2.0), real[["c0", "c1"]])
@@ -226,3 +226,113 @@ def test_no_score_is_above_one():
         table = cd.Gaussian(0.5).sample(15, rng=seed)
         wide = np.column_stack([table, rng.standard_normal((15, 2))])
         assert cd.DependenceFidelity.compute(wide, wide) <= 1.0
+
+
+def survey(n, seed):
+    """Nine columns as in a survey: two numbers, a truth value, three ordered ones, and three without an order."""
+    rng = np.random.default_rng(seed)
+    common = rng.standard_normal(n)
+    latent = [common + rng.standard_normal(n) for _ in range(6)]
+    grade = np.array(["low", "middle", "high"])[np.digitize(latent[3], [-1, 1])]
+    return pd.DataFrame(
+        {
+            "income": latent[0], "age": latent[1], "owner": latent[2] > 0, "grade": grade,
+            "rating": np.digitize(latent[4], [-1.5, -0.5, 0.5, 1.5]) + 1, "visits": np.round(np.exp(latent[5])),
+            "town": rng.choice(["A", "B"], n), "id": np.arange(n), "since": pd.Timestamp("2020-01-01"),
+        }
+    )  # fmt: skip
+
+
+SURVEY = {
+    "columns": {
+        "income": {"sdtype": "numerical"},
+        "age": {"sdtype": "numerical"},
+        "owner": {"sdtype": "boolean"},
+        "grade": {"sdtype": "categorical", "order": ["low", "middle", "high"]},
+        "rating": {"sdtype": "ordinal"},
+        "visits": {"sdtype": "categorical", "order_by": "numerical_value"},
+        "town": {"sdtype": "categorical"},
+        "id": {"sdtype": "id"},
+        "since": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    }
+}
+
+
+def test_metadata_take_every_ordered_column_and_tell_the_others():
+    real, copy = survey(800, 1), survey(800, 2)
+    told = cd.DependenceFidelity.compute_breakdown(real, copy, SURVEY)
+    assert told["left_out"] == {"town": "categorical", "id": "id", "since": "datetime"}
+    assert (told["n_pairs"], told["n_possible_pairs"]) == (15, 36)
+    assert told["warnings"][0] == "15 of 36 pairs judged; left out: town (categorical), id (id), since (datetime)"
+    assert told["score"] > 0.97
+    # words in the order of the metadata: high with high, though "high" is the first by the alphabet
+    assert told["pairs"]["income", "grade"]["tau_real"] > 0.25
+    numbers = real.assign(grade=real["grade"].map({"low": 0, "middle": 1, "high": 2}), owner=real["owner"].astype(int))
+    expected = cd.kendall_tau(numbers["grade"], numbers["owner"])
+    pairs = {frozenset(names): pair for names, pair in told["pairs"].items()}
+    assert pairs[frozenset(("grade", "owner"))]["tau_real"] == pytest.approx(expected)
+    assert isinstance(real["grade"].iloc[0], str)  # the user's own table is as it was
+    # lost where it was left out before: truth values and ordered words alone
+    for name in ("owner", "grade", "rating"):
+        broken = copy.assign(**{name: copy[name].sample(frac=1, random_state=1).to_numpy()})
+        assert cd.DependenceFidelity.compute(real, broken, SURVEY) < 0.8
+
+
+def test_metadata_of_other_frames_and_objects_agree():
+    import polars as pl
+
+    real, copy = survey(400, 1), survey(400, 2)
+    score = cd.DependenceFidelity.compute(real, copy, SURVEY)
+    assert cd.DependenceFidelity.compute(pl.from_dict(real.to_dict("list")), copy, SURVEY) == score
+    columns = {name: column.to_numpy() for name, column in copy.items()}
+    assert cd.DependenceFidelity.compute(real, columns, SURVEY) == score
+    told = cd.DependenceFidelity.compute_breakdown(real.assign(more=1.0), copy.astype({"owner": object}), SURVEY)
+    assert told["score"] == score
+    assert told["left_out"]["more"] == "not in the metadata"
+    unknown = copy.assign(grade="none")
+    told = cd.DependenceFidelity.compute_breakdown(real, unknown, SURVEY)
+    assert told["left_out"]["grade"] == "categorical, with values that have no known order"
+    assert (told["n_pairs"], told["n_possible_pairs"]) == (10, 36)
+    chosen = cd.DependenceFidelity.compute_breakdown(real, copy, SURVEY, var_names=["age", "owner"])
+    assert list(chosen["pairs"]) == [("age", "owner")]
+    assert chosen["left_out"] == {}
+    assert chosen["n_possible_pairs"] == 1
+
+
+def test_constant_columns_are_left_out_by_name():
+    real, copy = correlated(0.5, 3, 300, 1), correlated(0.5, 3, 300, 2)
+    told = cd.DependenceFidelity.compute_breakdown(real.assign(k=1.0), copy.assign(k=2.0))
+    assert told["left_out"] == {"k": "constant in the real table"}
+    assert (told["n_pairs"], told["n_possible_pairs"]) == (3, 6)
+    told = cd.DependenceFidelity.compute_breakdown(real, copy)
+    assert told["left_out"] == {}
+    assert not any("judged" in sentence for sentence in told["warnings"])
+
+
+def test_missing_values_are_dropped_in_both_tables_when_asked():
+    real, copy = correlated(0.5, 3, 500, 1), correlated(0.5, 3, 500, 2)
+    holes = real.assign(c0=real["c0"].where(real.index >= 40)), copy.assign(c1=copy["c1"].where(copy.index >= 25))
+    told = cd.DependenceFidelity.compute_breakdown(*holes, missing="drop")
+    assert told["score"] == cd.DependenceFidelity.compute(real[40:], copy[25:])
+    assert "rows with a missing value left out: 25 of 500" in told["warnings"]
+    assert "reference: rows with a missing value left out: 40 of 500" in told["warnings"]
+    owner = survey(300, 1).astype({"owner": object})
+    owner.loc[:9, "owner"] = None
+    told = cd.DependenceFidelity.compute_breakdown(owner, survey(300, 2), SURVEY, missing="drop")
+    assert "reference: rows with a missing value left out: 10 of 300" in told["warnings"]
+    with pytest.raises(cd.InputError, match="variable owner: 10 NaN"):
+        cd.DependenceFidelity.compute(owner, survey(300, 2), SURVEY)
+
+
+def test_columns_that_the_reader_left_out_are_told(monkeypatch):
+    read = fidelity.as_draws
+
+    def reader(data, **choices):
+        draws = read(data, **choices)
+        object.__setattr__(draws, "left_out", (("name", "text"),))
+        return draws
+
+    monkeypatch.setattr(fidelity, "as_draws", reader)
+    told = cd.DependenceFidelity.compute_breakdown(correlated(0.5, 3, 300, 1), correlated(0.5, 3, 300, 2))
+    assert told["left_out"] == {"name": "text"}
+    assert told["warnings"][0] == "3 of 6 pairs judged; left out: name (text)"

@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy._sources.request import listed
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import real_number
+from copula_discrepancy.metadata import Description
 from copula_discrepancy.pairwise_result import PairGap
 from copula_discrepancy.pairwise_targets import matching
 from copula_discrepancy.ranking import rank_pairs
 from copula_discrepancy.ranks import kendall_tau
+from copula_discrepancy.words import some_of
 
 # Dependence weaker than this hardly counts: it is the yardstick of a pair whose own tau is smaller.
 _WEAK_TAU = 0.05
 _CHANCE = 0.05  # the share of honest copies in which some gap passes for more than chance
+# what `as_draws` is asked for; the rest of the choices is for the comparison
+_READING = ("var_names", "filter_vars", "group", "coords", "delimiter", "missing", "exclude")
 _CORNERS = ("low_low", "high_high", "low_high", "high_low")
 
 
@@ -92,10 +95,12 @@ class DependenceFidelity:
         real_data, synthetic_data : data frame, or anything `as_draws` takes
             Tables with the same numeric columns, in any order, and independent rows.
         metadata : dict, optional
-            SDMetrics' description of a table, ``{"columns": {"a": {"sdtype": "numerical"}, ...}}``: its numerical columns are
-            compared. Without it all columns are, and a column of text is an error.
+            SDMetrics' description of a table, ``{"columns": {"a": {"sdtype": "numerical"}, ...}}``: its numerical, ordinal and
+            boolean columns are compared, and categorical ones that have an ``order`` (a list of values, lowest first) or are
+            ordered by ``"numerical_value"``. The others are left out, and `compute_breakdown` says so. Without metadata all
+            columns are compared.
         **choices : object
-            Of `pairwise`: var_names, family, n_jobs, ... .
+            Of `as_draws`, for both tables (var_names, missing, ...), and of `pairwise` (family, n_jobs, ...).
 
         Returns
         -------
@@ -133,8 +138,9 @@ class DependenceFidelity:
         -------
         dict
             ``{"score": ..., "pairs": {("a", "b"): {"score", "weight", "tau_real", "tau_synthetic", "level", "shape", ...}},
-            "warnings": [...]}``. A column that is constant in the synthetic table only has lost its dependence: its pairs
-            score 0.
+            "n_pairs": ..., "n_possible_pairs": ..., "left_out": {"name": "why"}, "warnings": [...]}``. Possible pairs count
+            the columns that were left out, too. A column that is constant in the synthetic table only has lost its dependence:
+            its pairs score 0.
 
         Examples
         --------
@@ -144,21 +150,33 @@ class DependenceFidelity:
         >>> round(pair["tau_real"], 1), abs(pair["tau_synthetic"]) < 0.1, pair["score"] < 0.1
         (0.6, True, True)
         """
-        columns = _numerical(metadata)
-        if columns is not None:
-            choices = {"var_names": columns, **choices}
         if real_data is None or isinstance(real_data, Copula):
             raise InputError(f"real_data must be a table, got {real_data!r:.60}")
-        selection = {name: choices[name] for name in ("var_names", "filter_vars", "group", "coords") if name in choices}
-        synthetic, real = matching(as_draws(synthetic_data, **selection), as_draws(real_data, **selection))
-        lost = _lost(synthetic, real)
-        alive = [name for name in real.names if _varies(real, name) and _varies(synthetic, name)]
-        if len(alive) < 2 and lost:
-            return _scored([], lost, 0.0, ["every other column is constant in the synthetic table"])
-        rest = {name: choice for name, choice in choices.items() if name not in selection}
-        result = rank_pairs(synthetic, real, **{"iid": True, **rest})
-        noise = float(np.nanmedian(result.rows["level_se"])) if np.isfinite(result.rows["level_se"]).any() else 0.0
-        return _scored(list(result), lost, noise, [*result.notes, *result.warnings])
+        left_out: dict[str, str] = {}
+        if metadata is not None:
+            (synthetic_data, real_data), columns, unordered = Description.of(metadata).apply(synthetic_data, real_data)
+            if "var_names" not in choices:
+                choices["var_names"], left_out = columns, unordered
+        selection = {name: choices.pop(name) for name in _READING if name in choices}
+        read = as_draws(synthetic_data, **selection), as_draws(real_data, **selection)
+        for draws in reversed(read):
+            left_out |= {name: reason for name, reason in getattr(draws, "left_out", ()) if name not in left_out}
+        synthetic, real = matching(*read)
+        alive = [name for name in real.names if _varies(real, name)]
+        left_out |= {name: "constant in the real table" for name in real.names if name not in alive}
+        lost = _lost(synthetic, real, alive)
+        if lost and sum(_varies(synthetic, name) for name in alive) < 2:
+            told = _scored([], lost, 0.0, ["every other column is constant in the synthetic table"])
+        else:
+            result = rank_pairs(synthetic, real, **{"iid": True, **choices})
+            noise = float(np.nanmedian(result.rows["level_se"])) if np.isfinite(result.rows["level_se"]).any() else 0.0
+            told = _scored(list(result), lost, noise, [*result.notes, *result.warnings])
+        possible = math.comb(len({*real.names, *left_out}), 2)
+        told |= {"n_pairs": len(told["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
+        if left_out:
+            which = some_of([f"{name} ({reason})" for name, reason in left_out.items()])
+            told["warnings"].insert(0, f"{told['n_pairs']} of {possible} pairs judged; left out: {which}")
+        return told
 
     @classmethod
     def normalize(cls, raw_score: float) -> float:
@@ -201,32 +219,12 @@ class DependenceFidelity:
         return {cls.__name__: cls} if include_parents else {}
 
 
-def _numerical(metadata: Any) -> list[str] | None:
-    if metadata is None:
-        return None
-    try:
-        if hasattr(metadata, "to_dict"):
-            metadata = metadata.to_dict()
-        tables = metadata.get("tables")
-        columns = (next(iter(tables.values())) if tables else metadata)["columns"]
-        chosen = [str(name) for name, kind in columns.items() if kind["sdtype"] == "numerical"]
-    except (AttributeError, KeyError, TypeError, StopIteration):
-        raise InputError(
-            "metadata must describe columns as SDMetrics does, {'columns': {'a': {'sdtype': 'numerical'}}}, "
-            f"got {metadata!r:.80}"
-        ) from None
-    if len(chosen) < 2:
-        raise InputError(f"metadata names {len(chosen)} numerical columns ({listed(chosen)}); pairs need at least two")
-    return chosen
-
-
 def _varies(sample: Draws, name: str) -> bool:
     return bool(np.ptp(sample.values[:, :, sample.names.index(name)]) > 0)
 
 
-def _lost(synthetic: Draws, real: Draws) -> dict[tuple[str, str], float]:
+def _lost(synthetic: Draws, real: Draws, alive: Sequence[str]) -> dict[tuple[str, str], float]:
     """Kendall's tau in the real table of the pairs that a column constant in the synthetic one has lost."""
-    alive = [name for name in real.names if _varies(real, name)]
     stuck = {name for name in alive if not _varies(synthetic, name)}
     column = {name: real.column(real.names.index(name)) for name in alive} if stuck else {}
     pairs = [pair for pair in combinations(alive, 2) if stuck.intersection(pair)]
