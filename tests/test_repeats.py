@@ -14,6 +14,9 @@ FEW = RNG.integers(0, 3, (2000, 3)).astype(float)
 INCOME = np.round(np.exp(RNG.normal(10, 1, 2000)))
 WHOLE = RNG.integers(0, 60, 2000).astype(float)
 ROUNDED = np.round(RNG.standard_normal(2000), 2)
+STEPS = RNG.integers(-1, 2, (2000, 2)).astype(float)
+# every column is rounded and has ties, and no row of 2000 is there twice
+ROUGH = np.round(NORMAL @ [[1, 0.5, 0, 0], [0, 1, 0.5, 0], [0, 0, 1, 0.5], [0, 0, 0, 1]], 2)
 GRID = np.array(np.meshgrid(*[np.arange(4.0)] * 3)).reshape(3, -1).T
 
 
@@ -40,6 +43,7 @@ def told(draws, reference=None, iid=True):
         (np.vstack([NORMAL, resampled(NORMAL[:20], 300)]), "{share} of the rows repeat others:"),
         (resampled(NORMAL[:50], 20_000), "more than 99% of the rows repeat others:"),
         (resampled(np.column_stack([INCOME, FEW]), 2000), "{share} of the rows repeat others:"),
+        (resampled(ROUGH[:221], 2000), "{share} of the rows repeat others:"),
         (resampled(np.column_stack([FEW, NORMAL[:, :1]]), 2000), "{share} of the rows repeat others:"),
     ],
 )
@@ -58,15 +62,39 @@ def test_repeated_rows_are_told(table, sentence):
         FEW,
         np.column_stack([FEW, WHOLE]),
         np.column_stack([ROUNDED, FEW]),
+        np.column_stack([np.round(NORMAL[:, 0], 3), FEW[:, 0] > 0]),
+        np.column_stack([INCOME, FEW[:, 0] > 0]),
         np.column_stack([INCOME, FEW]),
         np.column_stack([INCOME, 2 * INCOME]),
         np.column_stack([WHOLE, WHOLE**2]),
         np.column_stack([ROUNDED, np.exp(ROUNDED)]),
+        np.column_stack([WHOLE, WHOLE + STEPS[:, 0]]),
+        np.column_stack([WHOLE, WHOLE**2, WHOLE[::-1], np.exp(WHOLE[::-1] / 9)]),
+        np.column_stack([WHOLE[:, None] + STEPS, FEW]),
+        ROUGH,
         np.tile(GRID, (5, 1)),  # a planned experiment
         np.vstack([NORMAL, NORMAL[:4]]),
         np.repeat(FEW[:2], 50, axis=0),
     ],
-    ids=["normal", "few", "few-whole", "rounded-few", "income-few", "income", "squares", "rounded", "design", "four", "two"],
+    ids=[
+        "normal",
+        "few",
+        "few-whole",
+        "rounded-few",
+        "rounded-two",
+        "income-two",
+        "income-few",
+        "income",
+        "squares",
+        "rounded",
+        "near",
+        "followers",
+        "near-few",
+        "rough",
+        "design",
+        "four",
+        "two",
+    ],
 )
 def test_repeats_that_few_values_or_rounding_explain_are_not(table):
     assert told(table) == ()

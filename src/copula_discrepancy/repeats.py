@@ -116,30 +116,52 @@ def _hashes(sample: Draws) -> NDArray[np.uint64]:
 
 
 def _no_chance(samples: list[Draws], labels: list[Labels], n: int, different: int) -> bool:
-    """Whether so few different rows among n are too few for chance, as most columns show that tell rows apart by themselves.
+    """Whether so few different rows among n are too few for chance, as most columns show that tell rows apart.
 
-    Where different rows share the values of every column, rows may as well be equal by chance. Where a column tells them apart,
-    its values may lie so coarsely on a grid, as rounded ones do, that as many of them coincide, and the others may follow it.
+    One column may, alone or beside the one with the most values; where it takes more, values are few, and rows may well be
+    equal by chance. Its values may also lie so coarsely on a grid, as rounded ones do, that as many rows coincide, and other
+    columns may follow it.
     """
     firsts = np.unique(np.concatenate(labels), return_index=True)[1]
+    columns = [np.concatenate([sample.column(k) for sample in samples])[firsts] for k in range(samples[0].n_variables)]
     repeats = n - different
-    fine = coarse = 0
-    for k in range(samples[0].n_variables):
-        values = np.sort(np.concatenate([sample.column(k) for sample in samples])[firsts])
-        quarter = values.size // 4
-        spread = float(values[-1 - quarter] - values[quarter]) or float(values[-1] - values[0])
-        gaps = np.diff(values)
-        apart = gaps[gaps > _NOISE * spread]
-        if apart.size == 0 or values.size - 1 - apart.size > _SURPLUS * repeats:
-            continue
-        # a density f has sum f^2 near 1 / (2 interquartile range): so many points of the grid are as good as equally likely
-        points = 2.0 * spread / float(apart.min())
-        expected = -points * math.expm1(-n / points)
-        if repeats > _CHANCE * (n - expected) or different < expected / _CHANCE:
-            fine += 1
-        else:
-            coarse += 1
-    return fine > coarse
+    surplus = _SURPLUS * min(repeats, different)
+    counts = [np.unique(column, return_counts=True)[1] for column in columns]
+    finest = int(np.argmax([count.size for count in counts]))
+    if different - counts[finest].size <= surplus:
+        telling = [column for column, count in zip(columns, counts, strict=True) if different - count.size <= surplus]
+        points = [_grid_points(column, _half_spread(column)) for column in telling]
+    else:
+        order = np.lexsort((np.arange(different), columns[finest]))
+        # tied pairs of different rows tell how many values are as good as equally likely
+        tied = float((0.5 * counts[finest] * (counts[finest] - 1.0)).sum())
+        first = 0.5 * different * (different - 1.0) / tied
+        points = []
+        for k, column in enumerate(columns):
+            both = np.stack([columns[finest], column], axis=1)
+            if k != finest and different - len(np.unique(both, axis=0)) <= surplus:
+                # the other column where the first is the same or nearly: the median of |a - b| is IQR / sqrt(2) if normal
+                nearby = math.sqrt(2.0) * float(np.median(np.abs(np.diff(column[order]))))
+                values = min(_grid_points(column, nearby), float(counts[k].size))
+                # of the pairs tied in the first, one in `values` is tied in both, and not among the different rows
+                points.append(first * max(values - 1.0, 0.0) or 1.0)
+    # so many different rows would n draws from so many equally likely points have
+    expected = [-count * math.expm1(-n / count) for count in points]
+    fine = [repeats > _CHANCE * (n - rows) or different < rows / _CHANCE for rows in expected]
+    return 2 * sum(fine) > len(fine)
+
+
+def _half_spread(values: NDArray[np.float64]) -> float:
+    """The interquartile range, or the range where that is 0."""
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(high - low) or float(np.ptp(values))
+
+
+def _grid_points(values: NDArray[np.float64], spread: float) -> float:
+    """How many points of a column's grid are as good as equally likely: a density f has sum f^2 near 1 / (2 IQR)."""
+    gaps = np.diff(np.unique(values))
+    apart = gaps[gaps > _NOISE * spread]
+    return 2.0 * spread / float(apart.min()) if apart.size and spread > 0.0 else 1.0
 
 
 def _is_design(sample: Draws, labels: Labels, different: int) -> bool:
