@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from copula_discrepancy.adapters import DependenceFidelity, summary
     from copula_discrepancy.agreement import Agreement
     from copula_discrepancy.companions.classic import ess, naive_tau, paper_ess, rhat
     from copula_discrepancy.companions.stein import SteinDiscrepancy, ksd
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         StudentT,
         family,
     )
+    from copula_discrepancy.fidelity import DependenceFidelity
     from copula_discrepancy.fitting import Fit, fit
     from copula_discrepancy.gaps import discrepancy
     from copula_discrepancy.inference import (
@@ -58,12 +58,14 @@ if TYPE_CHECKING:
         sgld,
     )
     from copula_discrepancy.selection import Selection, select_family
+    from copula_discrepancy.summaries import summary
     from copula_discrepancy.tuning import TunedSetting, Tuning, tune
     from copula_discrepancy.vine_result import EdgeGap, VineGaps
     from copula_discrepancy.vines import vine
 
 _HOME = {
-    "adapters": ("DependenceFidelity", "summary"),
+    "fidelity": ("DependenceFidelity",),
+    "summaries": ("summary",),
     "agreement": ("Agreement",),
     "multiplicity": ("adjust_pvalues",),
     "ranking": ("pairwise",),

@@ -10,6 +10,7 @@ from copula_discrepancy.agreement import still_chains
 from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.pairwise_targets import PairAims
 from copula_discrepancy.rank_table import RankedTable
+from copula_discrepancy.repeats import repeated_rows
 from copula_discrepancy.strength import FEWEST_CARRIERS
 from copula_discrepancy.words import RHAT_LIMIT, called, few_draws, so_few_values, some_of, too_few, too_rare
 
@@ -23,7 +24,7 @@ def cautions(
     unit: str,
     label: Callable[[Any], str],
 ) -> tuple[str, ...]:
-    """What to keep in mind about chains, effective draws and discrete values, counted over all rows, `unit` by `unit`."""
+    """What to keep in mind about chains, effective draws, discrete values and repeated rows, over all, `unit` by `unit`."""
     own, other = tables
     notes: list[str] = []
     m, things = len(rows), called(aims.draws, iid)
@@ -52,12 +53,7 @@ def cautions(
             )
     notes += _rare(rows, aims, own, other, things)
     notes += _discrete(aims, own, other)
-    if (
-        aims.reference is not None
-        and aims.draws.values.shape == aims.reference.values.shape
-        and np.array_equal(aims.draws.values, aims.reference.values)
-    ):
-        notes.append("reference: it is the draws themselves, so the two are not independent and every test is void")
+    notes += repeated_rows(aims.draws, aims.reference, iid)
     return tuple(notes)
 
 

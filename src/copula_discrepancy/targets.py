@@ -4,8 +4,6 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from copula_discrepancy.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
@@ -13,6 +11,7 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.fitting import Fit, fit_pair, resolve_family
 from copula_discrepancy.inference import require_chain_length
 from copula_discrepancy.pairs import RankedPair
+from copula_discrepancy.repeats import repeated_rows
 from copula_discrepancy.selection import Selection, select_pair
 from copula_discrepancy.words import few_draws
 
@@ -36,7 +35,7 @@ def resolve_target(
     if isinstance(target, Copula):
         if family is not None:
             raise InputError(f"family is for a reference sample; the target {target!r} has its own")
-        return Aim(target, target.tau)
+        return Aim(target, target.tau, notes=repeated_rows(given, None, iid))
     if target is None or isinstance(target, type | int | float | complex | Fit) or names_no_file(target):
         raise InputError(
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}"
@@ -59,8 +58,6 @@ def resolve_target(
         raise InputError(
             "the reference is perfectly dependent, so no copula with a density describes it; check its two variables"
         )
-    if np.array_equal(pair.x, given.column(0)) and np.array_equal(pair.y, given.column(1)):
-        notes += ("it is the draws themselves, so the two are not independent and every test is void",)
     told = [f"reference: {note}" for note in dict.fromkeys((*notes, *fitted.warnings, *stuck_chains(pair)))]
     limit = few_draws(reference.n_chains, iid)
     if fitted.n_eff < limit:
@@ -68,6 +65,7 @@ def resolve_target(
     compare = comparable(reference, iid)
     agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=iid, confidence=confidence)
     told += [f"reference: {note}" for note in disagreement(agreement)]
+    told += repeated_rows(given, reference, iid)
     return Aim(fitted.copula, pair.tau, fitted, agreement, selection, tuple(told))
 
 

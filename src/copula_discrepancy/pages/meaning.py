@@ -50,7 +50,10 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "too few (draws|rows) to test",
         "Where one value holds nearly everywhere, a handful of lines carries all there is to know about a dependence.",
     ),
-    ("the draws themselves", "A sample compared with itself has no gap by construction. Give an independent reference."),
+    (
+        "the draws themselves|same rows in another order",
+        "A sample compared with itself has no gap by construction. Give an independent reference.",
+    ),
     (
         "^(reference: )?one chain",
         "Chains with other starting points would tell whether this one has seen the whole distribution.",
