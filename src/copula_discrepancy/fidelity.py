@@ -17,6 +17,7 @@ from copula_discrepancy.pairwise_result import PairGap
 from copula_discrepancy.pairwise_targets import matching
 from copula_discrepancy.ranking import rank_pairs
 from copula_discrepancy.ranks import kendall_tau
+from copula_discrepancy.tails import CORNERS
 from copula_discrepancy.words import some_of
 
 # Dependence weaker than this hardly counts: it is the yardstick of a pair whose own tau is smaller.
@@ -24,7 +25,6 @@ _WEAK_TAU = 0.05
 _CHANCE = 0.05  # the share of honest copies in which some gap passes for more than chance
 # what `as_draws` is asked for; the rest of the choices is for the comparison
 _READING = ("var_names", "filter_vars", "group", "coords", "delimiter", "missing", "exclude")
-_CORNERS = ("low_low", "high_high", "low_high", "high_low")
 
 
 class DependenceFidelity:
@@ -236,7 +236,8 @@ def _scored(
 ) -> dict[str, Any]:
     """`error` is a typical standard error of a level, which lost pairs do not have."""
     found: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
-    known = [pair for pair in compared if math.isfinite(pair.level)]  # without memory a pair has no numbers
+    # without memory a pair has no numbers; where too few rows carry it, a level says nothing
+    known = [pair for pair in compared if math.isfinite(pair.numbers.get("level_pvalue", pair.level))]
     gaps = [(pair.numbers[name], pair.numbers[name + "_se"]) for pair in known for name in _gaps(pair)]
     reach = _reach([*gaps, *((tau, error) for tau in lost.values())])
     for pair in known:
@@ -275,7 +276,7 @@ def _beyond(value: float, se: float, reach: float) -> float:
 
 def _gaps(pair: PairGap) -> list[str]:
     """Names of the gaps that are known."""
-    return [name for name in ("level", "shape", *_CORNERS) if math.isfinite(pair.numbers.get(name, math.nan))]
+    return [name for name in ("level", "shape", *CORNERS) if math.isfinite(pair.numbers.get(name, math.nan))]
 
 
 def _pair_score(pair: PairGap, reach: float) -> float:
@@ -301,7 +302,7 @@ def _kept(pair: PairGap, reach: float) -> float:
 def _tail_excess(pair: PairGap, reach: float) -> float:
     """The largest corner gap beyond chance, in proportion to what is there; 0 where corners are not known."""
     strength, largest = _strength(pair, reach), 0.0
-    for corner in _CORNERS:
+    for corner in CORNERS:
         known = [pair.numbers.get(corner + end, math.nan) for end in ("_share", "_share_target")]
         scale = max(strength, _WEAK_TAU, *(share for share in known if math.isfinite(share)))
         largest = max(largest, _tail_gap(pair, corner, reach) / scale)
@@ -309,10 +310,12 @@ def _tail_excess(pair: PairGap, reach: float) -> float:
 
 
 def _tail_gap(pair: PairGap, corner: str, reach: float) -> float:
+    if pair.numbers.get(corner + "_pvalue", 0.0) > math.erfc(reach / math.sqrt(2.0)):
+        return 0.0  # few rows are there, and counted exactly: their standard error is too small
     return _beyond(pair.numbers.get(corner, math.nan), pair.numbers.get(corner + "_se", math.nan), reach)
 
 
 def _weight(pair: PairGap, reach: float) -> float:
     """The strength of a pair, or its largest gap: tails may be lost where tau is 0."""
-    corners = (_tail_gap(pair, corner, reach) for corner in _CORNERS)
+    corners = (_tail_gap(pair, corner, reach) for corner in CORNERS)
     return max(_strength(pair, reach), _beyond(pair.shape, pair.shape_se, reach), *corners)
