@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.pages import details, meaning, methods
 from copula_discrepancy.pages.pictures import packed, png_image
-from copula_discrepancy.plots.maps import cell_colours, cell_text, colour_limit, gap_cells, white_reads_better
-from copula_discrepancy.tails import CORNERS, part_name
+from copula_discrepancy.plots.maps import beyond_chance, cell_colours, cell_text, colour_limit, gap_cells, white_reads_better
+from copula_discrepancy.tails import CORNERS, along, part_name
 from copula_discrepancy.words import answer_line, pair_label, short_names, short_pvalue, shortened
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "title": result.title,
         "sentences": result.sentences(),
         "unit": result.unit,
-        "alone": result.kind != "nothing" and len(result) > 1 and result.adjust != "none",
+        "alone": result.kind != "nothing" and result.adjust != "none",
         "ranked": True,
+        "part": part_name(result.tail),
         "maps": _maps(result) if len(result.names) > 2 else None,
         "table": table,
         "details": worst,
@@ -82,6 +83,7 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
         "unit": "pair",
         "alone": False,
         "ranked": result.margins == "rank",
+        "part": part_name(result.tail),
         "maps": None,
         "table": None,
         "details": [detail],
@@ -125,7 +127,7 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
         ("shape", "shape", "+.3f", shaped),
         ("shape se", "shape_se", ".3f", shaped),
         ("p", "", "", True),
-        *((corner.label, name, "+.2f", True) for name, corner in CORNERS.items()),
+        *((CORNERS[name].label, name, "+.2f", True) for name in _shown_corners(result)),
         ("CKL", "ckl", ".4f", against and shaped),
         ("n_eff", "", "", True),
         ("R-hat", "rhat", ".3f", not result.iid),
@@ -151,6 +153,15 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
         "total": len(result),
         "flagged": result.n_flagged,
     }
+
+
+def _shown_corners(result: "Pairwise") -> list[str]:
+    """The two corners along most of the dependences, and every corner that is off somewhere: four columns are seldom needed."""
+    rows = result.rows
+    own, aim = rows["tau"], np.nan_to_num(rows["tau_target"])
+    stronger = np.where(np.abs(own) >= np.abs(aim), own, aim)
+    ends = along(float(np.sum(np.sign(stronger[np.isfinite(stronger)]))))
+    return [name for name in CORNERS if name in ends or beyond_chance(result, name).any()]
 
 
 def _differs(counts: NDArray[np.float64]) -> bool:
@@ -185,20 +196,21 @@ def _maps(result: "Pairwise") -> Content:
         "cell": size,
         "d": d,
         "of": len(result.names),
-        "sides": "Blue is below the target, orange above it"
-        if against
-        else f"Blue: the fitted family's tau is below the {result.things}'; orange: above it",
+        "sides": "Blue is below the target, orange above it" if against else _family_sides(result, worst),
         "maps": [_map(result, name, part) for name, part in cells.items()],
         "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
     }
 
 
+def _family_sides(result: "Pairwise", corner: str | None) -> str:
+    """What the colours mean where there is no target."""
+    inside = f"; in {CORNERS[corner].label}, blue: fewer {result.things} than the family has, orange: more" if corner else ""
+    return f"Blue: the fitted family's tau is below the {result.things}'; orange: above it{inside}"
+
+
 def _worst_corner(result: "Pairwise") -> str | None:
     """The corner with the most gaps beyond chance; None where there are none."""
-    counts = {
-        name: int(np.isfinite(np.tril(gap_cells(result, name), -1)[np.tril_indices(len(result.names), -1)]).sum())
-        for name in CORNERS
-    }
+    counts = {name: int(beyond_chance(result, name).sum()) for name in CORNERS}
     most = max(counts, key=lambda name: counts[name])
     return most if counts[most] else None
 
@@ -215,8 +227,10 @@ def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
         ]
     largest = f"; the largest is {np.abs(known).max():.3f}" if known.size else ""
     says = {"level": f"strength of dependence, {result.things} less target", "shape": "family and tails, seen in Kendall's tau"}
-    says |= {corner: f"joint share of the {part_name(result.tail)} there, {result.things} less target" for corner in CORNERS}
-    label = name.replace("_", "-")
+    less = "the fitted family's" if result.kind == "nothing" else "target"
+    inside = f"share of a {part_name(result.tail)} that lies in this corner, {result.things} less {less}"
+    says |= dict.fromkeys(CORNERS, inside)
+    label = CORNERS[name].label if name in CORNERS else name
     return {
         "name": name,
         "label": label,

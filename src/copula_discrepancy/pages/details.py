@@ -13,10 +13,13 @@ from copula_discrepancy.inference import Estimate
 from copula_discrepancy.pages.meaning import explained
 from copula_discrepancy.pages.methods import SEED
 from copula_discrepancy.pages.pictures import Picture, inline_figures
-from copula_discrepancy.plots.clouds import plot_pair, tail_shares
-from copula_discrepancy.plots.forests import fit_agreement, plot_tau_forest
+from copula_discrepancy.plots.clouds import Tested, draw_pair, tail_shares
+from copula_discrepancy.plots.forests import Forest, draw_chains, fit_agreement, plot_tau_forest
 from copula_discrepancy.plots.gap_bars import plot_gaps
+from copula_discrepancy.plots.maps import beyond_chance
 from copula_discrepancy.plots.traces import plot_trace, running_gaps
+from copula_discrepancy.tails import CORNERS
+from copula_discrepancy.words import tail_sentence
 
 if TYPE_CHECKING:
     from copula_discrepancy.pairwise_result import PairGap, Pairwise
@@ -48,10 +51,11 @@ def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
     Edges of a vine from its second tree on have no draws of their own, and are passed over.
     """
     drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
-    return [_of_pair(result, gap, f"pair-{rank}") for rank, gap in islice(drawable, count)]
+    return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
 
 
-def _of_pair(result: "Pairwise", gap: "PairGap", key: str) -> Detail:
+def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
+    key = f"pair-{rank}"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DependenceWarning)  # the page tells them beside the pictures
@@ -59,43 +63,63 @@ def _of_pair(result: "Pairwise", gap: "PairGap", key: str) -> Detail:
     except InputError as error:
         return Detail(key, gap.names, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."}, numbers=gap.to_dict())
     if isinstance(found, Fit):
-        return _of_fit(found, gap, key, result.confidence)
+        off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
+        return _of_fit(found, gap, key, result.confidence, Tested(result.things, result.tail, off))
     return of_one(found, key, verdict=gap.verdict, flagged=gap.flagged)
 
 
 def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
     """A pair with a target."""
-    running = running_gaps(result, _PREFIXES)
+    running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
+    chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)
     whose = "the reference" if result.reference is not None else f"{result.n:,} {result.things} simulated from the target"
     pictures = [
-        *_clouds(result, result.fit, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}."),
+        *_clouds(result, tested, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}."),
         _picture(lambda ax: plot_gaps(result, ax=ax), 2.9, f"{key}-gaps", _said_gaps(result)),
-        _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(result), f"{key}-chains", _said_chains(result)),
+        _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(chains), f"{key}-chains", _said_chains(result)),
         _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
     ]
     names = result.fit.pair.names
-    numbers = result.to_dict() | {"names": list(names), "tail_shares": tail_shares(result), "running": running.to_dict()}
+    numbers = result.to_dict() | {
+        "names": list(names),
+        "tail_shares": tail_shares(result, tested),
+        "running": running.to_dict(),
+    }
     told, notes = result.sentences(), explained(result.warnings)
     return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
 
 
-def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float) -> Detail:
+def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Tested) -> Detail:
     """A pair without a target: the draws beside what the family makes of them."""
-    simulated = f"{fit.n:,} draws simulated from the fitted {fit.family}"
+    things = tested.things
+    simulated = f"{fit.n:,} {things} simulated from the fitted {fit.family}"
     agreement = fit_agreement(fit, confidence)
-    chains = f"Kendall's tau of the draws, chain by chain: {_each(agreement.taus)}."
+    forest = Forest.of_fit(fit, confidence, things)
+    by_chain = ", chain by chain" if len(agreement.taus) > 1 else ""
+    chains = f"Kendall's tau of the {things}{by_chain}: {_each(agreement.taus)}."
     pictures = [
-        *_clouds(fit, fit, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
-        _picture(lambda ax: plot_tau_forest(fit, confidence=confidence, ax=ax), 2.6, f"{key}-chains", chains),
+        *_clouds(fit, tested, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
+        _picture(lambda ax: draw_chains(forest, ax), _forest_height(len(agreement.taus)), f"{key}-chains", chains),
     ]
-    off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the draws' {gap.tau:.2f} (se {gap.shape_se:.2g})."
+    off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the {things}' {gap.tau:.2f} (se {gap.shape_se:.2g})."
     told = {"Family": off if math.isfinite(gap.shape_se) else f"{fit.family} fitted; {gap.verdict}."}
-    numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit), "agreement": agreement.to_dict()}
+    shares = [_corner_words(fit, gap, name, tested) for name in tested.off_corners]
+    told |= {"Tails": f"off: {'; '.join(shares)}."} if shares else {}
+    numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit, tested)}
+    numbers["agreement"] = agreement.to_dict()
     return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.warnings), numbers)
 
 
-def _clouds(subject: "Discrepancy | Fit", fit: Fit, key: str, beside: str) -> list[Picture]:
+def _corner_words(fit: Fit, gap: "PairGap", name: str, tested: Tested) -> str:
+    """A corner as a person says it."""
+    where = CORNERS[name].words(fit.pair.names, tested.tail, tested.things)
+    shares = getattr(gap, f"{name}_share"), getattr(gap, f"{name}_share_target")
+    return tail_sentence(where, shares, f"{fit.family} at the same tau", tested.things)
+
+
+def _clouds(subject: "Discrepancy | Fit", tested: Tested, key: str, beside: str) -> list[Picture]:
     """The draws' cloud, and what stands beside it in these words."""
+    fit = subject if isinstance(subject, Fit) else subject.fit
     first, second = fit.pair.names
     own = (
         f"Ranks of {second} against {first}, Kendall's tau {fit.sample_tau:.2f}, with contours of the fitted "
@@ -103,7 +127,7 @@ def _clouds(subject: "Discrepancy | Fit", fit: Fit, key: str, beside: str) -> li
     )
     sizes = [(_WIDE, _WIDE + 0.25)] * 2
     return inline_figures(
-        lambda axes: plot_pair(subject, ax=axes, rng=SEED), sizes=sizes, key=f"{key}-cloud", alts=[own, beside]
+        lambda axes: draw_pair(subject, tested, ax=axes, rng=SEED), sizes=sizes, key=f"{key}-cloud", alts=[own, beside]
     )
 
 
@@ -111,8 +135,7 @@ def _picture(draw: Any, height: float, key: str, said: str) -> Picture:
     return inline_figures(draw, sizes=[(_WIDE, height)], key=key, alts=[said])[0]
 
 
-def _forest_height(result: "Discrepancy") -> float:
-    rows = len(result.agreement.taus) + (0 if result.reference_agreement is None else len(result.reference_agreement.taus))
+def _forest_height(rows: int) -> float:
     return min(1.3 + 0.17 * rows, 4.5)
 
 

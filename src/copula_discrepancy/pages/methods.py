@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from copula_discrepancy.multiplicity import in_words
-from copula_discrepancy.tails import part_name
+from copula_discrepancy.tails import CORNERS, part_name
 
 PACKAGES = ("copula-discrepancy", "numpy", "scipy", "numba", "matplotlib")
 SEED = 1  # of the clouds that are simulated from a known copula; nothing else on a page is random
@@ -27,15 +27,18 @@ TERMS: dict[str, str] = {
     "total": "level and shape together; its size is the Copula Discrepancy, CD.",
     "se": "Standard error, {errors}.",
     "p": "The smallest of the adjusted p-values of level, shape and tails.",
-    "low-low, high-high, low-high, high-low": "The four corners. low-low: the share of the draws in the lowest tail of the "
-    "first variable that lie in that of the second, less what the family has at the same tau; for a reference, less the "
-    "reference's gap. The others alike, where both are high, or one low and the other high. All four have one test together.",
+    "low-low, high-high, low-high, high-low": "The four corners. low-low: of the draws in the low tail of the first variable, "
+    "the share that is in the low tail of the second, less the share that the family has at the same tau; with a reference, "
+    "less the same of the reference. The others in the same way: both high, or the first low and the second high, or the first "
+    "high and the second low. All four have one test together.{corners}",
     "CKL": "Kullback-Leibler divergence of the fitted copula from the target's, in nats.",
     "n": "How many draws have both values; the others of the pair miss one.",
     "n_eff": "How many independent draws would say as much; the smaller one of draws and reference.",
     "R-hat": "Do the chains agree about Kendall's tau? Near 1 they do.",
     "family": "The copula family that the pair is looked at through.",
 }
+_LABELS = {corner.label for corner in CORNERS.values()}
+_SOME_CORNERS = " Columns are there for the two along most of the dependences, and for those that are off in some pair."
 _RANKED = "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left."
 SINGLE_P = "How often chance alone would make such a gap, or a larger one, where there is none."
 ERRORS = {
@@ -54,9 +57,10 @@ def errors_of(result: Any) -> str:
 def terms(shown: Collection[str], errors: str, things: str) -> dict[str, str]:
     """What the columns of a page are; `errors` says where standard errors come from, `things` what the lines are called."""
     names = {"total", *shown}
-    names |= {"low-low, high-high, low-high, high-low"} if {"low-low", "high-high", "low-high", "high-low"} & names else set()
+    names |= {"low-low, high-high, low-high, high-low"} if _LABELS & names else set()
     names |= {"se"} if any(name.endswith("se") for name in names) else set()
-    return {name: spoken(text.format(errors=errors), things) for name, text in TERMS.items() if name in names}
+    corners = _SOME_CORNERS if 0 < len(_LABELS & names) < len(_LABELS) and "total" not in shown else ""
+    return {name: spoken(text.format(errors=errors, corners=corners), things) for name, text in TERMS.items() if name in names}
 
 
 def spoken(text: str, things: str) -> str:

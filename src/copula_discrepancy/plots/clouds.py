@@ -14,7 +14,7 @@ from copula_discrepancy.families._checks import RandomSource, random_generator, 
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.likelihood import student_part
 from copula_discrepancy.pairs import RankedPair
-from copula_discrepancy.plots.look import BLUE, ORANGE, PLAIN, as_axes, canvas, ink, note_below, plain
+from copula_discrepancy.plots.look import BLUE, ORANGE, PLAIN, X_SMALL, as_axes, canvas, ink, note_below, plain, text_size
 from copula_discrepancy.plots.subjects import is_discrepancy, wrong_subject
 from copula_discrepancy.ranks import TAIL_SHARE
 from copula_discrepancy.tails import CORNERS, Corner, along, part_name, sample_shares
@@ -30,6 +30,7 @@ _STEPS = (1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)  # ratios of neighbou
 _MOST_CONTOURS = 6
 _LOWEST = 0.25  # densities below it are next to nothing, and not worth a contour
 _NARROW = 110.0  # points: panels of two beside each other in one column of a journal are narrower
+_SIGN = 0.55  # width of a sign, in font sizes
 _INKED = 0.25  # share of a panel that all marks together may cover, without their overlap
 _LARGEST_MARK = 60.0  # square points: a place that many draws share, in a lattice of discrete values
 
@@ -42,6 +43,20 @@ class Tail:
     u_share: float
     v_share: float
     joint: float
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a comparison knows, and a fit does not: what its lines are called, the size of a tail, the corners that are off."""
+
+    things: str = "draws"
+    tail: float = TAIL_SHARE
+    off_corners: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, result: "Discrepancy | Fit") -> "Tested":
+        """Of a comparison, its own; of a fit, nothing is off."""
+        return cls() if isinstance(result, Fit) else cls(result.things, result.tail, tuple(result.tests.off_corners))
 
 
 @dataclass(frozen=True)
@@ -112,11 +127,16 @@ def plot_pair(
     """
     if not (isinstance(result, Fit) or is_discrepancy(result)):
         raise wrong_subject("plot_pair", "a Discrepancy or a Fit", result)
+    return draw_pair(result, Tested.of(result), ax=ax, points=points, rng=rng)
+
+
+def draw_pair(result: "Discrepancy | Fit", tested: Tested, *, ax: Any, points: int = 2000, rng: RandomSource) -> Any:
+    """What `plot_pair` draws."""
     shown = whole_number(points, "points", 1)
     source = random_generator(rng)
     panels = 2 if ax is None else len(as_axes(ax, 1, 2))
     fitted = result if isinstance(result, Fit) else result.fit
-    sides = _sides(result, shown, source)
+    sides = _sides(result, tested, shown, source)
     densities = [_log_density(side.copula) for side in sides]
     levels = contour_levels([density for density in densities if density is not None])
     with canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
@@ -131,23 +151,20 @@ def plot_pair(
     return axes if ax is None else ax
 
 
-def tail_shares(result: "Discrepancy | Fit") -> dict[str, dict[str, float]]:
+def tail_shares(result: "Discrepancy | Fit", tested: Tested) -> dict[str, dict[str, float]]:
     """The shares that `plot_pair` writes beside the corners: of the draws, and of what stands beside them."""
-    sides = _sides(result, 1, random_generator(0))
+    sides = _sides(result, tested, 1, random_generator(0))
     return {side.whose: {tail.corner.label: tail.joint for tail in side.tails} for side in sides}
 
 
 # ---- what is drawn -------------------------------------------------------------------------------------------------
 
 
-def _sides(result: "Discrepancy | Fit", points: int, source: np.random.Generator) -> list[Side]:
+def _sides(result: "Discrepancy | Fit", tested: Tested, points: int, source: np.random.Generator) -> list[Side]:
     """The draws, and what they should look like."""
-    if isinstance(result, Fit):
-        names, tail, things, fitted = [*along(result.sample_tau)], TAIL_SHARE, "draws", result
-    else:
-        names = [*dict.fromkeys((*along(result.tau, result.tau_target), *result.tests.off_corners))]
-        tail, things, fitted = result.tail, result.things, result.fit
-    ends = [CORNERS[name] for name in names]
+    fitted, aim = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
+    names = dict.fromkeys((*along(fitted.sample_tau, aim), *tested.off_corners))
+    ends, tail, things = [CORNERS[name] for name in names], tested.tail, tested.things
     return [
         _sample_side(things, fitted, ends, tail, points, things),
         _aim_side(result, ends, tail, points, source, things),
@@ -304,7 +321,7 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
     """Points, tail squares and words, without contours."""
     _draw_points(ax, side.u, side.v, color)
     for tail in side.tails:
-        _draw_tail(ax, tail, part_name(side.tail))
+        _draw_tail(ax, tail, part_name(side.tail), raised=_crowded(ax, tail, side))
     ax.set_aspect("equal", adjustable="box")
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(0.0, 1.0)
@@ -337,8 +354,22 @@ def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], col
     ax.scatter(places[:, 0], places[:, 1], s=sizes, color=color, alpha=opacity, linewidths=0, rasterized=True, zorder=2)
 
 
-def _draw_tail(ax: "Axes", tail: Tail, part: str) -> None:
-    """The square that holds both tails, and the share of the first variable's tail inside."""
+def _crowded(ax: "Axes", tail: Tail, side: Side) -> bool:
+    """Whether the words of a square on the right have no room beside those of the square on the left at the same height."""
+    if not tail.corner.u_high:
+        return False
+    beside = [other for other in side.tails if not other.corner.u_high and other.corner.v_high == tail.corner.v_high]
+    signs = sum(len(_share_words(one, part_name(side.tail))) + 1 for one in (tail, *beside))
+    room = _width(ax) * (1.0 - tail.u_share - sum(other.u_share for other in beside) - 0.04)
+    return bool(beside) and _SIGN * text_size(X_SMALL) * signs > room
+
+
+def _share_words(tail: Tail, part: str) -> str:
+    return f"{100 * tail.joint:.0f}% of {'highest' if tail.corner.u_high else 'lowest'} {part}"
+
+
+def _draw_tail(ax: "Axes", tail: Tail, part: str, *, raised: bool) -> None:
+    """The square that holds both tails, and the share of the first variable's tail inside: beside it, or above or below it."""
     from matplotlib.patches import Rectangle
 
     u_high, v_high = tail.corner.u_high, tail.corner.v_high
@@ -348,8 +379,10 @@ def _draw_tail(ax: "Axes", tail: Tail, part: str) -> None:
     )
     ax.add_patch(square)
     place = (1.0 - tail.u_share - 0.02 if u_high else tail.u_share + 0.02, 0.985 if v_high else 0.015)
+    if raised:
+        place = (0.985, 1.0 - tail.v_share - 0.02 if v_high else tail.v_share + 0.02)
     ax.text(
-        *place, f"{100 * tail.joint:.0f}% of {'highest' if u_high else 'lowest'} {part}", fontsize="x-small",
-        ha="right" if u_high else "left", va="top" if v_high else "bottom", zorder=5,
+        *place, _share_words(tail, part), fontsize="x-small", ha="right" if u_high else "left",
+        va="top" if v_high else "bottom", zorder=5,
         bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **PLAIN,
     )  # fmt: skip

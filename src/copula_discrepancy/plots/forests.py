@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy.agreement import Agreement, chain_agreement
-from copula_discrepancy.draws import Draws
+from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.families._checks import whole_number
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Estimate, Spread, open_probability
@@ -89,9 +89,9 @@ def plot_tau_forest(
     """
     most, share = whole_number(pairs, "pairs", 1), open_probability(confidence, "confidence")
     if is_discrepancy(result):
-        return _chains_forest(Forest.of(result), ax)
+        return draw_chains(Forest.of(result), ax)
     if isinstance(result, Fit):
-        return _chains_forest(Forest.of_fit(result, share), ax)
+        return draw_chains(Forest.of_fit(result, share), ax)
     if is_pairwise(result):
         return _pairs_forest(result, [result[k] for k in range(min(most, len(result)))], ax)
     raise wrong_subject("plot_tau_forest", "a Discrepancy, a Pairwise or a Fit", result)
@@ -115,7 +115,7 @@ class Forest:
     def of(cls, result: "Discrepancy") -> "Forest":
         """The chains of the draws and of the reference, against the latter or the target."""
         names, confidence = result.fit.pair.names, result.level.confidence
-        rows = _rows("all draws", result.estimates["tau"], result.agreement, of_draws=True)
+        rows = _rows(f"all {result.things}", result.estimates["tau"], result.agreement, of_draws=True)
         if result.reference is None or result.reference_agreement is None:
             return cls(names, rows, confidence, (result.agreement,), result.tau_target)
         aim = pooled_tau(result.reference, confidence)
@@ -123,10 +123,10 @@ class Forest:
         return cls(names, rows, confidence, (result.agreement, result.reference_agreement), aim.value, aim)
 
     @classmethod
-    def of_fit(cls, fitted: Fit, confidence: float) -> "Forest":
-        """The chains of draws that are held against nothing."""
+    def of_fit(cls, fitted: Fit, confidence: float, things: str = "draws") -> "Forest":
+        """The chains of draws that are held against nothing; `things` is what they are called."""
         found = fit_agreement(fitted, confidence)
-        rows = _rows("all draws", pooled_tau(fitted, confidence), found, of_draws=True)
+        rows = _rows(f"all {things}", pooled_tau(fitted, confidence), found, of_draws=True)
         return cls(fitted.pair.names, rows, confidence, (found,))
 
     def title(self) -> str:
@@ -149,7 +149,8 @@ def fit_agreement(fitted: Fit, confidence: float) -> Agreement:
     return chain_agreement(fitted.pair, fitted.spreads["tau"], compare=several, iid=fitted.iid, confidence=confidence)
 
 
-def _chains_forest(forest: Forest, ax: Any) -> "Axes":
+def draw_chains(forest: Forest, ax: Any) -> "Axes":
+    """Every chain of one pair on a row of its own."""
     rows, places = forest.rows, _places(forest.rows)
     crowded = len(rows) > _MOST_ROWS
     with canvas(ax, size=(5.2, max(0.9 + 0.19 * min(len(rows), _MOST_ROWS), 1.7))) as axes:
@@ -157,7 +158,7 @@ def _chains_forest(forest: Forest, ax: Any) -> "Axes":
             if row.pooled or not crowded:
                 _draw_row(axes, place, row)
         if crowded:
-            _draw_chains(axes, places, rows)
+            _draw_crowd(axes, places, rows)
         if forest.tau_aimed is not None:
             _draw_aim(axes, forest.tau_aimed, forest.aim)
         if forest.aim is not None:
@@ -195,7 +196,7 @@ def _rows(together: str, pooled: Estimate, agreement: Agreement, *, of_draws: bo
     return [Row(together, pooled, True, of_draws), *(chains if len(chains) > 1 else [])]
 
 
-def _draw_chains(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> None:
+def _draw_crowd(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> None:
     """Hundreds of chains as two artists, drawn as points: as shapes of their own they would make a file of megabytes."""
     for of_draws, look in ((True, _DRAWS), (False, _AIM)):
         shown = [
@@ -296,7 +297,7 @@ def pair_taus(result: "Pairwise", pair: "PairGap") -> PairTaus:
 
 
 def _sample_taus(result: "Pairwise", draws: Draws, pair: "PairGap") -> tuple[Estimate, tuple[Estimate, ...]]:
-    ranked = RankedPair.from_draws(draws.select(pair.names))
+    ranked = RankedPair.from_draws(as_draws(draws.select(pair.names), missing="drop"))  # as in the row
     spread = Spread.of(ranked.by_chain(tau_influence(ranked)), iid=result.iid)
     agreement = chain_agreement(ranked, spread, compare=False, iid=result.iid, confidence=result.confidence)
     return Estimate.of(ranked.tau, spread, tested=False, limits=(-1.0, 1.0), confidence=result.confidence), agreement.taus
@@ -315,7 +316,7 @@ def _pairs_forest(result: "Pairwise", chosen: "Sequence[PairGap]", ax: Any) -> "
         axes.grid(False, axis="y")
         axes.xaxis.set_major_locator(few_ticks(axes))
         axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small", **PLAIN)
-        _pairs_legend(axes, found, "reference" if result.samples[1] is not None else "target")
+        _pairs_legend(axes, found, f"all {result.things}", "reference" if result.samples[1] is not None else "target")
     return axes
 
 
@@ -336,12 +337,12 @@ def _pair_words(pair: "PairGap") -> str:
     return f"{first}{between}{second}{condition}"
 
 
-def _pairs_legend(ax: "Axes", found: Sequence[PairTaus], aim: str) -> None:
+def _pairs_legend(ax: "Axes", found: Sequence[PairTaus], pooled: str, aim: str) -> None:
     from matplotlib.lines import Line2D
 
     handles = {
         "chains": Line2D([], [], linestyle="none", marker="|", color=BLUE),
-        "all draws": Line2D([], [], linewidth=2.2, **{**_DRAWS, "marker": "D"}),
+        pooled: Line2D([], [], linewidth=2.2, **{**_DRAWS, "marker": "D"}),
         aim: Line2D([], [], linewidth=2.2, **{**_hollow(ax), "marker": "D"}),
     }
     if not any(taus.chains for taus in found):

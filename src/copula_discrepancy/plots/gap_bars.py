@@ -1,10 +1,11 @@
 """The answer for one pair as a picture: every gap with its interval around zero."""
 
 import math
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy.inference import Estimate
-from copula_discrepancy.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain
+from copula_discrepancy.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain, text_size
 from copula_discrepancy.plots.subjects import is_discrepancy, wrong_subject
 from copula_discrepancy.tails import CORNERS, part_name
 from copula_discrepancy.words import chance, pair_label
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from copula_discrepancy.result import Discrepancy
 
+_SMALL, _SIGN = 0.833, 0.5  # a small title, as a share of the font size, and the width of its signs, in those
 GAPS = ("level", "shape", "total", *CORNERS)
 
 
@@ -44,8 +46,15 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
             f"{result.things} less {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **PLAIN
         )
         names = [plain(name, 20) for name in result.fit.pair.names]
-        axes.set_title(f"{pair_label(*names)}\n{result.verdict}", loc="left", fontsize="small", **PLAIN)
+        said = fill(result.verdict, _title_signs(axes), break_on_hyphens=False)
+        axes.set_title(f"{pair_label(*names)}\n{said}", loc="left", fontsize="small", **PLAIN)
     return axes
+
+
+def _title_signs(ax: "Axes") -> int:
+    """How many signs of a small title stand above the axes and the numbers beside them."""
+    points = 72.0 * ax.get_window_extent().width / ax.figure.dpi
+    return max(int(points / (_SIGN * text_size(_SMALL))), 20)
 
 
 def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool) -> None:

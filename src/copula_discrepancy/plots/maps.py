@@ -31,18 +31,22 @@ def gap_cells(result: "Pairwise", number: str) -> NDArray[np.float64]:
     For level, shape and corners, their own test counts; for other numbers, whether any of these is beyond chance.
     """
     cells = result.matrix(number)
-    alpha, rows = 1.0 - result.confidence, result.rows
-    if number in CORNERS:
-        # as in the verdict: the test of all corners, and this one's share of it
-        known = sum(np.isfinite(rows[f"{name}_pvalue"]) for name in CORNERS)
-        smallest = np.fmin.reduce([rows[f"{name}_pvalue"] for name in CORNERS])
-        limit = np.fmax(alpha / np.maximum(known, 1), smallest)
-        beyond = (rows["tails_adjusted"] < alpha) & (rows[f"{number}_pvalue"] <= limit)
-    else:
-        beyond = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
-    within = result.rows[~beyond]
+    within = result.rows[~beyond_chance(result, number)]
     cells[within["second"], within["first"]] = math.nan  # the first variable of a row is the one with the smaller place
     return cells
+
+
+def beyond_chance(result: "Pairwise", number: str) -> NDArray[np.bool_]:
+    """Of every pair, whether chance does not explain a gap, as in its verdict."""
+    alpha, rows = 1.0 - result.confidence, result.rows
+    if number not in CORNERS:
+        found = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
+        return np.asarray(found, dtype=np.bool_)
+    # the test of all corners, and this one's share of it
+    known = sum(np.isfinite(rows[f"{name}_pvalue"]) for name in CORNERS)
+    smallest = np.fmin.reduce([rows[f"{name}_pvalue"] for name in CORNERS])
+    limit = np.fmax(alpha / np.maximum(known, 1), smallest)
+    return np.asarray((rows["tails_adjusted"] < alpha) & (rows[f"{number}_pvalue"] <= limit), dtype=np.bool_)
 
 
 def colour_limit(cells: NDArray[np.float64]) -> float:
@@ -99,7 +103,7 @@ def plot_map(result: "Pairwise", number: str = "level", *, ax: Any = None) -> "A
         bar.outline.set_visible(False)
         if number not in SIGNED:
             bar.ax.set_ylim(0.0, limit)
-        axes.set_title(number.replace("_", " "))
+        axes.set_title(CORNERS[number].label if number in CORNERS else number.replace("_", " "))
         axes.set_xlabel(f"above the diagonal: all {result.unit}s\nbelow: those beyond chance", fontsize="small")
     return axes
 

@@ -164,7 +164,7 @@ def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, runnin
         if result.method != "moment":  # by moments, total is level
             (handles["level"],) = axes.plot(found.draws, found.level, "--", color=ORANGE, linewidth=1.0)
         _scale(axes, found)
-        whose = "draws of all chains" if result.fit.pair.n_chains > 1 else "draws"
+        whose = "draws of all chains" if result.fit.pair.n_chains > 1 else result.things
         axes.set_xlabel(f"{whose}\n{_last_words(found)}", fontsize="small")
         axes.set_ylabel("total gap (CD is its size)", fontsize="small")
         legend_above(axes, handles)

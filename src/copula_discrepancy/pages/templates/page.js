@@ -55,7 +55,7 @@ if (packed) {
       const below = value(high, low);
       const chance = gap === data.unknown ? "" : below === data.untested ? ", not tested"
         : below === data.unknown ? ", may be chance" : ", beyond chance";
-      output.textContent = `${data.names[low]} ~ ${data.names[high]}: ${frame.dataset.map} ${said}${chance}`;
+      output.textContent = `${data.names[low]} ~ ${data.names[high]}: ${frame.dataset.label} ${said}${chance}`;
     };
     const point = event => {
       output.ariaLive = "off";  // what a pointer passes over is not read out loud
