@@ -116,6 +116,35 @@ def _fine():
     return cd.pairwise(gaussian(rng, (4, 500)), gaussian(rng, (4, 500)), family="gaussian")
 
 
+def _short():
+    """Nothing to find, but few draws: an answer with reservations."""
+    rng = np.random.default_rng(15)
+    return cd.pairwise(gaussian(rng, (4, 60)), gaussian(rng, (4, 500)), family="gaussian")
+
+
+def crash(rng, n, crashes):
+    """Two assets that move against each other on most days, and fall together on some; three more that move together."""
+    days = gaussian(rng, n, np.array([[1.0, -0.35], [-0.35, 1.0]]))
+    days[:crashes] = -2.5 + 0.3 * rng.normal(size=(crashes, 2))
+    others = rng.normal(size=(n, 3)) + rng.normal(size=(n, 1))
+    return pd.DataFrame(np.concatenate([days, others], axis=1), columns=["equity", "bonds", "gold", "oil", "credit"])
+
+
+def _crash():
+    """A table without its joint crashes, of the same Kendall's tau: one corner is off, across the dependence."""
+    rng = np.random.default_rng(16)
+    reference = crash(rng, 3000, 90)
+    rho = np.sin(0.5 * np.pi * cd.kendall_tau(reference["equity"], reference["bonds"]))
+    given = crash(rng, 3000, 0)
+    given[["equity", "bonds"]] = gaussian(rng, 3000, np.array([[1.0, rho], [rho, 1.0]]))
+    return cd.pairwise(given, reference, iid=True)
+
+
+def _table():
+    """The crashes against no target: the best family has tails at both ends."""
+    return cd.pairwise(crash(np.random.default_rng(16), 3000, 90), iid=True)
+
+
 def _untestable():
     """Every variable is the same one, and no family has a fit there to judge."""
     x = np.random.default_rng(8).normal(size=(4, 100, 1))
@@ -158,6 +187,6 @@ def _vine():
 _MAKERS = {
     "eight": _eight, "two": _two, "many": _many, "one chain": _one_chain, "failed chain": _failed_chain, "hostile": _hostile,
     "fine": _fine, "untestable": _untestable, "nothing": _nothing, "moment": _moment, "single": _single, "vine": _vine,
-    "fifty": _fifty, "two signs": _two_signs,
+    "fifty": _fifty, "two signs": _two_signs, "short": _short, "crash": _crash, "table": _table,
 }  # fmt: skip
 NAMES = tuple(_MAKERS)

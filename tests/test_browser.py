@@ -209,10 +209,10 @@ def test_p_values_below_a_limit_are_last_from_the_largest_down(opened):
 
 def test_missing_numbers_are_last_whichever_way(opened):
     page = opened("failed chain")
-    button = page.get_by_role("button", name="upper tail", exact=True)
+    button = page.get_by_role("button", name="low-low", exact=True)
     for turn in (1, -1):
         button.click()
-        found = column(page, "upper tail")
+        found = column(page, "low-low")
         known = [text for text in found if text != "-"]
         assert 0 < len(known) < len(found)
         assert found[: len(known)] == known
@@ -294,11 +294,14 @@ def test_injected_scripts_would_not_run(chromium, tmp_path):
     context.close()
 
 
-@pytest.mark.parametrize("number", ["level", "shape"])
+@pytest.mark.parametrize("number", ["level", "shape", "low_high"])
 def test_maps_are_read_by_mouse_and_by_keyboard(opened, number):
     page, result = opened("eight"), comparison("eight")
-    names, gaps = result.names, result.matrix(number)
-    sure = {frozenset(gap.names): getattr(gap, f"{number}_adjusted") < 0.05 for gap in result}
+    names, gaps, label = result.names, result.matrix(number), number.replace("_", "-")
+    if number == "low_high":
+        sure = {frozenset(gap.names): "low-high tail" in gap.verdict for gap in result}
+    else:
+        sure = {frozenset(gap.names): getattr(gap, f"{number}_adjusted") < 0.05 for gap in result}
     frame = page.locator(f".frame[data-map={number}]")
     output = page.locator(f".map:has(.frame[data-map={number}]) output")
     cells = frame.locator(".cells")
@@ -307,7 +310,7 @@ def test_maps_are_read_by_mouse_and_by_keyboard(opened, number):
         low, high = sorted((i, j))
         chance = "beyond chance" if sure[frozenset((names[i], names[j]))] else "may be chance"
         value = f"{gaps[i, j]:+.3f}"
-        return f"{names[low]} ~ {names[high]}: {number} {'0.000' if float(value) == 0 else value}, {chance}"
+        return f"{names[low]} ~ {names[high]}: {label} {'0.000' if float(value) == 0 else value}, {chance}"
 
     cells.scroll_into_view_if_needed()
     box = cells.bounding_box()
@@ -424,7 +427,7 @@ def test_screen_readers_have_words_for_everything(opened):
     silent = page.evaluate("[...document.querySelectorAll('img')].filter(e => !e.alt).length")
     pictures = page.evaluate("[...document.querySelectorAll('[role=img]')].map(e => e.getAttribute('aria-label') || '')")
     assert silent == 0
-    assert len(pictures) == 2 * 5 + 2  # two pairs, and the scales of two maps
+    assert len(pictures) == 2 * 5 + 3  # two pairs, and the scales of three maps
     assert all(len(label) > 20 for label in pictures)
     heads = page.evaluate("[...document.querySelectorAll('thead th')].filter(e => e.scope !== 'col').length")
     rows = page.evaluate("[...document.querySelectorAll('tbody tr')].filter(e => !e.querySelector('th[scope=row]')).length")
@@ -437,7 +440,7 @@ def test_screen_readers_have_words_for_everything(opened):
 
 def test_pages_work_without_scripts(opened):
     page = opened("eight", java_script_enabled=False)
-    assert page.get_by_text("Gaps in 24 of 45 pairs").is_visible()
+    assert page.get_by_text("Gaps in 16 of 45 pairs").is_visible()
     assert page.locator("#ranking tbody tr").count() == 45
     assert page.locator("#ranking tbody tr").first.is_visible()
 
@@ -455,6 +458,27 @@ def test_printed_pages_are_light_and_whole(opened):
     )
     assert cut == 0
     assert page.pdf().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("name", ["crash", "eight", "table"])
+def test_the_whole_table_stands_on_a_desk_and_on_paper(opened, name):
+    """Four corners, and verdicts of several parts, in a window of 1280 pixels and on A4; no number is cut off."""
+    page = opened(name)
+    hidden = "[...document.querySelectorAll('.scroll:has(#ranking)')].map(e => e.scrollWidth - e.clientWidth)"
+    assert page.evaluate(hidden) == [0]
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 720, "height": 1000})  # A4 with margins, in CSS pixels
+    assert page.evaluate(hidden) == [0]
+    cells = "[...document.querySelectorAll('#ranking .n')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    assert page.evaluate(cells) == 0
+    seen(page, f"{name}_print")
+
+
+def test_maps_of_few_variables_stand_beside_each_other(opened):
+    page = opened("crash")
+    tops = page.locator(".map .cells").evaluate_all("all => all.map(e => Math.round(e.getBoundingClientRect().top))")
+    assert len(tops) == 3
+    assert len(set(tops)) == 1
 
 
 def test_a_failed_chain_is_named_and_explained(opened):

@@ -103,12 +103,45 @@ def test_every_variable_has_its_label_and_many_have_some():
     assert some == [f"x{k}" for k in range(0, 50, every)]
 
 
-@pytest.mark.parametrize("number", ["shape", "total", "lower_tail", "tau", "cd", "ckl"])
+@pytest.mark.parametrize("number", ["shape", "total", "low_low", "low_high", "tau", "cd", "ckl"])
 def test_other_maps(number):
     ax = comparison("eight").plot(number, ax=axes())
-    assert ax.get_title(loc="left") == number.replace("_", " ") or ax.get_title() == number.replace("_", " ")
+    title = number.replace("_", "-")  # of corners: low-low
+    assert title in (ax.get_title(loc="left"), ax.get_title())
     if number in ("cd", "ckl"):  # sizes: the scale shows no side that cannot occur
         assert ax.images[0].colorbar.ax.get_ylim()[0] == 0.0
+
+
+@pytest.mark.parametrize("number", ["low_low", "high_high", "low_high", "high_low"])
+@pytest.mark.parametrize("name", ["eight", "crash", "nothing", "vine"])
+def test_corners_below_the_diagonal_are_those_of_the_verdicts(name, number):
+    result = comparison(name)
+    cells = maps.gap_cells(result, number)
+    shown = {(j, i) for i, j in np.argwhere(np.isfinite(cells)) if i > j}
+    label = number.replace("_", "-")
+    told = {tuple(sorted(map(result.names.index, gap.names))) for gap in result if f"{label} tail" in gap.verdict}
+    assert shown == told
+    assert told or (name, number) not in {("crash", "low_low"), ("eight", "low_high"), ("nothing", "high_high")}
+
+
+@pytest.mark.parametrize("name", ["crash", "nothing"])  # a corner is off across a negative dependence; some along positive ones
+@pytest.mark.parametrize(
+    ("number", "corners"), [("lower_tail", ("low_low", "low_high")), ("upper_tail", ("high_high", "high_low"))]
+)
+def test_old_names_of_tails_still_have_maps(name, number, corners):
+    result = comparison(name)
+    with pytest.warns(DeprecationWarning, match=f"{number} is deprecated"):
+        cells = maps.gap_cells(result, number)
+    with pytest.warns(DeprecationWarning, match=f"{number} is deprecated"):
+        assert result.plot(number, ax=axes()).get_title() == number.replace("_", " ")
+    assert np.isfinite(cells[np.tril_indices(len(cells), -1)]).any() == (name == "nothing")
+    for gap in result:
+        i, j = map(result.names.index, gap.names)
+        stronger = max((gap.tau, np.nan_to_num(gap.tau_target)), key=abs)
+        corner = corners[int(stronger < 0)]
+        assert cells[i, j] == getattr(gap, corner)
+        below = maps.gap_cells(result, corner)[j, i]
+        assert cells[j, i] == below or np.isnan([cells[j, i], below]).all()
 
 
 def test_unknown_numbers_list_the_choices():

@@ -23,6 +23,8 @@ import copula_discrepancy as cd
 from copula_discrepancy._written import json_text
 from copula_discrepancy.cli import main
 from copula_discrepancy.pages import content, meaning, methods, writing
+from copula_discrepancy.plots.maps import beyond_chance
+from copula_discrepancy.tails import CORNERS
 from tests.page_samples import HOSTILE, comparison, page_of, timed_page_of
 from tests.pairwise_data import gaussian
 
@@ -62,15 +64,15 @@ def table_of(page):
 
 def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made():
     result, told = comparison("eight"), words_of(page_of("eight"))
-    assert "Gaps in 24 of 45 pairs" in told
+    assert "Gaps in 16 of 45 pairs" in told
     for sentence in result.sentences().values():
         assert sentence in told
     for warning in result.warnings:
         assert warning in told
     assert "432 to 954 for the 2,000 draws, 702 to 1,640 for the 2,000 of the reference, depending on the pair" in told
     assert "above the limit in 7 of 45 pairs" in told
-    assert "90 tests, of level and of shape (false discovery rate 5%, Benjamini-Hochberg)" in told
-    assert "Tests here are those of one pair by itself" in told
+    assert "135 tests, of level, shape and tails (false discovery rate 5%, Benjamini-Hochberg)" in told
+    assert "Verdicts, and which marks are filled, allow for the number of all tests" in told
     assert "seed 1" in told
     assert f"copula-discrepancy {cd.__version__}" in told
     assert f"numpy {np.__version__}" in told
@@ -96,8 +98,8 @@ def test_the_table_shows_the_numbers_of_the_json():
     result, page = comparison("eight"), page_of("eight").read_text(encoding="utf-8")
     forms = {
         "tau": ("tau", ".2f"), "target": ("tau_target", ".2f"), "level": ("level", "+.3f"), "level se": ("level_se", ".3f"),
-        "shape": ("shape", "+.3f"), "shape se": ("shape_se", ".3f"), "lower tail": ("lower_tail", "+.2f"),
-        "upper tail": ("upper_tail", "+.2f"), "CKL": ("ckl", ".4f"), "R-hat": ("rhat", ".3f"),
+        "shape": ("shape", "+.3f"), "shape se": ("shape_se", ".3f"), "low-low": ("low_low", "+.2f"),
+        "high-high": ("high_high", "+.2f"), "low-high": ("low_high", "+.2f"), "CKL": ("ckl", ".4f"), "R-hat": ("rhat", ".3f"),
     }  # fmt: skip
     articles = dict(re.findall(r'<article id="([^"]*)".*?<h3[^>]*>(.*?) <span', page, flags=re.DOTALL))
     for rank, (row, gap) in enumerate(zip(table_of(page), result, strict=True), start=1):
@@ -105,7 +107,7 @@ def test_the_table_shows_the_numbers_of_the_json():
         for head, (name, form) in forms.items():
             text = f"{plain[name]:{form}}"
             assert row[head] == (text.lstrip("+-") if float(text) == 0.0 else text), (head, gap.label)
-        p = min(gap.level_adjusted, gap.shape_adjusted)
+        p = min(gap.level_adjusted, gap.shape_adjusted, gap.tails_adjusted)
         assert row["p"] == ("<0.001" if p < 0.001 else f"{p:.3f}")
         assert row["n_eff"] == f"{min(gap.n_eff, gap.n_eff_target):,.0f}"
         assert (row["#"], row["pair"], row["verdict"], row["family"]) == (str(rank), gap.label, gap.verdict, gap.family)
@@ -116,7 +118,8 @@ def test_the_table_shows_the_numbers_of_the_json():
 
 def test_the_page_of_one_pair():
     result, told = comparison("single"), words_of(page_of("single"))
-    assert "Shape off" in told
+    assert "Wrong shape, low-low tail too thick, high-high tail too thin" in told
+    assert "allow for the number of all tests" not in told  # there is no ranking
     assert result.sentences()["Tails"] in told
     assert "cd.discrepancy(draws, cd.Gumbel(theta=2.5), method='mle'" in told
     found = json.loads(page_of("single").with_name("report.json").read_text(encoding="utf-8"))
@@ -256,8 +259,9 @@ def test_names_are_escaped():
         ("fine", "No gap found in 6 pairs", "fine"),
         ("untestable", "No pair could be tested", "unknown"),
         ("two", "Gaps in 1 of 1 pair", "off"),
-        ("failed chain", "No gap found in 6 pairs, with reservations", "unknown"),
-        ("moment", "Gaps in 4 of 15 pairs", "off"),
+        ("short", "No gap found in 6 pairs, with reservations", "unknown"),
+        ("moment", "Gaps in 3 of 15 pairs", "off"),
+        ("crash", "Gaps in 1 of 10 pairs", "off"),
     ],
 )
 def test_headings(name, heading, state):
@@ -273,7 +277,8 @@ def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap():
     assert maps("two") == []
     assert maps("fine") == ["level", "shape"]
     assert maps("moment") == ["level"]  # there is no shape
-    assert maps("nothing") == ["shape"]  # there is no target
+    assert maps("nothing") == ["shape", "low_low"]  # there is no target, and tails are off
+    assert maps("crash") == ["level", "shape", "low_low"]
 
 
 def test_doubtful_answers_are_told_beside_the_answer():
@@ -335,14 +340,55 @@ def test_without_a_target_notes_and_words_of_a_pair_are_those_of_its_fit():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
-        fits = {name: comparison(name).fitted(*comparison(name).worst.names) for name in ("nothing", "untestable")}
+        fits = {name: comparison(name).fitted(*comparison(name).worst.names) for name in ("table", "untestable")}
     (note,) = fits["untestable"].warnings
     assert f"<b>{note}" in unescape(article("untestable"))
-    fit = fits["nothing"]
+    fit = fits["table"]
     assert f"{fit.tau:.2f}" != f"{fit.sample_tau:.2f}"
-    own, beside, _ = re.findall(r'role="img" aria-label="([^"]*)"', article("nothing"))
+    own, beside, _ = re.findall(r'role="img" aria-label="([^"]*)"', article("table"))
     assert f"Kendall's tau {fit.sample_tau:.2f}, with contours" in unescape(own)
     assert unescape(beside).endswith(f"simulated from the fitted {fit.family}, Kendall's tau {fit.tau:.2f}.")
+
+
+def test_corners_have_columns_where_they_are_off_or_along_the_dependence():
+    """Two of the four, where the others say nothing; the JSON has all."""
+
+    def columns(name):
+        return [head for head in table_of(page_of(name).read_text(encoding="utf-8"))[0] if re.fullmatch(r"(low|high)-.*", head)]
+
+    assert columns("fine") == ["low-low", "high-high"]  # four of six pairs depend positively
+    assert columns("two signs") == ["low-high", "high-low"]  # two of three pairs depend negatively
+    assert columns("eight") == ["low-low", "high-high", "low-high"]  # where one pair is off
+    assert columns("crash") == ["low-low", "high-high"]
+    assert "those that are off in some pair" in words_of(page_of("eight"))
+    pairs = json.loads(page_of("fine").with_name("report.json").read_text(encoding="utf-8"))["pairs"]
+    assert all(f"{corner}{end}" in pair for pair in pairs for corner in CORNERS for end in ("", "_se", "_pvalue", "_share"))
+
+
+@pytest.mark.parametrize("name", ["crash", "table", "hostile"])
+def test_pages_of_tables_speak_of_rows(name):
+    """But for what is typed, and for the names of the pictures' parts; a sampler's draws are draws."""
+    page = page_of(name).read_text(encoding="utf-8").split("How this page was made")[0]
+    seen = re.sub(r"<(style|script)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    told = " ".join([re.sub(r"<[^>]*>", " ", seen), *re.findall(r'(?:aria-label|alt)="([^"]*)"', seen)])
+    strange = re.findall(r".{0,40}\b(?:draws?|Draws?|chains?|sampler|stuck)\b.{0,40}", unescape(told))
+    assert [words for words in strange if "time series" not in words] == []
+    assert "Each point is a row" in told
+    assert "all rows" in told  # in the picture of Kendall's tau
+    assert "Each point is a draw" in words_of(page_of("fine"))
+
+
+def test_corners_that_are_off_are_marked_and_told_without_a_target_too():
+    result, told = comparison("table"), words_of(page_of("table"))
+    off = [name for name in CORNERS if beyond_chance(result, name)[0]]
+    assert "low_low" in off
+    assert "low_high" in off  # along the dependence
+    detail = json.loads(page_of("table").with_name("report.json").read_text(encoding="utf-8"))["details"][0]
+    assert set(detail["tail_shares"]["rows"]) == {CORNERS[name].label for name in (*off, "high_low")}
+    share = result.worst.low_low_share
+    assert detail["tail_shares"]["rows"]["low-low"] == share
+    assert f"of 100 rows in the lowest tenth of equity, {100 * share:.0f} are in the lowest tenth of bonds too" in told
+    assert "fewer rows than the family has" in told  # on the map
 
 
 # ---- size and time -------------------------------------------------------------------------------------------------
@@ -548,7 +594,8 @@ def test_what_is_asked_is_said_once_of_several_of_a_kind():
 @pytest.mark.parametrize(
     ("rhat", "n_eff", "agree", "enough"),
     [
-        ([1.0, 1.001], [400.0, 500.0], "1.001 at most, they agree", "All are above 100, enough for these tests"),
+        ([1.0, 1.001], [400.0, 500.0], "1.001 at most, they agree", "All are above 400, enough for these tests"),
+        ([1.0, 1.001], [390.0, 500.0], "1.001 at most, they agree", "Below 400 standard errors themselves are rough"),
         ([1.0, 1.2], [40.0, 500.0], "above the limit in 1 of 2 pairs", "rough, as they are here in places"),
         ([math.nan, math.nan], [math.nan, math.nan], "too little to compare", "no standard error can be had"),
     ],
@@ -556,8 +603,8 @@ def test_what_is_asked_is_said_once_of_several_of_a_kind():
 def test_effective_draws_and_rhat_in_words(rhat, n_eff, agree, enough):
     sample = meaning.Sample(4, 500, np.array(n_eff), np.array(rhat))
     assert agree in meaning._agreement([sample], "pair")
-    assert enough in meaning._effective([sample], False, "pair")
-    assert "taken as independent" in meaning._effective([sample], True, "pair")
+    assert enough in meaning._effective([sample], False, "pair", "draws")
+    assert "taken as independent" in meaning._effective([sample], True, "pair", "draws")
 
 
 def told_of(result, term):
@@ -571,13 +618,13 @@ def test_adjustments_in_words():
     def told(adjust, **options):
         return told_of(cd.pairwise(*samples, family="gaussian", iid=True, adjust=adjust, **options), "p-values")
 
-    assert "12 tests, of level and of shape" in told("bh")
+    assert "18 tests, of level, shape and tails (" in told("bh")
     assert "share of false ones among all gaps that are claimed is at most 5%, where tests are independent" in told("bh")
     assert "at most 10%, however the tests depend" in told("by", confidence=0.9)
     for adjust in ("holm", "bonferroni"):
         assert "the probability that any gap is claimed where there is none is at most 5%" in told(adjust)
     assert "of all tests of what is right, about 5% are called a gap" in told("none")
-    assert "6 tests, of level (" in told("bh", method="moment")
+    assert "12 tests, of level and tails (" in told("bh", method="moment")
     assert told_of(comparison("untestable"), "p-values") == "Nothing could be tested, so there are none."
 
 
@@ -593,7 +640,7 @@ def test_what_may_hide_would_be_found_four_times_in_five():
         return float(re.search(rf"of ([0-9.e-]+) in {name}", told).group(1)), float(np.median(result.rows[f"{name}_se"]))
 
     for name in ("level", "shape"):
-        for adjust, tests in (("none", 1), ("bonferroni", 12), ("bh", 12)):
+        for adjust, tests in (("none", 1), ("bonferroni", 18), ("bh", 18)):
             gap, se = size(adjust, name)
             z = stats.norm.isf(0.025 / tests)
             power = stats.norm.sf(z - gap / se) + stats.norm.cdf(-z - gap / se)
@@ -604,12 +651,14 @@ def test_a_single_pair_tells_its_tests():
     draws = cd.Gumbel(2.0).sample(1000, rng=1)
     whole = dict(meaning.of_one(cd.discrepancy(draws, cd.Gumbel(2.0))))
     assert whole["p-values"].startswith(
-        "Tested are level and shape at 5% each, lower tail and upper tail at 2.5% each, not adjusted"
+        "Tested are level, shape and tails at 5%, adjusted for each other (Benjamini-Hochberg); the p-values of the table are"
     )
     assert "in level" in whole["No gap found"]
     assert "in shape" in whole["No gap found"]
     moment = dict(meaning.of_one(cd.discrepancy(draws, cd.Gumbel(2.0), method="moment", confidence=0.9)))
-    assert moment["p-values"].startswith("Tested are level at 10%, lower tail and upper tail at 5% each")
+    assert moment["p-values"].startswith("Tested are level and tails at 10%, adjusted for each other")
+    ranked = cd.pairwise(draws, cd.Gumbel(2.0)).pair("x0", "x1")
+    assert "adjusted as in the ranking of all pairs" in dict(meaning.of_one(ranked))["p-values"]
     off = dict(meaning.of_one(comparison("single")))
     assert "in level" in off["No gap found"]  # of the two, only shape was found
     assert "in shape" not in off["No gap found"]

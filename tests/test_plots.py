@@ -28,7 +28,7 @@ from copula_discrepancy.plots.clouds import contour_levels, evenly_spaced
 from copula_discrepancy.plots.forests import pair_taus
 from copula_discrepancy.plots.gap_bars import GAPS, plot_gaps
 from copula_discrepancy.plots.traces import running_gaps
-from copula_discrepancy.tails import corners
+from copula_discrepancy.tails import CORNERS, along
 from tests.picture_cases import DPI, MADE, PICTURES, baseline, distance, in_chains, pixels, result, wordless
 
 # Measured: without text, matplotlib 3.9.4 and 3.11.2 draw the same images, to the last bit. The tolerance is for arithmetic on
@@ -239,13 +239,16 @@ def test_corner_shares_are_those_of_all_draws(subject):
     def percent(text):
         return int(text.get_text().split("%")[0])
 
+    ends = along(found.tau, found.tau_target)
+    marked = [CORNERS[name] for name in dict.fromkeys((*ends, *found.tests.off_corners))]
+    assert [len(panel.texts) for panel in panels] == [len(marked) + 1] * 2  # and the note below each
     samples = [found.fit, found.reference] if found.reference is not None else [found.fit]
     for panel, fitted in zip(panels, samples, strict=False):
         u, v = cd.pseudo_observations(np.stack([fitted.pair.x, fitted.pair.y], axis=1)).T
-        for text, corner in zip(panel.texts, corners(found.tau, found.tau_target), strict=False):
+        for text, corner in zip(panel.texts, marked, strict=False):
             assert abs(percent(text) - 100 * share(u, v, corner)) < 0.5 + 1e-9
     if found.reference is None:
-        for text, corner in zip(panels[1].texts, corners(found.tau, found.tau_target), strict=False):
+        for text, corner in zip(panels[1].texts, marked, strict=False):
             p = found.fit.pair.first.tail(corner.u_high).share
             assert abs(percent(text) - 100 * corner.probability(found.target, p, p) / p) < 0.5 + 1e-9
 

@@ -127,9 +127,14 @@ def _alone(result: "Discrepancy", alpha: float) -> str:
         return "Nothing could be tested."
     how = "as in the ranking of all pairs" if result.in_ranking is not None else "for each other (Benjamini-Hochberg)"
     return (
-        f"Tested are {' and '.join(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
+        f"Tested are {_listed(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
         "The four corners have one test together. Total, CKL and CED ask about the same gaps again."
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a sentence: level, shape and tails."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 @dataclass(frozen=True)
@@ -224,7 +229,7 @@ def _adjusted(result: "Pairwise") -> str:
     }.get(result.adjust, f"the probability that any gap is claimed where there is none is at most {alpha}")
     counted = "1 test" if tests == 1 else f"{tests:,} tests"
     return (
-        f"{counted}, of {' and of '.join(tested)} ({rate}): {kept}. A p-value is small where chance alone seldom makes such "
+        f"{counted}, of {_listed(tested)} ({rate}): {kept}. A p-value is small where chance alone seldom makes such "
         f"a gap; it does not tell how large the gap is. Total and CKL follow from the same {result.things} and are not tested."
     )
 

@@ -42,7 +42,7 @@ _SOME_CORNERS = " Columns are there for the two along most of the dependences, a
 _RANKED = "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left."
 SINGLE_P = "How often chance alone would make such a gap, or a larger one, where there is none."
 ERRORS = {
-    False: "from the long-run variance of influence values, one per draw, which holds on stationary Markov chains",
+    False: "from the long-run variance of influence values, one per draw, which holds for stationary sequences of draws",
     True: "from the variance of influence values, one per draw, which holds for independent draws",
 }
 

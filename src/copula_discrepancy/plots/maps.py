@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.errors import one_of
 from copula_discrepancy.plots.look import BLUE, GREY, ORANGE, PLAIN, X_SMALL, canvas, ink, plain, text_size
-from copula_discrepancy.tails import CORNERS
+from copula_discrepancy.tails import CORNERS, along
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SIGNED = ("level", "shape", "total", *CORNERS, "tau", "tau_target")
 SIZES = ("cd", "ckl")
+OLD_NAMES = ("lower_tail", "upper_tail")  # of the two corners along the dependence, before corners had names of their own
 SMALLEST_LIMIT = 0.05  # of a colour scale: gaps that are next to nothing stay pale
 _DARK = 0.9  # share of the scale from which on white numbers are read better than black ones on blue
 _LABELS = ((5.0, 28), (0.0, 18))  # characters of a name beside a map that is wider than so many inches
@@ -39,6 +40,9 @@ def gap_cells(result: "Pairwise", number: str) -> NDArray[np.float64]:
 def beyond_chance(result: "Pairwise", number: str) -> NDArray[np.bool_]:
     """Of every pair, whether chance does not explain a gap, as in its verdict."""
     alpha, rows = 1.0 - result.confidence, result.rows
+    if number in OLD_NAMES:
+        ends = np.array([along(*taus)[OLD_NAMES.index(number)] for taus in rows[["tau", "tau_target"]].tolist()], dtype=str)
+        return np.asarray(sum((ends == name) & beyond_chance(result, name) for name in CORNERS), dtype=np.bool_)
     if number not in CORNERS:
         found = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
         return np.asarray(found, dtype=np.bool_)
@@ -78,7 +82,8 @@ def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
 
 def plot_map(result: "Pairwise", number: str = "level", *, ax: Any = None) -> "Axes":
     """Draw a number of all pairs as a matrix; gives back the Axes (see `Pairwise.plot`)."""
-    one_of(number, "number", (*SIGNED, *SIZES))
+    if number not in OLD_NAMES:  # which still work, and warn
+        one_of(number, "number", (*SIGNED, *SIZES))
     cells = gap_cells(result, number)
     d = len(result.names)
     width = min(max(2.2 + 0.42 * d, 3.5), 7.0)
@@ -101,7 +106,7 @@ def plot_map(result: "Pairwise", number: str = "level", *, ax: Any = None) -> "A
         bar = axes.figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02)
         bar.ax.tick_params(labelsize="x-small")
         bar.outline.set_visible(False)
-        if number not in SIGNED:
+        if number in SIZES:
             bar.ax.set_ylim(0.0, limit)
         axes.set_title(CORNERS[number].label if number in CORNERS else number.replace("_", " "))
         axes.set_xlabel(f"above the diagonal: all {result.unit}s\nbelow: those beyond chance", fontsize="small")
