@@ -9,6 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.legend import Legend
@@ -63,6 +64,14 @@ def discrete():
     return cd.discrepancy(source.poisson(2.0, (1000, 1)) + source.poisson(1.5, (1000, 2)), cd.Gaussian(0.6))
 
 
+def crash():
+    """A table: two columns that move against each other, and fall together in some rows."""
+    x, y = np.random.default_rng(4).normal(size=(2, 2000))
+    table = np.stack([x, 0.9 * y - 0.4 * x], axis=1)
+    table[:60] = -3.0 + 0.3 * table[:60]
+    return cd.discrepancy(pd.DataFrame(table, columns=["equity", "bonds"]), cd.Gaussian(-0.3), iid=True)
+
+
 MADE = {
     "target": lambda: cd.discrepancy(in_chains(cd.Clayton(3.0), 4, 750, 1), cd.Gumbel(2.5)),
     "reference": lambda: cd.discrepancy(
@@ -76,6 +85,8 @@ MADE = {
     "perfect": perfect,
     "discrete": discrete,
     "independent": lambda: cd.discrepancy(cd.Rotated(cd.Clayton(3.0), 90).sample(500, rng=2), cd.Gumbel(1.5)),
+    "crash": crash,
+    "four_corners": lambda: cd.discrepancy(cd.StudentT(0.3, 1.0).sample(3000, rng=1), cd.Gaussian(0.5), iid=True),
     "pairs": all_pairs,
     "many_pairs": many_pairs,
     "no_target": lambda: all_pairs(False),
@@ -89,6 +100,7 @@ PICTURES = {
     "pair_3.5in": (few_points, "target", (3.5, 2.5), 2),
     "pair_7in": (few_points, "reference", (7.0, 4.2), 2),
     "pair_one_panel": (few_points, "negative", (3.5, 3.6), 1),
+    "pair_three_corners": (few_points, "crash", (3.5, 2.5), 2),
     "forest_3.5in": (cd.plot_tau_forest, "reference", (3.5, 2.6), 1),
     "forest_7in": (cd.plot_tau_forest, "stuck", (7.0, 2.4), 1),
     "forest_pairs": (cd.plot_tau_forest, "pairs", (3.5, 3.2), 1),

@@ -13,6 +13,7 @@ from itertools import pairwise
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
@@ -227,7 +228,53 @@ def test_clouds_show_the_ranks_of_evenly_spaced_draws():
     assert evenly_spaced(3, 4).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("subject", ["target", "reference", "negative"])
+@pytest.mark.parametrize("subject", ["crash", "four_corners"])
+@pytest.mark.parametrize("width", [3.5, 6.4, 9.0])
+def test_words_beside_corners_do_not_touch_each_other_or_other_squares(subject, width):
+    figure = plotted("plot_pair", subject, (width, 0.55 * width + 0.3))
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw_without_rendering()
+    for panel in figure.axes:
+        words = [text.get_window_extent(renderer) for text in panel.texts if "%" in text.get_text()]
+        squares = [patch.get_window_extent(renderer) for patch in panel.patches]
+        assert len(words) == len(squares) == {"crash": 3, "four_corners": 4}[subject]
+        for k, box in enumerate(words):
+            assert not any(box.overlaps(other) for other in words[k + 1 :])
+            assert not any(box.overlaps(square) for square in squares)
+
+
+def test_pictures_of_tables_speak_of_rows():
+    found = result("crash")
+    left, right = cd.plot_pair(found, ax=new_axes(2))
+    assert left.get_title(loc="left").startswith("rows: tau")
+    assert "2,000 rows" in left.texts[-1].get_text()
+    assert "simulated rows" in right.texts[-1].get_text()
+    assert cd.plot_tau_forest(found, ax=new_axes()).get_yticklabels()[0].get_text() == "all rows"
+    assert cd.plot_trace(found, ax=new_axes()).get_xlabel().startswith("rows\n")
+    assert found.plot(ax=new_axes()).get_xlabel().startswith("rows less target")
+    legend = cd.plot_tau_forest(result("many_pairs"), ax=new_axes()).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["all rows", "reference"]
+
+
+def test_the_tail_of_the_comparison_is_drawn():
+    source = in_chains(cd.Clayton(3.0), 4, 750, 1)
+    panel, _ = cd.plot_pair(cd.discrepancy(source, cd.Gumbel(2.5), tail=0.05), ax=new_axes(2))
+    assert {round(patch.get_width(), 2) for patch in panel.patches} == {0.05}
+    assert panel.texts[0].get_text().endswith("% of lowest twentieth")
+
+
+def test_pairs_with_missing_values_have_the_taus_of_their_rows():
+    source = np.random.default_rng(3)
+    table = pd.DataFrame(cd.Gaussian(0.5).sample(400, rng=source), columns=["a", "b"])
+    table.loc[::7, "a"] = np.nan
+    found = cd.pairwise(table, cd.Gaussian(0.5), iid=True)
+    taus = pair_taus(found, found[0])
+    complete = table.dropna()
+    assert taus.pooled.value == found[0].tau == cd.kendall_tau(complete["a"], complete["b"])
+    assert taus.pooled.se == pytest.approx(found[0].tau_se, rel=1e-12)  # the same sum in another order
+
+
+@pytest.mark.parametrize("subject", ["target", "reference", "negative", "crash", "four_corners"])
 def test_corner_shares_are_those_of_all_draws(subject):
     found = result(subject)
     panels = cd.plot_pair(found, ax=new_axes(2), points=50)
@@ -249,7 +296,7 @@ def test_corner_shares_are_those_of_all_draws(subject):
             assert abs(percent(text) - 100 * share(u, v, corner)) < 0.5 + 1e-9
     if found.reference is None:
         for text, corner in zip(panels[1].texts, marked, strict=False):
-            p = found.fit.pair.first.tail(corner.u_high).share
+            p = np.floor(0.1 * (found.n + 1)) / found.n  # continuous draws whose rank over n + 1 is below a tenth
             assert abs(percent(text) - 100 * corner.probability(found.target, p, p) / p) < 0.5 + 1e-9
 
 
@@ -405,11 +452,12 @@ def test_gaps_are_filled_where_beyond_chance():
     for place, name in enumerate(GAPS):
         gap = found.estimates[name]
         assert float(marks[place].get_xdata()[0]) == gap.value
-        beyond = gap.pvalue < (0.025 if name.endswith("tail") else 0.05)
+        beyond = gap.pvalue < 0.05 / (4 if name in CORNERS else 1)
         assert (marks[place].get_markerfacecolor() != ax.get_facecolor()) == beyond
     assert len({line.get_markerfacecolor() for line in marks.values()}) == 2
-    said = [text.get_text() for text in result("few").plot(ax=new_axes()).texts]
-    assert said[3:] == ["not tested", "not tested"]
+    said = [text.get_text() for text in result("perfect").plot(ax=new_axes()).texts]
+    assert said[3:] == ["not tested"] * 4
+    assert [text.get_text() for text in ax.texts[5:]] == ["0.000, p = 1"] * 2  # zero has no sign
     assert result("moment").plot(ax=new_axes()).texts[1].get_text() == "not tested"
 
 
@@ -440,7 +488,7 @@ def test_hostile_names(name):
 
 
 def test_glyphs_that_no_font_here_has_are_no_error():
-    draws = in_chains(cd.Gumbel(2.0), 2, 100, 1)
+    draws = in_chains(cd.Gumbel(2.0), 2, 200, 1)
     found = cd.discrepancy({"\u53d8\u91cf": draws[:, :, 0], "y": draws[:, :, 1]}, cd.Gumbel(2.0))
     axes = cd.plot_pair(found, ax=new_axes(2))
     with warnings.catch_warnings():

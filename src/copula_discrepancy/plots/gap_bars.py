@@ -57,6 +57,11 @@ def _title_signs(ax: "Axes") -> int:
     return max(int(points / (_SIGN * text_size(_SMALL))), 20)
 
 
+def _signed(value: float) -> str:
+    text = f"{value:+.3f}"
+    return text if float(text) else text[1:]  # zero has no sign
+
+
 def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool) -> None:
     """A point with its interval, filled where chance does not explain it, and its numbers to the right."""
     told = "not tested"
@@ -64,10 +69,10 @@ def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool) -> 
         fill = BLUE if beyond else ax.get_facecolor()
         ax.plot(gap.ci, (place, place), color=BLUE, linewidth=1.8, solid_capstyle="butt", zorder=2)
         ax.plot(gap.value, place, "o", color=BLUE, markerfacecolor=fill, markersize=6, markeredgewidth=1.3, zorder=3)
-        told = f"{gap.value:+.3f}, {chance(gap.pvalue)}"
+        told = f"{_signed(gap.value)}, {chance(gap.pvalue)}"
     elif gap is not None and gap.value != 0.0:  # by moments shape is 0 and says nothing
         ax.plot(gap.value, place, "x", color=BLUE, markersize=6, markeredgewidth=1.3, zorder=3)
-        told = f"{gap.value:+.3f}, not tested"
+        told = f"{_signed(gap.value)}, not tested"
     ax.annotate(
         told.replace("-", "\N{MINUS SIGN}"), (1.0, place), xytext=(4.0, 0.0), xycoords=("axes fraction", "data"),
         textcoords="offset points", va="center", fontsize="x-small",
