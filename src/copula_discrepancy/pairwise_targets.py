@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._arrays import real_array
-from copula_discrepancy._sources.request import listed, unknown_name
+from copula_discrepancy._sources.request import IfThere, listed, unknown_name
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula, Gaussian
-from copula_discrepancy.targets import names_no_file
+from copula_discrepancy.targets import names_no_file, without_left_out
 
 Place = tuple[int, int]
 _SYMMETRY = 1e-8  # relative to correlations of 1: what printing and reading eight digits leaves
@@ -63,20 +63,30 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any]) 
             f"correlation matrix or None, got {target!r}"
         )
     try:
-        reference = as_draws(target, **options)
+        reference = as_draws(target, **_chains_alike(draws), **options)
     except InputError as error:
         raise InputError(f"reference: {error}") from None
     given, matched = matching(draws, reference)
     kept, notes, stuck = _varying(given, matched)
-    read = (*draws.notes, *(f"reference: {note}" for note in reference.notes))
+    read = (*given.notes, *(f"reference: {note}" for note in matched.notes))
     if draws.named != reference.named:
         read += ("only one side has names for its variables, so they are matched by their order",)
     selected = matched.select(kept.names)
     return PairAims("reference", kept, _all_pairs(kept), reference=selected, notes=read, warnings=notes, stuck=stuck)
 
 
+def _chains_alike(draws: Draws) -> dict[str, Any]:
+    """The column that tells the draws' chains apart tells the reference's, where that has it."""
+    return {} if draws.chain_column is None else {"chains": IfThere(draws.chain_column)}
+
+
 def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
-    """Draws and reference with the same variables in the same order; by name where both have names."""
+    """Draws and reference with the same variables in the same order; by name where both have names.
+
+    What one side left out when it was read, as dates or an identifier, is left out of the other, too.
+    """
+    if draws.named and reference.named:
+        draws, reference = without_left_out(draws, reference, "reference"), without_left_out(reference, draws, "draws")
     if not (draws.named and reference.named):
         if draws.n_variables != reference.n_variables:
             raise InputError(
