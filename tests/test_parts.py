@@ -118,9 +118,7 @@ def test_parquet_of_unequal_length_is_parts_and_csv_has_to_be_told():
         assert not given.chained
         assert given.notes == (PARTS_NOTE,)
         np.testing.assert_array_equal(given.values[0], TABLE)
-    way_out = (
-        r"part-10.* has 20 and .*part-1\..* has 40; if they are parts of one table, give parts='rows' \(--iid\); if they are"
-    )
+    way_out = r"part-10.* has 20 and .*part-1\..* has 40; cut .*, or, if they are parts of one table, give parts='rows'.*iid\)$"
     refused(way_out, paths, parts="chains")
     texts = written(".csv")
     refused(way_out, texts)
@@ -137,7 +135,7 @@ def test_stan_files_of_unequal_length_are_no_parts():
     for choices in ({}, {"parts": "rows"}):
         with pytest.raises(cd.InputError, match=r"2\.csv has 20 and 1\.csv has 30; cut all") as caught:
             cd.as_draws(["1.csv", "2.csv"], **choices)
-        assert "parts" not in str(caught.value)
+        assert "parts" not in str(caught.value)  # a sampler's chains are none
 
 
 def test_parts_are_matched_by_name_and_judged_together():

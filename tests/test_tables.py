@@ -138,7 +138,7 @@ def test_tables_in_a_list_are_chains_or_parts(kind):
 def test_arrays_in_a_list_may_be_parts_too():
     parts = [REAL.to_numpy()[:150], REAL.to_numpy()[150:]]
     np.testing.assert_array_equal(cd.as_draws(parts, parts="rows").values[0], REAL)
-    refused(r"chain 0 has 150.*if they are parts of one table, give parts='rows' \(--iid\)", parts)
+    refused(r"chain 0 has 150.*or, if they are parts of one table, give parts='rows' \(--iid\)", parts)
     refused("parts must be", parts, parts="row")
     refused("names for all its tables or for none, got a Table and a ndarray", [pa.Table.from_pandas(REAL), parts[0]])
 
@@ -199,6 +199,27 @@ def test_structured_arrays_that_cannot_be_used():
     assert cd.as_draws(deep, var_names="a").names == ("a",)
     chains = np.zeros((2, 5), [("a", float), ("b", float)])
     assert cd.as_draws(chains).values.shape == (2, 5, 2)
+
+
+def test_arrays_in_a_tuple_with_names():
+    state = namedtuple("state", ["mu", "tau"])(REAL["a"].to_numpy(), REAL["b"].to_numpy())
+    given = cd.as_draws(state)
+    assert given.names == ("mu", "tau")
+    np.testing.assert_array_equal(given.values[0], REAL[["a", "b"]])
+
+
+def test_many_rows_in_a_list_are_not_looked_at_one_by_one(monkeypatch):
+    import copula_discrepancy._sources.reading as reading
+
+    asked = []
+    monkeypatch.setattr(reading, "is_tabular", lambda item: asked.append(item) or False)
+    assert cd.as_draws(REAL.to_numpy().tolist()).n_draws == N
+    assert not asked
+
+
+def test_a_number_of_variables_that_differs_by_what_was_left_out():
+    with pytest.raises(cd.InputError, match=r"got 3 .a, b, c. and 4 .*; left out when they were read: id .identifier.$"):
+        cd.pairwise(REAL.assign(id=np.arange(N)), np.ones((N, 4)), iid=True)
 
 
 def test_nothing_with_names_is_read_without_them():

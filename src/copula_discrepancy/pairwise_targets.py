@@ -91,7 +91,7 @@ def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
         if draws.n_variables != reference.n_variables:
             raise InputError(
                 f"draws and reference must have the same variables, got {draws.n_variables} ({listed(draws.names)}) and "
-                f"{reference.n_variables} ({listed(reference.names)})"
+                f"{reference.n_variables} ({listed(reference.names)}){_also_left_out(draws, reference)}"
             )
         names = draws.names if draws.named or not reference.named else reference.names
         return replace(draws, names=names), replace(reference, names=names)
@@ -109,6 +109,11 @@ def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
             way_out = "they have no two variables in common"
         raise InputError(f"draws and reference must have the same variables; {'; '.join(only)}; {way_out}")
     return draws, reference.select(draws.names)
+
+
+def _also_left_out(*samples: Draws) -> str:
+    left_out = [f"{name} ({reason})" for sample in samples for name, reason in sample.left_out]
+    return f"; left out when they were read: {listed(left_out)}" if left_out else ""
 
 
 def _all_pairs(draws: Draws) -> tuple[Place, ...]:

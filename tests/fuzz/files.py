@@ -359,6 +359,8 @@ TARGETS = [
             "chains": choice(None, None, None, 2, "chain"),
             "group": choice("posterior"),
             "delimiter": choice(",", ";", "\t"),
+            "exclude": NAMES,
+            "parts": choice("auto", "chains", "rows"),
         },
     ),
 ]

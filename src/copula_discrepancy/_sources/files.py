@@ -232,7 +232,7 @@ def _parquet_frame(path: str, request: Request) -> tuple[Any, Request]:
     with _parquet(path) as file:
 
         def load(names: list[str]) -> Any:
-            return file.read(columns=names, use_threads=False).select(names)
+            return file.read(columns=names).select(names)
 
         return arrow_frame(file.schema_arrow, load, request)
 
@@ -250,7 +250,7 @@ def _parquet(path: str) -> Iterator[Any]:
     except ImportError:
         raise InputError('reading parquet needs pyarrow: pip install "copula-discrepancy[parquet]"') from None
     try:
-        with open(path, "rb") as opened, pyarrow.parquet.ParquetFile(opened) as file:
+        with pyarrow.parquet.ParquetFile(path) as file:
             yield file
     except InputError:
         raise

@@ -32,22 +32,24 @@ def _read(given: Any, request: Request) -> Table:
 
 
 def _read_list(given: Any, request: Request) -> Table:
-    """Several samples: chains, or the parts of one table; rows with names are one sample."""
+    """Several samples: chains, or the parts of one table; rows with names, and arrays with names, are one sample."""
+    if isinstance(given, tuple) and hasattr(given, "_asdict"):
+        return read_mapping(given._asdict(), request)
     rows = rows_with_names(given)
     if rows is not None:
         return read_mapping(rows, request)
-    tables = [is_tabular(item) for item in given]
-    labels = [f"{'part' if request.parts == 'rows' else 'chain'} {k}" for k in range(len(given))]
-    if all(tables):
+    # rows may be many, and are lists of numbers
+    tables = [not isinstance(item, list | tuple | int | float) and is_tabular(item) for item in given]
+    labels = [f"{'part' if request.parts == 'rows' else 'chain'} {k}" for k in range(len(given))] if any(tables) else []
+    if labels and all(tables):
         together = stacked if request.parts == "rows" else joined
         return together([read_tabular(item, request) for item in given], labels)
-    if any(tables):
+    if labels:
         named, bare = (type(given[tables.index(kind)]).__name__ for kind in (True, False))
         raise InputError(f"a list of draws must have names for all its tables or for none, got a {named} and a {bare}")
     if request.parts == "rows" and all(getattr(item, "ndim", 0) == 2 for item in given):
-        return stacked(
-            [read_array(item, request, f"draws, {label}") for item, label in zip(given, labels, strict=True)], labels
-        )
+        labels = [f"part {k}" for k in range(len(given))]
+        return stacked([read_array(item, request, f"draws, part {k}") for k, item in enumerate(given)], labels)
     return read_array(given, request)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._sources.request import listed
 from copula_discrepancy.errors import InputError
 
-PARTS_OF_ONE = "if they are parts of one table, give parts='rows' (--iid); if they are chains, "
+PARTS_OF_ONE = ", or, if they are parts of one table, give parts='rows' (--iid)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +113,8 @@ def require_equal_lengths(lengths: Sequence[int], labels: Sequence[str], way_out
         short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
         raise InputError(
             f"chains must have the same number of draws, but {labels[short]} has {lengths[short]} and {labels[long]} has "
-            f"{lengths[long]}; {way_out}cut all of them to the last {lengths[short]} draws, or find out why {labels[short]} "
-            "stopped"
+            f"{lengths[long]}; cut all of them to the last {lengths[short]} draws, or find out why {labels[short]} stopped"
+            f"{way_out}"
         )
 
 

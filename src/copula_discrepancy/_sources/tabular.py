@@ -4,7 +4,6 @@ Nothing that has names is read as a bare array: columns of two tables are matche
 the columns that are asked for are loaded.
 """
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from copula_discrepancy._sources.table import Table, require_different
 from copula_discrepancy.errors import InputError
 
 _NAMES = ("columns", "column_names", "colnames", "names")  # pandas' and most others', Arrow's and Vaex', Astropy's, datatable's
-_CONVERTERS = ("to_pandas", "toPandas")
+_CONVERTERS = ("to_pandas", "toPandas", "to_df")
 
 
 def is_tabular(given: Any) -> bool:
@@ -40,11 +39,14 @@ def read_tabular(given: Any, request: Request) -> Table:
     if is_lazy(given):
         raise InputError("a LazyFrame has no values yet; give frame.collect()")
     request.refuse("a table", "group", "coords", "delimiter")
+    if type(given).__module__.partition(".")[0] == "duckdb":  # its engine need not make the other columns at all
+        places, request = needed_columns([], given.columns, request)
+        given = given.project(", ".join('"' + given.columns[k].replace('"', '""') + '"' for k in places))
     if _fields(given):
         return _read_structured(np.asanyarray(given), request)
     if _is_dask(given):
         return _read_dask(given, request)
-    if _streams(given):
+    if _streams(given) and (_has_pyarrow() or not any(hasattr(given, way) for way in _CONVERTERS)):
         return _read_stream(given, request)
     if hasattr(given, "__dataframe__"):
         return _read_interchange(given, request)
@@ -133,9 +135,6 @@ def _streams(given: Any) -> bool:
 
 def _read_stream(given: Any, request: Request) -> Table:
     pyarrow = _pyarrow(given)
-    if type(given).__module__.partition(".")[0] == "duckdb":  # its engine need not make the other columns at all
-        places, request = needed_columns([], given.columns, request)
-        given = given.project(", ".join('"' + given.columns[k].replace('"', '""') + '"' for k in places))
     try:
         reader = given if isinstance(given, pyarrow.RecordBatchReader) else pyarrow.RecordBatchReader.from_stream(given)
     except pyarrow.ArrowInvalid as error:
@@ -186,7 +185,7 @@ def arrow_frame(schema: Any, load: Callable[[list[str]], Any], request: Request)
     for k, field in enumerate(table.schema):
         if pyarrow.types.is_decimal(field.type):
             table = table.set_column(k, field.name, table.column(k).cast(pyarrow.float64()))
-    frame = table.to_pandas(types_mapper={pyarrow.bool_(): pd.BooleanDtype()}.get)
+    frame = _converted(table, lambda: table.to_pandas(types_mapper={pyarrow.bool_(): pd.BooleanDtype()}.get))
     frame.columns = kept
     return frame, settled
 
@@ -215,7 +214,7 @@ def _read_interchange(given: Any, request: Request) -> Table:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             part = table.select_columns(places)
-            if "pyarrow" in sys.modules or _has_pyarrow():
+            if _has_pyarrow():
                 from pyarrow.interchange import from_dataframe as through_arrow
 
                 return through_arrow(part).to_pandas()
@@ -229,9 +228,11 @@ def _read_interchange(given: Any, request: Request) -> Table:
 
 
 def _has_pyarrow() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("pyarrow") is not None
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _converted(given: Any, convert: Callable[[], Any]) -> Any:

@@ -62,7 +62,10 @@ def _of_whole_numbers(name: str, values: NDArray[Any]) -> str | None:
         return IDENTIFIER if values.size > 1 and np.unique(values).size == values.size else None
     if values.size < _FEWEST_COUNTED or _TIMES & {word.lower().removesuffix("s") for word in _WORD.findall(name)}:
         return None
-    return ROW_NUMBERS if (values[1:] > values[:-1]).all() and (values[1:] - values[:-1] == 1).all() else None
+    first = int(values[0])
+    if int(values[1]) != first + 1 or int(values[-1]) != first + values.size - 1:
+        return None
+    return ROW_NUMBERS if np.array_equal(values[1:], values[:-1] + 1) else None
 
 
 def _of_text(name: str, values: NDArray[Any]) -> str | None:
