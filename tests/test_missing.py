@@ -61,6 +61,23 @@ def test_a_selection_may_be_complete():
     assert cd.as_draws(GAPS, var_names="income", missing=None).notes == ()
 
 
+@pytest.mark.parametrize(
+    "empty", [pd.Series([None] * N), pd.Series([pd.NA] * N, dtype="string"), pl.Series([None] * N), pa.nulls(N)]
+)
+def test_a_column_without_values_has_no_type(empty):
+    table = {"a": TABLE["age"], "b": TABLE["income"], "empty": empty}
+    table = (
+        pa.table(table)
+        if isinstance(empty, pa.Array)
+        else pl.DataFrame(table)
+        if isinstance(empty, pl.Series)
+        else pd.DataFrame(table)
+    )
+    refused("empty has no values at all; leave it out", table, missing="pairs")
+    refused("every one of 1000 rows has a missing value: empty has no values at all", table, missing="drop")
+    assert cd.as_draws(table, exclude="empty").names == ("a", "b")
+
+
 def test_what_pairs_cannot_keep():
     infinite = GAPS.copy()
     infinite.iloc[5, 1] = np.inf

@@ -74,8 +74,9 @@ def test_a_folder_of_a_samplers_files_is_chains():
         np.testing.assert_array_equal(cd.as_draws("stan", **choices).values, STAN_DRAWS)
     os.mkdir("arrays")
     for k, draws in enumerate(STAN_DRAWS):
-        np.save(f"arrays/{k}.npy", draws[None])
+        np.save(f"arrays/{k}.npy", draws)
     np.testing.assert_array_equal(cd.as_draws("arrays").values, STAN_DRAWS)
+    np.testing.assert_array_equal(cd.as_draws("arrays", parts="rows").values[0], STAN_DRAWS.reshape(-1, 6))
     Path("stan", "other.csv").write_text("mu,tau\n1,2\n3,5\n")
     refused("of one kind, got Stan's CSV and .*other.csv, which is none", "stan")
 
@@ -101,8 +102,8 @@ def test_folders_that_cannot_be_used():
     os.mkdir("empty")
     Path("empty/.keep").write_text("")
     refused("empty is an empty directory", "empty")
-    refused("empty is a directory beside others; give it alone", ["empty", "parts/part-1.csv"])
-    refused("is a directory beside others", "parts/*")
+    refused("empty is a directory; give it alone", ["empty", "parts/part-1.csv"])
+    refused("is a directory; give it alone and by its name", "parts/*")
     written(".parquet", folder="delta")
     os.mkdir("delta/_delta_log")
     refused("delta is a Delta table, whose files are not all part of it", "delta")

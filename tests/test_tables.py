@@ -140,6 +140,8 @@ def test_arrays_in_a_list_may_be_parts_too():
     np.testing.assert_array_equal(cd.as_draws(parts, parts="rows").values[0], REAL)
     refused(r"chain 0 has 150.*or, if they are parts of one table, give parts='rows' \(--iid\)", parts)
     refused("parts must be", parts, parts="row")
+    chains = REAL.assign(chain=np.arange(N) % 2)
+    refused("part 0 has chains of its own, and parts='rows' is for rows", [chains, chains], parts="rows")
     refused("names for all its tables or for none, got a Table and a ndarray", [pa.Table.from_pandas(REAL), parts[0]])
 
 

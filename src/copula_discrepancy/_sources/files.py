@@ -37,10 +37,12 @@ def read_files(given: Any, request: Request) -> Table:
     items = [given] if isinstance(given, str | os.PathLike) else list(given)
     paths = [path for item in items for path in _expanded(item, alone=len(items) == 1)]
     kinds = {path: _kind(path) for path in paths}
-    real = [os.path.realpath(path) for path in paths]
-    for k, path in enumerate(real):
-        if path in real[:k]:
-            raise InputError(f"{paths[k]} is given twice; several files are chains, and a chain counts once")
+    seen: set[str] = set()
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise InputError(f"{path} is given twice; several files are chains or parts, and each counts once")
+        seen.add(real)
     kind = kinds[paths[0]]
     other = next((path for path in paths if kinds[path] != kind), None)
     if other is not None:
@@ -48,7 +50,7 @@ def read_files(given: Any, request: Request) -> Table:
     if len(paths) == 1:
         return _read(paths[0], kind, request)
     parts = request.parts
-    if parts == "auto" and len(items) == 1 and _is_folder(items[0]):
+    if parts == "auto" and kind in (*_TEXTS, ".parquet") and len(items) == 1 and _is_folder(items[0]):
         parts = "rows"
     if kind == ".parquet":
         return _several_parquet(paths, parts, request)
@@ -116,7 +118,7 @@ def _expanded(given: Any, *, alone: bool) -> list[str]:
     path = _as_text(given)
     if _is_folder(path):
         if not alone:
-            raise InputError(f"{path} is a directory beside others; give it alone, or the files in it")
+            raise InputError(f"{path} is a directory; give it alone and by its name, or the files in it")
         return _inside(path)
     if not isinstance(given, str) or not any(sign in path for sign in "*?[") or _exists(path):
         return [path]
@@ -180,7 +182,7 @@ def _kind(path: str) -> str:
     if not _exists(path):
         raise InputError(f"there is no file called {path!r}")
     if os.path.isdir(path):
-        raise InputError(f"{path} is a directory beside others; give it alone, or the files in it")
+        raise InputError(f"{path} is a directory; give it alone and by its name, or the files in it")
     name = os.path.basename(path).lower()
     for ending in _READERS:
         if name.endswith(ending):

@@ -207,6 +207,8 @@ def _pandas_values(column: Any) -> NDArray[Any]:
         return np.asarray(column.to_numpy(own))
     values = np.asarray(column.to_numpy())
     if values.dtype == object and column.isna().any():
+        if column.isna().all():
+            return np.full(len(column), np.nan)  # neither text nor dates, as far as anybody can see
         values = values.copy()
         values[np.asarray(column.isna())] = None  # pandas' own NA cannot even be compared
     return values

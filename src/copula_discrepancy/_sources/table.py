@@ -70,6 +70,9 @@ def joined(tables: list[Table], labels: Sequence[str]) -> Table:
 
 def stacked(tables: list[Table], labels: Sequence[str]) -> Table:
     """Tables as parts of one: rows one after another in this order; variables in the order of the first. Empties the list."""
+    chained = next((label for table, label in zip(tables, labels, strict=True) if table.chained), None)
+    if chained is not None:
+        raise InputError(f"{chained} has chains of its own, and parts='rows' is for rows; put the tables together first")
     names, left_out = _shared(tables, labels)
     named, notes = tables[0].named, _gathered_notes(tables, labels)
     ends = np.cumsum([table.values.shape[1] for table in tables])

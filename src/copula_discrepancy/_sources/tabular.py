@@ -78,12 +78,10 @@ def column_names(given: Any) -> list[str] | None:
     if _fields(given):
         return _fields(given)
     for attribute in _NAMES:
-        names = getattr(given, attribute, None)
-        if names is None or callable(names) or isinstance(names, str | bytes):
-            continue
         try:
-            found = list(names)
-        except TypeError:
+            names = getattr(given, attribute, None)
+            found = [] if names is None or callable(names) or isinstance(names, str | bytes) else list(names)
+        except Exception:  # whatever a property of another library raises: it tells no names
             continue
         if found and all(isinstance(name, str) for name in found):
             return found

@@ -112,7 +112,7 @@ def _of_needed(text: _Text, begin: int, names: list[str], request: Request) -> t
     if not request.selects or text.delimiter == " " or b'"' in text.raw:
         return None
     sign, count = text.delimiter.encode(), len(names) - 1
-    if any(line.count(sign) != count for line in io.BytesIO(text.raw) if line.strip()):
+    if any(line.count(sign) != count for line in io.BytesIO(text.raw) if line.strip(b" \r\n")):
         return None
     try:
         places, settled = needed_columns([], names, request)

@@ -14,8 +14,8 @@ _NEVER = ("float", "double", "half", "bool", "complex", "decimal")
 _DATE_TYPES = ("date", "time", "duration", "period", "interval[d")
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|UTC|[+-]\d{2}:?\d{2})?"
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
-_DATE = re.compile(rf"({_DAY})([T ]\s*{_CLOCK})?|\d{{4}}[-/.]\d{{1,2}}|{_CLOCK}", re.ASCII | re.IGNORECASE)
-_NUMBER = re.compile(r"\d*\.?\d*", re.ASCII)  # 2020.12 is a number before it is a month
+# no month such as 2020.12, which is a number
+_DATE = re.compile(rf"\s*(({_DAY})([T ]\s*{_CLOCK})?|\d{{4}}[-/]\d{{1,2}}|{_CLOCK})\s*", re.ASCII | re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # as a word at either end of a name: id, customer_id, CustomerID, idPatient
 _KEYS = frozenset({"id", "ids", "uuid", "guid", "uid", "pk", "rowid", "identifier"})
@@ -77,6 +77,6 @@ def _of_text(name: str, values: NDArray[Any]) -> str | None:
         return DATES
     if not all(isinstance(value, str) for value in filled):
         return None
-    if all(_DATE.fullmatch(value.strip()) and not _NUMBER.fullmatch(value.strip()) for value in filled):
+    if all(_DATE.fullmatch(value) for value in filled):
         return DATES
     return IDENTIFIER if is_identifier_name(name) else None
