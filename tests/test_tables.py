@@ -1,8 +1,10 @@
 """Tables of any library: columns are matched by name, dates and identifiers left out, rows in the order of their dates."""
 
 import datetime
+import sys
 from collections import namedtuple
 
+import arviz_base as az
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -188,6 +190,13 @@ def test_arrow_tables_that_cannot_be_used():
     refused("is no table of columns with names", Streamed.__new__(type("Bare", (), {"__arrow_c_stream__": numbers_stream})))
     refused(r"must have shape \(n, d\)", pa.chunked_array([numbers]))
     refused(r"must have shape \(n, d\)", pl.Series("a", [1.0, 2.0]))
+
+
+def test_without_pyarrow(monkeypatch):
+    streamed, relation = Streamed(REAL), duckdb_relation(REAL)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    refused(r'reading a Streamed needs pyarrow: pip install "copula-discrepancy\[parquet\]"', streamed)
+    np.testing.assert_array_equal(cd.as_draws(relation, var_names=["c", "a"]).values[0], REAL[["c", "a"]])
 
 
 def numbers_stream(self, requested_schema=None):
@@ -416,6 +425,23 @@ def test_exclude_is_part_of_the_selection():
     refused("exclude must be a name or a list of names, got 3", frame, exclude=3)
     refused("exclude must be regular expressions", frame, exclude="(", filter_vars="regex")
     assert cd.as_draws(np.ones((3, 4)) + np.arange(4), exclude="x2").names == ("x0", "x1", "x3")
+
+
+def test_exclude_of_labelled_variables_and_of_what_is_gone():
+    posterior = {"mu": RNG.normal(size=(2, 9)), "theta": RNG.normal(size=(2, 9, 3))}
+    dataset = az.from_dict({"posterior": posterior})
+    for source in (posterior, dataset, dataset["posterior"].to_dataset()):
+        assert cd.as_draws(source, exclude="theta[1]").names == ("mu", "theta[0]", "theta[2]")
+        assert cd.as_draws(source, var_names="mu", exclude="theta").names == ("mu",)
+        refused("exclude: there is no variable 'tau'; available: mu, theta", source, var_names="mu", exclude="tau")
+    read = cd.as_draws(REAL.assign(id=range(N)))
+    assert cd.as_draws(read, exclude=["id", "b"]).names == ("a", "c")
+
+
+def test_a_wide_table_with_text_says_what_to_leave_out():
+    wide = pd.DataFrame(RNG.normal(size=(5, 30))).rename(columns=str).assign(word="x", other="y")
+    refused(r"nor are other.*; leave them out by name, --exclude word,other or exclude=\['word', 'other'\]", wide)
+    assert cd.as_draws(wide, exclude=["word", "other"]).n_variables == 30
 
 
 def test_the_chain_column_of_the_draws_is_that_of_the_reference():

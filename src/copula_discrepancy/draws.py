@@ -307,6 +307,9 @@ def _complete_rows(table: Table, where: str) -> Table:
 def _again(draws: Draws, request: Request, missing: str | None) -> Draws:
     """Draws that were read before, with the selection, the chains and the missing values now asked for."""
     request.refuse("draws that were read already", "group", "coords", "delimiter", "chain column")
+    if request.filter_vars is None:  # what was left out already is no unknown name
+        gone = {name for name, _ in draws.left_out}
+        request = replace(request, exclude=tuple(name for name in request.exclude if name not in gone))
     if request.selects:
         draws = draws._at(request.pick(draws.names))
     if not isinstance(request.chains, int) and not draws.incomplete:

@@ -263,11 +263,19 @@ def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], 
         )
     also = f" (nor are {listed(others)})" if others else ""
     if 2 <= len(rest) <= LISTED:
-        typed = ",".join(f'"{word}"' if "," in word else word for word in rest)
-        way = f"select the others by name, --columns {shlex.quote(typed)} or var_names={rest}"
+        way = f"select the others by name, --columns {_typed(rest)} or var_names={rest}"
+    elif len(rest) > LISTED and len(others) < LISTED:
+        way = (
+            f"leave {'them' if others else 'it'} out by name, --exclude {_typed([name, *others])} or exclude={[name, *others]}"
+        )
     else:
         way = "select the other variables by name"
     return f"variable {name} must be real numbers, got type {kind}{told}{also}; {way}, or turn it into numbers first"
+
+
+def _typed(names: list[str]) -> str:
+    """Names as a shell takes them."""
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 def _is_number(value: Any) -> bool:

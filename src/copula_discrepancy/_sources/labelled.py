@@ -133,7 +133,7 @@ def _group_of_tree(tree: Any, group: str) -> Any:
 def _narrowed(arrays: dict[str, Any], request: Request) -> dict[str, Any]:
     """Variables that the request can mean: labels of the others, which may be many, are never built."""
     words = request.var_names
-    if words is None or any(word.startswith("~") for word in words):
+    if words is None or request.exclude or any(word.startswith("~") for word in words):
         return arrays
     if request.filter_vars is not None:
         kept = [{name for name in arrays if request.matcher(word)(name)} for word in words]
