@@ -153,6 +153,7 @@ def test_dask_keeps_the_order_of_partitions_with_and_without_divisions():
     unknown = dd.from_map(lambda k: parts[k][::-1].reset_index(drop=True), range(3), meta=REAL.iloc[:0])
     assert not unknown.known_divisions
     expected = np.vstack([part.to_numpy()[::-1] for part in parts])
+    assert cd.as_draws(unknown).names == ("a", "b", "c")
     np.testing.assert_array_equal(cd.as_draws(unknown).values[0], expected)
     assert cd.as_draws(unknown, chains=4).n_chains == 4
 
