@@ -351,7 +351,7 @@ def summary(
                 rows.append((math.nan,) * 6)
                 continue
             k = places[j]
-            spread = Spread(*_kernels.spread(part.influence[k], given.n_chains, independent))
+            spread = Spread(*_kernels.spread(part.influence[k], None if independent else given.n_chains))
             tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=share)
             rows.append((tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])))
     percent = f"{100 * share:g}%"

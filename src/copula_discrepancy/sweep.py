@@ -97,21 +97,34 @@ class Part:
     """Some pairs of variables of one sample, counted together: first their taus, then, with their fits, their spreads."""
 
     def __init__(self, table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool) -> None:
-        self.table, self.iid = table, iid
+        self.table, self._n_chains = table, None if iid else table.n_chains
         self.first, self.second = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
         m, n = len(pairs), table.n
         self.influence = np.empty((m, n))
-        t = table
-        taus, self.rhats = _kernels.start_pairs(
-            t.orders, t.ranks, t.ties, t.chain_orders, t.chain_ranks, t.chain_ties, self.first, self.second, compare,
-            self.influence,
-        )  # fmt: skip
+        t, places = table, (self.first, self.second)
+        concordance = np.empty((m if compare else 0, n))
+        taus = _kernels.start_pairs(t.orders, t.ranks, t.ties, *places, self.influence, concordance)
+        self.rhats = self._rhats(taus, concordance) if compare else np.full(m, math.nan)
         self.taus: list[float] = taus.tolist()
         self.methods = [""] * m
         self.scored, self.wanted, self.highs = np.zeros(m, bool), np.zeros((m, 2), bool), np.zeros((m, 2, 2), bool)
         self.score, self.in_u, self.in_v = np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
         self.curvature, self.slope = np.full(m, -1.0), np.ones(m)
         self.shares, self.expected, self.expected_slope = np.empty((m, 2)), np.empty((m, 2)), np.empty((m, 2))
+
+    def _rhats(self, taus: NDArray[np.float64], concordance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """R-hat for dependence of each pair: chains are counted by the kernel that counts all draws, compiled but once."""
+        t, several = self.table, range(self.table.n_chains if self.table.n_chains > 1 else 0)
+        shape = len(taus) if several else 0, *t.chain_ranks.shape[1:]
+        own, influence = np.empty(shape[:2]), np.empty(shape)
+        if several:
+            places = [np.add.outer(t.n_chains * variables, several).ravel() for variables in (self.first, self.second)]
+            by_chain = (table.reshape(-1, shape[2]) for table in (t.chain_orders, t.chain_ranks))
+            nothing, rows = np.empty((0, shape[2])), influence.reshape(-1, shape[2])
+            own = _kernels.start_pairs(*by_chain, t.chain_ties.ravel(), *places, rows, nothing).reshape(shape[:2])
+        ties = t.chain_ties[self.first], t.chain_ties[self.second]
+        rhats: NDArray[np.float64] = _kernels.dependence_rhats(taus, concordance, own, influence, *ties)
+        return rhats
 
     def pair(self, k: int) -> RankedPair:
         """What a fit starts from."""
@@ -136,7 +149,7 @@ class Part:
         Half as many pairs of draws as there are independent draws would all have to be concordant (or discordant).
         """
         ranks = self.table.ranks[self.first[k]].astype(np.float64)
-        n_eff = _kernels.spread(ranks, self.table.n_chains, self.iid)[2]
+        n_eff = _kernels.spread(ranks, self._n_chains)[2]
         return float((0.5 * (1.0 + self.taus[k] * tau)) ** (min(n_eff, self.table.n) // 2))
 
     def prepare(self, k: int, fitted: Fit, corners: Sequence[Corner]) -> None:
@@ -175,7 +188,7 @@ class Part:
         t = self.table
         spreads, self.joint = _kernels.finish_pairs(
             t.orders, t.ranks, t.ties, self.first, self.second, self.influence, self.scored, self.score, self.in_u, self.in_v,
-            self.curvature, self.slope, self.highs, self.wanted, self.expected_slope, t.n_chains, self.iid, TAIL_SHARE,
+            self.curvature, self.slope, self.highs, self.wanted, self.expected_slope, self._n_chains, TAIL_SHARE,
             edge_width(t.n),
         )  # fmt: skip
         self.found = [[Spread(*row) for row in rows] for rows in spreads.tolist()]

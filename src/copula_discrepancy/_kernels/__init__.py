@@ -13,14 +13,12 @@ from copula_discrepancy._kernels._elliptical import (
     student_sums,
 )
 from copula_discrepancy._kernels._pairs import (
-    dependence_rhat,
+    dependence_rhats,
     finish_pairs,
-    gap_spreads,
     gather,
     spread,
     start_pairs,
     tail_shares,
-    tail_spread,
     tau_and_influence,
 )
 from copula_discrepancy._kernels._ranks import (
@@ -39,11 +37,10 @@ __all__ = [
     "concordance_counts",
     "concordance_total",
     "concordance_totals",
-    "dependence_rhat",
+    "dependence_rhats",
     "elliptical_mixed",
     "elliptical_scores",
     "finish_pairs",
-    "gap_spreads",
     "gather",
     "gaussian_sums",
     "gumbel_derivatives",
@@ -59,6 +56,5 @@ __all__ = [
     "student_sums",
     "sums_above",
     "tail_shares",
-    "tail_spread",
     "tau_and_influence",
 ]
