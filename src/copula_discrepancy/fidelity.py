@@ -31,56 +31,56 @@ _READING = ("var_names", "filter_vars", "group", "coords", "delimiter", "missing
 class DependenceFidelity:
     """How much of a table's dependence a synthetic table keeps, from 0, none, to 1, all of it.
 
-        In the shape of SDMetrics' metrics. SDMetrics' own correlation score compares two numbers of which both are near 0 for most
-        pairs, and stays high when every dependence is lost; this one asks what share of the dependence that is there was kept.
+    In the shape of SDMetrics' metrics. SDMetrics' own correlation score compares two numbers of which both are near 0 for most
+    pairs, and stays high when every dependence is lost; this one asks what share of the dependence that is there was kept.
 
-        Attributes
-        ----------
-        name, goal, min_value, max_value
-            What SDMetrics asks of a metric: its name, that more is better, and its range.
+    Attributes
+    ----------
+    name, goal, min_value, max_value
+        What SDMetrics asks of a metric: its name, that more is better, and its range.
 
-        See Also
-        --------
-        pairwise : The gaps behind the score.
+    See Also
+    --------
+    pairwise : The gaps behind the score.
 
-        Notes
-        -----
-        Only what chance does not explain counts. Let [x] = sqrt(max(x^2 - (z se)^2, 0)) be the part of a number beyond chance, with
-        z the number of standard errors from which on a gap is one at a false discovery rate of 5% among all gaps of the table
-        (Benjamini and Hochberg, 1995): in 95 of 100 honest copies no gap passes z, and where much is lost, z comes down to 2. With
-        t the stronger |tau| of the two tables and w the weaker one (0 where their signs
-        differ), T = [t] is the strength of a pair. It loses
+    Notes
+    -----
+    Only what chance does not explain counts. Let [x] = sqrt(max(x^2 - (z se)^2, 0)) be the part of a number beyond chance, with
+    z the number of standard errors from which on a gap is one at a false discovery rate of 5% among all gaps of the table
+    (Benjamini and Hochberg, 1995): in 95 of 100 honest copies no gap passes z, and where much is lost, z comes down to 2. With
+    t the stronger |tau| of the two tables and w the weaker one (0 where their signs differ), T = [t] is the strength
+    of a pair. It loses
 
-        - a_level = G / max(G + K, 0.05), with the gap G = [level] and K = [w], what was kept, whose standard error is that of one
-          table, se / sqrt(2);
-        - a_shape = [shape] / max(T, 0.05);
-        - b, where the shares of rows in the corners are known: the largest [gap] / max(T, share, 0.05) of the four corners, with
-          the larger share of the two tables;
+    - a_level = G / max(G + K, 0.05), with the gap G = [level] and K = [w], what was kept, whose standard error is that of one
+      table, se / sqrt(2);
+    - a_shape = [shape] / max(T, 0.05);
+    - b, where the shares of rows in the corners are known: the largest [gap] / max(T, share, 0.05) of the four corners, with
+      the larger share of the two tables;
 
-        and scores 1 - sqrt(a_level^2 + a_shape^2 + b^2), not below 0. An honest copy scores 1 but for rare chance, also where
-        columns are independent; a dependence that was lost or made up scores 0; one that was halved about one half. A loss too
-        small to be seen in so few rows costs nothing. The score of a table is the mean over pairs, weighted by T, or by the largest
-        gap beyond chance where that is larger: what is there counts, and counts by its strength. Where all weights together are
-        below 0.05, all pairs share what is missing. NaN is an error unless ``missing="drop"``; ties share mid-ranks, so that a
-        column with few values is compared as if it were continuous.
+    and scores 1 - sqrt(a_level^2 + a_shape^2 + b^2), not below 0. An honest copy scores 1 but for rare chance, also where
+    columns are independent; a dependence that was lost or made up scores 0; one that was halved about one half. A loss too
+    small to be seen in so few rows costs nothing. The score of a table is the mean over pairs, weighted by T, or by the largest
+    gap beyond chance where that is larger: what is there counts, and counts by its strength. Where all weights together are
+    below 0.05, all pairs share what is missing. Missing values are left out pair by pair; ties share mid-ranks, so that a
+    column with few values is compared as if it were continuous.
 
-        References
-        ----------
-        Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful approach to multiple
-        testing. Journal of the Royal Statistical Society B 57, 289-300.
+    References
+    ----------
+    Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful approach to multiple
+    testing. Journal of the Royal Statistical Society B 57, 289-300.
 
-        Examples
-        --------
-        >>> import numpy as np
+    Examples
+    --------
+    >>> import numpy as np
     from numpy.typing import NDArray
-        >>> import pandas as pd
-        >>> import copula_discrepancy as cd
-        >>> rng = np.random.default_rng(1)
-        >>> table = lambda: pd.DataFrame(rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 2000), columns=["a", "b"])
-        >>> real, copy = table(), table()
-        >>> shuffled = real.assign(a=rng.permutation(real["a"]))
-        >>> cd.DependenceFidelity.compute(real, copy) > 0.9, cd.DependenceFidelity.compute(real, shuffled) < 0.1
-        (True, True)
+    >>> import pandas as pd
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> table = lambda: pd.DataFrame(rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 2000), columns=["a", "b"])
+    >>> real, copy = table(), table()
+    >>> shuffled = real.assign(a=rng.permutation(real["a"]))
+    >>> cd.DependenceFidelity.compute(real, copy) > 0.9, cd.DependenceFidelity.compute(real, shuffled) < 0.1
+    (True, True)
     """
 
     name = "DependenceFidelity"

@@ -44,7 +44,7 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], 
     found = _resolved(draws, target, options, things)
     named = dict(found.draws.left_out) | (dict(found.reference.left_out) if found.reference is not None else {})
     constant = {name: "constant" for name in draws.names if name not in found.draws.names and found.kind != "copulas"}
-    return replace(found, left_out={name: why for name, why in named.items() if name not in found.draws.names} | constant)
+    return replace(found, left_out=constant | {name: why for name, why in named.items() if name not in found.draws.names})
 
 
 def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairAims:

@@ -122,6 +122,6 @@ def summary(
 
 def _row(part: Part, k: int, confidence: float) -> tuple[float, ...]:
     """Tau, its standard error and interval, effective draws and R-hat of one pair."""
-    spread = Spread(*_kernels.spread(part.influence[k], part.table.n_chains, part.iid))
+    spread = Spread(*_kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
     tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)
     return tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])
