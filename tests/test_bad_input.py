@@ -44,7 +44,7 @@ PAIR_FUNCTIONS = [
         (np.full((5, 2), np.nan), "variable x0: 5 NaN from draw 0 on; variable x1: 5 NaN"),
         (
             pd.DataFrame({"alpha": [1.0, np.nan, 3.0], "beta": [1.0, 2.0, -np.inf]}),
-            "alpha: 1 NaN at draw 1; variable beta: 1 infinite at draw 2",
+            "alpha: 1 NaN at row 1; variable beta: 1 infinite at row 2",
         ),
         (np.column_stack([np.ones(9), np.arange(9)]), r"variable x0 is constant \(all 9 values are 1\)"),
         (GOOD[:1], "at least 2 draws"),
@@ -156,7 +156,7 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.kendall_matrix(GOOD, n_jobs="two"), "n_jobs must be a whole number"),
         (lambda: cd.kendall_matrix(GOOD, n_jobs=0), "n_jobs must be a whole number"),
         (lambda: cd.kendall_tau(Refusing(KeyError("no")), [1, 2]), "x must be an array of numbers, got Refusing: KeyErr"),
-        (lambda: cd.as_draws(np.ma.masked_all((3, 2), [("a", float)])), "real numbers, got an array of type"),
+        (lambda: cd.as_draws(np.ma.masked_all((3, 2), [("a", float)])), "variable a has 6 masked values"),
         (lambda: cd.as_draws(GOOD, delimiter=np.array([1, 2])), "delimiter must be one character"),
         (lambda: cd.as_draws(GOOD).select(3), "names must be a name or a list of names, got 3"),
         (lambda: cd.as_draws(GOOD).select([["x0"]]), "no variable"),

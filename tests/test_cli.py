@@ -180,7 +180,7 @@ def test_the_demo_finds_what_is_known(capsys):
         ("", (), "draws.csv: it is empty"),
         ("a|b\n1|2\n3|4\n5|6\n", (), "looks separated by '|'"),
         ("a,name\n1,x\n2,y\n3,z\n4,w\n", (), "name"),
-        ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", (), "variable a: 1 NaN"),
+        ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "variable a: 1 NaN"),
         ("a\n1\n2\n3\n4\n", (), "pairs need at least two variables, got 1 (a)"),
         ("a,a\n1,2\n3,4\n5,6\n7,8\n", (), "a"),
         ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "never vary; check the sampler"),

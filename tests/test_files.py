@@ -97,7 +97,7 @@ def test_files_that_do_not_go_together():
         ("a\0b.csv", "there is no file called"),
         ("a\0*.csv", "no file matches"),
         ("x" * 5000 + ".csv", "there is no file called"),
-        ("folder", "folder is a directory; give the files in it"),
+        ("folder", "folder is an empty directory; it must hold files that end in .csv, "),
         ("notes.doc", "notes.doc is of an unknown kind; files must end in .csv, .csv.gz, .txt, .tsv, .*, .nc"),
         ("csv", "csv is of an unknown kind"),
     ],
@@ -176,7 +176,7 @@ def test_what_only_looks_like_a_number_is_a_name(header):
         ("", "bad.csv: it is empty", {}),
         ("\n \n", "it is empty", {}),
         ("# nothing\n", "it is empty, but for comments", {}),
-        ("a,b\n", r"it has a header \(a, b\) but no draws", {}),
+        ("a,b\n", r"it has a header \(a, b\) but no rows", {}),
         ("a;b\n1\n3\n", "looks separated by ';', not ','; give delimiter=';' .--delimiter ';'", {}),
         ("a\tb\n1,2\n", r"looks separated by '\\t', not ','|first line has one value", {}),
         ("a|b\n1|2\n", "looks separated by '|', not ','", {}),
@@ -192,27 +192,27 @@ def test_what_only_looks_like_a_number_is_a_name(header):
         ("a,b,a\n1,2,3\n4,5,6\n", "different names, but a occurs more than once", {}),
         ("a,b,\n1,2,\n4,5,6\n", "column 3 of 3 has no name.*take out any title above", {}),
         ("a,b\n1,2\r3,4\n5,6\n", "it mixes two kinds of line ends", {}),
-        ('"a,b\n1,2\n3,4\n', r"it has a header \(a,b 1,2 3,4 \) but no draws", {}),
+        ('"a,b\n1,2\n3,4\n', r"it has a header \(a,b 1,2 3,4 \) but no rows", {}),
         (",\n1,2\n3,4\n", "its first column has no name", {}),
         (",a\n7,2\n9,5\n", "first column has no name and does not count the rows", {}),
-        ("a,b\n1,\n3,4\n", "variable b: 1 NaN at draw 0", {}),
-        ("a,b\n1,NA\n3,4\n", "variable b: 1 NaN at draw 0", {}),
-        ("a,b\n1,inf\n3,4\n", "variable b: 1 infinite at draw 0", {}),
-        ("a,b\n1,1e999\n3,4\n", "variable b: 1 infinite at draw 0|variable b must be .* '1e999'", {}),  # text to pandas 2
-        ("a,b\n1,1_000\n3,4\n", "variable b must be .* for example '1_000' at draw 0", {}),
-        ('a,b\n1,"1,00,0"\n3,4\n', "variable b must be .* for example '1,00,0' at draw 0", {}),
-        ("a,b\n1,2020-01-01\n3,2020-01-02\n", "variable b must be .* '2020-01-01'", {}),
+        ("a,b\n1,\n3,4\n", "variable b: 1 NaN at row 0", {}),
+        ("a,b\n1,NA\n3,4\n", "variable b: 1 NaN at row 0", {}),
+        ("a,b\n1,inf\n3,4\n", "variable b: 1 infinite at row 0", {}),
+        ("a,b\n1,1e999\n3,4\n", "variable b: 1 infinite at row 0|variable b must be .* '1e999'", {}),  # text to pandas 2
+        ("a,b\n1,1_000\n3,4\n", "variable b must be .* for example '1_000' at row 0", {}),
+        ('a,b\n1,"1,00,0"\n3,4\n', "variable b must be .* for example '1,00,0' at row 0", {}),
+        ("a,b\n1,2020-01-01\n3,2020-01-02\n", "variable b must be .* '2020-01-01'", {"var_names": "b"}),
         ("a,b\n1,2 # why\n3,4\n", "variable b must be .* '2 # why'", {}),
         ("# c\na,b\n1,2 # why\n3,4\n", "variable b must be .* '2 # why'", {}),
         ("a,b\n1,2\n# late\n3,4\n", "line 3 has 1 value", {}),
-        ("a,b\nc,d\n1,2\n", "variable a must be .* 'c' at draw 0", {}),
+        ("a,b\nc,d\n1,2\n", "variable a must be .* 'c' at row 0", {}),
         (b"a,\x81\n1,2\n3,4\n", r"not UTF-8 text \(line 1\)", {}),
         (b"a,b\n1,2\n3,\x02\xff\n", r"not UTF-8 text \(line 3\)", {}),
-        (b"a,b\n1,2\n3,\xff\n", "variable b must be .*'\u00ff' at draw 1", {}),
+        (b"a,b\n1,2\n3,\xff\n", "variable b must be .*'\u00ff' at row 1", {}),
         ("a,b\n1,2\n3,4\n".encode("utf-16")[:-1], "begins as UTF-16 text does, but is none", {}),
         (b"a,b\n1,2\n\0\0,4\n", "line 3 holds a NUL byte", {}),
         ('a,b\n1,2\n"3,4\n5,6\n', "bad.csv: (line|it cannot)", {}),
-        ("a,b\n1,2\n", "at least 2 draws", {}),
+        ("a,b\n1,2\n", "at least 2 rows", {}),
         ("chain,a\n1,2\n1,3\n2,4\n", "chain 2 has 1 and chain 1 has 2", {}),
         ("chain,a\n1,2\n,3\n", "column chain tells chains apart, but 1 of 2 rows have none", {}),
         ("a,b\n1,2\n3,4\n", "no variable 'c'; available: a, b", {"var_names": "c"}),
@@ -424,13 +424,15 @@ def test_odd_archives():
     with zipfile.ZipFile("text.npz", "w") as archive:
         archive.writestr("readme.txt", "hello")
     np.save("zero.npy", np.empty((0, 2)))
-    np.save("fields.npy", np.zeros(3, dtype=[("a", float), ("b", float)]))
+    np.save("fields.npy", np.array([(1.0, 4), (2.0, 5)], dtype=[("a", float), ("b", int)]))
     np.save("vector.npy", np.zeros(3))
     np.savez("mixed.npz", a=np.zeros(3), b=np.zeros((2, 3)))
     refused("none.npz: it holds no arrays", "none.npz")
     refused("text.npz: ", "text.npz")
     refused("at least 2 draws", "zero.npy")
-    refused("fields.npy: draws must be real numbers", "fields.npy")
+    fields = cd.as_draws("fields.npy", var_names=["b", "a"])
+    assert (fields.names, fields.named) == (("b", "a"), True)
+    np.testing.assert_array_equal(fields.values, [[[4, 1], [5, 2]]])
     refused(r"vector.npy: draws must have shape \(n, d\)", "vector.npy")
     refused(r"mixed.npz: .* a has shape \(3,\) and b \(2, 3\)", "mixed.npz")
     refused("flat text|is not delimited", "vector.npy", delimiter=";")

@@ -126,20 +126,19 @@ def test_chain_columns_that_cannot_be_used(change, message):
 
 def test_polars_nulls_are_missing():
     refused("1 of 3 rows have none", pl.DataFrame({"chain": [1, None, 2], "a": [1.0, 2.0, 3.0]}))
-    refused("variable a: 1 NaN at draw 1", pl.DataFrame({"a": [1.0, None, 3.0]}))
-    refused("variable a: 1 NaN at draw 1", pl.DataFrame({"a": [1, None, 3]}))
-    refused("variable a: 1 NaN at draw 1", pl.DataFrame({"a": [True, None, False]}))
+    refused("variable a: 1 NaN at row 1", pl.DataFrame({"a": [1.0, None, 3.0]}))
+    refused("variable a: 1 NaN at row 1", pl.DataFrame({"a": [1, None, 3]}))
+    refused("variable a: 1 NaN at row 1", pl.DataFrame({"a": [True, None, False]}))
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pd.Series(["1.5", "high", "2"]), "variable word must be .*, got type .*, for example 'high' at draw 1; select the"),
-        (pd.Series(["1,5", "2,5", "3"]), "for example '1,5' at draw 0; .*turn it into numbers"),
-        (pd.Series(["1", "2", "3"]), "for example '1' at draw 0"),
-        (pd.Series([None, "low", "x"], dtype="string"), "for example 'low' at draw 1"),
+        (pd.Series(["1.5", "high", "2"]), "variable word must be .*, got type .*, for example 'high' at row 1; select the"),
+        (pd.Series(["1,5", "2,5", "3"]), "for example '1,5' at row 0; .*turn it into numbers"),
+        (pd.Series(["1", "2", "3"]), "for example '1' at row 0"),
+        (pd.Series([None, "low", "x"], dtype="string"), "for example 'low' at row 1"),
         (pd.Series(["a", "b", "a"], dtype="category"), "type category, for example 'a'"),
-        (pd.to_datetime(pd.Series(["2020-01-01"] * 3)), "type datetime64"),
         (pd.Series([1 + 2j] * 3), "type complex128"),
         (pl.Series("word", ["a", "b", "c"]), "type String, for example 'a'"),
         (pl.Series("word", [[1], [2], [3]]), r"type List"),
@@ -205,7 +204,7 @@ def test_memory_of_frames():
     ratio, given = peak_over(frame.sample(frac=1, random_state=1), values.nbytes)
     assert ratio < 1.3 + copies
     np.testing.assert_array_equal(given.values.reshape(n, d), values)
-    frame["whole"] = np.arange(n)  # types differ: column by column into one new array
+    frame["whole"] = np.arange(n)[::-1]  # types differ: column by column into one new array
     assert peak_over(frame, values.nbytes)[0] < 1.3 + copies
 
 
@@ -362,7 +361,7 @@ def test_dictionaries_of_arrays():
         ({"a": 1.0, "b": [1, 2]}, r"a has shape \(\)"),
         ({"a": np.ones((2, 5)), "b": np.ones((2, 6))}, r"a has shape \(2, 5\) and b \(2, 6\)"),
         ({"a": [[1, 2], [3]]}, "variable a must be a rectangular array"),
-        ({"a": ["x", "y"]}, "variable a must be real numbers, got type <U1, for example 'x' at draw 0"),
+        ({"a": ["x", "y"]}, "variable a must be real numbers, got type <U1, for example 'x' at row 0"),
         ({"a": np.full((2, 3), "x")}, "variable a must be real numbers"),
         ({"a": np.ma.masked_less([1.0, 2.0], 1.5)}, "variable a has 1 masked"),
         ({"a": np.ma.masked_less([[1.0, 2.0]], 1.5)}, "variable a has 1 masked"),
@@ -524,8 +523,8 @@ def test_select_from_draws():
         (pl.LazyFrame({"a": [1.0]}), r"give frame.collect\(\)"),
         (np.empty((5, 0)), "at least one variable"),
         (pd.DataFrame(index=range(5)), "there are no variables"),
-        (pd.DataFrame({"a": [1.0]}), "at least 2 draws"),
-        (pd.DataFrame({"a": []}, dtype=float), "at least 2 draws"),
+        (pd.DataFrame({"a": [1.0]}), "at least 2 rows"),
+        (pd.DataFrame({"a": []}, dtype=float), "at least 2 rows"),
         (pd.DataFrame({"chain": [], "a": []}, dtype=float), "at least 2 draws"),
         ([], r"must have shape"),
         ([DATASET, DATASET], "draws must be"),
@@ -540,10 +539,10 @@ def test_nan_are_counted_per_variable_with_a_way_out():
     frame = pd.DataFrame({"chain": [0, 0, 1, 1], "a": [1.0, np.nan, 2.0, np.nan], "b": [1.0, 2.0, 3.0, np.inf]})
     refused(
         r"variable a: 2 NaN in chain 0 at draw 1, in chain 1 at draw 1; variable b: 1 infinite in chain 1 at draw 1 "
-        r"\(of 4 draws\); drop those draws first \(NaN: as_draws\(..., missing='drop'\), or --drop-missing\), or find out why",
+        r"\(of 4 draws\); find out why the sampler made them$",
         frame,
     )
-    refused("variable 19: 2 NaN from draw 0 on; and 10 more variables", pd.DataFrame(np.full((2, 30), np.nan)))
+    refused("variable 19: 2 NaN from row 0 on; and 10 more variables", pd.DataFrame(np.full((2, 30), np.nan)))
 
 
 def test_arrays_and_pseudo_observations_keep_their_shapes():

@@ -159,9 +159,9 @@ def test_empty_margins_are_left_out_and_told():
 
 def test_a_gap_between_rows_is_a_missing_value_and_not_a_margin():
     refused(
-        "sheet.csv: draws must be finite, got variable a: 1 NaN at draw 1.*variable b: 1 NaN at draw 1", "a,b\n1,2\n,\n3,4\n"
+        "sheet.csv: values must be finite, got variable a: 1 NaN at row 1.*variable b: 1 NaN at row 1", "a,b\n1,2\n,\n3,4\n"
     )
-    refused("variable b: 1 NaN at draw 2", "a,b\n1,2\n3,4\n5,\n")
+    refused("variable b: 1 NaN at row 2", "a,b\n1,2\n3,4\n5,\n")
 
 
 def test_a_named_column_without_values_is_not_left_out():
@@ -191,7 +191,7 @@ def test_sums_without_a_label_are_seen_too():
 
 def test_columns_of_text_are_all_named_with_what_to_type_instead():
     content = "Customer,Income (EUR),Region,Spend\nC1,1.5,N,40\nC2,2.5,S,20\nC3,3.5,N,60\n"
-    refused(r"variable Customer must be .*'C1' at draw 0 \(nor are Region\); .*--columns 'Income \(EUR\),Spend'", content)
+    refused(r"variable Customer must be .*'C1' at row 0 \(nor are Region\); .*--columns 'Income \(EUR\),Spend'", content)
     with pytest.raises(cd.InputError) as error:
         cd.as_draws(saved(content))
     names = eval(str(error.value).split("var_names=")[1].split("]")[0] + "]")  # what it says can be typed
@@ -211,7 +211,7 @@ def test_names_with_commas_can_be_typed_too(capsys):
 
 def test_a_few_cells_at_fault_do_not_cost_a_column():
     rows = "\n".join(f"{k}.5,{k * k % 7}" for k in range(30))
-    refused(r"variable a must be .* and 1 of 31 values are not, for example 'n\.d\.' at draw 30 .the last row.*--drop",
+    refused(r"variable a must be .* and 1 of 31 values are not, for example 'n\.d\.' at row 30 .the last row.*--missing",
             f"a,b\n{rows}\nn.d.,3\n")  # fmt: skip
 
 
@@ -238,9 +238,12 @@ def test_the_command_line_drops_them_when_told(capsys):
     rng = np.random.default_rng(1)
     rows = [f"{a:.6f};{b:.6f}".replace(".", ",") for a, b in rng.normal(size=(50, 2))]
     saved("\n".join(["a;b", *rows[:20], ";1,5", *rows[20:]]) + "\n")
-    assert cli.main(["check", "sheet.csv", "--iid"]) == 1
-    assert "--drop-missing" in capsys.readouterr().err
-    assert cli.main(["check", "sheet.csv", "--iid", "--drop-missing"]) == 0
+    assert cli.main(["check", "sheet.csv", "--iid", "--missing", "raise"]) == 1
+    told = capsys.readouterr().err
+    assert "--missing listwise" in told
+    assert "--missing pairs" in told
+    assert "sampler" not in told
+    assert cli.main(["check", "sheet.csv", "--iid", "--missing", "listwise"]) == 0
     shown = capsys.readouterr().out
     assert "rows with a missing value left out: 1 of 51" in shown
     assert "decimal commas read in a, b" in shown

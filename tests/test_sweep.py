@@ -20,6 +20,7 @@ from copula_discrepancy.likelihood import student_part, with_df
 from copula_discrepancy.pairs import RankedPair
 from copula_discrepancy.screening import binned, screened_fit
 from copula_discrepancy.selection import candidates, select_pair
+from copula_discrepancy.sweep import Part, RankedTable
 from copula_discrepancy.tabulated import _tau_bias, corner_share_at, divergence_at, tau_bias_at
 from copula_discrepancy.tails import corner_share, corners
 
@@ -423,15 +424,7 @@ def test_dependence_rhat(n_chains, kind):
     pair = RankedPair.from_draws(draws) if not (kind == "still" and n_chains == 1) else None
     if pair is None:
         return
-    orders, ranks, ties = [], [], []
-    for k in range(2):
-        found = [_kernels.rank_column(np.ascontiguousarray(chain)) for chain in chains[:, :, k]]
-        orders.append(np.stack([part[0] for part in found]))
-        ranks.append(np.stack([part[1] for part in found]))
-        ties.append(np.array([part[2] for part in found], np.int64))
-    found = _kernels.dependence_rhat(
-        pair.tau, pair.concordance.copy(), orders[0], ranks[0], ties[0], orders[1], ranks[1], ties[1]
-    )
+    (found,) = Part(RankedTable.of(draws), [(0, 1)], compare=True, iid=False).rhats
     assert found == pytest.approx(dependence_rhat(pair), rel=1e-12)
     if kind == "stuck" and n_chains > 1:
         assert found > 1.2

@@ -85,7 +85,11 @@ def _parser() -> argparse.ArgumentParser:
         "whether any family fits and whether the chains agree.",
     )  # fmt: skip
     check.add_argument(
-        "files", nargs="+", metavar="file", help=".csv, .tsv, .parquet, .npy, .npz, .nc or Stan CSV; several files are chains"
+        "files",
+        nargs="+",
+        metavar="file",
+        help=".csv, .tsv, .parquet, .npy, .npz, .nc or Stan CSV, or a folder of "
+        "them; several files are chains, with --iid parts of one table",
     )
     target = check.add_argument_group("target")
     target.add_argument("--theta", type=float, metavar="X", help="parameter of the target copula")
@@ -98,10 +102,16 @@ def _parser() -> argparse.ArgumentParser:
         description="Compare every pair of variables of a candidate with those of a reference sample; variables are matched by "
         "name.",
     )  # fmt: skip
-    kinds = "a file as for check, or a pattern in quotes such as 'run_*.csv', whose files are chains"
+    kinds = "a file or folder as for check, or a pattern in quotes such as 'run_*.csv' for several"
     compare.add_argument("candidate", help=kinds)
     compare.add_argument("reference", help=kinds)
-    _common(compare)
+    reading = _common(compare)
+    reading.add_argument(
+        "--reference-chains",
+        type=_chains,
+        metavar="N",
+        help="as --chains, for the reference alone (default: --chains for both)",
+    )
     compare.set_defaults(run=_compare, parser=compare)
     demo = commands.add_parser("demo", help="find what is wrong in a real posterior: eight schools, two parametrisations")
     _output(demo)
@@ -110,8 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _common(parser: argparse.ArgumentParser) -> None:
-    """What `check` and `compare` share."""
+def _common(parser: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    """What `check` and `compare` share; the group of what is said about reading."""
     parser.add_argument(
         "--family", metavar="NAME", help="clayton, gumbel, frank, joe, a1, a2, gaussian, studentt, clayton180, ..."
     )
@@ -119,16 +129,24 @@ def _common(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--columns", type=_names, metavar="A,B,...", help="variables to keep, by name: mu,theta or 'theta[Choate]'"
     )
+    reading.add_argument("--exclude", type=_names, metavar="A,B,...", help="variables to leave out, by name as for --columns")
     reading.add_argument(
         "--chains", type=_chains, metavar="N", help="the rows are N chains one after another; or the column that tells chains"
     )
-    reading.add_argument("--filter", choices=("like", "regex"), help="take --columns as parts of names, or regular expressions")
+    reading.add_argument(
+        "--filter", choices=("like", "regex"), help="take --columns and --exclude as parts of names, or regular expressions"
+    )
     reading.add_argument("--group", default="posterior", help="group of a netCDF file (default: posterior)")
     reading.add_argument(
         "--coords", type=_coordinate, action="append", metavar="DIM=LABEL,...", help="labels to keep along a dimension (netCDF)"
     )
     reading.add_argument("--delimiter", metavar="C", help="what separates values in a text file (default: a comma)")
-    reading.add_argument("--drop-missing", action="store_true", help="leave out rows with an empty cell, and say how many")
+    reading.add_argument(
+        "--missing", choices=("pairs", "listwise", "raise"),
+        help="empty cells: take for each pair the rows that have both values, leave out rows with any, or end with an error "
+        "(default: pairs for a table, raise for chains)",
+    )  # fmt: skip
+    reading.add_argument("--drop-missing", action="store_const", dest="missing", const="pairs", help="as --missing pairs")
     judging = parser.add_argument_group("judging")
     judging.add_argument("--method", choices=("mle", "moment"), default="mle", help="moment looks at Kendall's tau alone")
     judging.add_argument("--iid", action="store_true", help="take rows as independent, not as Markov chains")
@@ -152,6 +170,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
         "--checkpoint", metavar="FOLDER", help="keep finished pairs there: the same command goes on from there when stopped"
     )
     _output(parser)
+    return reading
 
 
 def _output(parser: argparse.ArgumentParser) -> None:

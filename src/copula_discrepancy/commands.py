@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from copula_discrepancy._sources.request import Request
+from copula_discrepancy._sources.request import IfThere, Request
 from copula_discrepancy._written import json_text
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
@@ -30,7 +30,7 @@ def check(options: argparse.Namespace) -> int:
     target = _known_target(options)
     if target is None and options.method == "moment":
         options.parser.error("--method moment needs a target: give --family with --theta or --tau")
-    draws = _read(options, options.files if len(options.files) > 1 else options.files[0])
+    draws = _read(options, options.files if len(options.files) > 1 else options.files[0], options.chains)
     choices = {} if target is not None else {"family": options.family}
     return _answer(options, _judge(options, draws, target, **choices))
 
@@ -38,8 +38,19 @@ def check(options: argparse.Namespace) -> int:
 def compare(options: argparse.Namespace) -> int:
     """Every pair of one sample against those of another."""
     _check_usage(options)
-    draws, reference = (_read(options, path) for path in (options.candidate, options.reference))
+    draws, reference = _two(options)
     return _answer(options, _judge(options, draws, reference, family=options.family))
+
+
+def _two(options: argparse.Namespace) -> tuple[Draws, Draws]:
+    """Candidate and reference; a chain column that is named for both may be in one of them only."""
+    if options.reference_chains is not None or not isinstance(options.chains, str):
+        there = options.chains if options.reference_chains is None else options.reference_chains
+        return _read(options, options.candidate, options.chains), _read(options, options.reference, there)
+    both = tuple(_read(options, path, IfThere(options.chains)) for path in (options.candidate, options.reference))
+    if not any(draws.chain_column == options.chains for draws in both):
+        _read(options, options.candidate, options.chains)  # says which columns there are
+    return both[0], both[1]
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -107,11 +118,14 @@ def _check_usage(options: argparse.Namespace) -> None:
     """What can be seen to be wrong before any file is read."""
     parser: argparse.ArgumentParser = options.parser
     try:
-        Request.checked(options.columns, options.filter, options.group, None, options.chains, options.delimiter)
+        Request.checked(
+            options.columns, options.filter, options.group, None, options.chains, options.delimiter, options.exclude
+        )  # fmt: skip
         if options.family is not None and options.family != "auto":
             family(options.family)
     except InputError as error:
-        parser.error(str(error).replace("filter_vars", "--filter").replace("var_names", "--columns"))
+        told = str(error).replace("filter_vars", "--filter").replace("var_names", "--columns")
+        parser.error(told.replace("exclude must", "--exclude must"))
     _check_page(options)
 
 
@@ -148,16 +162,18 @@ def _known_target(options: argparse.Namespace) -> Copula | None:
     return made
 
 
-def _read(options: argparse.Namespace, path: Any) -> Draws:
+def _read(options: argparse.Namespace, path: Any, chains: int | str | None) -> Draws:
     return as_draws(
         path,
         var_names=options.columns,
+        exclude=options.exclude,
         filter_vars=options.filter,
         group=options.group,
         coords=_merged(options.coords) if options.coords else None,
-        chains=options.chains,
+        chains=chains,
         delimiter=options.delimiter,
-        missing="drop" if options.drop_missing else "raise",
+        missing="drop" if options.missing == "listwise" else options.missing,
+        parts="rows" if options.iid else "auto",
     )
 
 

@@ -7,6 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
@@ -47,8 +48,8 @@ class DependenceFidelity:
     Only what chance does not explain counts. Let [x] = sqrt(max(x^2 - (z se)^2, 0)) be the part of a number beyond chance, with
     z the number of standard errors from which on a gap is one at a false discovery rate of 5% among all gaps of the table
     (Benjamini and Hochberg, 1995): in 95 of 100 honest copies no gap passes z, and where much is lost, z comes down to 2. With
-    t the stronger |tau| of the two tables and w the weaker one (0 where their signs
-    differ), T = [t] is the strength of a pair. It loses
+    t the stronger |tau| of the two tables and w the weaker one (0 where their signs differ), T = [t] is the strength
+    of a pair. It loses
 
     - a_level = G / max(G + K, 0.05), with the gap G = [level] and K = [w], what was kept, whose standard error is that of one
       table, se / sqrt(2);
@@ -60,7 +61,7 @@ class DependenceFidelity:
     columns are independent; a dependence that was lost or made up scores 0; one that was halved about one half. A loss too
     small to be seen in so few rows costs nothing. The score of a table is the mean over pairs, weighted by T, or by the largest
     gap beyond chance where that is larger: what is there counts, and counts by its strength. Where all weights together are
-    below 0.05, all pairs share what is missing. NaN is an error unless ``missing="drop"``; ties share mid-ranks, so that a
+    below 0.05, all pairs share what is missing. Missing values are left out pair by pair; ties share mid-ranks, so that a
     column with few values is compared as if it were continuous.
 
     References
@@ -71,6 +72,7 @@ class DependenceFidelity:
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import NDArray
     >>> import pandas as pd
     >>> import copula_discrepancy as cd
     >>> rng = np.random.default_rng(1)
@@ -157,10 +159,10 @@ class DependenceFidelity:
             (synthetic_data, real_data), columns, unordered = Description.of(metadata).apply(synthetic_data, real_data)
             if "var_names" not in choices:
                 choices["var_names"], left_out = columns, unordered
-        selection = {name: choices.pop(name) for name in _READING if name in choices}
+        selection = {"missing": None} | {name: choices.pop(name) for name in _READING if name in choices}
         read = as_draws(synthetic_data, **selection), as_draws(real_data, **selection)
         for draws in reversed(read):
-            left_out |= {name: reason for name, reason in getattr(draws, "left_out", ()) if name not in left_out}
+            left_out |= {name: reason for name, reason in draws.left_out if name not in left_out}
         synthetic, real = matching(*read)
         alive = [name for name in real.names if _varies(real, name)]
         left_out |= {name: "constant in the real table" for name in real.names if name not in alive}
@@ -168,7 +170,7 @@ class DependenceFidelity:
         if lost and sum(_varies(synthetic, name) for name in alive) < 2:
             told = _scored([], lost, 0.0, ["every other column is constant in the synthetic table"])
         else:
-            result = rank_pairs(synthetic, real, **{"iid": True, **choices})
+            result = rank_pairs(synthetic, real, **{"iid": True, "missing": "pairs", **choices})
             noise = float(np.nanmedian(result.rows["level_se"])) if np.isfinite(result.rows["level_se"]).any() else 0.0
             told = _scored(list(result), lost, noise, [*result.notes, *result.warnings])
         possible = math.comb(len({*real.names, *left_out}), 2)
@@ -220,7 +222,8 @@ class DependenceFidelity:
 
 
 def _varies(sample: Draws, name: str) -> bool:
-    return bool(np.ptp(sample.values[:, :, sample.names.index(name)]) > 0)
+    values = sample.values[:, :, sample.names.index(name)]
+    return bool(np.nanmax(values) > np.nanmin(values))
 
 
 def _lost(synthetic: Draws, real: Draws, alive: Sequence[str]) -> dict[tuple[str, str], float]:
@@ -228,7 +231,14 @@ def _lost(synthetic: Draws, real: Draws, alive: Sequence[str]) -> dict[tuple[str
     stuck = {name for name in alive if not _varies(synthetic, name)}
     column = {name: real.column(real.names.index(name)) for name in alive} if stuck else {}
     pairs = [pair for pair in combinations(alive, 2) if stuck.intersection(pair)]
-    return {(first, second): kendall_tau(column[first], column[second]) for first, second in pairs}
+    return {(first, second): _tau_of_complete(column[first], column[second]) for first, second in pairs}
+
+
+def _tau_of_complete(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Kendall's tau of the rows that have both values; 0, no dependence to lose, where nothing varies in them."""
+    both = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[both], y[both]
+    return kendall_tau(x, y) if x.size > 1 and np.ptp(x) > 0 and np.ptp(y) > 0 else 0.0
 
 
 def _scored(

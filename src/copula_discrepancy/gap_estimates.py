@@ -15,7 +15,7 @@ def tau_side(fitted: Fit) -> TauSide:
     pair = fitted.pair
 
     def rank_size() -> float:
-        return float(_kernels.spread(pair.first.rank.astype(np.float64), pair.n_chains, fitted.iid)[2])
+        return float(_kernels.spread(pair.first.rank.astype(np.float64), None if fitted.iid else pair.n_chains)[2])
 
     modes = pair.first.largest_group, pair.second.largest_group
     return TauSide.of(pair.tau, fitted.spreads["tau"], pair.n, modes, fitted.influence["tau"], rank_size)

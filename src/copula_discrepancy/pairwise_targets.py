@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._arrays import real_array
-from copula_discrepancy._sources.request import listed, unknown_name
+from copula_discrepancy._sources.request import IfThere, listed, unknown_name
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula, Gaussian
-from copula_discrepancy.targets import names_no_file
+from copula_discrepancy.targets import names_no_file, without_left_out
 
 Place = tuple[int, int]
 _SYMMETRY = 1e-8  # relative to correlations of 1: what printing and reading eight digits leaves
@@ -42,11 +42,9 @@ class PairAims:
 def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairAims:
     """Match a target to the draws' variables; constant variables are left out and noted."""
     found = _resolved(draws, target, options, things)
-    named = dict(getattr(draws, "left_out", ())) | (
-        dict(getattr(found.reference, "left_out", ())) if found.reference is not None else {}
-    )
+    named = dict(found.draws.left_out) | (dict(found.reference.left_out) if found.reference is not None else {})
     constant = {name: "constant" for name in draws.names if name not in found.draws.names and found.kind != "copulas"}
-    return replace(found, left_out={name: why for name, why in named.items() if name not in found.draws.names} | constant)
+    return replace(found, left_out=constant | {name: why for name, why in named.items() if name not in found.draws.names})
 
 
 def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairAims:
@@ -74,25 +72,35 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
             f"correlation matrix or None, got {target!r}"
         )
     try:
-        reference = as_draws(target, **options)
+        reference = as_draws(target, **_chains_alike(draws), **options)
     except InputError as error:
         raise InputError(f"reference: {error}") from None
     given, matched = matching(draws, reference)
     kept, notes, stuck = _varying(given, matched, things)
-    read = (*draws.notes, *(f"reference: {note}" for note in reference.notes))
+    read = (*given.notes, *(f"reference: {note}" for note in matched.notes))
     if draws.named != reference.named:
         read += ("only one side has names for its variables, so they are matched by their order",)
     selected = matched.select(kept.names)
     return PairAims("reference", kept, _all_pairs(kept), reference=selected, notes=read, warnings=notes, stuck=stuck)
 
 
+def _chains_alike(draws: Draws) -> dict[str, Any]:
+    """The column that tells the draws' chains apart tells the reference's, where that has it."""
+    return {} if draws.chain_column is None else {"chains": IfThere(draws.chain_column)}
+
+
 def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
-    """Draws and reference with the same variables in the same order; by name where both have names."""
+    """Draws and reference with the same variables in the same order; by name where both have names.
+
+    What one side left out when it was read, as dates or an identifier, is left out of the other, too.
+    """
+    if draws.named and reference.named:
+        draws, reference = without_left_out(draws, reference, "reference"), without_left_out(reference, draws, "draws")
     if not (draws.named and reference.named):
         if draws.n_variables != reference.n_variables:
             raise InputError(
                 f"draws and reference must have the same variables, got {draws.n_variables} ({listed(draws.names)}) and "
-                f"{reference.n_variables} ({listed(reference.names)})"
+                f"{reference.n_variables} ({listed(reference.names)}){_also_left_out(draws, reference)}"
             )
         names = draws.names if draws.named or not reference.named else reference.names
         return replace(draws, names=names), replace(reference, names=names)
@@ -110,6 +118,11 @@ def matching(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
             way_out = "they have no two variables in common"
         raise InputError(f"draws and reference must have the same variables; {'; '.join(only)}; {way_out}")
     return draws, reference.select(draws.names)
+
+
+def _also_left_out(*samples: Draws) -> str:
+    left_out = [f"{name} ({reason})" for sample in samples for name, reason in sample.left_out]
+    return f"; left out when they were read: {listed(left_out)}" if left_out else ""
 
 
 def _all_pairs(draws: Draws) -> tuple[Place, ...]:

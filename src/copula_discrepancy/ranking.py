@@ -181,8 +181,7 @@ def rank_pairs(
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
     jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
-    selection["missing"] = missing or "raise"
-    selection.pop("exclude", None)
+    selection["missing"] = missing
     given = as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2:
         raise InputError(

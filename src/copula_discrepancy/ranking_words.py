@@ -169,6 +169,7 @@ def _tails(result: "Pairwise") -> str | None:
     shares = float(row[f"{name}_share"]), float(row[f"{name}_share_target"])
     more = f" {_counted(result, rows.size)} with such a gap." if rows.size > 1 else ""
     told = words.tail_sentence(where, shares, whose, result.things)
+    told = f"{result.label(row)}: {told}" if result.unit == "edge" else told
     return f"{told} ({words.chance(float(row['tails_adjusted']))}).{more}"
 
 

@@ -49,6 +49,12 @@ class RankedColumn:
             doubled += self.group_sizes() - 1
         return doubled
 
+    def tail_share(self, high: bool, tail: float) -> float:
+        """The share of draws in the low or the high tail."""
+        whole = 2 * (self.n + 1)
+        depth = whole - self.doubled_mid_ranks if high else self.doubled_mid_ranks
+        return float(np.mean(depth <= tail * whole))
+
     @property
     def largest_group(self) -> int:
         """How many draws share the most frequent value."""

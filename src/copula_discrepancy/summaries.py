@@ -10,7 +10,7 @@ from copula_discrepancy.agreement import comparable
 from copula_discrepancy.draws import as_draws
 from copula_discrepancy.errors import InputError, enough_memory, true_or_false
 from copula_discrepancy.families._checks import whole_number
-from copula_discrepancy.inference import Estimate, Spread, open_probability, require_chain_length
+from copula_discrepancy.inference import FEWEST_DRAWS, Estimate, Spread, open_probability, require_chain_length
 from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.sweep import Part
 from copula_discrepancy.words import pair_label
@@ -30,6 +30,8 @@ def summary(
     group: str = "posterior",
     coords: Mapping[str, Any] | None = None,
     chains: int | str | None = None,
+    missing: str | None = None,
+    exclude: str | Sequence[str] | None = None,
     iid: bool = False,
     confidence: float = 0.95,
     round_to: int | None = None,
@@ -40,8 +42,10 @@ def summary(
     ----------
     draws : anything `as_draws` takes
         With two variables or more.
-    var_names, filter_vars, group, coords, chains : optional
+    var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; the first four as in ArviZ.
+    missing : {"pairs", "drop", "raise"}, optional
+        Of NaN, as in `pairwise`: by default each pair of a table with column names takes the rows that have both values.
     iid : bool
         Take the draws as independent instead of as Markov chains.
     confidence : float
@@ -86,29 +90,38 @@ def summary(
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
     decimals = None if round_to is None or whole_number(round_to, "round_to", 0) > _MOST_DECIMALS else int(round_to)
-    given = as_draws(draws, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains)
+    given = as_draws(
+        draws, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
+        exclude=exclude,
+    )  # fmt: skip
     if given.n_variables < 2:
         raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})")
     if not independent:
         require_chain_length(given.n_draws)
-    table = RankedTable.of(given)
-    varying = [column.varies for column in table.columns]
+    table, compare = RankedTable.of(given), comparable(given, independent)
+    fewest = 2 if independent else FEWEST_DRAWS
+    varying = [column.varies and not hole for column, hole in zip(table.columns, table.holes, strict=True)]
     labels: list[str] = []
     rows: list[tuple[float, ...]] = []
     for i in range(given.n_variables - 1):  # a row of the matrix at a time
         places = {j: k for k, j in enumerate(j for j in range(i + 1, given.n_variables) if varying[i] and varying[j])}
-        pairs = [(i, j) for j in places]
-        part = Part(table, pairs, compare=comparable(given, independent), iid=independent) if pairs else None
+        whole = Part(table, [(i, j) for j in places], compare=compare, iid=independent) if places else None
         for j in range(i + 1, given.n_variables):
             labels.append(pair_label(given.names[i], given.names[j]))
-            if part is None or j not in places:
-                rows.append((math.nan,) * 6)
-                continue
-            k = places[j]
-            spread = Spread(*_kernels.spread(part.influence[k], given.n_chains, independent))
-            tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=share)
-            rows.append((tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])))
+            part, k = (whole, places[j]) if j in places else (None, 0)
+            if table.holes[i] or table.holes[j]:
+                both = table.of_pair(i, j)
+                enough = both is not None and both.n >= fewest
+                part = Part(both, [(0, 1)], compare=compare, iid=independent) if both is not None and enough else None
+            rows.append((math.nan,) * 6 if part is None else _row(part, k, share))
     percent = f"{100 * share:g}%"
     columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
     found = pd.DataFrame(rows, index=labels, columns=columns)
     return found if decimals is None else found.round(decimals)
+
+
+def _row(part: Part, k: int, confidence: float) -> tuple[float, ...]:
+    """Tau, its standard error and interval, effective draws and R-hat of one pair."""
+    spread = Spread(*_kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
+    tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)
+    return tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])

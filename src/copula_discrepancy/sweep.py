@@ -33,14 +33,14 @@ class Part:
         self, table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool, tail: float = TAIL_SHARE
     ) -> None:
         self.table, self.iid, self.tail_level = table, iid, tail
+        self._n_chains = None if iid else table.n_chains
         self.first, self.second = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
         m, n = len(pairs), table.n
         self.influence = np.empty((m, n))
-        t = table
-        taus, self.rhats = _kernels.start_pairs(
-            t.orders, t.ranks, t.ties, t.chain_orders, t.chain_ranks, t.chain_ties, self.first, self.second, compare,
-            self.influence,
-        )  # fmt: skip
+        t, places = table, (self.first, self.second)
+        concordance = np.empty((m if compare else 0, n))
+        taus = _kernels.start_pairs(t.orders, t.ranks, t.ties, *places, self.influence, concordance)
+        self.rhats = self._rhats(taus, concordance) if compare else np.full(m, math.nan)
         self.taus: list[float] = taus.tolist()
         self.fits: list[Fit | None] = [None] * m
         corners = m, len(CORNERS)
@@ -48,6 +48,20 @@ class Part:
         self.score, self.in_u, self.in_v = np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
         self.curvature, self.slope = np.full(m, -1.0), np.ones(m)
         self.shares, self.expected, self.expected_slope = np.empty((*corners, 2)), np.empty(corners), np.empty(corners)
+
+    def _rhats(self, taus: NDArray[np.float64], concordance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """R-hat for dependence of each pair: chains are counted by the kernel that counts all draws, compiled but once."""
+        t, several = self.table, range(self.table.n_chains if self.table.n_chains > 1 else 0)
+        shape = len(taus) if several else 0, *t.chain_ranks.shape[1:]
+        own, influence = np.empty(shape[:2]), np.empty(shape)
+        if several:
+            places = [np.add.outer(t.n_chains * variables, several).ravel() for variables in (self.first, self.second)]
+            by_chain = (table.reshape(-1, shape[2]) for table in (t.chain_orders, t.chain_ranks))
+            nothing, rows = np.empty((0, shape[2])), influence.reshape(-1, shape[2])
+            own = _kernels.start_pairs(*by_chain, t.chain_ties.ravel(), *places, rows, nothing).reshape(shape[:2])
+        ties = t.chain_ties[self.first], t.chain_ties[self.second]
+        rhats: NDArray[np.float64] = _kernels.dependence_rhats(taus, concordance, own, influence, *ties)
+        return rhats
 
     def pair(self, k: int) -> RankedPair:
         """What a fit starts from."""
@@ -73,7 +87,7 @@ class Part:
         i, j, t = int(self.first[k]), int(self.second[k]), self.table
 
         def rank_size() -> float:
-            return float(_kernels.spread(t.ranks[i].astype(np.float64), t.n_chains, self.iid)[2])
+            return float(_kernels.spread(t.ranks[i].astype(np.float64), self._n_chains)[2])
 
         modes = int(t.modes[i]), int(t.modes[j])
         return TauSide.of(self.taus[k], self.spreads(k)["tau"], t.n, modes, self.influence[k], rank_size)
@@ -98,10 +112,9 @@ class Part:
         """The shares of both variables inside their tails; without ties every variable has the same."""
         i, j, t = self.first[k], self.second[k], self.table
         if t.ties[i] or t.ties[j]:
-            depths = (_kernels.depths(t.ranks[i], t.ties[i]), _kernels.depths(t.ranks[j], t.ties[j]))
-            width = edge_width(t.n, self.tail_level)
-            found = _kernels.corner_shares(depths[0], corner.u_high, depths[1], corner.v_high, self.tail_level, width)
-            return float(found[0]), float(found[1])
+            ends = (t.columns[i], corner.u_high), (t.columns[j], corner.v_high)
+            u, v = (column.tail_share(high, self.tail_level) for column, high in ends)
+            return u, v
         share = math.floor(self.tail_level * 2 * (t.n + 1) / 2.0) / t.n  # rounded as doubled ranks are compared in the kernel
         return share, share
 
@@ -110,7 +123,7 @@ class Part:
         t = self.table
         spreads, joint = _kernels.finish_pairs(
             t.orders, t.ranks, t.ties, self.first, self.second, self.influence, self.scored, self.score, self.in_u, self.in_v,
-            self.curvature, self.slope, HIGHS, self.wanted, self.expected_slope, t.n_chains, self.iid, self.tail_level,
+            self.curvature, self.slope, HIGHS, self.wanted, self.expected_slope, self._n_chains, self.tail_level,
             edge_width(t.n, self.tail_level),
         )  # fmt: skip
         self.joint: list[list[float]] = joint.tolist()

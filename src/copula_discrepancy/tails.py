@@ -250,7 +250,8 @@ def corner_of(fitted: Fit, yardstick: Yardstick, corner: Corner, tail: float) ->
     if not (0.0 < u < 1.0 and 0.0 < v < 1.0):
         return None
     expected, slope = yardstick.expects(pair.tau, corner, u, v, pair.n, corner_share)
-    values = _kernels.corner_influence(fitted.influence["tau"].reshape(-1), inside, (u, v, joint, slope_u, slope_v), slope)
+    values = np.empty(pair.n)
+    _kernels.corner_influence(fitted.influence["tau"].reshape(-1), inside, (u, v, joint, slope_u, slope_v), slope, values)
     influence = pair.by_chain(values)
     return CornerInfluence(CornerCount(pair.n, u, v, joint, expected, Spread.of(influence, iid=fitted.iid)), influence)
 

@@ -1,7 +1,7 @@
 """What draws are compared with: a known copula, or the copula of a reference sample."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from copula_discrepancy.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
@@ -76,8 +76,24 @@ def names_no_file(target: Any) -> bool:
     return not any(sign in target for sign in "*?[/\\.") and not os.path.exists(target)
 
 
+def without_left_out(sample: Draws, other: Draws, whose: str) -> Draws:
+    """A sample without the variables that the other one left out when it was read."""
+    reasons = dict(other.left_out)
+    gone = tuple((name, reasons[name]) for name in sample.names if name in reasons)
+    if not gone:
+        return sample
+    kept = [name for name in sample.names if name not in reasons]
+    told = ", ".join(f"{name} ({reason})" for name, reason in gone)
+    if not kept:
+        raise InputError(f"no variable is left: the {whose} left out {told}; name what is a variable (--columns, or var_names)")
+    note = f"left out, as in the {whose}: {told}"
+    return replace(sample.select(kept), left_out=(*sample.left_out, *gone), notes=(*sample.notes, note))
+
+
 def _matching(reference: Draws, given: Draws) -> Draws:
     """The reference with its variables in the order of the draws; by name where both have names."""
+    if reference.named and given.named:
+        reference = without_left_out(reference, given, "draws")
     if not (reference.named and given.named):
         if reference.n_variables != given.n_variables:
             raise InputError(
@@ -95,4 +111,4 @@ def _matching(reference: Draws, given: Draws) -> Draws:
             f"{', '.join(given.names)}; select the same columns from both"
         )
     order = [reference.names.index(name) for name in given.names]
-    return Draws(reference.values[:, :, order], given.names, True, reference.chained)
+    return reference.select([reference.names[k] for k in order])

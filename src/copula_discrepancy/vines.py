@@ -26,7 +26,9 @@ from copula_discrepancy.ranks import TAIL_SHARE, tau_from_ranks
 from copula_discrepancy.rows import empty_rows
 from copula_discrepancy.screening import gaussian, reaches
 from copula_discrepancy.sweep import Sweep
+from copula_discrepancy.tails import checked_tail
 from copula_discrepancy.vine_result import Edge, VineGaps, edge_label
+from copula_discrepancy.words import called
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 _FAMILIES = ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe")
@@ -48,6 +50,9 @@ def vine(
     group: str = "posterior",
     coords: Mapping[str, Any] | None = None,
     chains: int | str | None = None,
+    missing: str = "raise",
+    exclude: str | Sequence[str] | None = None,
+    tail: float = TAIL_SHARE,
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> VineGaps:
@@ -72,9 +77,13 @@ def vine(
     confidence : float
         1 less the level at which adjusted p-values count as a gap.
     adjust : {"bh", "by", "holm", "bonferroni", "none"}
-        How p-values of level and shape on all edges are adjusted; see `adjust_pvalues`.
-    var_names, filter_vars, group, coords, chains : optional
-        See `as_draws`; all but `chains` select from the reference as well.
+        How p-values of level, shape and tails on all edges are adjusted; see `adjust_pvalues`.
+    var_names, filter_vars, group, coords, chains, exclude : optional
+        See `as_draws`; they hold for the reference as well, a number of chains aside.
+    missing : {"raise", "drop"}
+        Of NaN: an error, or rows with one in any variable are left out: a vine needs whole rows.
+    tail : float
+        The share of each variable that is a tail.
     n_jobs : int, optional
         Threads; -1, the default, is one per core.
     progress : bool, optional
@@ -148,9 +157,14 @@ def vine(
     one_of(adjust, "adjust", ADJUSTMENTS)
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
-    jobs = checked_jobs(n_jobs)
-    selection: dict[str, Any] = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords}
-    aims = _aims(as_draws(draws, **selection, chains=chains), reference, selection)
+    jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
+    one_of(missing, "missing", ("raise", "drop"))
+    selection: dict[str, Any] = {
+        "var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "missing": missing,
+        "exclude": exclude,
+    }  # fmt: skip
+    given = as_draws(draws, **selection, chains=chains)
+    aims = _aims(given, reference, selection, called(given, independent))
     assert aims.reference is not None
     own, other = (_ranked(sample, independent) for sample in (aims.draws, aims.reference))
     theirs = _pseudo_observations(other)
@@ -163,7 +177,7 @@ def vine(
         for level, (edges, here, there) in enumerate(levels):
             tables = _edge_table(aims.draws, edges, here), _edge_table(aims.reference, edges, there)
             templates = [template_of(model.get_pair_copula(level, k), turned=edge.turned) for k, edge in enumerate(edges)]
-            found = _Tree(*tables, method, independent, compared).rows(templates, jobs)
+            found = _Tree(*tables, method, independent, compared, tail_level).rows(templates, jobs)
             found["first"], found["second"] = [edge.first for edge in edges], [edge.second for edge in edges]
             rows.append(found)
             tick(sum(map(len, rows)))
@@ -192,7 +206,7 @@ def vine(
         samples=(aims.draws, aims.reference),
         targets=None,
         template=None,
-        tail=TAIL_SHARE,
+        tail=tail_level,
         stuck=aims.stuck,
         left_out=aims.left_out,
         notes=aims.notes,
@@ -242,6 +256,7 @@ class _Tree:
     method: str
     iid: bool
     compared: tuple[bool, bool]
+    tail: float
 
     def rows(self, templates: Sequence[Copula], jobs: int | None) -> NDArray[Any]:
         """Everything about every edge, each through its own family."""
@@ -265,7 +280,7 @@ class _Tree:
         return row
 
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
-        return Sweep(self.own, self.other, {}, template, False, self.method, self.iid, self.compared).rows([(i, j)])
+        return Sweep(self.own, self.other, {}, template, False, self.method, self.iid, self.compared, self.tail).rows([(i, j)])
 
 
 def _pyvinecopulib() -> Any:
@@ -275,14 +290,14 @@ def _pyvinecopulib() -> Any:
         raise InputError('vine() needs pyvinecopulib; pip install "copula-discrepancy[vine]"') from error
 
 
-def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any]) -> PairAims:
+def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: str) -> PairAims:
     """Draws and reference with the same, varying variables."""
     if draws.n_variables < 2:
         raise InputError(
             f"a vine needs at least two variables, got {draws.n_variables} ({draws.names[0]}); select more of them"
         )
     sample = not (reference is None or isinstance(reference, Copula | type | int | float | complex))
-    aims = resolve_pair_targets(draws, reference, selection) if sample else None
+    aims = resolve_pair_targets(draws, reference, selection, things) if sample else None
     if aims is None or aims.reference is None:
         raise InputError(
             f"reference must be a sample to fit a vine to, got {reference!r:.60}; for other targets see pairwise()"

@@ -336,6 +336,7 @@ def read(files: dict[str, bytes | None], way: Any, **choices: Any) -> Any:
         given = {
             "name": names[0] if len(names) == 1 else names,
             "path": folder / names[0],
+            "folder": os.curdir,
             "pattern": "*" + os.path.splitext(names[0])[1],
             "bytes": os.fsencode(names[0]),
         }.get(str(way), way)
@@ -349,7 +350,8 @@ TARGETS = [
         {
             "files": FILES,
             "way": Kind(
-                lambda f: f.one("name", "name", "path", "pattern"), lambda f: f.one("bytes", "no.csv", "*.x", "", anything(f))
+                lambda f: f.one("name", "name", "path", "pattern", "folder"),
+                lambda f: f.one("bytes", "no.csv", "*.x", "", anything(f)),
             ),
         },
         lambda a, g: oracle.draws(a),
@@ -359,6 +361,9 @@ TARGETS = [
             "chains": choice(None, None, None, 2, "chain"),
             "group": choice("posterior"),
             "delimiter": choice(",", ";", "\t"),
+            "exclude": choice("mu", "theta[0]", ["mu"], None),
+            "missing": choice("raise", "drop", "pairs", None),
+            "parts": choice("auto", "chains", "rows"),
         },
     ),
 ]

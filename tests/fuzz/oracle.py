@@ -201,7 +201,11 @@ def pairwise(found: cd.Pairwise) -> None:
 
 
 def draws(found: cd.Draws) -> None:
-    finite(found.values, "draws")
+    if found.incomplete:
+        need(bool(np.isnan(found.values).any()) and not found.chained, "incomplete draws without NaN, or with chains")
+        need(not np.isinf(found.values).any() and not np.isnan(found.values).all(axis=1).any(), "incomplete draws")
+    else:
+        finite(found.values, "draws")
     need(
         found.values.dtype == np.float64 and found.values.ndim == 3, f"draws of type {found.values.dtype}, {found.values.shape}"
     )
@@ -209,7 +213,7 @@ def draws(found: cd.Draws) -> None:
     need(all(isinstance(name, str) for name in found.names), f"names {found.names}")
     need(not found.values.flags.writeable, "draws can be written to")
     need(found.n_chains * found.n_draws >= 2, "fewer than two draws")
-    need(np.array_equal(found.column(0), found.values[:, :, 0].ravel()), "a column differs")
+    need(np.array_equal(found.column(0), found.values[:, :, 0].ravel(), equal_nan=True), "a column differs")
     need(found.select([found.names[-1]]).names == found.names[-1:], "a selection differs")
 
 

@@ -27,6 +27,14 @@ def _lagged_sum(values, lag):
     return total
 
 
+@compiled(nogil=True, fastmath={"reassoc", "contract"})
+def _square_sum(values):
+    total = 0.0
+    for i in range(values.size):
+        total += values[i] * values[i]
+    return total
+
+
 @compiled(nogil=True, fastmath={"reassoc", "contract", "nnan"})
 def _extremes(values):
     low = values[0]
@@ -53,6 +61,35 @@ def _squares(values, factor, centre):
     return total
 
 
+# NumPy's functions of arrays take numba up to a second to compile, for arrays of any shape; these are for rows.
+@compiled(nogil=True, error_model="numpy", inline="always")
+def plain_mean(values):
+    """`np.mean` of a row, added up in its order."""
+    total = 0.0
+    for i in range(values.size):
+        total += values[i]
+    return total / values.size
+
+
+@compiled(nogil=True, error_model="numpy")
+def plain_variance(values):
+    """`np.var` of a row."""
+    mean = plain_mean(values)
+    total = 0.0
+    for i in range(values.size):
+        total += (values[i] - mean) * (values[i] - mean)
+    return total / values.size
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def _scaled(values, factor):
+    out = np.empty(values.shape)
+    for chain in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            out[chain, i] = values[chain, i] * factor
+    return out
+
+
 @compiled(nogil=True, error_model="numpy")
 def scale_and_variance(values):
     """Largest absolute value, range and variance of (chain, draw), the last two in units of the first."""
@@ -62,6 +99,14 @@ def scale_and_variance(values):
     factor = 1.0 / scale
     mean = _sum(flat, factor) / values.size
     return scale, high * factor - low * factor, _squares(flat, factor, mean) / (values.size - 1.0)
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def _summed_squares(centred):
+    total = 0.0
+    for chain in range(centred.shape[0]):
+        total += _square_sum(centred[chain])
+    return total
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -89,7 +134,7 @@ def split_in_halves(values):
     return centred, means
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy", inline="always")
 def effective_size(centred, means):
     """ArviZ's effective sample size for the mean of split chains.
 
@@ -97,13 +142,14 @@ def effective_size(centred, means):
     sequence; the size is at most n log10(n) (Vehtari et al., 2021).
     """
     n_chains, n_draws = centred.shape
-    variance = _mean_autocovariance(centred, 0)
+    variance = _summed_squares(centred) / centred.size
     within = variance * n_draws / (n_draws - 1.0)
     total = variance
     if n_chains > 1:
-        total += np.var(means) * n_chains / (n_chains - 1.0)
+        total += plain_variance(means) * n_chains / (n_chains - 1.0)
     rho = np.zeros(n_draws)
     even = 1.0
+    # numba compiles a literal lag for itself, whose additions come in another order than those of a lag that varies
     odd = 1.0 - (within - _mean_autocovariance(centred, 1)) / total
     rho[0] = even
     rho[1] = odd
@@ -152,22 +198,37 @@ def long_run(values, iid):
 
     All are NaN where the values differ by rounding only.
     """
+    return independent_run(values) if iid else chain_run(values)
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def independent_run(values):
+    """`long_run` of independent draws."""
+    scale, width, variance = scale_and_variance(values)
+    if width <= ROUNDING:
+        return np.nan, np.nan, np.nan, np.nan
+    square = scale * scale
+    return variance * square, variance * square, float(values.size), values.size - 1.0
+
+
+@compiled(nogil=True, error_model="numpy")
+def chain_run(values):
+    """`long_run` of chains."""
     n_chains, n_draws = values.shape
     n = values.size
     scale, width, variance = scale_and_variance(values)
     if width <= ROUNDING:
         return np.nan, np.nan, np.nan, np.nan
     square = scale * scale
-    if iid:
-        return variance * square, variance * square, float(n), n - 1.0
     if n_chains > 1 and n_draws < SHORT_CHAIN:  # chains are independent, whatever happens inside
-        means = _batch_means(values * (1.0 / scale), n_draws)
-        if np.max(means) - np.min(means) > ROUNDING:  # copies of one chain say nothing of a mean's variance
-            spread = n_draws * np.var(means) * n_chains / (n_chains - 1.0)
+        each = _batch_means(_scaled(values, 1.0 / scale), n_draws).reshape(n_chains)
+        low, high = _extremes(each)
+        if high - low > ROUNDING:  # copies of one chain say nothing of a mean's variance
+            spread = n_draws * plain_variance(each) * n_chains / (n_chains - 1.0)
             n_eff = n * variance / spread
             return variance * square, spread * square, n_eff, max(min(n_chains - 1.0, n_eff), 1.0)
     batch = max(n_draws // BATCHES, 1)
-    means = values * (1.0 / scale)
+    means = _scaled(values, 1.0 / scale)
     if batch > 1:
         averaged = _batch_means(means, batch)
         if scale_and_variance(averaged)[1] > ROUNDING:  # otherwise draws alternate in step with the batches
@@ -178,15 +239,10 @@ def long_run(values, iid):
     size = effective_size(centred, chain_means)
     if n_draws < SHORT_CHAIN:
         size = min(size, float(means.size))  # short chains cannot show that they are better than independent
-    spread = batch * _variance(means) * means.size / size
+    unit, _, scaled_variance = scale_and_variance(means)
+    spread = batch * (unit * unit * scaled_variance) * means.size / size
     n_eff = n * variance / spread
     return variance * square, spread * square, n_eff, max(min(size / LAGS_PER_TIME, n_eff), 1.0)
-
-
-@compiled(nogil=True, error_model="numpy")
-def _variance(values):
-    scale, _, variance = scale_and_variance(values)
-    return scale * scale * variance
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -200,11 +256,11 @@ def split_rhat(values):
     scale, width, _ = scale_and_variance(values)
     if width <= ROUNDING:
         return 1.0
-    centred, means = split_in_halves(values * (1.0 / scale))
+    centred, means = split_in_halves(_scaled(values, 1.0 / scale))
     n_parts, n_draws = centred.shape
     within = 0.0
     for part in range(n_parts):
-        within += _lagged_sum(centred[part], 0) / (n_draws - 1.0)
+        within += _square_sum(centred[part]) / (n_draws - 1.0)
     within /= n_parts
-    between = n_draws * np.var(means) * n_parts / (n_parts - 1.0)
+    between = n_draws * plain_variance(means) * n_parts / (n_parts - 1.0)
     return np.sqrt((between / within + n_draws - 1.0) / n_draws)

@@ -6,12 +6,12 @@ is a few calls to NumPy, whose overhead would take most of the time here, and ma
 
 import numpy as np
 
-from copula_discrepancy._kernels._chains import long_run, split_rhat
+from copula_discrepancy._kernels._chains import chain_run, independent_run, plain_mean, plain_variance, split_rhat
 from copula_discrepancy._kernels._compiled import compiled
 from copula_discrepancy._kernels._ranks import concordance_counts, sums_above
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy", inline="always")
 def _group_sizes(rank):
     sizes = np.zeros(rank.size, np.int32)
     for i in range(rank.size):
@@ -19,7 +19,7 @@ def _group_sizes(rank):
     return sizes
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy", inline="always")
 def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     """Kendall's tau-b, each draw's mean concordance, and its influence on tau."""
     n = rank_x.size
@@ -36,7 +36,7 @@ def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     influence = np.zeros(n)
     if abs(tau) == 1.0:
         return tau, concordance, influence
-    mean = np.mean(concordance)
+    mean = plain_mean(concordance)
     for i in range(n):
         influence[i] = 2.0 * (concordance[i] - mean)
     if ties_x + ties_y > 0:
@@ -53,70 +53,42 @@ def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     return tau, concordance, influence
 
 
-@compiled(nogil=True, error_model="numpy")
-def dependence_rhat(tau, concordance, orders_x, ranks_x, ties_x, orders_y, ranks_y, ties_y):
-    """R-hat for dependence (see `agreement`), from the ranks within each chain, one chain per row."""
-    n_chains, n_draws = ranks_x.shape
-    together = split_rhat(concordance.reshape(n_chains, n_draws))
-    if n_chains == 1 or np.isnan(together):
-        return together
-    values = np.zeros((n_chains, n_draws))
-    every = n_draws * (n_draws - 1) // 2
-    for chain in range(n_chains):
-        if ties_x[chain] == every or ties_y[chain] == every:
-            continue
-        own, _, influence = tau_and_influence(
-            orders_x[chain], ranks_x[chain], ties_x[chain], orders_y[chain], ranks_y[chain], ties_y[chain]
-        )
-        for i in range(n_draws):
-            values[chain, i] = own + influence[i]
-    pooling = (tau - np.mean(values)) ** 2
-    within = 0.0
-    for chain in range(n_chains):
-        within += np.var(values[chain]) * n_draws / (n_draws - 1.0) / n_chains
-    apart = np.sqrt(1.0 + pooling / within) if within > 0.0 else 1.0
-    return max(together, split_rhat(values), apart)
+@compiled(nogil=True, error_model="numpy", inline="always")
+def spread(values, n_chains):
+    """(standard error, degrees of freedom, effective number) of the mean of influence values, NaN where all are equal.
 
-
-@compiled(nogil=True, error_model="numpy")
-def spread(values, n_chains, iid):
-    """(standard error, degrees of freedom, effective number) of the mean of influence values, NaN where all are equal."""
-    _, variance, n_eff, df = long_run(values.reshape(n_chains, values.size // n_chains), iid)
+    Independent draws have None for chains: numba then compiles the short way alone.
+    """
+    if n_chains is None:
+        _, variance, n_eff, df = independent_run(values.reshape(1, values.size))
+    else:
+        _, variance, n_eff, df = chain_run(values.reshape(n_chains, values.size // n_chains))
     return np.sqrt(variance / values.size), df, n_eff
 
 
-@compiled(nogil=True, error_model="numpy")
-def gap_spreads(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvature, tau_slope, n_chains, iid):
-    """Spreads of tau, of the fitted tau and of their difference, rows of (standard error, degrees of freedom, n_eff).
+@compiled(nogil=True, error_model="numpy", inline="always")
+def _gap_influence(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvature, tau_slope, fitted, shape):
+    """Fill in influence values on the fitted tau, and on its difference from Kendall's.
 
     `tau` holds influence values on Kendall's tau; `score` and its derivatives `in_u`, `in_v` are those of the likelihood at its
-    maximum, `curvature` their sum's second derivative. An empty `score` leaves the last two NaN.
+    maximum, `curvature` their sum's second derivative.
     """
     n = tau.size
-    out = np.full((3, 3), np.nan)
-    out[0] = spread(tau, n_chains, iid)
-    if score.size == 0:
-        return out
     above_x = sums_above(order_x, rank_x, in_u)
     above_y = sums_above(order_y, rank_y, in_v)
-    fitted = np.empty(n)
     total = 0.0
     for i in range(n):
         fitted[i] = score[i] + (above_x[i] + above_y[i]) / (n + 1.0)
         total += fitted[i]
     mean = total / n
     factor = tau_slope / (-curvature / n)
-    shape = np.empty(n)
     for i in range(n):
         fitted[i] = (fitted[i] - mean) * factor
         shape[i] = fitted[i] - tau[i]
-    out[1] = spread(fitted, n_chains, iid)
-    out[2] = spread(shape, n_chains, iid)
-    return out
 
 
-@compiled(nogil=True, error_model="numpy")
-def depths(rank, ties):
+@compiled(nogil=True, error_model="numpy", inline="always")
+def _depths(rank, ties):
     """Twice the mid-rank of every draw: how deep it lies, counted from the low end."""
     n = rank.size
     depth = np.empty(n, np.int64)
@@ -129,7 +101,7 @@ def depths(rank, ties):
     return depth
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy", inline="always")
 def corner_shares(depth_x, high_x, depth_y, high_y, tail, width):
     """(share of x inside its tail, of y, of both) and the slopes of the joint share in both edges; and who is inside."""
     n = depth_x.size
@@ -158,77 +130,113 @@ def corner_shares(depth_x, high_x, depth_y, high_y, tail, width):
     return count_x / n, count_y / n, both / n, slopes[0], slopes[1], inside
 
 
-@compiled(nogil=True, error_model="numpy")
-def corner_influence(tau, inside, shares, expected_slope):
-    """Influence of each draw on a tail gap; `tau` holds those on Kendall's tau, `shares` are as `corner_shares` gives them.
+@compiled(nogil=True, error_model="numpy", inline="always")
+def corner_influence(tau, inside, shares, expected_slope, values):
+    """Fill in influence values on a tail gap; `tau` holds those on Kendall's tau, `shares` are as `corner_shares` gives them.
 
     What ranks do to each edge is subtracted (Segers, 2012); the influence on tau enters through the family's member.
     """
-    n = tau.size
     share_x, share_y, both, slope_x, slope_y = shares
-    values = np.empty(n)
-    for i in range(n):
+    for i in range(tau.size):
         in_x = np.float64(inside[0, i])
         in_y = np.float64(inside[1, i])
         flat = in_x * in_y - both - slope_x * (in_x - share_x) - slope_y * (in_y - share_y)
         values[i] = (flat - expected_slope * tau[i]) / share_x
-    return values
 
 
 @compiled(nogil=True, error_model="numpy")
-def start_pairs(orders, ranks, ties, chain_orders, chain_ranks, chain_ties, first, second, compare, influence):
-    """(tau, R-hat) of several pairs of variables, rows of the tables; fills the rows of `influence`. R-hat only if `compare`.
+def start_pairs(orders, ranks, ties, first, second, influence, concordance):
+    """Kendall's tau of several pairs of variables, rows of the tables; fills `influence` and, where it has rows, `concordance`.
 
     Many pairs in one call: a thread that comes back for the interpreter after each would wait for the others.
     """
     taus = np.empty(first.size)
-    rhats = np.full(first.size, np.nan)
     for k in range(first.size):
         i = first[k]
         j = second[k]
-        tau, concordance, found = tau_and_influence(orders[i], ranks[i], ties[i], orders[j], ranks[j], ties[j])
+        tau, concordant, found = tau_and_influence(orders[i], ranks[i], ties[i], orders[j], ranks[j], ties[j])
         taus[k] = tau
-        influence[k] = found
-        if compare:
-            rhats[k] = dependence_rhat(
-                tau, concordance, chain_orders[i], chain_ranks[i], chain_ties[i], chain_orders[j], chain_ranks[j], chain_ties[j]
-            )
-    return taus, rhats
+        for draw in range(found.size):
+            influence[k, draw] = found[draw]
+        if k < concordance.shape[0]:
+            for draw in range(found.size):
+                concordance[k, draw] = concordant[draw]
+    return taus
+
+
+@compiled(nogil=True, error_model="numpy")
+def dependence_rhats(taus, concordance, chain_taus, chain_influence, ties_x, ties_y):
+    """R-hat for dependence (see `agreement`) of several pairs, from what `start_pairs` finds in all draws and in each chain.
+
+    Arrays have a row per pair; a single chain leaves `chain_influence` without rows. Draws known to be independent have no
+    R-hat: a call of its own saves them the time to compile it.
+    """
+    _, n_chains, n_draws = chain_influence.shape
+    every = n_draws * (n_draws - 1) // 2
+    rhats = np.empty(taus.size)
+    values = np.empty((n_chains, n_draws))
+    for k in range(taus.size):
+        together = split_rhat(concordance[k].reshape(n_chains, n_draws))
+        rhats[k] = together
+        if n_chains == 1 or np.isnan(together):
+            continue
+        for chain in range(n_chains):
+            constant = ties_x[k, chain] == every or ties_y[k, chain] == every
+            for i in range(n_draws):
+                values[chain, i] = 0.0 if constant else chain_taus[k, chain] + chain_influence[k, chain, i]
+        pooling = (taus[k] - plain_mean(values.reshape(values.size))) ** 2
+        within = 0.0
+        for chain in range(n_chains):
+            within += plain_variance(values[chain]) * n_draws / (n_draws - 1.0) / n_chains
+        apart = np.sqrt(1.0 + pooling / within) if within > 0.0 else 1.0
+        rhats[k] = max(together, split_rhat(values), apart)
+    return rhats
 
 
 @compiled(nogil=True, error_model="numpy")
 def finish_pairs(
     orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
-    n_chains, iid, tail, width,
+    n_chains, tail, width,
 ):  # fmt: skip
     """Spreads of tau, fitted tau, shape and the gap in every corner of several pairs, (pair, 3 + corner, 3); joint shares.
 
-    `scored` says where there is a likelihood fit, `wanted` which corners are looked at, `highs` at which ends of u and v each
-    corner is.
+    A spread is (standard error, degrees of freedom, n_eff). `scored` says where there is a likelihood fit, `wanted` which
+    corners are looked at, `highs` at which ends of u and v each is; `n_chains` is None for independent draws.
     """
     n_corners = highs.shape[0]
-    spreads = np.full((first.size, 3 + n_corners, 3), np.nan)
-    joint = np.full((first.size, n_corners), np.nan)
-    nothing = np.empty(0)
+    spreads = np.empty((first.size, 3 + n_corners, 3))
+    spreads[:] = np.nan
+    joint = np.empty((first.size, n_corners))
+    joint[:] = np.nan
+    values = np.empty((3 + n_corners, ranks.shape[1]))
     for k in range(first.size):
         i = first[k]
         j = second[k]
-        own = score[k] if scored[k] else nothing
-        spreads[k, :3] = gap_spreads(
-            orders[i], ranks[i], orders[j], ranks[j], influence[k], own, in_u[k], in_v[k], curvature[k], slope[k], n_chains, iid
-        )
-        if not np.any(wanted[k]):
-            continue
-        depth_x = depths(ranks[i], ties[i])
-        depth_y = depths(ranks[j], ties[j])
+        if scored[k]:
+            _gap_influence(
+                orders[i], ranks[i], orders[j], ranks[j], influence[k], score[k], in_u[k], in_v[k], curvature[k], slope[k],
+                values[1], values[2],
+            )  # fmt: skip
+        any_wanted = False
         for end in range(n_corners):
-            if wanted[k, end]:
-                u, v, both, slope_u, slope_v, inside = corner_shares(
-                    depth_x, highs[end, 0], depth_y, highs[end, 1], tail, width
-                )
-                joint[k, end] = both
-                values = corner_influence(influence[k], inside, (u, v, both, slope_u, slope_v), expected_slope[k, end])
-                spreads[k, 3 + end] = spread(values, n_chains, iid)
+            any_wanted = any_wanted or wanted[k, end]
+        if any_wanted:
+            depth_x = _depths(ranks[i], ties[i])
+            depth_y = _depths(ranks[j], ties[j])
+            for end in range(n_corners):
+                if wanted[k, end]:
+                    u, v, both, slope_u, slope_v, inside = corner_shares(
+                        depth_x, highs[end, 0], depth_y, highs[end, 1], tail, width
+                    )
+                    joint[k, end] = both
+                    shares = (u, v, both, slope_u, slope_v)
+                    corner_influence(influence[k], inside, shares, expected_slope[k, end], values[3 + end])
+        for row in range(3 + n_corners):  # all spreads in one place: what is called from several is compiled for each
+            if row == 0 or (scored[k] if row < 3 else wanted[k, row - 3]):
+                error, df, n_eff = spread(influence[k] if row == 0 else values[row], n_chains)
+                spreads[k, row, 0] = error
+                spreads[k, row, 1] = df
+                spreads[k, row, 2] = n_eff
     return spreads, joint
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from copula_discrepancy._arrays import numeric
 from copula_discrepancy._sources.request import Request
-from copula_discrepancy._sources.table import Table, require_equal_lengths
+from copula_discrepancy._sources.table import PARTS_OF_ONE, Table, require_equal_lengths
 from copula_discrepancy.errors import InputError
 
 
@@ -16,7 +16,7 @@ def read_array(given: Any, request: Request, name: str = "draws") -> Table:
     if isinstance(given, list | tuple):
         lengths = [len(chain) for chain in given if _is_chain(chain)]
         if len(lengths) == len(given):
-            require_equal_lengths(lengths, [f"chain {k}" for k in range(len(given))])
+            require_equal_lengths(lengths, [f"chain {k}" for k in range(len(given))], PARTS_OF_ONE)
     array, ranked = numeric(given, name)
     chained = array.ndim == 3
     if array.ndim == 2:
@@ -24,7 +24,7 @@ def read_array(given: Any, request: Request, name: str = "draws") -> Table:
     if array.ndim != 3:
         raise InputError(f"{name} must have shape (n, d) or (chain, draw, d), got {array.shape}")
     names = tuple(f"x{k}" for k in range(array.shape[2]))
-    if request.var_names is not None:
+    if request.selects:
         chosen = request.pick(names)
         array, names = array[:, :, chosen], tuple(names[k] for k in chosen)
     return Table(array, names, False, chained, ranked)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._arrays import numeric
-from copula_discrepancy._sources.request import LISTED, Request, listed, unknown_name
+from copula_discrepancy._sources.request import LISTED, IfThere, Request, listed, unknown_name
 from copula_discrepancy._sources.table import Table, require_different, require_equal_lengths
+from copula_discrepancy._sources.unmeasured import why_left_out
 from copula_discrepancy.errors import InputError
 
 CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is what Stan's posterior package writes, the third cmdstanpy
@@ -31,6 +32,15 @@ class Columns:
     n_rows: int
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Columns by position: the one that tells chains apart, those that number the draws, and the variables asked for."""
+
+    chain: int | None
+    companions: list[int]
+    chosen: list[int]
+
+
 def is_frame(given: Any) -> bool:
     """A pandas or polars data frame, without importing either."""
     return hasattr(given, "to_numpy") and hasattr(given, "columns")
@@ -39,7 +49,7 @@ def is_frame(given: Any) -> bool:
 def read_frame(frame: Any, request: Request, *, chains: bool = True) -> Table:
     """A frame's columns as variables; a chain column, or index level, makes chains and is no variable.
 
-    Without `chains`, the frame is one chain, and a column of that name is a variable.
+    Without `chains`, the frame is one chain, as of a sampler's file: a column of any name is a variable.
     """
     request.refuse("a data frame", "group", "coords", "delimiter")
     if hasattr(frame, "iloc"):
@@ -55,20 +65,61 @@ def read_frame(frame: Any, request: Request, *, chains: bool = True) -> Table:
     return read_columns(columns, request, chains=chains)
 
 
-def read_columns(columns: Columns, request: Request, notes: tuple[str, ...] = (), *, chains: bool = True) -> Table:
-    """Columns as variables; one called chain, or as the request says, makes chains and is no variable."""
-    names = columns.names
+def layout(names: Sequence[str], request: Request, *, chains: bool = True) -> Layout:
+    """What each column is, from the names alone: whoever reads columns one by one need not read the others."""
     require_different(names)
     chain = _chain_column(names, request) if chains else None
     companions = [k for name in DRAW_NAMES for k, other in enumerate(names) if other == name] if chain is not None else []
     variables = [k for k in range(len(names)) if k != chain and k not in companions]
     if chain is not None and not variables:
         raise InputError(f"there are no variables beside the column {names[chain]}")
-    chosen = [variables[k] for k in request.pick([names[k] for k in variables])]
-    values, ranked = _values(columns, chosen)
+    return Layout(chain, companions, [variables[k] for k in request.pick([names[k] for k in variables])])
+
+
+def index_levels(levels: Sequence[str | None], request: Request) -> int:
+    """How many levels of an index are columns: all of them where one tells chains apart, otherwise none."""
+    wanted = (*((request.chains,) if isinstance(request.chains, str) else ()), *CHAIN_NAMES)
+    if isinstance(request.chains, str) and not isinstance(request.chains, IfThere):
+        wanted = wanted[:1]
+    if not any(level in wanted for level in levels):
+        return 0
+    others = [str(level) for level in levels if level not in (*wanted, *DRAW_NAMES)]
+    if others:
+        raise InputError(
+            f"the frame's index has {listed(others)} beside {listed([x for x in levels if x not in others])}, so one draw "
+            "takes several rows; unstack it into columns first, or give the xarray object itself"
+        )
+    return len(levels)
+
+
+def needed_columns(levels: Sequence[str | None], names: Sequence[str], request: Request) -> tuple[list[int], Request]:
+    """Places among `names` of the columns that a request needs, and the request for what is left then."""
+    n_levels = index_levels(levels, request)
+    every = [*(str(level) for level in levels[:n_levels]), *names]
+    found = layout(every, request)
+    beside = [k for k in (found.chain, *found.companions) if k is not None]
+    places = [k - n_levels for k in (*beside, *found.chosen) if k >= n_levels]
+    return places, request.settled([every[k] for k in found.chosen])
+
+
+def read_columns(columns: Columns, request: Request, notes: tuple[str, ...] = (), *, chains: bool = True) -> Table:
+    """Columns as variables; one called chain, or as the request says, makes chains and is no variable.
+
+    Dates and identifiers are left out unless the request names them; not from a sampler's file, where all are variables.
+    """
+    names = columns.names
+    found = layout(names, request, chains=chains)
+    chain, companions = found.chain, found.companions
+    chosen, left_out = _measured(columns, found.chosen, request) if chains else (found.chosen, ())
+    unit = "row" if chains and chain is None else "draw"
+    values, ranked = _values(columns, chosen, unit)
     picked = tuple(names[k] for k in chosen)
+    if left_out:
+        notes += (_told_left_out(left_out),)
     if chain is None:
-        return Table(values[None], picked, True, False, ranked, notes)
+        if chains and isinstance(request.chains, IfThere) and request.chains not in CHAIN_NAMES:
+            notes += (f"there is no column {request.chains}: it is read as one sample",)
+        return Table(values[None], picked, True, False, ranked, notes, left_out)
     labels = _chain_labels(columns.read(chain), names[chain])
     draws = _draw_numbers(columns.read(companions[0]), names[companions[0]]) if companions else None
     grouped, count, moved = _in_chains(values, labels, draws, names[chain], names[companions[0]] if companions else "")
@@ -76,24 +127,46 @@ def read_columns(columns: Columns, request: Request, notes: tuple[str, ...] = ()
     if companions:
         given = " and ".join(names[k] for k in companions)
         told += f"; {given} left out" + (f", and rows put in the order of {names[companions[0]]}" if moved else "")
-    return Table(grouped, picked, True, True, ranked, (*notes, told))
+    return Table(grouped, picked, True, True, ranked, (*notes, told), left_out, names[chain])
+
+
+def _measured(columns: Columns, chosen: list[int], request: Request) -> tuple[list[int], tuple[tuple[str, str], ...]]:
+    """Columns without dates and identifiers that nobody named, and what was left out why."""
+    reasons = {
+        k: reason
+        for k in chosen
+        if not request.names_variable(columns.names[k])
+        and (reason := why_left_out(columns.names[k], columns.kinds(k), lambda k=k: columns.read(k))) is not None  # type: ignore[misc]
+    }
+    kept = [k for k in chosen if k not in reasons]
+    left_out = tuple((columns.names[k], reason) for k, reason in reasons.items())
+    if not kept:
+        raise InputError(
+            f"there are no variables beside what is left out: {_with_reasons(left_out)}; name those that measure something "
+            "(--columns, or var_names)"
+        )
+    return kept, left_out
+
+
+def _told_left_out(left_out: Sequence[tuple[str, str]]) -> str:
+    return f"left out: {_with_reasons(left_out)}; name what is a variable (--columns, or var_names)"
+
+
+def _with_reasons(left_out: Sequence[tuple[str, str]]) -> str:
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out:
+        by_reason.setdefault(reason, []).append(name)
+    return ", ".join(f"{listed(names)} ({reason})" for reason, names in by_reason.items())
 
 
 def _read_pandas(frame: Any, request: Request, chains: bool) -> Table:
     levels = [None if name is None else str(name) for name in frame.index.names]
-    wanted = (request.chains,) if isinstance(request.chains, str) else CHAIN_NAMES
+    n_levels = index_levels(levels, request)
     notes: tuple[str, ...] = ()
-    n_levels = 0
-    if any(level in wanted for level in levels):
-        others = [str(level) for level in levels if level not in (*wanted, *DRAW_NAMES)]
-        if others:
-            raise InputError(
-                f"the frame's index has {listed(others)} beside {listed([x for x in levels if x not in others])}, so one draw "
-                "takes several rows; unstack it into columns first, or give the xarray object itself"
-            )
-        n_levels = len(levels)
-    elif any(level is not None for level in levels):
-        notes = (f"index {listed([level for level in levels if level is not None])} is no variable",)
+    if not n_levels:
+        frame, notes = _by_date(frame)
+        if any(level is not None for level in levels):
+            notes = (f"index {listed([level for level in levels if level is not None])} is no variable", *notes)
     names = (*(str(level) for level in levels[:n_levels]), *(str(name) for name in frame.columns))
 
     def read(k: int) -> NDArray[Any]:
@@ -115,6 +188,16 @@ def _read_pandas(frame: Any, request: Request, chains: bool) -> Table:
     )
 
 
+def _by_date(frame: Any) -> tuple[Any, tuple[str, ...]]:
+    """The rows in the order of an index of dates: what follows what is how serial dependence is seen."""
+    kind = str(getattr(frame.index, "dtype", "")).lower()
+    if not kind.startswith(("datetime64", "period", "timestamp")) or frame.index.is_monotonic_increasing:
+        return frame, ()
+    missing = int(frame.index.isna().sum())
+    at_the_end = f", {missing} without a date at the end" if missing else ""
+    return frame.sort_index(kind="stable"), (f"rows put in the order of the dates in the index{at_the_end}",)
+
+
 def _pandas_values(column: Any) -> NDArray[Any]:
     """A pandas column as NumPy has it; missing numbers of the nullable types are NaN."""
     own = getattr(column.dtype, "numpy_dtype", None)
@@ -124,6 +207,8 @@ def _pandas_values(column: Any) -> NDArray[Any]:
         return np.asarray(column.to_numpy(own))
     values = np.asarray(column.to_numpy())
     if values.dtype == object and column.isna().any():
+        if column.isna().all():
+            return np.full(len(column), np.nan)  # neither text nor dates, as far as anybody can see
         values = values.copy()
         values[np.asarray(column.isna())] = None  # pandas' own NA cannot even be compared
     return values
@@ -140,7 +225,7 @@ def _polars_values(column: Any) -> NDArray[Any]:
     return values
 
 
-def _values(columns: Columns, chosen: list[int]) -> tuple[NDArray[Any], bool]:
+def _values(columns: Columns, chosen: list[int], unit: str) -> tuple[NDArray[Any], bool]:
     """(row, variable), and whether any variable holds ranks.
 
     Column by column where types differ: as one array, large integers would round and text would turn numbers into objects.
@@ -154,7 +239,7 @@ def _values(columns: Columns, chosen: list[int]) -> tuple[NDArray[Any], bool]:
         if not _is_numeric(column):
             others = [columns.names[j] for j in chosen[place + 1 :] if not _is_numeric(columns.read(j))]
             rest = [columns.names[j] for j in chosen if j != k and columns.names[j] not in others]
-            raise InputError(_not_numbers(column, columns.names[k], columns.kinds(k), others, rest))
+            raise InputError(_not_numbers(column, columns.names[k], columns.kinds(k), others, rest, unit))
         values[place], ranked = numeric(column, f"variable {columns.names[k]}")
         any_ranked = any_ranked or ranked
     return values.T, any_ranked
@@ -164,25 +249,33 @@ def _is_numeric(column: NDArray[Any]) -> bool:
     return column.dtype.kind in "fiub" and column.ndim == 1
 
 
-def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], rest: list[str]) -> str:
+def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], rest: list[str], unit: str) -> str:
     """What a column holds instead of numbers, by the first value that is none; others like it, and those to select."""
     values = [(k, value) for k, value in enumerate(column.tolist()) if value is not None]
     wrong = [(k, value) for k, value in values if not _is_number(value)]
     example = wrong[0] if wrong else values[0] if values else None
-    told = "" if example is None else f", for example {example[1]!r:.40} at draw {example[0]}"
+    told = "" if example is None else f", for example {example[1]!r:.40} at {unit} {example[0]}"
     if 0 < len(wrong) <= _FEW * len(values):
         last = " (the last row; is it one of totals?)" if wrong[0][0] == len(column) - 1 else ""
         return (
             f"variable {name} must be real numbers, and {len(wrong)} of {len(column)} values are not{told}{last}; "
-            "mend them, or leave these cells empty and those rows out (--drop-missing, or missing='drop')"
+            "mend them, or leave these cells empty, which makes them missing values (--missing, or missing=)"
         )
     also = f" (nor are {listed(others)})" if others else ""
     if 2 <= len(rest) <= LISTED:
-        typed = ",".join(f'"{word}"' if "," in word else word for word in rest)
-        way = f"select the others by name, --columns {shlex.quote(typed)} or var_names={rest}"
+        way = f"select the others by name, --columns {_typed(rest)} or var_names={rest}"
+    elif len(rest) > LISTED and len(others) < LISTED:
+        way = (
+            f"leave {'them' if others else 'it'} out by name, --exclude {_typed([name, *others])} or exclude={[name, *others]}"
+        )
     else:
         way = "select the other variables by name"
     return f"variable {name} must be real numbers, got type {kind}{told}{also}; {way}, or turn it into numbers first"
+
+
+def _typed(names: list[str]) -> str:
+    """Names as a shell takes them."""
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 def _is_number(value: Any) -> bool:
@@ -195,9 +288,10 @@ def _is_number(value: Any) -> bool:
 
 def _chain_column(names: Sequence[str], request: Request) -> int | None:
     if isinstance(request.chains, str):
-        if request.chains not in names:
+        if request.chains in names:
+            return list(names).index(request.chains)
+        if not isinstance(request.chains, IfThere):
             raise InputError(f"chains: {unknown_name(request.chains, names, 'column')}")
-        return list(names).index(request.chains)
     found = [k for k, name in enumerate(names) if name in CHAIN_NAMES]
     if len(found) > 1:
         first, second = (names[k] for k in found[:2])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._arrays import numeric, real_array
-from copula_discrepancy._sources.frames import Columns, read_columns
+from copula_discrepancy._sources.frames import Columns, is_frame, read_columns
 from copula_discrepancy._sources.request import DEFAULT_GROUP, Request, listed, unknown_name
 from copula_discrepancy._sources.table import Table, require_different
 from copula_discrepancy.errors import InputError
@@ -133,7 +133,7 @@ def _group_of_tree(tree: Any, group: str) -> Any:
 def _narrowed(arrays: dict[str, Any], request: Request) -> dict[str, Any]:
     """Variables that the request can mean: labels of the others, which may be many, are never built."""
     words = request.var_names
-    if words is None or any(word.startswith("~") for word in words):
+    if words is None or request.exclude or any(word.startswith("~") for word in words):
         return arrays
     if request.filter_vars is not None:
         kept = [{name for name in arrays if request.matcher(word)(name)} for word in words]
@@ -217,6 +217,11 @@ def _plain(values: Any, name: str) -> NDArray[Any]:
     """An array of whatever kind, with its mask where it has one: columns that nobody selects may hold anything."""
     if isinstance(values, np.ma.MaskedArray):
         return values
+    if is_frame(values) or hasattr(values, "__dataframe__"):
+        raise InputError(
+            f"variable {name} is a {type(values).__name__} with columns of its own, whose names would be lost; give the table "
+            "itself, or one dictionary entry per column"
+        )
     try:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError, OverflowError):

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from copula_discrepancy._sources.arrays import read_array
-from copula_discrepancy._sources.frames import is_frame, read_frame
 from copula_discrepancy._sources.labelled import is_labelled, read_labelled, read_mapping
 from copula_discrepancy._sources.request import Request
-from copula_discrepancy._sources.table import Table, in_chains, joined
+from copula_discrepancy._sources.table import Table, in_chains, joined, stacked
+from copula_discrepancy._sources.tabular import is_tabular, read_plain, read_tabular, rows_with_names
 from copula_discrepancy.errors import InputError
 
 
@@ -26,12 +26,30 @@ def _read(given: Any, request: Request) -> Table:
         return read_labelled(given, request)
     if isinstance(given, Mapping):
         return read_mapping(given, request)
-    if is_frame(given):
-        return read_frame(given, request)
-    if isinstance(given, list | tuple) and given and all(is_frame(chain) for chain in given):
-        return joined([read_frame(chain, request) for chain in given], [f"chain {k}" for k in range(len(given))])
-    if type(given).__name__ == "LazyFrame":
-        raise InputError("a LazyFrame has no values yet; give frame.collect()")
+    if isinstance(given, list | tuple) and given:
+        return _read_list(given, request)
+    return read_plain(given, request)
+
+
+def _read_list(given: Any, request: Request) -> Table:
+    """Several samples: chains, or the parts of one table; rows with names, and arrays with names, are one sample."""
+    if isinstance(given, tuple) and hasattr(given, "_asdict"):
+        return read_mapping(given._asdict(), request)
+    rows = rows_with_names(given)
+    if rows is not None:
+        return read_mapping(rows, request)
+    # rows may be many, and are lists of numbers
+    tables = [not isinstance(item, list | tuple | int | float) and is_tabular(item) for item in given]
+    labels = [f"{'part' if request.parts == 'rows' else 'chain'} {k}" for k in range(len(given))] if any(tables) else []
+    if labels and all(tables):
+        together = stacked if request.parts == "rows" else joined
+        return together([read_tabular(item, request) for item in given], labels)
+    if labels:
+        named, bare = (type(given[tables.index(kind)]).__name__ for kind in (True, False))
+        raise InputError(f"a list of draws must have names for all its tables or for none, got a {named} and a {bare}")
+    if request.parts == "rows" and all(getattr(item, "ndim", 0) == 2 for item in given):
+        labels = [f"part {k}" for k in range(len(given))]
+        return stacked([read_array(item, request, f"draws, part {k}") for k, item in enumerate(given)], labels)
     return read_array(given, request)
 
 

@@ -2,19 +2,27 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from copula_discrepancy.errors import InputError, one_of
 
 DEFAULT_GROUP = "posterior"
 LISTED = 20  # names in an error: enough to find one's own, few enough to read
+PARTS = ("auto", "chains", "rows")
 _COMPARED = 10_000  # names a close match is looked for among: difflib takes a second for so many
+
+
+class IfThere(str):
+    """The name of a chain column that a sample may lack: without it, the sample is read as if no column had been named."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """Checked choices of `as_draws`; `chains` is a number of chains or the name of the column that tells them apart."""
+    """Checked choices of `as_draws`; `chains` is a number of chains or the name of the column that tells them apart.
+
+    `named` has the variables that the user named, where `var_names` were picked from what the user asked for; see `settled`.
+    """
 
     var_names: tuple[str, ...] | None = None
     filter_vars: str | None = None
@@ -22,25 +30,55 @@ class Request:
     coords: Mapping[Any, Any] | None = None
     chains: int | str | None = None
     delimiter: str | None = None
+    exclude: tuple[str, ...] = ()
+    parts: str = "auto"
+    named: frozenset[str] | None = None
 
     @classmethod
-    def checked(cls, var_names: Any, filter_vars: Any, group: Any, coords: Any, chains: Any, delimiter: Any) -> "Request":
+    def checked(
+        cls, var_names: Any, filter_vars: Any, group: Any, coords: Any, chains: Any, delimiter: Any, exclude: Any = None,
+        parts: Any = "auto",
+    ) -> "Request":  # fmt: skip
         """The choices as they were given, or an InputError that names the wrong one."""
         if filter_vars is not None:
             one_of(filter_vars, "filter_vars, if given,", ("like", "regex"))
-            if var_names is None:
+            if var_names is None and exclude is None:
                 raise InputError(
                     f"filter_vars={filter_vars!r} says how to read var_names, which is not given; give the names too"
                 )
+        one_of(parts, "parts", PARTS)
         if not isinstance(group, str) or not group.strip("/"):
             raise InputError(f"group must be the name of a group, such as 'posterior', got {group!r}")
         if coords is not None and not isinstance(coords, Mapping):
             raise InputError(f"coords must map dimensions to labels, such as {{'school': ['Choate']}}, got {coords!r}")
-        names = _checked_names(var_names)
+        names, left_out = _checked_names(var_names, "var_names"), _checked_names(exclude, "exclude") or ()
         if filter_vars == "regex":
             for name in names or ():
-                _compiled(name.removeprefix("~"))
-        return cls(names, filter_vars, group.strip("/"), coords, _checked_chains(chains), _checked_delimiter(delimiter))
+                _compiled(name.removeprefix("~"), "var_names")
+            for name in left_out:
+                _compiled(name, "exclude")
+        return cls(
+            names, filter_vars, group.strip("/"), coords, _checked_chains(chains), _checked_delimiter(delimiter), left_out,
+            parts,
+        )  # fmt: skip
+
+    @property
+    def selects(self) -> bool:
+        """Whether variables are chosen, by `var_names` or by `exclude`."""
+        return self.var_names is not None or bool(self.exclude)
+
+    def names_variable(self, name: str) -> bool:
+        """Whether the user named this variable itself; patterns and what is left out name none."""
+        if self.named is not None:
+            return name in self.named
+        if self.var_names is None or self.filter_vars is not None:
+            return False
+        return name in self.var_names or base_name(name) in self.var_names
+
+    def settled(self, names: Sequence[str]) -> "Request":
+        """A request for exactly these variables, which were picked already, that knows which of them the user named."""
+        named = frozenset(name for name in names if self.names_variable(name))
+        return replace(self, var_names=tuple(names), filter_vars=None, exclude=(), named=named)
 
     def refuse(self, source: str, *options: str) -> None:
         """Raise if one of the options was given that mean nothing for this source; none is ever ignored."""
@@ -50,7 +88,7 @@ class Request:
             raise InputError(f"coords was given, but {source} has no coordinates; select variables by name with var_names")
         if "delimiter" in options and self.delimiter is not None:
             raise InputError(f"delimiter={self.delimiter!r} was given, but {source} is not delimited text; leave it out")
-        if "chain column" in options and isinstance(self.chains, str):
+        if "chain column" in options and isinstance(self.chains, str) and not isinstance(self.chains, IfThere):
             raise InputError(
                 f"chains={self.chains!r} names a column, but {source} has no columns of its own to tell chains apart; "
                 "give the number of chains, or an array (chain, draw, d)"
@@ -64,9 +102,25 @@ class Request:
         """
         if not names:
             raise InputError("there are no variables among the draws")
+        bases = [base_name(name) for name in names] if variables is None else list(variables)
+        chosen = self._picked(names, bases, variables is not None)
+        if not self.exclude:
+            return chosen
+        gone: set[int] = set()
+        for word in self.exclude:
+            hits = self._hits(word, names, bases, variables is not None)
+            if not hits:
+                raise InputError(f"exclude: {_unknown(word, names, bases)}")
+            gone.update(hits)
+        kept = [k for k in chosen if k not in gone]
+        if not kept:
+            raise InputError(f"exclude leaves out every variable: {', '.join(self.exclude)}")
+        return kept
+
+    def _picked(self, names: Sequence[str], bases: list[str], labelled: bool) -> list[int]:
+        """What `var_names` selects."""
         if self.var_names is None:
             return list(range(len(names)))
-        bases = [base_name(name) for name in names] if variables is None else list(variables)
         left_out = [name for name in self.var_names if name.startswith("~") and name not in names and name not in bases]
         if left_out and len(left_out) < len(self.var_names):
             raise InputError(
@@ -75,9 +129,9 @@ class Request:
         found: dict[int, None] = {}  # an ordered set
         for name in self.var_names:
             word = name[1:] if left_out else name
-            hits = self._hits(word, names, bases, variables is not None)
+            hits = self._hits(word, names, bases, labelled)
             if not hits:
-                raise InputError(unknown_name(word, names if word.endswith("]") else [*dict.fromkeys(bases)]))
+                raise InputError(_unknown(word, names, bases))
             found.update(dict.fromkeys(hits))
         if left_out:
             chosen = [k for k in range(len(names)) if k not in found]
@@ -98,7 +152,7 @@ class Request:
         if self.filter_vars == "like":
             return lambda name: word in name
         if self.filter_vars == "regex":
-            pattern = _compiled(word)
+            pattern = _compiled(word, "var_names")
             return lambda name: pattern.search(name) is not None
         return lambda name: name == word
 
@@ -117,23 +171,27 @@ def unknown_name(name: str, available: Sequence[str], what: str = "variable") ->
     return f"there is no {what} {name!r}{meant} available: {listed(available)}"
 
 
+def _unknown(word: str, names: Sequence[str], bases: Sequence[str]) -> str:
+    return unknown_name(word, names if word.endswith("]") else [*dict.fromkeys(bases)])
+
+
 def listed(names: Sequence[Any]) -> str:
     """The first names with commas between, and how many more there are."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return (", ".join(f"{name!s:.60}" for name in names[:LISTED]) or "none") + more
 
 
-def _checked_names(var_names: Any) -> tuple[str, ...] | None:
-    if var_names is None:
+def _checked_names(given: Any, option: str) -> tuple[str, ...] | None:
+    if given is None:
         return None
-    names = (var_names,) if isinstance(var_names, str) else var_names
+    names = (given,) if isinstance(given, str) else given
     try:
         names = tuple(names)
     except TypeError:
         names = (None,)
     if not all(isinstance(name, str) for name in names):
-        raise InputError(f"var_names must be a name or a list of names, got {var_names!r:.80}")
-    if not names:
+        raise InputError(f"{option} must be a name or a list of names, got {given!r:.80}")
+    if not names and option == "var_names":
         raise InputError("var_names is empty, so no variables are left; leave it out to keep all of them")
     return tuple(str(name) for name in names)
 
@@ -160,8 +218,8 @@ def _checked_delimiter(delimiter: Any) -> str | None:
     return delimiter
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str, option: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise InputError(f"var_names must be regular expressions with filter_vars='regex', got {pattern!r}: {error}") from None
+        raise InputError(f"{option} must be regular expressions with filter_vars='regex', got {pattern!r}: {error}") from None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._sources import stan
-from copula_discrepancy._sources.frames import read_frame
+from copula_discrepancy._sources.frames import needed_columns, read_frame
 from copula_discrepancy._sources.numerals import read_numerals
 from copula_discrepancy._sources.request import Request, listed
 from copula_discrepancy._sources.table import Table, require_different
@@ -24,6 +24,7 @@ _SPREADSHEET_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _SEPARATOR_LINE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
 _TOTALS = re.compile(r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|average|mean|mittelwert", re.IGNORECASE)
 _FEWEST_ADDED = 4  # rows: of three numbers one is now and then the sum of the others, in two columns at once hardly ever
+_TAIL = 100_000  # bytes in which the last row is looked for: longer rows have no label of totals
 # beside what pandas takes for missing; two of them are dashes of other lengths
 _MISSING = ("-", "--", "\u2013", "\u2014", "?", ".", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")
 
@@ -43,8 +44,28 @@ class _Text:
         return _records(self.raw, self.delimiter)
 
 
+@dataclass(frozen=True)
+class TextTable:
+    """What a text file holds: a frame, the request for its columns, whether these have names, notes; or a chain of Stan's."""
+
+    frame: Any
+    request: Request
+    named: bool
+    notes: tuple[str, ...]
+    stan: Table | None = None
+
+
 def read_text(raw: bytes, request: Request, delimiter: str) -> Table:
     """The columns of a text file as variables."""
+    found = text_table(raw, request, delimiter)
+    if found.stan is not None:
+        return found.stan
+    table = read_frame(found.frame, found.request)
+    return replace(table, named=found.named, notes=found.notes + table.notes)
+
+
+def text_table(raw: bytes, request: Request, delimiter: str) -> TextTable:
+    """A text file as a frame of numbers and text; of its columns at least those that the request needs."""
     text = _checked_text(raw, delimiter, request.delimiter)
     header_end, header, first = _first_rows(text)
     other = _other_separator(header, first) if request.delimiter is None and text.delimiter == "," else None
@@ -57,27 +78,54 @@ def read_text(raw: bytes, request: Request, delimiter: str) -> Table:
         raise InputError(f"its first line has one value and its second {len(first)}; take out a title above the names")
     _require_separator(header, first, text.delimiter)
     named = not _is_data(header)
-    if named and not first:
-        raise InputError(f"it has a header ({listed(header)}) but no draws")
     names = [name.strip() for name in header] if named else [f"x{k}" for k in range(len(header))]
     from_stan = stan.is_stan(text.comments, names)
-    frame = _parsed(text, header_end if named else 0, len(names), from_stan)
+    if named and not first:
+        raise InputError(f"it has a header ({listed(header)}) but no {'draws' if from_stan else 'rows'}")
+    begin = header_end if named else 0
     request = replace(request, delimiter=None)
     if from_stan:
-        return _from_stan(frame, names, text, request)
-    frame, names, empty = _without_empty(frame, names)
-    names, counted = _without_row_numbers(frame, names)
-    frame.columns = names
-    if "" in names:
-        frame = frame.drop(columns="")
+        return TextTable(None, request, named, (), _from_stan(_parsed(text, begin, len(names), True), names, text, request))
+    frame, request = _of_needed(text, begin, names, request) or (_parsed(text, begin, len(names), False), request)
+    frame, empty = _without_empty(frame, names)
+    counted = _without_row_numbers(frame, names)
+    if counted:
+        frame = frame.drop(columns=0)
+    frame.columns = [names[k] for k in frame.columns]
+    if request.named is not None:  # a column that only counts the rows may have been among them
+        request = replace(request, var_names=tuple(name for name in request.var_names or () if name in frame.columns))
     _require_no_totals(frame)
     frame, dressed = _with_plain_numbers(frame, request, text.delimiter)
     _require_no_sums(frame)
     notes = (*text.notes, *empty, *counted, *dressed)
     if not named:
         notes += (f"its first line is numbers, so it has no header: variables are called {listed(names)}",)
-    table = read_frame(frame, request)
-    return replace(table, named=named, notes=notes + table.notes)
+    return TextTable(frame, request, named, notes)
+
+
+def _of_needed(text: _Text, begin: int, names: list[str], request: Request) -> tuple[Any, Request] | None:
+    """The columns that a request needs, so that memory is for these alone, and how to ask for them; None if all are to be read.
+
+    Rows of other lengths are found in a plain text only, without quotes, where every line has as many separators; a row at the
+    end without values may have some in the other columns.
+    """
+    if not request.selects or text.delimiter == " " or b'"' in text.raw:
+        return None
+    sign, count = text.delimiter.encode(), len(names) - 1
+    if any(line.count(sign) != count for line in io.BytesIO(text.raw) if line.strip(b" \r\n")):
+        return None
+    try:
+        places, settled = needed_columns([], names, request)
+    except InputError:  # it is told where all columns are known
+        return None
+    last = next((line for line in reversed(text.raw[-_TAIL:].splitlines()) if line.replace(sign, b"").strip()), b"")
+    labels = [k for k, cell in enumerate(last.split(sign)) if _TOTALS.fullmatch(cell.decode(errors="replace").strip())]
+    unnamed = [k for k, name in enumerate(names) if not name or (k == 0 and name == "Unnamed: 0")]
+    kept = sorted({*places, *(k for k in labels if k < len(names)), *unnamed})
+    if len(kept) == len(names):
+        return None
+    frame = _parsed(text, begin, len(names), False, kept)
+    return None if frame[sorted(places)].iloc[-1:].isna().to_numpy().all() else (frame, settled)
 
 
 def _first_rows(text: _Text) -> tuple[int, list[str], list[str]]:
@@ -184,8 +232,11 @@ def _is_data(fields: Sequence[str]) -> bool:
     return bool(filled) and not named_but_first and all(_NUMBER.fullmatch(field) for field in filled)
 
 
-def _parsed(text: _Text, begin: int, width: int, from_stan: bool) -> Any:
-    """The rows behind byte `begin` as a frame with numbers for names; every row has as many fields as the header."""
+def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int] | None = None) -> Any:
+    """The rows behind byte `begin` as a frame with numbers for names; every row has as many fields as the header.
+
+    With `kept`, only these columns; whoever asks for them knows that rows are equally long.
+    """
     import pandas as pd
 
     if from_stan and not text.commented.endswith((b"\n", b"\r")) and not text.commented.rsplit(b"\n", 1)[-1].startswith(b"#"):
@@ -203,14 +254,14 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool) -> Any:
         )  # fmt: skip
 
     try:
-        frame = read(engine="c", low_memory=False, **_exact(pd.__version__))
+        frame = read(engine="c", low_memory=False, usecols=kept, **_exact(pd.__version__))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OverflowError) as error:
         raise InputError(_uneven(text, width) or f"it cannot be read as a table: {error}".strip()) from None
     if text.delimiter != ",":
         for column in [column for column in frame.columns if _may_be_thousands(frame[column])]:
             frame[column] = read(usecols=[column], dtype=str)[column]
     # a short row is filled up with NaN
-    if width > 1 and frame[width - 1].isna().any():
+    if width > 1 and kept is None and frame[width - 1].isna().any():
         uneven = _uneven(text, width)
         if uneven is not None:
             raise InputError(uneven)
@@ -255,22 +306,22 @@ def _uneven(text: _Text, width: int) -> str | None:
     return f"line {number} has {len(fields)} value{'s' * (len(fields) != 1)}, but the first row has {width}{last}"
 
 
-def _without_empty(frame: Any, names: list[str]) -> tuple[Any, list[str], tuple[str, ...]]:
+def _without_empty(frame: Any, names: list[str]) -> tuple[Any, tuple[str, ...]]:
     """Without columns that have neither name nor values, and without the rows at the end that have none either.
 
     Spreadsheets write such columns and rows where a cell was once touched. A gap between rows stays: it is a missing value.
     """
     notes: tuple[str, ...] = ()
     filled = frame.notna().to_numpy()
-    kept = [k for k, name in enumerate(names) if name or filled[:, k].any()]
-    if kept and len(kept) < len(names):
-        notes += (f"columns without name and values left out: {len(names) - len(kept)}",)
-        frame, names = frame[kept].set_axis(range(len(kept)), axis=1), [names[k] for k in kept]
+    kept = [place for place, k in enumerate(frame.columns) if names[k] or filled[:, place].any()]
+    if kept and len(kept) < len(frame.columns):
+        notes += (f"columns without name and values left out: {len(frame.columns) - len(kept)}",)
+        frame = frame.iloc[:, kept]
     rows = np.flatnonzero(filled[:, kept].any(axis=1))
-    if len(names) > 1 and rows.size and rows[-1] + 1 < len(frame):
+    if len(frame.columns) > 1 and rows.size and rows[-1] + 1 < len(frame):
         notes += (f"rows without values at the end left out: {len(frame) - rows[-1] - 1}",)
         frame = frame.iloc[: rows[-1] + 1].infer_objects()
-    return frame, names, notes
+    return frame, notes
 
 
 def _require_no_totals(frame: Any) -> None:
@@ -297,7 +348,7 @@ def _with_plain_numbers(frame: Any, request: Request, delimiter: str) -> tuple[A
     """Columns of text that are numbers in a spreadsheet's dress, as numbers; only of those that were asked for."""
     names = list(frame.columns)
     wanted = names
-    if request.var_names is not None:
+    if request.selects:
         with suppress(InputError):  # unknown names are told where columns are picked
             wanted = [names[k] for k in request.pick(names)]
     texts = {
@@ -309,25 +360,25 @@ def _with_plain_numbers(frame: Any, request: Request, delimiter: str) -> tuple[A
     return (frame.assign(**values) if values else frame), notes
 
 
-def _without_row_numbers(frame: Any, names: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Names with '' for a column that only counts the rows; any other column needs a name."""
+def _without_row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
+    """A note on a first column that only counts the rows, which is to go; any other column needs a name, and another one."""
     notes: tuple[str, ...] = ()
-    if names[0] in ("", "Unnamed: 0") and len(names) > 1:
+    columns = list(frame.columns)
+    if names[0] in ("", "Unnamed: 0") and 0 in columns and len(columns) > 1:
         count = frame[0].to_numpy()
         begin = count[0] if count.dtype.kind in "iu" else None
         if begin in (0, 1) and np.array_equal(count, np.arange(begin, begin + count.size)):
             notes = ("its first column, which has no name and counts the rows, left out",)
-            names = ["", *names[1:]]
         elif not names[0]:
             raise InputError("its first column has no name and does not count the rows; name it, or leave it out of the file")
-    unnamed = [k for k, name in enumerate(names) if not name and not (k == 0 and notes)]
+    unnamed = [k for k in columns if not names[k] and not (k == 0 and notes)]
     if unnamed:
         raise InputError(
             f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or take it out of the file (the first line has to "
             "hold the names: take out any title above them)"
         )
-    require_different(names)
-    return names, notes
+    require_different([names[k] for k in columns])
+    return notes
 
 
 def _from_stan(frame: Any, names: list[str], text: _Text, request: Request) -> Table:
@@ -335,7 +386,7 @@ def _from_stan(frame: Any, names: list[str], text: _Text, request: Request) -> T
     request.refuse("a Stan CSV file", "group", "coords", "chain column")
     require_different(names)
     begin, notes = stan.rows_before_draws(text.comments, len(frame))
-    asked = request.var_names or () if request.filter_vars is None else ()
+    asked = (*(request.var_names or ()), *request.exclude) if request.filter_vars is None else ()
     sampler = [name for name in names if name.endswith("__") and name not in asked]
     frame.columns = [stan.variable_name(name) for name in names]
     if sampler:
