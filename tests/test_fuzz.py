@@ -23,8 +23,8 @@ CARRIERS = {
 }  # fmt: skip
 # Methods that are called on every answer (tests/fuzz/oracle.py), that build a result from its parts, or that the copulas share.
 NOT_TARGETS = {
-    "Agreement.to_dict", "Selection.to_dict", "Selection.words", "Estimate.of", "Estimate.unknown", "Pairwise.of",
-    "VineGaps.of", "DependenceFidelity.get_subclasses", "Reproduction.plot",
+    "Agreement.to_dict", "Selection.to_dict", "Selection.words", "Estimate.of", "Estimate.unknown", "Fit.widened",
+    "Fit.with_blocks", "Pairwise.of", "VineGaps.of", "DependenceFidelity.get_subclasses", "Reproduction.plot",
 }  # fmt: skip
 forking = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 COPULAS = {family.__name__ for family in cd.FAMILIES} | {"Rotated"}
@@ -89,6 +89,34 @@ def test_the_oracle_can_fail(value, told):
         oracle.within(value, -1.0, 1.0, "tau")
     with pytest.raises(oracle.Broken, match="se is"):
         oracle.estimate(cd.Estimate(value, -abs(value), (0.0, 1.0), 0.5, 10.0), "level", excused=False)
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ({"share": 1.01}, "the draws' share is 1.01"),
+        ({"share_target": -0.1}, "the target's share is -0.1"),
+        ({"value": -1.5}, "low_low is -1.5"),
+        ({"pvalue": 1.2}, "low_low.pvalue is 1.2"),
+        ({"share_target": 0.9}, "is not its shares"),
+    ],
+)
+def test_the_oracle_looks_at_corners(broken, told):
+    found = cd.discrepancy(cd.Clayton(3.0).sample(200, rng=1), cd.Gumbel(2.0), iid=True)
+    oracle.discrepancy(found)
+    corners = found.corners | {"low_low": replace(found.corners["low_low"], **broken)}
+    with pytest.raises(oracle.Broken, match=told):
+        oracle.discrepancy(replace(found, corners=corners))
+
+
+def test_the_oracle_looks_at_the_corners_of_rows():
+    found = cd.pairwise(cd.Clayton(3.0).sample(200, rng=1), cd.Gumbel(2.0), iid=True)
+    oracle.pairwise(found)
+    for name, value in (("low_low_share", 1.1), ("high_low", -1.1), ("low_high_pvalue", 2.0), ("tails_adjusted", -0.1)):
+        rows = found.rows.copy()
+        rows[name] = value
+        with pytest.raises(oracle.Broken, match=f"{name} is"):
+            oracle.pairwise(replace(found, rows=rows))
 
 
 @forking

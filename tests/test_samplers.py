@@ -518,8 +518,10 @@ def test_exact_draws_of_a_copula_that_is_not_exchangeable():
     draws = MetaCopula(copula, (stats.expon(), stats.norm())).sample(4000, rng=1)
     result = cd.discrepancy(draws, copula, iid=True)
     assert min(result.level.pvalue, result.shape.pvalue) > 0.001
-    lower, upper = result.lower_tail, result.upper_tail
-    assert max(abs(lower.value), abs(upper.value)) < 0.1  # swapped variables have the tail in the other corner: 0.5
+    assert {*result.tails} == {"low_low", "high_high", "low_high", "high_low"}
+    assert (
+        max(abs(gap.value) for gap in result.tails.values()) < 0.1
+    )  # swapped variables have the tail in the other corner: 0.5
 
 
 def test_a_posterior_too_narrow_for_the_grid_is_told():

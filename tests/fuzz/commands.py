@@ -45,6 +45,7 @@ _OPTIONS = {
     "--delimiter": (",", ";", "", "ab", "\\t", '"', "\n", "é"),
     "--method": ("mle", "moment", "x"),
     "--confidence": (0.9, 1, "nan"),
+    "--tail": (0.05, 0.01, 0.5, 0, "nan", "x"),
     "--adjust": ("by", "none", "x"),
     "--fail-above": (0.05, 0, -1, "inf", "x"),
     "--jobs": (1, -1, 0, "x"),

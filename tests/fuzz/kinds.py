@@ -102,6 +102,7 @@ def count(low: int, high: int) -> Kind:
 
 FLAG = choice(True, False)
 CONFIDENCE = number(0.5, 0.999)
+TAIL = number(0.01, 0.4)
 JOBS = Kind(lambda f: f.one(1, 1, None, -1), lambda f: f.one(0, -7, 1.5, "all", None, np.nan, [1], 2, True))
 SEED = Kind(
     lambda f: f.one(f.between(0, 2**32), np.random.default_rng(f.between(0, 99)), np.random.SeedSequence(f.between(0, 99))),

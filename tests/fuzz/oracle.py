@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import copula_discrepancy as cd
+from copula_discrepancy.tails import CORNERS
 
 # Every number that may be NaN or infinite, and why. What is not here must be finite.
 DOCUMENTED = {
@@ -131,7 +132,29 @@ def agreement(found: cd.Agreement) -> None:
     repr(found)
 
 
-GAPS = {"level": 2.0, "shape": 2.0, "total": 2.0, "lower_tail": 1.0, "upper_tail": 1.0}
+GAPS = ("level", "shape", "total")
+
+
+def corners(found: cd.Discrepancy) -> None:
+    """The four corners of a comparison: shares, gaps and tests."""
+    limit = 1.0 if found.reference is None else 2.0  # against a sample, two gaps of one each
+    need({*found.corners} == {*found.tails} <= {*CORNERS}, f"corners {[*found.corners]}, estimates {[*found.tails]}")
+    for name, gap in found.corners.items():
+        within(gap.value, -limit, limit, name)
+        within(gap.share, 0.0, 1.0, f"{name}, the draws' share")
+        within(gap.share_target, 0.0, 1.0, f"{name}, the target's share")
+        need(found.reference is not None or abs(gap.share - gap.share_target - gap.value) < 1e-12, f"{name} is not its shares")
+        need(found.estimates[name].value == gap.value, f"{name} is told twice")
+        unless("pvalue", math.isnan(gap.pvalue), gap.pvalue, f"{name}.pvalue")
+        need(not (gap.pvalue < 0.0 or gap.pvalue > 1.0), f"{name}.pvalue is {gap.pvalue}")
+        estimate(found.estimates[name], name, excused=True, limits=(-limit, limit))
+    known = [gap.pvalue for gap in found.corners.values() if not math.isnan(gap.pvalue)]
+    together = min(len(known) * min(known), 1.0) if known else math.nan
+    need(together == found.tails_pvalue or not known, f"tails_pvalue is {found.tails_pvalue}, not {together}")
+    for name, adjusted in found.tests.adjusted.items():
+        need(math.isnan(adjusted) or 0.0 <= adjusted <= 1.0, f"{name}, adjusted, is {adjusted}")
+    need({*found.tests.off_corners} <= {*found.corners}, f"off are {found.tests.off_corners}")
+    within(found.tail, 0.0, 0.5, "tail")
 
 
 def discrepancy(found: cd.Discrepancy) -> None:
@@ -142,17 +165,15 @@ def discrepancy(found: cd.Discrepancy) -> None:
         fit(found.reference)
         need(found.reference_agreement is not None, "a reference without agreement")
         agreement(found.reference_agreement)
-    for name, limit in GAPS.items():
-        if name not in found.estimates:
-            need(name.endswith("tail"), f"there is no {name}")
-            continue
+    corners(found)
+    for name in GAPS:
         gap = found.estimates[name]
-        within(gap.value, -limit, limit, name)
+        within(gap.value, -2.0, 2.0, name)
         excused = (
             bool(found.warnings) or np.ptp(found.influence[name]) < 1e-9 if name in found.influence else bool(found.warnings)
         )
         excused = excused or (name == "shape" and found.method == "moment")
-        reach = (-1.0 - found.tau_target, 1.0 - found.tau_target) if name in ("level", "total") else (-limit, limit)
+        reach = (-1.0 - found.tau_target, 1.0 - found.tau_target) if name in ("level", "total") else (-2.0, 2.0)
         estimate(gap, name, excused=excused, limits=reach)
     need(abs(found.level.value + found.shape.value - found.total.value) < 1e-9, "level and shape do not add up to total")
     need(abs(found.tau - found.tau_target - found.level.value) < 1e-9, "level is not tau less the target's")
@@ -180,10 +201,13 @@ def pairwise(found: cd.Pairwise) -> None:
         unless("row", name in MAY_BE_INFINITE, known, name)
         if name in ("tau", "tau_target"):
             need((np.abs(known) <= 1).all(), f"{name} is {known}")
-        elif name.endswith(("pvalue", "adjusted")):
+        elif name.endswith(("pvalue", "adjusted", "_share", "_share_target")):
             need(((known >= 0) & (known <= 1)).all(), f"{name} is {known}")
+        elif name in CORNERS:
+            need((np.abs(known) <= (2 if found.kind == "reference" else 1)).all(), f"{name} is {known}")
         elif name.endswith("_se") or name in ("n_eff", "n_eff_target", "rhat", "rhat_target", "ckl"):
             need((known >= 0).all(), f"{name} is {known}")
+    within(found.tail, 0.0, 0.5, "tail")
     finite(rows["tau"], "tau of every pair")
     if found.kind != "nothing":
         finite(rows["level"], "level of every pair")

@@ -16,6 +16,7 @@ from tests.fuzz.kinds import (
     JOBS,
     NAMES,
     SEED,
+    TAIL,
     UNIT,
     UNIT_DRAWS,
     Kind,
@@ -255,6 +256,7 @@ TARGETS = [
         options=PAIR_OPTIONS
         | {
             "confidence": CONFIDENCE,
+            "tail": TAIL,
             "estimate_df": choice(False, False, True),
             "shannon": choice("exact", "monte_carlo"),
         },
@@ -265,7 +267,7 @@ TARGETS = [
         {"draws": draws(), "target": draws(), "family": FAMILY},
         lambda a, g: oracle.discrepancy(a),
         4.0,
-        options=PAIR_OPTIONS | {"confidence": CONFIDENCE},
+        options=PAIR_OPTIONS | {"confidence": CONFIDENCE, "tail": TAIL},
     ),
     Target(
         "discrepancy, any family",

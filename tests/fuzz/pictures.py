@@ -113,6 +113,14 @@ TARGETS = [
         ("Pairwise.plot",),
     ),
     Target(
+        "Pairwise.plot of a number",
+        plot,
+        {"what": Kind(*[lambda f: "pairwise"] * 2), "draws": draws(None), "target": AIM, "iid": FLAG},
+        check_plot,
+        0.05,
+        options={"number": choice("level", "shape", "low_low", "high_high", "low_high", "high_low", "cd")},
+    ),
+    Target(
         "Tuning.plot",
         plot,
         {"what": Kind(*[lambda f: "tuning"] * 2), "draws": ANYTHING, "target": ANYTHING, "iid": FLAG},
