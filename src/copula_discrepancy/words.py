@@ -41,8 +41,9 @@ def wrong_shape(against: bool) -> str:
 
 def tail_fault(label: str, gap: float, against: bool) -> str:
     """What a corner beyond chance is called."""
-    than = "too {}" if against else "{}er than the family's"
-    return f"{label} tail {than.format('thick' if gap > 0 else 'thin')}"
+    if against:
+        return f"{label} tail too {'thick' if gap > 0 else 'thin'}"
+    return f"{label} tail {'thicker' if gap > 0 else 'thinner'} than the family's"
 
 
 def strength(
