@@ -135,7 +135,8 @@ def test_pvalues_and_intervals_say_the_same():
 
 def test_references_must_be_long_enough_for_the_block():
     draws, reference = cd.Gaussian(0.5).sample(300, rng=17), cd.Gaussian(0.5).sample(140, rng=18).reshape(7, 20, 2)
-    result = cd.discrepancy(draws, reference, family="gaussian", iid=False)
+    with pytest.warns(cd.DependenceWarning, match="reference: n_eff is .*, below 400"):
+        result = cd.discrepancy(draws, reference, family="gaussian", iid=False)
     with pytest.raises(cd.InputError, match="a chain of the reference's draws, 20 draws, got 50"):
         result.infer(block=50)
 
@@ -173,10 +174,10 @@ def test_bad_choices(options, message):
 
 def test_samples_that_are_all_alike_tell_nothing():
     """One chain has one block as long as itself; of several chains, whole ones may be drawn."""
-    draws = cd.Gumbel(2.0).sample(200, rng=14)
+    draws = cd.Gumbel(2.0).sample(800, rng=14)
     with pytest.raises(cd.InputError, match=r"all 20 bootstrap samples have the same tau.*draw more, or give shorter blocks"):
-        cd.discrepancy(draws, cd.Gumbel(2.0)).infer(replications=20, block=200)
-    assert cd.discrepancy(draws.reshape(4, 50, 2), cd.Gumbel(2.0)).infer(replications=20, rng=1, block=50).level.se > 0
+        cd.discrepancy(draws, cd.Gumbel(2.0)).infer(replications=20, block=800)
+    assert cd.discrepancy(draws.reshape(4, 200, 2), cd.Gumbel(2.0)).infer(replications=20, rng=1, block=200).level.se > 0
 
 
 def test_the_way_to_the_bootstrap_is_named():

@@ -1,5 +1,7 @@
 """Markov chains: sizes of tests, chains that disagree, stand still or diverge."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +25,6 @@ def modes(*centres, n=400, seed=0):
 
 def judge(draws, target=TARGET, **options):
     """The result and its warnings, which are the ones that were issued."""
-    import warnings
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -109,8 +110,13 @@ def test_a_chain_that_never_moves_is_named():
 def test_a_chain_that_stops_is_named_with_its_draw():
     draws = pd.DataFrame(cd.Gumbel(2.0).sample(600, rng=4), columns=["mu", "tau"])
     draws.loc[250:, "tau"] = 0.5
-    result = judge(draws)
-    assert any("does not move in tau from draw 250 on (it stays at 0.5)" in warning for warning in result.warnings)
+    result = judge(draws)  # a table has rows, and no chain that could have stopped
+    assert any("tau stays at 0.5 from row 250 on" in warning for warning in result.warnings)
+    chain = cd.as_draws(draws, chains=1)
+    assert any("does not move in tau from draw 250 on (it stays at 0.5)" in warning for warning in judge(chain).warnings)
+    with pytest.warns(cd.DependenceWarning) as told:  # of ties, but rows without an order cannot stop
+        cd.pairwise(draws, cd.Gumbel(2.0), iid=True)
+    assert not any("stays" in str(entry.message) or "move" in str(entry.message) for entry in told)
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def test_check_says_that_a_right_sample_is_right(folder, capsys):
     code, out, err = run("check", "draws.csv", "--family", "gumbel", "--theta", "2.5", capsys=capsys)
     assert code == 0
     assert err == ""
-    assert out.startswith("No gap found in 1 pair: 2000 draws of 2 variables, 1 pair, against Gumbel(theta=2.5)")
-    for topic in ("Answer:", "Largest:", "Tails:", "Draws:", "a ~ b"):
+    assert out.startswith("No gap found in 1 pair: 2000 rows of 2 variables, 1 pair, against Gumbel(theta=2.5)")
+    for topic in ("Answer:", "Largest:", "Tails:", "Rows:", "a ~ b"):
         assert topic in out
 
 
@@ -63,7 +63,10 @@ def test_the_threshold_decides_the_exit_code(folder, capsys):
     assert "a ~ b" in err
     # shape is the largest gap here: level and shape have opposite signs, so that |total| alone would hide part of it
     row = cd.pairwise("draws.csv", cd.Gumbel(2.5)).worst
-    largest = max(abs(row.level), abs(row.shape), abs(row.total))
+    code, _, err = run("check", "draws.csv", *target, "--fail-above", f"{abs(row.shape) + 0.001:.4f}", capsys=capsys)
+    assert code == 3  # the corners are off by more, and beyond chance
+    assert "low-low tail too thick" in err
+    largest = max(abs(row.numbers[name]) for name in ("level", "shape", "total", "low_low", "high_high"))
     code, _, err = run("check", "draws.csv", *target, "--fail-above", f"{largest + 0.001:.4f}", capsys=capsys)
     assert code == 0
     assert "passed" in err
@@ -183,7 +186,7 @@ def test_the_demo_finds_what_is_known(capsys):
         ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "variable a: 1 NaN"),
         ("a\n1\n2\n3\n4\n", (), "pairs need at least two variables, got 1 (a)"),
         ("a,a\n1,2\n3,4\n5,6\n7,8\n", (), "a"),
-        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "never vary; check the sampler"),
+        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "never vary; give columns that do"),
         ("a,b\n1,2\n3,4\n5,7\n2,1\n", ("--columns", "a,c"), "there is no variable 'c'"),
         ("a,b\n1,2\n3,4\n5,7\n", (), "at least 4 draws per chain"),
     ],

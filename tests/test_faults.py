@@ -39,8 +39,10 @@ def played(name, folder):
     root = Path(__file__).parents[1]
     command = [sys.executable, "-m", "tests.fault_scenes", name, str(folder)]
     paths = os.pathsep.join([str(root), *filter(None, sys.path)])
+    # a full disk would leave half of a module's bytecode, which no later import can read
+    environment = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        command, cwd=root, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=root, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

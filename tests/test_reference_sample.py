@@ -41,7 +41,7 @@ def test_size_with_a_right_and_a_wrong_family(truth):
     p-values are 1/2 in the mean, to four deviations: none of the tests is idle.
     """
     rng = np.random.default_rng(3)
-    names = ("level", "shape", "total", "ckl", "ced", "lower_tail", "upper_tail")
+    names = ("level", "shape", "total", "ckl", "ced", "low_low", "high_high")
     pvalues = []
     for _ in range(120):
         result = cd.discrepancy(truth.sample(300, rng=rng), truth.sample(500, rng=rng), family="gumbel", iid=True)
@@ -58,8 +58,8 @@ def test_power_in_strength_and_in_shape():
     other = cd.discrepancy(clayton.sample(1500, rng=6), gumbel.sample(1500, rng=7), family="gumbel")
     assert other.level.pvalue > 0.01
     assert other.shape.pvalue < 0.001
-    assert other.lower_tail.value > 0.1
-    assert other.upper_tail.value < -0.1
+    assert other.low_low.value > 0.1
+    assert other.high_high.value < -0.1
     assert "reference" in repr(other)
 
 

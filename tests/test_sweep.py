@@ -22,7 +22,7 @@ from copula_discrepancy.screening import binned, screened_fit
 from copula_discrepancy.selection import candidates, select_pair
 from copula_discrepancy.sweep import Part, RankedTable
 from copula_discrepancy.tabulated import _tau_bias, corner_share_at, divergence_at, tau_bias_at
-from copula_discrepancy.tails import corner_share, corners
+from copula_discrepancy.tails import CORNERS, corner_share
 
 from .pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, sticky, student
 
@@ -48,14 +48,21 @@ def assert_same(gap, single):
         assert getattr(gap, f"{name}_se") == pytest.approx(estimate.se, rel=ROUNDING, nan_ok=True)
         if math.isnan(estimate.pvalue) or estimate.bias == 0.0:  # far out in t's tail rounding grows
             assert getattr(gap, f"{name}_pvalue") == pytest.approx(estimate.pvalue, rel=1e-6, nan_ok=True)
-    for name in ("lower_tail", "upper_tail"):
+    for name in CORNERS:
         estimate = single.estimates.get(name)
         if estimate is None:
             assert math.isnan(getattr(gap, name))
             assert math.isnan(getattr(gap, f"{name}_se"))
         else:  # the family's share is interpolated: off by less than a hundredth of a standard error
-            assert getattr(gap, name) == pytest.approx(estimate.value, abs=0.01 * estimate.se)
-            assert getattr(gap, f"{name}_se") == pytest.approx(estimate.se, rel=1e-3)
+            assert getattr(gap, name) == pytest.approx(
+                estimate.value, abs=0.01 * estimate.se + 1e-6
+            )  # an empty corner has next to none
+            assert getattr(gap, f"{name}_se") == pytest.approx(estimate.se, rel=3e-3, abs=1e-6, nan_ok=True)
+            assert getattr(gap, f"{name}_pvalue") == pytest.approx(estimate.pvalue, rel=0.05, abs=1e-12, nan_ok=True)
+            shares = single.corners[name].share, single.corners[name].share_target
+            assert getattr(gap, f"{name}_share") == pytest.approx(shares[0], rel=1e-12)
+            assert getattr(gap, f"{name}_share_target") == pytest.approx(shares[1], abs=1e-3)
+    assert gap.verdict == single.verdict
     assert gap.n_eff == pytest.approx(single.fit.n_eff, rel=ROUNDING, nan_ok=True)
     assert gap.rhat == pytest.approx(single.agreement.rhat, rel=ROUNDING, nan_ok=True)
     theirs = math.nan if single.reference is None else single.reference.n_eff
@@ -586,13 +593,14 @@ def name_of(template):
 def test_corner_shares_between_the_nodes(template):
     """To a hundredth of a standard error of 10^4 independent draws, sqrt(p (1-p)/n), and the slope to a thousandth."""
     for tau in taus_of(template):
-        for corner in corners(tau):
+        for corner in CORNERS.values():
             for p, q in ((0.1, 0.1), (0.0987, 0.1)):
                 share, slope = corner_share_at(template, tau, corner, p, q, 4000)
                 expected, expected_slope = corner_share(template, tau, corner, p, q)
                 assert share == pytest.approx(expected, abs=0.01 * math.sqrt(expected * (1.0 - expected) / 1e4))
-                assert share == pytest.approx(expected, rel=5e-4)  # four digits
-                assert slope == pytest.approx(expected_slope, rel=1e-3, abs=1e-4)
+                # four digits; of a corner that hardly any draw reaches, its logarithm to a twentieth is more than counts use
+                assert share == pytest.approx(expected, rel=5e-4 if expected > 0.01 else 0.05)
+                assert slope == pytest.approx(expected_slope, rel=1e-3, abs=3e-4)
 
 
 @pytest.mark.parametrize("template", families((1.0, 25.0)), ids=name_of)

@@ -127,20 +127,20 @@ def _own_words(tau: Estimate) -> str:
     return f"{tau.value:.2f} se {tau.se:.2f}" if math.isfinite(tau.value) else "one that does not vary"
 
 
-def stuck_chains(pair: RankedPair) -> tuple[str, ...]:
+def stuck_chains(pair: RankedPair, things: str = "draws") -> tuple[str, ...]:
     """A sentence for each chain of which a variable is constant, or stays where it is through the second half."""
     columns = zip(pair.names, (pair.x, pair.y), strict=True)
-    return tuple(sentence for name, column in columns for sentence in _still(name, pair.by_chain(column)))
+    return tuple(sentence for name, column in columns for sentence in _still(name, pair.by_chain(column), things))
 
 
-def still_chains(draws: Draws) -> tuple[str, ...]:
+def still_chains(draws: Draws, things: str = "draws") -> tuple[str, ...]:
     """The same for all variables; beyond a few sentences, only their number."""
-    told = [sentence for k, name in enumerate(draws.names) for sentence in _still(name, draws.values[:, :, k])]
-    more = len(told) - _NAMED
-    return (*told[:_NAMED], f"and {more} more chains and variables stand still") if more > 0 else tuple(told)
+    told = [sentence for k, name in enumerate(draws.names) for sentence in _still(name, draws.values[:, :, k], things)]
+    more, which = len(told) - _NAMED, "chains and variables" if things == "draws" else "columns"
+    return (*told[:_NAMED], f"and {more} more {which} stand still") if more > 0 else tuple(told)
 
 
-def _still(name: str, chains: NDArray[np.float64]) -> list[str]:
+def _still(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
     sentences = []
     for k, chain in enumerate(chains):
         if chain.size > 1 and chain[-1] != chain[-2]:
@@ -150,6 +150,9 @@ def _still(name: str, chains: NDArray[np.float64]) -> list[str]:
         where = f"chain {k}" if len(chains) > 1 else "the chain"
         if still_from == 0:
             sentences.append(f"{where} never moves in {name} (all {chain.size} values are {chain[-1]:g})")
+        elif chain.size - still_from > max(chain.size // 2, 10) and things == "rows":
+            sorted_ = "if the rows have no order, use iid=True (--iid)"
+            sentences.append(f"{name} stays at {chain[-1]:g} from row {still_from} on; {sorted_}")
         elif chain.size - still_from > max(chain.size // 2, 10):
             sentences.append(f"{where} does not move in {name} from draw {still_from} on (it stays at {chain[-1]:g})")
     return sentences

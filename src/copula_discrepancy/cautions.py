@@ -1,6 +1,6 @@
 """What to keep in mind when reading the numbers of many pairs, or of a vine's edges."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,8 @@ def cautions(
         if sample is None or table is None:
             continue
         end = "_target" if whose else ""
-        if called(sample, iid) == "draws":
-            notes += [whose + sentence for sentence in still_chains(sample)]
+        if not iid or sample.chained:
+            notes += [whose + sentence for sentence in still_chains(sample, called(sample, iid))]
         limit = few_draws(sample.n_chains, iid)
         few = rows[rows["n_eff" + end] < limit]
         if few.size:
@@ -51,23 +51,23 @@ def cautions(
                 f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "
                 "variable), are the first two axes swapped?"
             )
-    notes += _rare(rows, aims, own, other, things)
-    notes += _discrete(aims, own, other)
+    rare = _rare(rows, aims, own, other)
+    notes += [too_rare(rare, things)] if rare else []
+    notes += _discrete(aims, own, other, rare)
     notes += repeated_rows(aims.draws, aims.reference, iid)
     return tuple(notes)
 
 
-def _rare(rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTable | None, things: str) -> list[str]:
-    """A sentence where level was not tested because nearly all values of a variable are one."""
+def _rare(rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
+    """The variables with which level was not tested because nearly all of their values are one."""
     untested = rows[np.isfinite(rows["level"]) & np.isnan(rows["level_pvalue"])]
     involved = {int(k) for side in ("first", "second") for k in untested[side]}
     tables = [own] if other is None else [own, other]
-    rare = [
+    return [
         aims.draws.names[k]
         for k in sorted(involved)
         if any(table.present[k] - table.modes[k] < FEWEST_CARRIERS for table in tables)
     ]
-    return [too_rare(rare, things)] if rare else []
 
 
 def _on_one_grid(aims: PairAims, k: int) -> bool:
@@ -75,15 +75,18 @@ def _on_one_grid(aims: PairAims, k: int) -> bool:
     return aims.reference is not None and on_one_grid(aims.draws.values[:, :, k], aims.reference.values[:, :, k])
 
 
-def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
-    """Sentences where variables are rounded or discrete, unless the reference's are so alike, or take too few values."""
+def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None, rare: Sequence[str]) -> list[str]:
+    """Sentences where variables are rounded or discrete, unless the reference's are so alike, or take too few values.
+
+    Of `rare` ones it is told already that nothing is tested.
+    """
     rounded, few = [], []
     tables = [own] if other is None else [own, other]
     for k, name in enumerate(aims.draws.names):
         shares = [table.tied_shares[k] for table in tables]
         here, there = shares[0], shares[-1] if other is not None else 0.0
         if max(table.ties[k] / (0.5 * table.present[k] * (table.present[k] - 1.0)) for table in tables) > TOO_DISCRETE:
-            few.append(name)
+            few += [] if name in rare else [name]
         elif max(here, there) > DISCRETE and not (0.5 * here < there < 2.0 * here or _on_one_grid(aims, k)):
             rounded.append(name)
     found = []

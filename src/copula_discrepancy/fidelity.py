@@ -57,7 +57,7 @@ class DependenceFidelity:
     - b, where the shares of rows in the corners are known: the largest [gap] / max(T, share, 0.05) of the four corners, with
       the larger share of the two tables;
 
-    and scores 1 - sqrt(a_level^2 + a_shape^2 + b^2), not below 0. An honest copy scores 1 but for rare chance, also where
+    and scores 1 - sqrt(a_level^2 + max(a_shape, b)^2), not below 0. An honest copy scores 1 but for rare chance, also where
     columns are independent; a dependence that was lost or made up scores 0; one that was halved about one half. A loss too
     small to be seen in so few rows costs nothing. The score of a table is the mean over pairs, weighted by T, or by the largest
     gap beyond chance where that is larger: what is there counts, and counts by its strength. Where all weights together are
@@ -293,7 +293,7 @@ def _pair_score(pair: PairGap, reach: float) -> float:
     level, shape = (_beyond(pair.numbers[name], pair.numbers[name + "_se"], reach) for name in ("level", "shape"))
     level /= max(level + _kept(pair, reach), _WEAK_TAU)
     shape /= max(_strength(pair, reach), _WEAK_TAU)
-    return max(1.0 - math.hypot(level, shape, _tail_excess(pair, reach)), 0.0)
+    return max(1.0 - math.hypot(level, max(shape, _tail_excess(pair, reach))), 0.0)  # tails are a part of shape
 
 
 def _strength(pair: PairGap, reach: float) -> float:

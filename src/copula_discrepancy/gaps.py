@@ -1,5 +1,6 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -174,6 +175,7 @@ def discrepancy(
     compare = comparable(given, independent)
     agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=independent, confidence=share)
     things = called(given, independent)
+    rare = _rare(fitted, aim.fit) if level.too_rare else []
     result = Discrepancy(
         target=aim.copula,
         estimates=estimates,
@@ -190,8 +192,8 @@ def discrepancy(
         tail=tail_level,
         corners={name: gap for name, (gap, _) in found.items()},
         things=things,
-        too_rare=_rare(fitted, aim.fit, things) if level.too_rare else "",
-        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given, things)),
+        too_rare=too_rare(rare, things) if rare else "",
+        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given, things, rare)),
         version=library_version(),
     )
     announce(result.warnings)
@@ -216,23 +218,27 @@ def _corners(fitted: Fit, aim: Aim, tail: float) -> dict[str, tuple[TailGap, NDA
     return found
 
 
-def _rare(fitted: Fit, reference: Fit | None, things: str) -> str:
+def _rare(fitted: Fit, reference: Fit | None) -> list[str]:
     """Why a level is not tested: the variables of which nearly all values are one."""
     pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
-    rare = [
+    return [
         name
         for k, name in enumerate(fitted.pair.names)
         if any((pair.first, pair.second)[k].largest_group > FREQUENT * pair.n for pair in pairs)
     ]
-    return too_rare(rare, things)
 
 
-def _cautions(fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws, things: str) -> tuple[str, ...]:
+def _cautions(
+    fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws, things: str, rare: Sequence[str]
+) -> tuple[str, ...]:
     """What to keep in mind about chains, effective draws and bounds."""
-    notes = list(stuck_chains(fitted.pair)) if things == "draws" else []
+    notes = list(stuck_chains(fitted.pair, things)) if not fitted.iid or given.chained else []
     pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
     few = [*dict.fromkeys(name for pair in pairs for name in pair.too_discrete)] if fitted.method != "moment" else []
-    notes += [so_few_values(few)] if few else _ties(*pairs)
+    if rare:
+        notes.append(too_rare(rare, things))
+    else:
+        notes += [so_few_values(few)] if few else _ties(*pairs)
     if fitted.bias_is_large:
         notes.append("ranks cannot resolve a dependence this strong with so few draws: shape, total, CKL and CED are rough")
     limit = few_draws(given.n_chains, fitted.iid)

@@ -10,7 +10,7 @@ from copula_discrepancy import words
 from copula_discrepancy.draws import Draws
 from copula_discrepancy.multiplicity import in_words
 from copula_discrepancy.rows import TESTED
-from copula_discrepancy.tails import CORNERS
+from copula_discrepancy.tails import CORNERS, part_name
 from copula_discrepancy.verdicts import PairTests
 
 if TYPE_CHECKING:
@@ -157,6 +157,9 @@ def _faults(result: "Pairwise", row: Any) -> list[str]:
 def _tails(result: "Pairwise") -> str | None:
     """The corner that is furthest beyond chance, as a person says it."""
     rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
+    if not rows.size and len(result) == 1:
+        only = result.rows[0]
+        return words.tails([], float(only["tails_pvalue"]), float(only["tails_adjusted"]), part_name(result.tail))
     if not rows.size:
         return None
     row = rows[np.argmin(rows["tails_pvalue"])]

@@ -20,6 +20,7 @@ _LAST = 18  # 0.9: closer to perfect dependence both functions turn too sharply,
 _MODERATE, _CLOSE = 0.75, 0.1
 _APART = 1e-3  # the error is of the order of its square, and rounding is far below
 _ENOUGH, _FINE = 50.0, 8.0  # effective draws below which a doubling is divided in eight
+_RARE = 1e-4  # probability of a corner below which its logarithm is interpolated
 _FEW_ENOUGH = 20_000  # draws: with more, an interpolated corner is off by a hundredth of a standard error
 
 
@@ -98,7 +99,14 @@ def corner_share_at(template: Copula, tau: float, corner: Corner, p: float, q: f
     start, weights, slopes = places
     known = _kept(tables.corners, (corner, p))
     values = [tables.corner(known, start + k, corner, p) for k in range(4)]
-    return _dot(weights, values), _dot(slopes, values)
+    if min(values) > _RARE:
+        return _dot(weights, values), _dot(slopes, values)
+    if min(values) <= 0.0:
+        return corner_share(template, tau, corner, p, q)
+    # away from the dependence corners are next to empty, and fall by orders of magnitude from node to node
+    logs = [math.log(value) for value in values]
+    share = math.exp(_dot(weights, logs))
+    return share, share * _dot(slopes, logs)
 
 
 def tau_bias_at(template: Copula, tau: float, n: int, n_eff: float) -> float:
