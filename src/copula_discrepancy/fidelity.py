@@ -61,7 +61,7 @@ class DependenceFidelity:
     columns are independent; a dependence that was lost or made up scores 0; one that was halved about one half. A loss too
     small to be seen in so few rows costs nothing. The score of a table is the mean over pairs, weighted by T, or by the largest
     gap beyond chance where that is larger: what is there counts, and counts by its strength. Where all weights together are
-    below 0.05, all pairs share what is missing. Missing values are left out pair by pair; ties share mid-ranks, so that a
+    below 0.05, all pairs share what is missing. Missing values (NaN) are left out pair by pair; ties share mid-ranks, so that a
     column with few values is compared as if it were continuous.
 
     References
@@ -72,7 +72,6 @@ class DependenceFidelity:
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import NDArray
     >>> import pandas as pd
     >>> import copula_discrepancy as cd
     >>> rng = np.random.default_rng(1)

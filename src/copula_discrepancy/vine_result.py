@@ -92,15 +92,15 @@ class VineGaps(Pairwise):
     """Every edge of a vine fitted to the reference, compared between draws and reference, worst first.
 
     What `vine` gives; print it for the answer in words. Edges with a gap beyond chance come first, then the others, each by the
-    larger of |level| and |shape|. Iterating gives an `EdgeGap` for every edge. Two variables meet on one edge of a vine at
-    most, so that ``result["a", "b"]`` and ``result.matrix()`` work as those of `Pairwise`, with conditional numbers from tree 2
-    on.
+    largest of |level|, |shape| and, where tails are beyond chance, their gap. Iterating gives an `EdgeGap` for every edge. Two
+    variables meet on one edge of a vine at most, so that ``result["a", "b"]`` and ``result.matrix()`` work as those of
+    `Pairwise`, with conditional numbers from tree 2 on.
 
     Attributes
     ----------
     rows, names, kind, method, family, iid, confidence, adjust, weights, own_weights
         As in `Pairwise`, with a row for every edge.
-    samples, targets, template, stuck, notes, warnings, version
+    samples, targets, template, stuck, left_out, tail, notes, warnings, version
         As in `Pairwise`, with a row for every edge.
     edges : mapping from pairs of variables' numbers to Edge
         Where each edge stands in the vine.
