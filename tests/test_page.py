@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -602,7 +603,10 @@ def test_what_is_asked_is_said_once_of_several_of_a_kind():
 )
 def test_effective_draws_and_rhat_in_words(rhat, n_eff, agree, enough):
     sample = meaning.Sample(4, 500, np.array(n_eff), np.array(rhat))
-    assert agree in meaning._agreement([sample], "pair")
+    assert agree in meaning._agreement([sample], "pair", "draws")
+    rows = meaning._agreement([replace(sample, n_chains=1)], "pair", "rows") + methods.terms(["R-hat"], "", "rows")["R-hat"]
+    assert "chain" not in rows
+    assert "half of the rows" in rows
     assert enough in meaning._effective([sample], False, "pair", "draws")
     assert "taken as independent" in meaning._effective([sample], True, "pair", "draws")
 

@@ -95,7 +95,7 @@ def of_pairs(result: "Pairwise") -> Told:
     ]
     told = [("n_eff", _effective(samples, result.iid, result.unit, result.things))]
     if not result.iid and np.isfinite(result.rows["rhat"]).any():
-        told.append(("R-hat", _agreement(samples, result.unit)))
+        told.append(("R-hat", _agreement(samples, result.unit, result.things)))
     told.append(("p-values", _adjusted(result)))
     hidden = _hidden(result)
     return told + ([("No gap found", hidden)] if hidden else [])
@@ -111,7 +111,7 @@ def of_one(result: "Discrepancy") -> Told:
     ]
     told = [("n_eff", _effective(samples, result.iid, "pair", result.things))]
     if not result.iid:
-        told.append(("R-hat", _agreement(samples, "pair")))
+        told.append(("R-hat", _agreement(samples, "pair", result.things)))
     alpha = 1.0 - result.level.confidence
     told.append(("p-values", _alone(result, alpha)))
     tests = result.tests
@@ -189,29 +189,33 @@ def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> 
     )
 
 
-def _agreement(samples: Sequence[Sample], unit: str) -> str:
-    parts = f"the {samples[0].n_chains} chains" if samples[0].n_chains > 1 else "the halves of a chain"
+def _agreement(samples: Sequence[Sample], unit: str, things: str) -> str:
+    halves = "the halves of a chain" if things == "draws" else "the first and the second half of the rows"
+    parts = f"the {samples[0].n_chains} chains" if samples[0].n_chains > 1 else halves
     meant = (
         f"It compares what {parts} say about Kendall's tau, each by itself; near 1 they agree, and {RHAT_LIMIT} is the limit."
     )
-    told = [_largest_rhat(sample, unit) for sample in samples]
+    told = [_largest_rhat(sample, unit, things) for sample in samples]
     if len(told) > 1:
         told[1] = f"Among those of the reference: {told[1]}"
     return f"{meant} Here: {' '.join(told)}"
 
 
-def _largest_rhat(sample: Sample, unit: str) -> str:
+def _largest_rhat(sample: Sample, unit: str, things: str) -> str:
     known = sample.rhat[np.isfinite(sample.rhat)]
     if not known.size:
-        return "too little to compare; several chains, or longer ones, would tell."
+        more = "several chains, or longer ones," if things == "draws" else "more rows"
+        return f"too little to compare; {more} would tell."
     above, largest = int(np.sum(known > RHAT_LIMIT)), float(known.max())
     if not above:
         return f"{largest:.3f} at most, they agree."
     where = f" in {above:,} of {known.size:,} {unit}s" if known.size > 1 else ""
-    return (
-        f"{largest:.3f} at most, above the limit{where}: not all have seen the same distribution yet, and longer runs may "
-        "change the numbers."
+    drift = (
+        "not all have seen the same distribution yet, and longer runs may change the numbers."
+        if things == "draws"
+        else "the dependence is not the same from the first row to the last."
     )
+    return f"{largest:.3f} at most, above the limit{where}: {drift}"
 
 
 def _adjusted(result: "Pairwise") -> str:

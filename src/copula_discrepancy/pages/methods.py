@@ -34,7 +34,7 @@ TERMS: dict[str, str] = {
     "CKL": "Kullback-Leibler divergence of the fitted copula from the target's, in nats.",
     "n": "How many draws have both values; the others of the pair miss one.",
     "n_eff": "How many independent draws would say as much; the smaller one of draws and reference.",
-    "R-hat": "Do the chains agree about Kendall's tau? Near 1 they do.",
+    "R-hat": "Do {parts} agree about Kendall's tau? Near 1 they do.",
     "family": "The copula family that the pair is looked at through.",
 }
 _LABELS = {corner.label for corner in CORNERS.values()}
@@ -60,7 +60,8 @@ def terms(shown: Collection[str], errors: str, things: str) -> dict[str, str]:
     names |= {"low-low, high-high, low-high, high-low"} if _LABELS & names else set()
     names |= {"se"} if any(name.endswith("se") for name in names) else set()
     corners = _SOME_CORNERS if 0 < len(_LABELS & names) < len(_LABELS) and "total" not in shown else ""
-    return {name: spoken(text.format(errors=errors, corners=corners), things) for name, text in TERMS.items() if name in names}
+    words = {"errors": errors, "corners": corners, "parts": "the chains" if things == "draws" else "both halves of the rows"}
+    return {name: spoken(text.format(**words), things) for name, text in TERMS.items() if name in names}
 
 
 def spoken(text: str, things: str) -> str:
