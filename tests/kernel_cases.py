@@ -55,6 +55,8 @@ def numbers():
     for column in rows.dtype.names:
         if rows[column].dtype.kind == "f":
             keep(f"pairs, {column}", rows[column])
+    slow = np.cumsum(wide[:, :, :2], axis=1)  # blocks are left out; rounded, so that there are ties in them
+    keep("left-out blocks", cd.fit(slow.round(1), "gaussian").spreads["shape"].se)
     keep("R-hat", list(cd.rhat(wide).values()))
     for d in (1, 2, 3, 5):
         keep(f"ksd, {d}", cd.ksd(rng.normal(size=(40, d)), np.negative).ksd)

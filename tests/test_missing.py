@@ -179,7 +179,7 @@ def test_nothing_is_lost_for_want_of_other_columns():
     broken = draws.assign(c1=np.random.default_rng(5).permutation(draws["c1"]))
     found = cd.pairwise(broken, reference, iid=True, n_jobs=1)
     assert all(gap.flagged for gap in found if "c1" in gap.names)
-    assert 19 <= found.n_flagged <= 20
+    assert 19 <= found.n_flagged <= 23  # one in twenty claims may be false
     listwise = cd.pairwise(gappy(3, 4000, 4), gappy(4, 4000, 4), iid=True, missing="drop")
     assert set(listwise.rows["n"]) == {len(gappy(3, 4000, 4).dropna())}
     with pytest.raises(cd.InputError, match="c0: "):

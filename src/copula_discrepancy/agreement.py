@@ -12,7 +12,7 @@ from copula_discrepancy.draws import Draws
 from copula_discrepancy.inference import Estimate, Spread, split_rhat
 from copula_discrepancy.influence import tau_influence
 from copula_discrepancy.pairs import RankedPair
-from copula_discrepancy.words import RHAT_LIMIT
+from copula_discrepancy.words import RHAT_LIMIT, halves
 
 _NAMED = 8  # chains whose taus a warning lists
 # Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on,
@@ -110,17 +110,17 @@ def _own_tau(chain: RankedPair) -> tuple[float, NDArray[np.float64]]:
     return chain.tau, tau_influence(chain)
 
 
-def disagreement(agreement: Agreement) -> tuple[str, ...]:
+def disagreement(agreement: Agreement, things: str = "draws") -> tuple[str, ...]:
     """A sentence where the chains do not agree about tau, with their own taus where there are few enough to name."""
     if not agreement.rhat > RHAT_LIMIT:
         return ()
-    parts, taus = "halves of the chain", ""
+    parts, taus = halves(things), ""
     if len(agreement.taus) > 1:
-        parts = "chains"
+        parts = "the chains"
         if len(agreement.taus) <= _NAMED:
             taus = " (" + ", ".join(map(_own_words, agreement.taus)) + ")"
     said = f"R-hat for dependence is {agreement.rhat:.3f}, above {RHAT_LIMIT}"
-    return (f"{said}: the {parts} do not agree about Kendall's tau yet{taus}",)
+    return (f"{said}: {parts} do not agree about Kendall's tau yet{taus}",)
 
 
 def _own_words(tau: Estimate) -> str:

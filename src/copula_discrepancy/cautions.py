@@ -12,7 +12,7 @@ from copula_discrepancy.pairwise_targets import PairAims
 from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.repeats import repeated_rows
 from copula_discrepancy.strength import FEWEST_CARRIERS
-from copula_discrepancy.words import RHAT_LIMIT, called, few_draws, so_few_values, some_of, too_few, too_rare
+from copula_discrepancy.words import RHAT_LIMIT, called, few_draws, halves, so_few_values, some_of, too_few, too_rare
 
 
 def cautions(
@@ -45,7 +45,8 @@ def cautions(
             most = apart[np.argmax(apart["rhat" + end])]
             where = f"in {apart.size} of {m} {unit}s, {most['rhat' + end]:.3f} in {label(most)}"
             above = f"{whose}R-hat for dependence is above {RHAT_LIMIT} {where}"
-            notes.append(f"{above}: the chains do not agree about Kendall's tau there yet")
+            parts = "the chains" if sample.n_chains > 1 else halves(called(sample, iid))
+            notes.append(f"{above}: {parts} do not agree about Kendall's tau there yet")
         if sample.n_chains > sample.n_draws and not iid:
             notes.append(
                 f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "

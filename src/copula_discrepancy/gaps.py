@@ -251,7 +251,7 @@ def _cautions(
             f"{given.n_chains} chains of {given.n_draws} draws: more chains than draws; arrays are (chain, draw, variable), "
             "are the first two axes swapped?"
         )
-    return (*notes, *disagreement(agreement))
+    return (*notes, *disagreement(agreement, things))
 
 
 def _ties(pair: RankedPair, reference: RankedPair | None = None) -> list[str]:

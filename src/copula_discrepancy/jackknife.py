@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from copula_discrepancy import _kernels
 from copula_discrepancy.families import Copula
 from copula_discrepancy.inference import Spread
 from copula_discrepancy.likelihood import maximise
@@ -47,8 +47,8 @@ def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitte
     if not pair.margin_size < min(SLOW, _INDEPENDENT * pair.n):
         return None
     found = []
-    for kept in _blocks(pair):
-        part = RankedPair.from_ranks(_without(pair.first, kept), _without(pair.second, kept), 1, pair.names)
+    for block in _blocks(pair):
+        part = RankedPair.from_ranks(_without(pair.first, block), _without(pair.second, block), 1, pair.names)
         if not (part.first.varies and part.second.varies):
             return None
         tau = tau_from_ranks(part.first, part.second)
@@ -63,26 +63,17 @@ def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitte
     return LeftOut(fitted_se, shape_se, bias, g - 1.0)
 
 
-def _blocks(pair: RankedPair) -> list[NDArray[np.bool_]]:
-    """Which draws are kept when each block is left out: parts of chains, or whole chains where there are many."""
+def _blocks(pair: RankedPair) -> list[tuple[int, int]]:
+    """Where blocks of draws begin and end: parts of chains, or whole chains where there are many."""
     wanted = min(max(pair.margin_size / _PER_BLOCK, _FEWEST), _MOST)
     if pair.n_chains > _MOST:
         edges = np.linspace(0, pair.n_chains, _MOST + 1).astype(int) * (pair.n // pair.n_chains)
     else:
         edges = np.linspace(0, pair.n, pair.n_chains * math.ceil(wanted / pair.n_chains) + 1).astype(int)
-    places = np.arange(pair.n)
-    return [(places < start) | (places >= stop) for start, stop in pairwise(edges.tolist())]
+    return list(pairwise(edges.tolist()))
 
 
-def _without(column: RankedColumn, kept: NDArray[np.bool_]) -> RankedColumn:
-    """A ranked column without some of its draws, whose ranks need no sorting."""
-    place = np.cumsum(kept, dtype=np.int32) - np.int32(1)
-    order = place[column.order[kept[column.order]]]
-    below = np.cumsum(np.bincount(column.rank[~kept], minlength=column.n))
-    before = np.concatenate(([0], below))[:-1]  # left-out draws of a smaller rank
-    rank = (column.rank[kept] - before[column.rank[kept]]).astype(np.int32)
-    ties = 0
-    if column.tied_pairs:
-        sizes = np.bincount(rank)
-        ties = int(np.sum(sizes * (sizes - 1)) // 2)
-    return RankedColumn(order, rank, ties)
+def _without(column: RankedColumn, block: tuple[int, int]) -> RankedColumn:
+    """A ranked column without a block of its draws."""
+    order, rank, ties = _kernels.leave_out(column.order, column.rank, *block)
+    return RankedColumn(order, rank, int(ties))

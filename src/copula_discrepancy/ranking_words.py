@@ -171,7 +171,7 @@ def _tails(result: "Pairwise") -> str | None:
     )
     shares = float(row[f"{name}_share"]), float(row[f"{name}_share_target"])
     more = f" {_counted(result, rows.size)} with such a gap." if rows.size > 1 else ""
-    told = words.tail_sentence(where, shares, whose, result.things)
+    told = words.tail_sentence(where, shares, whose)
     told = f"{result.label(row)}: {told}" if result.unit == "edge" else told
     return f"{told} ({words.chance(float(row['tails_adjusted']))}).{more}"
 
@@ -231,7 +231,7 @@ def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
         n += f", worth {least if least == most else f'{least} to {most}'} independent ones"
     if np.isnan(rhat).all():
         return f"{n}."
-    parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else "the chain's halves"
+    parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else words.halves(result.things)
     largest = float(np.nanmax(rhat))
     agree = "agree" if largest <= words.RHAT_LIMIT else "do not agree yet"
     return f"{n}; {parts} {agree} about Kendall's tau (R-hat at most {largest:.3f})."

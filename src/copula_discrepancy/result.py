@@ -509,12 +509,14 @@ class Discrepancy:
         for name in tests.off_corners:
             where, gap = CORNERS[name].words(pair.names, self.tail, self.things), self.corners[name]
             at_tau = f"{which} at the same tau" if other is None else which
-            told.append(words.tail_sentence(where, (gap.share, gap.share_target), at_tau, self.things))
+            told.append(words.tail_sentence(where, (gap.share, gap.share_target), at_tau))
         found["Tails"] = words.tails(told, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail))
-        found[self.things.capitalize()] = words.enough(self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains)
+        found[self.things.capitalize()] = words.enough(
+            self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains, things=self.things
+        )
         if other is not None and self.reference_agreement is not None:
             rhat, n_chains = self.reference_agreement.rhat, other.pair.n_chains
-            found["Reference"] = words.enough(other.n, other.n_eff, rhat, iid=self.iid, n_chains=n_chains)
+            found["Reference"] = words.enough(other.n, other.n_eff, rhat, iid=self.iid, n_chains=n_chains, things=self.things)
         if self.selection is not None:
             found["Family"] = self.selection.words() + "."
         if self.resampled:

@@ -81,7 +81,7 @@ def shape(gap: Estimate, family: str, *, adjusted: float, against_sample: bool, 
     return f"{NO_GAP} ({told}). {family} fits these {things} as far as they can tell."
 
 
-def tail_sentence(where: tuple[str, str], shares: tuple[float, float], whose: str, things: str) -> str:
+def tail_sentence(where: tuple[str, str], shares: tuple[float, float], whose: str) -> str:
     """A corner as a person says it, such as "of 100 draws in the lowest tenth of a, 31 are in that of b; the target has 4"."""
     begin, there = where
     mine, aim = (f"{per_hundred(share)}" for share in shares)
@@ -97,7 +97,12 @@ def tails(told: Sequence[str], pvalue: float, adjusted: float, part: str) -> str
     return f"off ({chance(pvalue, adjusted)}): {'; '.join(told)}."
 
 
-def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int) -> str:
+def halves(things: str) -> str:
+    """What R-hat compares where there is one sequence."""
+    return "the chain's halves" if things == "draws" else "its halves"
+
+
+def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int, things: str) -> str:
     """Are there enough effective draws to say so?"""
     if math.isnan(n_eff):
         return f"{n:,}, from which no standard error can be had."
@@ -105,7 +110,7 @@ def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int) -> st
     said = f"{n:,}, taken as independent: {trust}" if iid else f"{n:,}, worth {n_eff:,.0f} independent ones: {trust}"
     if math.isnan(rhat):
         return said + (", chains too short to be compared." if n_chains > 1 else ".")
-    parts = "chains" if n_chains > 1 else "the chain's halves"
+    parts = "chains" if n_chains > 1 else halves(things)
     agree = "agree" if rhat <= RHAT_LIMIT else "do not agree yet"
     return f"{said}; {parts} {agree} about tau (R-hat {rhat:.3f})."
 

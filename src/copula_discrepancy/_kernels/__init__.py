@@ -26,6 +26,7 @@ from copula_discrepancy._kernels._ranks import (
     concordance_counts,
     concordance_total,
     concordance_totals,
+    leave_out,
     rank_column,
     sums_above,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "gaussian_sums",
     "gumbel_derivatives",
     "gumbel_sums",
+    "leave_out",
     "long_run",
     "rank_column",
     "split_rhat",

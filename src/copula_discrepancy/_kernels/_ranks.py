@@ -359,3 +359,29 @@ def sums_above(order, rank, values):
         above += here
         stop = start
     return out
+
+
+@compiled(nogil=True, error_model="numpy")
+def leave_out(order, rank, start, stop):
+    """Order, ranks and number of tied pairs of a ranked column without the draws from `start` to `stop`, nothing sorted."""
+    size = stop - start
+    kept = rank.size - size
+    new_order = np.empty(kept, np.int32)
+    new_rank = np.empty(kept, np.int32)
+    place = 0
+    group = 0  # where the draws of the same value begin
+    last = -1
+    ties = 0
+    for k in range(rank.size):
+        i = order[k]
+        if start <= i and i < stop:
+            continue
+        if rank[i] != last:
+            last = rank[i]
+            group = place
+        ties += place - group
+        new = i if i < start else i - size
+        new_order[place] = new
+        new_rank[new] = group
+        place += 1
+    return new_order, new_rank, ties
