@@ -114,7 +114,7 @@ def _corner_words(fit: Fit, gap: "PairGap", name: str, tested: Tested) -> str:
     """A corner as a person says it."""
     where = CORNERS[name].words(fit.pair.names, tested.tail, tested.things)
     shares = getattr(gap, f"{name}_share"), getattr(gap, f"{name}_share_target")
-    return tail_sentence(where, shares, f"{fit.family} at the same tau", tested.things)
+    return tail_sentence(where, shares, f"{fit.family} at the same tau")
 
 
 def _clouds(subject: "Discrepancy | Fit", tested: Tested, key: str, beside: str) -> list[Picture]:
