@@ -130,6 +130,12 @@ def test_aggregates_without_a_target_and_with_unknown_numbers():
     assert all(math.isnan(value) for value in result.aggregate("level").values())
 
 
+def test_weights_next_to_the_largest_float_do_not_overflow(spoilt):
+    weights = np.full((4, 4), 1e308)
+    found = cd.pairwise(*spoilt, iid=True, weights=weights).aggregate()
+    assert found["weighted"] == pytest.approx(found["mean"])
+
+
 def test_matrices(spoilt, result):
     np.testing.assert_array_equal(np.isnan(result.matrix("tau")), np.eye(4, dtype=bool))
     taus = cd.kendall_matrix(spoilt[0].to_numpy())

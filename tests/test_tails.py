@@ -111,6 +111,32 @@ def test_corners_of_few_draws_are_counted_exactly():
     assert apart is None  # with ties, tails of another size are of another thing
 
 
+def test_corners_that_are_counted_have_no_normal_interval():
+    result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5), iid=True)
+    assert result.corners["low_high"].exact
+    assert np.isnan(result.low_high.ci).all()
+    assert not result.corners["low_low"].exact
+    assert result.low_low.ci[0] < result.low_low.value < result.low_low.ci[1]
+    assert "nan" not in repr(result)
+
+
+def test_shares_that_are_told_agree_with_the_verdict():
+    """Draws far stronger than the reference have more in its corners, and may have fewer than they should at their tau."""
+    rng = np.random.default_rng(8)
+    draws, reference = cd.Frank.from_tau(0.6).sample(4000, rng=rng), cd.Gumbel.from_tau(0.3).sample(4000, rng=rng)
+    result = cd.discrepancy(draws, reference, family="gumbel", iid=True)
+    gap = result.corners["high_high"]
+    assert "too strong" in result.verdict
+    assert "high-high tail too thin" in result.verdict
+    assert gap.share > gap.share_target - 0.1
+    aim, moved = gap.at_same_tau
+    assert moved
+    assert aim == pytest.approx(gap.share - gap.value)
+    told = f"are in the highest tenth of x1 too; the reference at the same tau has {100 * aim:.0f}"
+    assert told in result.sentences()["Tails"]
+    assert "at the same tau has" in cd.pairwise(draws, reference, family="gumbel", iid=True).sentences()["Tails"]
+
+
 def test_autocorrelated_draws_count_as_fewer():
     counts = [CornerCount(1000, 0.1, 0.1, joint / 1000, 1e-3, Spread(1e-3, 99.0, 200.0)) for joint in (0, 20)]
     assert tail_gap(*counts, compared=True).pvalue == pytest.approx(2.0 * 0.5**4)  # 20 draws worth 4

@@ -1,5 +1,6 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -167,7 +168,7 @@ def discrepancy(
         influence[name] = values
         largest = 1.0 if aim.fit is None else 2.0
         plain = Estimate.of(gap.value, gap.spread, limits=(-largest, largest), confidence=share)
-        estimates[name] = replace(plain, pvalue=gap.pvalue)
+        estimates[name] = replace(plain, pvalue=gap.pvalue, ci=(math.nan, math.nan) if gap.exact else plain.ci)
     with collected_notes() as notes:
         scores = shannon_scores(fitted, aim.copula, aim.fit, confidence=share, shannon=shannon, m=m, rng=rng)
     estimates |= {"ckl": scores.ckl, "ced": scores.ced}

@@ -342,6 +342,8 @@ class Pairwise:
         if not known.any():
             return {"max": math.nan, "mean": math.nan, "weighted": math.nan}
         weights = self.weights[known]
+        if weights.any():
+            weights = weights / weights.max()  # the sum of weights next to the largest float is none
         weighted = float(np.sum(weights * values[known]) / np.sum(weights)) if weights.any() else math.nan
         return {"max": float(values[known].max()), "mean": float(values[known].mean()), "weighted": weighted}
 

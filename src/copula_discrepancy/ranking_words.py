@@ -10,7 +10,7 @@ from copula_discrepancy import words
 from copula_discrepancy.draws import Draws
 from copula_discrepancy.multiplicity import in_words
 from copula_discrepancy.rows import TESTED
-from copula_discrepancy.tails import CORNERS, part_name
+from copula_discrepancy.tails import CORNERS, part_name, share_beside
 from copula_discrepancy.verdicts import PairTests
 
 if TYPE_CHECKING:
@@ -166,12 +166,12 @@ def _tails(result: "Pairwise") -> str | None:
     name = min(CORNERS, key=lambda name: np.inf if np.isnan(row[f"{name}_pvalue"]) else row[f"{name}_pvalue"])
     names = result.names[row["first"]], result.names[row["second"]]
     where = CORNERS[name].words(names, result.tail, result.things)
-    whose = {"reference": "the reference", "nothing": f"{row['family']} at the same tau"}.get(
-        result.kind, "the target at the same tau"
-    )
-    shares = float(row[f"{name}_share"]), float(row[f"{name}_share_target"])
+    share = float(row[f"{name}_share"])
+    aim, moved = share_beside(float(row[name]), share, float(row[f"{name}_share_target"]))
+    whose = {"reference": "the reference", "nothing": str(row["family"])}.get(result.kind, "the target")
+    at_tau = whose if result.kind == "reference" and not moved else f"{whose} at the same tau"
     more = f" {_counted(result, rows.size)} with such a gap." if rows.size > 1 else ""
-    told = words.tail_sentence(where, shares, whose)
+    told = words.tail_sentence(where, (share, aim), at_tau)
     told = f"{result.label(row)}: {told}" if result.unit == "edge" else told
     return f"{told} ({words.chance(float(row['tails_adjusted']))}).{more}"
 

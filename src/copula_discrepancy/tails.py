@@ -26,6 +26,7 @@ FEWEST_IN_TAIL = 5.0  # draws expected inside a corner, and in the tail outside 
 # Shares of a variable in its tail may differ so much between two samples: with ties, the edge of a tail falls beside another
 # value in one of them, and the two tails are not of the same thing.
 _SAME_TAIL = 1.15
+_MOVED = 0.25  # of a gap: what the strengths explain beyond that is taken off before shares are told
 _NAMES = {0.5: "half", 0.25: "quarter", 0.2: "fifth", 0.1: "tenth", 0.05: "twentieth", 0.02: "fiftieth", 0.01: "hundredth"}
 
 
@@ -176,6 +177,18 @@ class TailGap:
     pvalue: float
     share: float
     share_target: float
+    exact: bool = False  # counted, where too few draws are there for a normal limit and its interval
+
+    @property
+    def at_same_tau(self) -> tuple[float, bool]:
+        """The target's share to set beside the draws', and whether it was moved to their tau because that matters."""
+        return share_beside(self.value, self.share, self.share_target)
+
+
+def share_beside(value: float, share: float, share_target: float) -> tuple[float, bool]:
+    """The share that a gap is a difference from: the target's own unless another strength makes most of their difference."""
+    moved = abs(share - share_target - value) > _MOVED * abs(value)
+    return (share - value, True) if moved else (share_target, False)
 
 
 def tail_gap(own: CornerCount | None, other: CornerCount | None, *, compared: bool) -> TailGap | None:
@@ -183,12 +196,14 @@ def tail_gap(own: CornerCount | None, other: CornerCount | None, *, compared: bo
     if own is None or (compared and other is None):
         return None
     if other is None:
-        return TailGap(own.gap, own.spread, _one_sample(own), own.share, own.expected / own.first)
+        pvalue, exact = _one_sample(own)
+        return TailGap(own.gap, own.spread, pvalue, own.share, own.expected / own.first, exact)
     for here, there in ((own.first, other.first), (own.second, other.second)):
         if max(here, there) > _SAME_TAIL * min(here, there):
             return None
     value, spread = own.gap - other.gap, own.spread.plus(other.spread)
-    return TailGap(value, spread, _two_samples(own, other, value, spread), own.share, other.share)
+    pvalue, exact = _two_samples(own, other, value, spread)
+    return TailGap(value, spread, pvalue, own.share, other.share, exact)
 
 
 def joint_pvalue(gaps: Sequence[TailGap | None]) -> float:
@@ -197,17 +212,17 @@ def joint_pvalue(gaps: Sequence[TailGap | None]) -> float:
     return min(len(known) * min(known), 1.0) if known else math.nan
 
 
-def _one_sample(own: CornerCount) -> float:
+def _one_sample(own: CornerCount) -> tuple[float, bool]:
     """Normal limit, or where few draws are expected inside or outside of the corner, Poisson's probability of their number."""
     inside, outside = own.expected, max(own.first, own.second) - own.expected
     if own.size * min(inside, outside) >= FEWEST_IN_TAIL:
-        return own.spread.pvalue(own.gap)
+        return own.spread.pvalue(own.gap), False
     count, mean = (own.joint, inside) if inside <= outside else (max(own.first - own.joint, 0.0), max(outside, 0.0))
     k, expected = round(own.size * count), own.size * mean
-    return _two_sided(float(pdtr(k, expected)), float(pdtrc(k - 1, expected)) if k else 1.0)
+    return _two_sided(float(pdtr(k, expected)), float(pdtrc(k - 1, expected)) if k else 1.0), True
 
 
-def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spread) -> float:
+def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spread) -> tuple[float, bool]:
     """Normal limit, or where few draws of both together are inside or outside of the corner, the binomial probability.
 
     Given the number of draws in both corners, that of one sample is binomial; its chance is that of equal rates or, if this
@@ -218,7 +233,7 @@ def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spr
     outside = (own.size * (own.first - own.joint) + other.size * (other.first - other.joint)) / total
     smaller = min(own.size, other.size)
     if smaller * min(inside, outside) >= FEWEST_IN_TAIL:
-        return spread.pvalue(value)
+        return spread.pvalue(value), False
     few_inside = inside <= outside
     counts = [round(s.size * (s.joint if few_inside else s.first - s.joint)) for s in (own, other)]
     rates = [max(s.expected if few_inside else s.first - s.expected, 0.0) for s in (own, other)]
@@ -227,8 +242,9 @@ def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spr
         chances.append(own.size * rates[0] / (own.size * rates[0] + other.size * rates[1]))
     k, m = counts[0], sum(counts)
     if m == 0:
-        return 1.0
-    return max(_two_sided(float(bdtr(k, m, chance)), float(bdtrc(k - 1, m, chance)) if k else 1.0) for chance in chances)
+        return 1.0, True
+    sides = [(float(bdtr(k, m, chance)), float(bdtrc(k - 1, m, chance)) if k else 1.0) for chance in chances]
+    return max(_two_sided(below, above) for below, above in sides), True
 
 
 def _two_sided(below: float, above: float) -> float:

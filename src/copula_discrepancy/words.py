@@ -184,7 +184,7 @@ def row(name: str, estimate: Estimate, *, is_gap: bool) -> list[str]:
     """A table row: name, value, standard error, interval, p-value, effective draws."""
     show = _signed if is_gap else _plain
     known = math.isfinite(estimate.se)
-    interval = f"{show(estimate.ci[0])} to {show(estimate.ci[1])}" if known else "-"
+    interval = f"{show(estimate.ci[0])} to {show(estimate.ci[1])}" if math.isfinite(estimate.ci[0]) else "-"
     pvalue = "-" if math.isnan(estimate.pvalue) else "< 0.001" if estimate.pvalue < 0.001 else f"{estimate.pvalue:.3f}"
     n_eff = f"{estimate.n_eff:,.0f}" if math.isfinite(estimate.n_eff) else "-"
     return [name, show(estimate.value), _plain(estimate.se) if known else "-", interval, pvalue, n_eff]

@@ -167,6 +167,6 @@ def _each(taus: Sequence[Estimate]) -> str:
 def _interval(estimate: Estimate) -> str:
     if not math.isfinite(estimate.value):
         return "unknown"
-    if not math.isfinite(estimate.se):
+    if not math.isfinite(estimate.ci[0]):
         return f"{estimate.value:.3f}"
     return f"{estimate.value:.3f} ({estimate.ci[0]:.3f} to {estimate.ci[1]:.3f})"
