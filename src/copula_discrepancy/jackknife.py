@@ -38,8 +38,8 @@ class LeftOut:
     df: float
 
     def widened(self, spread: Spread, se: float) -> Spread:
-        """A spread from influence values, at least as wide as the blocks say, with at most their degrees of freedom."""
-        return Spread(max(spread.se, se), min(spread.df, self.df), spread.n_eff)
+        """A spread from influence values or, where it is the wider one, from the blocks, with the degrees of freedom of each."""
+        return spread if spread.se >= se else Spread(se, min(spread.df, self.df), spread.n_eff)
 
 
 def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitted: float) -> LeftOut | None:
