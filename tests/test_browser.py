@@ -440,7 +440,7 @@ def test_screen_readers_have_words_for_everything(opened):
 
 def test_pages_work_without_scripts(opened):
     page = opened("eight", java_script_enabled=False)
-    assert page.get_by_text("Gaps in 16 of 45 pairs").is_visible()
+    assert page.get_by_text("Gaps in 19 of 45 pairs").is_visible()
     assert page.locator("#ranking tbody tr").count() == 45
     assert page.locator("#ranking tbody tr").first.is_visible()
 

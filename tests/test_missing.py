@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -166,6 +167,27 @@ def test_every_pair_is_that_of_its_complete_rows(target):
         assert row["n"] == len(here) < 500
         if isinstance(aim, pd.DataFrame):
             assert row["n_target"] == len(there)
+
+
+def test_gaps_in_tables_with_an_order():
+    """Without iid=True, standard errors know the order of rows, with rounded values too."""
+    draws, reference = gappy(20).round(1), gappy(21)
+    draws["c3"] = reference["c3"] = np.arange(600.0) % 7
+
+    def judged(*samples):
+        with warnings.catch_warnings():  # one is rounded, the other not
+            warnings.simplefilter("ignore", cd.DependenceWarning)
+            return cd.pairwise(*samples, adjust="none")
+
+    for target in (reference, None):
+        found = rows_of(judged(draws, target))
+        for (a, b), row in found.items():
+            here = draws[[a, b]].dropna()
+            there = None if target is None else target[[a, b]].dropna()
+            alone = judged(here, there).to_dataframe().iloc[0]
+            assert row["level_pvalue"] == pytest.approx(alone["level_pvalue"], nan_ok=True)
+            assert row["shape_se"] == pytest.approx(alone["shape_se"], nan_ok=True)
+    assert np.isfinite(cd.summary(draws)["mcse"]).all()
 
 
 def test_nothing_is_lost_for_want_of_other_columns():

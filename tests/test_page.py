@@ -65,7 +65,7 @@ def table_of(page):
 
 def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made():
     result, told = comparison("eight"), words_of(page_of("eight"))
-    assert "Gaps in 16 of 45 pairs" in told
+    assert "Gaps in 19 of 45 pairs" in told
     for sentence in result.sentences().values():
         assert sentence in told
     for warning in result.warnings:

@@ -177,7 +177,8 @@ def test_bounds(x, family, confidence):
     assert result.ckl >= -1e-12
     for gap in result.estimates.values():
         assert not gap.se < 0
-        assert math.isnan(gap.se) or gap.ci[0] <= gap.ci[1]
+        assert math.isnan(gap.ci[0]) or gap.ci[0] <= gap.ci[1]
+        assert math.isfinite(gap.ci[0]) == math.isfinite(gap.ci[1])
         assert math.isnan(gap.pvalue) or 0 <= gap.pvalue <= 1
 
 

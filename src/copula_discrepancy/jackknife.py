@@ -38,7 +38,7 @@ class LeftOut:
     df: float
 
     def widened(self, spread: Spread, se: float) -> Spread:
-        """A spread from influence values or, where it is the wider one, from the blocks, with the degrees of freedom of each."""
+        """A spread from influence values or, where that is wider, from the blocks, each with its own degrees of freedom."""
         return spread if spread.se >= se else Spread(se, min(spread.df, self.df), spread.n_eff)
 
 

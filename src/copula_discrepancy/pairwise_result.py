@@ -578,7 +578,7 @@ class Pairwise:
         >>> import copula_discrepancy as cd
         >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
         >>> print(result.sentences()["Tails"].partition(";")[0])
-        of 100 rows in the lowest tenth of x0, 76 are in the lowest tenth of x1 too
+        of 100 rows in the highest tenth of x0, 21 are in the highest tenth of x1 too
         """
         return ranking_words.sentences(self)
 

@@ -1,5 +1,6 @@
 """All variables of a sample as ranks, ranked once for all pairs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -96,8 +97,9 @@ class RankedTable:
 
     @lazy
     def margin_sizes(self) -> list[float]:
-        """Effective draws of every variable by itself."""
-        return [margin_size(column, self.n_chains) for column in self.columns]
+        """Effective draws of every variable by itself; NaN for those with holes, of which every pair has ranks of its own."""
+        whole = zip(self.columns, self.holes, strict=True)
+        return [math.nan if hole else margin_size(column, self.n_chains) for column, hole in whole]
 
     @lazy
     def tied_shares(self) -> list[float]:

@@ -65,11 +65,20 @@ def within(value: float, low: float, high: float, name: str) -> None:
     need(low <= value <= high, f"{name} is {value}, not between {low} and {high}")
 
 
-def estimate(found: cd.Estimate, name: str, *, excused: bool, limits: tuple[float, float] = (-math.inf, math.inf)) -> None:
-    """A number with its uncertainty: all of it, or, where that is excused, none of it."""
+def estimate(
+    found: cd.Estimate,
+    name: str,
+    *,
+    excused: bool,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+    counted: bool = False,
+) -> None:
+    """A number with its uncertainty: all of it, or, where that is excused, none of it; what is `counted` has no interval."""
     known = math.isfinite(found.se)
     unless("estimate", excused, found.se, f"{name}.se")
-    if known:
+    if counted:
+        need(all(map(math.isnan, found.ci)), f"{name} is counted, but has the interval {found.ci}")
+    elif known:
         need(found.se > 0, f"{name}.se is {found.se}")
         need(found.n_eff > 0 and math.isfinite(found.n_eff), f"{name}.n_eff is {found.n_eff}")
         need(found.df > 0, f"{name}.df is {found.df}")
@@ -147,7 +156,7 @@ def corners(found: cd.Discrepancy) -> None:
         need(found.estimates[name].value == gap.value, f"{name} is told twice")
         unless("pvalue", math.isnan(gap.pvalue), gap.pvalue, f"{name}.pvalue")
         need(not (gap.pvalue < 0.0 or gap.pvalue > 1.0), f"{name}.pvalue is {gap.pvalue}")
-        estimate(found.estimates[name], name, excused=True, limits=(-limit, limit))
+        estimate(found.estimates[name], name, excused=True, limits=(-limit, limit), counted=gap.exact)
     known = [gap.pvalue for gap in found.corners.values() if not math.isnan(gap.pvalue)]
     together = min(len(known) * min(known), 1.0) if known else math.nan
     need(together == found.tails_pvalue or not known, f"tails_pvalue is {found.tails_pvalue}, not {together}")
