@@ -97,7 +97,7 @@ def test_what_pairs_cannot_keep():
         assert "missing=" not in told
     refused("NaN in chain 0", GAPS, chains=4, missing="pairs")
     refused("NaN in chain 0", cd.as_draws(GAPS, missing="pairs"), chains=4, missing="pairs")
-    refused("missing must be 'raise' or 'drop' or 'pairs', got 'ignore'", GAPS, missing="ignore")
+    refused("missing must be 'raise' or 'listwise' or 'drop' or 'pairs', got 'ignore'", GAPS, missing="ignore")
 
 
 def test_none_is_raise_where_there_are_no_names():

@@ -260,6 +260,7 @@ def test_names_beyond_the_terminals_alphabet(tmp_path):
     assert run.stderr == b""
 
 
+@quietly
 def test_few_draws_are_perfectly_dependent_by_chance():
     """4 draws of a Gaussian copula with tau 0.49 have |tau| = 1 in a fifth of all samples: that is no find."""
     truth = cd.Gaussian(0.7)

@@ -281,7 +281,7 @@ def test_dates_are_left_out_and_told(make, column):
     given = cd.as_draws(table)
     assert given.names == ("a", "b", "c")
     assert given.left_out == (("when", "dates"),)
-    assert given.notes == ("left out: when (dates); name what is a variable (--columns, or var_names)",)
+    assert given.notes == ("left out: when (dates); dates are no numbers",)
     refused("variable when must be real numbers", table, var_names=["a", "when"])
     # again, and of a selection
     assert cd.as_draws(given, var_names="a").left_out == given.select(["b"]).left_out == given.left_out

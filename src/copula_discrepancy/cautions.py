@@ -11,7 +11,7 @@ from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.pairwise_targets import PairAims
 from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.repeats import repeated_rows
-from copula_discrepancy.strength import FEWEST_CARRIERS
+from copula_discrepancy.strength import FREQUENT
 from copula_discrepancy.words import RHAT_LIMIT, called, few_draws, halves, so_few_values, some_of, too_few, too_rare
 
 
@@ -55,8 +55,8 @@ def cautions(
     rare = _rare(rows, aims, own, other)
     notes += [too_rare(rare, things)] if rare else []
     notes += _discrete(aims, own, other, rare)
-    notes += repeated_rows(aims.draws, aims.reference, iid)
-    return tuple(notes)
+    repeats = repeated_rows(aims.draws, aims.reference, iid)
+    return *repeats, *notes  # what makes every test void comes first
 
 
 def _rare(rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
@@ -65,9 +65,7 @@ def _rare(rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTab
     involved = {int(k) for side in ("first", "second") for k in untested[side]}
     tables = [own] if other is None else [own, other]
     return [
-        aims.draws.names[k]
-        for k in sorted(involved)
-        if any(table.present[k] - table.modes[k] < FEWEST_CARRIERS for table in tables)
+        aims.draws.names[k] for k in sorted(involved) if any(table.modes[k] > FREQUENT * table.present[k] for table in tables)
     ]
 
 

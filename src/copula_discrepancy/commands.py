@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from copula_discrepancy._sources.request import IfThere, Request
+from copula_discrepancy._sources.request import IfThere, Request, UnknownExcluded
 from copula_discrepancy._written import json_text
 from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError
@@ -43,14 +43,34 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def _two(options: argparse.Namespace) -> tuple[Draws, Draws]:
-    """Candidate and reference; a chain column that is named for both may be in one of them only."""
+    """Candidate and reference; what is named for both, a chain column or one to leave out, may be in one of them only."""
+    paths = options.candidate, options.reference
     if options.reference_chains is not None or not isinstance(options.chains, str):
         there = options.chains if options.reference_chains is None else options.reference_chains
-        return _read(options, options.candidate, options.chains), _read(options, options.reference, there)
-    both = tuple(_read(options, path, IfThere(options.chains)) for path in (options.candidate, options.reference))
+        return _both(options, paths, (options.chains, there))
+    both = _both(options, paths, (IfThere(options.chains),) * 2)
     if not any(draws.chain_column == options.chains for draws in both):
         _read(options, options.candidate, options.chains)  # says which columns there are
-    return both[0], both[1]
+    return both
+
+
+def _both(options: argparse.Namespace, paths: tuple[Any, Any], chains: tuple[Any, Any]) -> tuple[Draws, Draws]:
+    """Both samples, each without those columns to leave out that it has; one that neither has is an error."""
+    read, unknown = [], []
+    for path, own in zip(paths, chains, strict=True):
+        excluded, missed = list(options.exclude or ()), {}
+        while True:
+            try:
+                read.append(_read(options, path, own, excluded))
+                break
+            except UnknownExcluded as error:
+                missed[error.name] = error
+                excluded.remove(error.name)
+        unknown.append(missed)
+    for name in unknown[0]:
+        if name in unknown[1]:
+            raise unknown[0][name]
+    return read[0], read[1]
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -162,11 +182,11 @@ def _known_target(options: argparse.Namespace) -> Copula | None:
     return made
 
 
-def _read(options: argparse.Namespace, path: Any, chains: int | str | None) -> Draws:
+def _read(options: argparse.Namespace, path: Any, chains: int | str | None, exclude: list[str] | None = None) -> Draws:
     return as_draws(
         path,
         var_names=options.columns,
-        exclude=options.exclude,
+        exclude=(options.exclude if exclude is None else exclude) or None,
         filter_vars=options.filter,
         group=options.group,
         coords=_merged(options.coords) if options.coords else None,
@@ -243,12 +263,17 @@ def _threshold(result: Pairwise, limit: float | None) -> int:
         return 0
     import numpy as np
 
+    if result.void:
+        _say("failed, the reference has the same rows: every test is void; compare with other rows")
+        return _FAILED
     if result.stuck:
         told = (
             f"{', '.join(result.stuck)} constant in the {result.things} but not in the target: every dependence of it is lost"
         )
         _say(f"failed, {told}")
         return _FAILED
+    if not result.tested.any():
+        raise InputError("no pair could be tested, so --fail-above has nothing to judge; the notes say why")
     # a corner's gap counts only beyond chance: with a few dozen rows in a tail, it is seldom below 0.05 by itself
     gaps = gap_sizes(result.rows, ("level", "shape", "total"), 1.0 - result.confidence)
     if not np.isfinite(gaps).any():

@@ -14,7 +14,7 @@ from copula_discrepancy._sources.request import DEFAULT_GROUP, LISTED, Request, 
 from copula_discrepancy._sources.table import Table, in_chains, require_different
 from copula_discrepancy.errors import InputError, one_of
 
-MISSING = ("raise", "drop", "pairs")
+MISSING = ("raise", "listwise", "drop", "pairs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +196,12 @@ def as_draws(
     delimiter : str, optional
         What stands between the values of a text file; a comma in .csv and a tab in .tsv unless given. A .csv whose header and
         values have semicolons instead, as spreadsheets write it in some countries, is read so, with a note.
-    missing : {"raise", "drop", "pairs"} or None
-        Of missing values, NaN. "raise" is an error; "drop" leaves out rows with one in any of the variables; "pairs" keeps them
-        as NaN, for functions that take for each pair the rows that have both values: the result is `incomplete`, and every
-        other function refuses it. None is "pairs" for a table with column names and without chains, otherwise "raise". What is
-        left out or missing is counted in the notes. Chains with NaN are always an error: a sampler should make none.
+    missing : {"raise", "listwise", "pairs"} or None
+        Of missing values, NaN. "raise" is an error; "listwise", or "drop", leaves out rows with one in any of the variables;
+        "pairs" keeps them as NaN, for functions that take for each pair the rows that have both values: the result is
+        `incomplete`, and every other function refuses it. None is "pairs" for a table with column names and without chains,
+        otherwise "raise". What is left out or missing is counted in the notes. Chains with NaN are always an error: a sampler
+        should make none.
     exclude : str or list of str, optional
         Variables to leave out of those that `var_names` selects, or of all; read as `filter_vars` says.
     parts : {"auto", "chains", "rows"}
@@ -238,6 +239,7 @@ def as_draws(
     request = Request.checked(var_names, filter_vars, group, coords, chains, delimiter, exclude, parts)
     if missing is not None:
         one_of(missing, "missing", MISSING)
+    missing = "drop" if missing == "listwise" else missing
     if isinstance(draws, Draws):
         return _again(draws, request, missing)
     table, incomplete = _settled(read(draws, request), missing, _where(draws))

@@ -1,6 +1,7 @@
 """A score for synthetic tables in the shape of SDMetrics': how much of a table's dependence was kept."""
 
 import math
+import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.draws import Draws, as_draws
-from copula_discrepancy.errors import InputError
+from copula_discrepancy.errors import DependenceWarning, InputError
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families._checks import real_number
 from copula_discrepancy.metadata import Description
@@ -171,7 +172,11 @@ class DependenceFidelity:
         else:
             result = rank_pairs(synthetic, real, **{"iid": True, "missing": "pairs", **choices})
             noise = float(np.nanmedian(result.rows["level_se"])) if np.isfinite(result.rows["level_se"]).any() else 0.0
-            told = _scored(list(result), lost, noise, [*result.notes, *result.warnings])
+            told = _scored(list(result), lost, noise, [_of_tables(note) for note in (*result.notes, *result.warnings)])
+            if result.void:
+                python_warnings.warn(
+                    "the synthetic table has the rows of the real one: its score says nothing", DependenceWarning, stacklevel=3
+                )
         possible = math.comb(len({*real.names, *left_out}), 2)
         told |= {"n_pairs": len(told["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
         if left_out:
@@ -220,6 +225,12 @@ class DependenceFidelity:
         return {cls.__name__: cls} if include_parents else {}
 
 
+def _of_tables(note: str) -> str:
+    """A note about draws and reference in the words of this score."""
+    whose = "real table: " if note.startswith("reference: ") else "synthetic table: "
+    return whose + note.removeprefix("reference: ") if "missing value" in note else note
+
+
 def _varies(sample: Draws, name: str) -> bool:
     values = sample.values[:, :, sample.names.index(name)]
     return bool(np.nanmax(values) > np.nanmin(values))
@@ -252,6 +263,9 @@ def _scored(
     for pair in known:
         numbers = {name: getattr(pair, name) for name in ("level", "level_se", "shape", "shape_se", "pvalue")}
         numbers |= {"tau_real": pair.tau_target, "tau_synthetic": pair.tau}
+        for corner in CORNERS:
+            shares = pair.numbers.get(f"{corner}_share_target", math.nan), pair.numbers.get(f"{corner}_share", math.nan)
+            numbers |= {f"{corner}_real": shares[0], f"{corner}_synthetic": shares[1]}
         found.append((pair.names, _pair_score(pair, reach), _weight(pair, reach), numbers))
     for names, tau in lost.items():
         numbers = dict.fromkeys(("level_se", "shape", "shape_se", "pvalue"), math.nan)

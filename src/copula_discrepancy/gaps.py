@@ -82,8 +82,8 @@ def discrepancy(
         Their seed or source of randomness.
     tail : float
         The share of each variable that is a tail, such as 0.1, 0.05 or 0.01: corners of the unit square are that wide.
-    missing : {"raise", "drop"}
-        Of NaN in draws or reference: an error, or rows with one are left out, with a note.
+    missing : {"raise", "listwise", "pairs"}
+        Of NaN in draws or reference: an error, or rows with one are left out, with a note (the last two are the same here).
 
     Returns
     -------
@@ -149,6 +149,7 @@ def discrepancy(
     free_df = true_or_false(estimate_df, "estimate_df")
     share = open_probability(confidence, "confidence")
     tail_level = checked_tail(tail)
+    missing = "listwise" if isinstance(missing, str) and missing == "pairs" else missing
     given = as_draws(draws, missing=missing)
     pair = RankedPair.from_draws(given, margins)
     if not independent:

@@ -171,6 +171,8 @@ class Pairwise:
         Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
     left_out : mapping from str to str
         Variables that no pair was made of, and why.
+    void : bool
+        Whether draws and reference are the same rows, in any order: no test then says anything.
     notes, warnings : tuple of str
         How the draws were read, and what to keep in mind when reading the numbers.
     version : str
@@ -213,6 +215,7 @@ class Pairwise:
     tail: float
     stuck: tuple[str, ...]
     left_out: Mapping[str, str]
+    void: bool
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     version: str
@@ -598,14 +601,16 @@ class Pairwise:
         return ranking_words.table_rows(self, limit)
 
     def __repr__(self) -> str:
-        lines = [f"Copula discrepancy: {self.verdict}", *words.wrapped(self.title), *words.paragraphs(self.sentences())]
+        answer = words.answer_line(self.verdict, bool(self.warnings), capital=False)
+        lines = [f"Copula discrepancy: {answer}", *words.wrapped(self.title), *words.paragraphs(self.sentences())]
         lines += words.text_table(self.table_rows())
         if len(self) > _SHOWN:
             lines.append(f"  ... and {len(self) - _SHOWN} more; to_dataframe() has them all")
         return "\n".join(lines + words.noted((*self.notes, *self.warnings)))
 
     def _repr_html_(self) -> str:
-        title, notes = f"Copula discrepancy: {self.verdict}", (*self.notes, *self.warnings)
+        answer = words.answer_line(self.verdict, bool(self.warnings), capital=False)
+        title, notes = f"Copula discrepancy: {answer}", (*self.notes, *self.warnings)
         return words.html(title, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
 
     # ---- parts -----------------------------------------------------------------------------------------------------

@@ -36,27 +36,27 @@ class PairAims:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairAims:
     """Match a target to the draws' variables; constant variables are left out and noted."""
     found = _resolved(draws, target, options, things)
     named = dict(found.draws.left_out) | (dict(found.reference.left_out) if found.reference is not None else {})
-    constant = {name: "constant" for name in draws.names if name not in found.draws.names and found.kind != "copulas"}
-    return replace(found, left_out=constant | {name: why for name, why in named.items() if name not in found.draws.names})
+    return replace(found, left_out=found.left_out | {name: why for name, why in named.items() if name not in found.draws.names})
 
 
 def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairAims:
     if target is None:
         kept, notes, _ = _varying(draws, None, things)  # without a target, a constant may be meant
-        return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, warnings=notes)
+        return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, warnings=notes, left_out=_constants(draws, kept))
     if isinstance(target, Copula):
         kept, notes, stuck = _varying(draws, None, things)
         pairs = _all_pairs(kept)
         return PairAims(
-            "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes, stuck=stuck
-        )
+            "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes, stuck=stuck,
+            left_out=_constants(draws, kept),
+        )  # fmt: skip
     if _is_pair_mapping(target):
         return _copulas(draws, target, things)
     matrix = _correlations(draws, target)
@@ -65,7 +65,10 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
         place = [draws.names.index(name) for name in kept.names]
         pairs = _all_pairs(kept)
         targets = {(i, j): Gaussian(float(matrix[place[i], place[j]])) for i, j in pairs}
-        return PairAims("correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes, stuck=stuck)
+        return PairAims(
+            "correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes, stuck=stuck,
+            left_out=_constants(draws, kept),
+        )  # fmt: skip
     if isinstance(target, type | int | float | complex) or names_no_file(target):
         raise InputError(
             "target must be a reference sample, a copula with its parameter, a dictionary from pairs to copulas, a "
@@ -81,7 +84,15 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
     if draws.named != reference.named:
         read += ("only one side has names for its variables, so they are matched by their order",)
     selected = matched.select(kept.names)
-    return PairAims("reference", kept, _all_pairs(kept), reference=selected, notes=read, warnings=notes, stuck=stuck)
+    return PairAims(
+        "reference", kept, _all_pairs(kept), reference=selected, notes=read, warnings=notes, stuck=stuck,
+        left_out=_constants(given, kept),
+    )  # fmt: skip
+
+
+def _constants(given: Draws, kept: Draws) -> dict[str, str]:
+    """Variables that were not kept, because they never vary."""
+    return {name: "constant" for name in given.names if name not in kept.names}
 
 
 def _chains_alike(draws: Draws) -> dict[str, Any]:

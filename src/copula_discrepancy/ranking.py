@@ -23,6 +23,7 @@ from copula_discrepancy.pairwise_result import Pairwise
 from copula_discrepancy.pairwise_targets import PairAims, in_order, resolve_pair_targets, square_values
 from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.ranks import TAIL_SHARE
+from copula_discrepancy.repeats import are_void, in_a_row
 from copula_discrepancy.running import out_of_memory, run
 from copula_discrepancy.sweep import Sweep
 from copula_discrepancy.tails import checked_tail
@@ -82,7 +83,7 @@ def pairwise(
         How much each pair counts in `weighted`; by default the target's |tau|, so that what should be strong counts most.
     var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; they hold for the reference as well, a number of chains aside.
-    missing : {"pairs", "drop", "raise"}, optional
+    missing : {"pairs", "listwise", "raise"}, optional
         Of NaN: each pair uses the rows that have both values; rows without one of all values are left out of every pair; or an
         error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
     tail : float
@@ -218,9 +219,10 @@ def rank_pairs(
         targets=aims.targets,
         template=template,
         tail=tail_level,
-        notes=aims.notes,
+        notes=(*aims.notes, *(in_a_row(aims.draws) if independent else ())),
         stuck=aims.stuck,
         left_out=aims.left_out,
+        void=are_void(noted),
         warnings=(*aims.warnings, *out_of_memory(rows, label), *noted),
         version=library_version(),
     )

@@ -21,6 +21,8 @@ _OFTEN = 3  # flagged pairs and variables named from which on it is worth tellin
 
 def verdict(result: "Pairwise") -> str:
     """The answer in a few words."""
+    if result.void:
+        return "void: the reference has the same rows"
     if not result.tested.any():
         return f"no {result.unit} could be tested"
     stuck = f"{words.some_of(result.stuck)} {'stuck' if result.things == 'draws' else 'constant'}, " if result.stuck else ""
@@ -56,7 +58,7 @@ def sentences(result: "Pairwise") -> dict[str, str]:
         name, strength = ("|shape|", "|tau|") if result.kind == "nothing" else ("CD", "the target's |tau|")
         by = "the weights given" if result.own_weights else strength
         weighted = f", weighted by {by} {size['weighted']:.3f}" if math.isfinite(size["weighted"]) else ""
-        found["Size"] = f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}."
+        found["Size"] = f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}{_corner_size(result)}."
     found[result.things.capitalize()] = _enough(result, result.samples[0], "")
     if result.samples[1] is not None:
         found["Reference"] = _enough(result, result.samples[1], "_target")
@@ -124,6 +126,8 @@ def _answer(result: "Pairwise") -> str:
     level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
     untested = len(result) - int(np.sum(result.tested))
     lost = _lost(result)
+    if result.void:
+        return f"the reference has the same rows as the {result.things}, so that every test is void; give an independent one."
     if untested == len(result):
         return f"no {result.unit} could be tested: perfect dependence, too few values, or a family on its bound.{lost}"
     rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost
@@ -174,6 +178,15 @@ def _tails(result: "Pairwise") -> str | None:
     told = words.tail_sentence(where, (share, aim), at_tau)
     told = f"{result.label(row)}: {told}" if result.unit == "edge" else told
     return f"{told} ({words.chance(float(row['tails_adjusted']))}).{more}"
+
+
+def _corner_size(result: "Pairwise") -> str:
+    """How far corners beyond chance are off, which no tau shows."""
+    rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
+    if not rows.size:
+        return ""
+    largest = max(float(np.nanmax(np.abs(rows[name]))) for name in CORNERS if np.isfinite(rows[name]).any())
+    return f"; corners by up to {100.0 * largest:.0f} of 100"
 
 
 def _judged(result: "Pairwise") -> str | None:

@@ -1,11 +1,14 @@
 """Rows that occur more than once, in one sample or in both: they are not independent, and tests that take them so are wrong."""
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.draws import Draws
+from copula_discrepancy.words import some_of
 
 _SHARE, _FEWEST = 0.01, 5  # repeats of fewer rows do no harm worth a sentence
 _CHANCE = 3.0  # as many times the repeats that rounding explains are more than it does: the estimate is good to a factor of 2
@@ -18,13 +21,36 @@ _SHIFT = np.uint64(32)
 Labels = NDArray[np.intp]
 
 
+VOID = "so the two are not independent and every test is void"
+
+
+def are_void(sentences: Iterable[str]) -> bool:
+    """Whether one of the sentences of `repeated_rows` says that both samples are the same rows."""
+    return any(VOID in sentence for sentence in sentences)
+
+
 def repeated_rows(draws: Draws, reference: Draws | None, iid: bool) -> tuple[str, ...]:
     """Sentences about rows that repeat others, in each sample and between the two; about chains only the latter.
 
     A Markov chain may stay where it is, and its long-run variance knows. Unless `iid`, rows that repeat the one before are
     therefore one, and nothing is said about repeats within what the user gave as chains.
     """
-    samples = [draws] if reference is None else [draws, reference]
+    # rows with a missing value are in few pairs, and alike in what they lack
+    samples = [_complete(sample) for sample in ([draws] if reference is None else [draws, reference])]
+    return _told(samples, iid)
+
+
+def _complete(sample: Draws) -> Draws:
+    if not sample.incomplete:
+        return sample
+    whole = ~np.isnan(sample.values[0]).any(axis=1)
+    return replace(sample, values=sample.values[:, whole], incomplete=False)
+
+
+def _told(samples: list[Draws], iid: bool) -> tuple[str, ...]:
+    draws, reference = samples[0], samples[1] if len(samples) > 1 else None
+    if any(sample.n_draws < 2 for sample in samples):
+        return ()
     labels = _labelled(samples)
     if labels is None:
         return ()
@@ -57,13 +83,12 @@ def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
 def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[Labels] | None) -> list[str]:
     """The same rows in both samples, whatever they are; in tables, `steps`, copies of some rows."""
     own, other = labels
-    void = "so the two are not independent and every test is void"
     if own.size == other.size:
         if np.array_equal(own, other):
-            return [f"reference: it is the draws themselves, {void}"]
+            return [f"reference: it is the draws themselves, {VOID}"]
         different = np.unique(own).size
         if different >= min(own.size, _DISTINCT) and np.array_equal(np.sort(own), np.sort(other)):
-            return [f"reference: it has the same rows in another order, {void}"]
+            return [f"reference: it has the same rows in another order, {VOID}"]
     if steps is None:
         return []
     here, there = (np.unique(rows) for rows in steps)
@@ -184,3 +209,35 @@ def _percent(count: int, n: int) -> str:
     if 99.5 <= share < 100.0:
         return "more than 99%"
     return f"{share:.0f}%" if share >= 9.5 else f"{share:.1f}%"
+
+
+_LAGS = 10
+_FEWEST_ROWS = 100  # with fewer, sums of autocorrelations are mostly noise
+
+
+def in_a_row(draws: Draws) -> tuple[str, ...]:
+    """A note where rows that are taken as independent follow each other, in place or in how far out they are."""
+    if draws.chained or draws.n_draws < _FEWEST_ROWS:
+        return ()
+    names = [name for k, name in enumerate(draws.names) if _follows(draws.values[0, :, k])]
+    if not names:
+        return ()
+    return (
+        f"rows follow each other in {some_of(names)}, and count as independent: if they are a series in time, not a sorted "
+        "table, leave out iid=True (--iid)",
+    )
+
+
+def _follows(values: NDArray[np.float64]) -> bool:
+    """Whether autocorrelations of ranks, or of their distance from the middle, cost half of the rows."""
+    known = values[~np.isnan(values)]
+    _, places, counts = np.unique(known, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * counts)[places] / max(known.size, 1) - 0.5  # ties have one rank, whatever their order
+    for signal in (ranks, ranks**2):
+        centred = signal - signal.mean()
+        variance = float(centred @ centred)
+        if variance > 0.0 and known.size > _LAGS:
+            lagged = sum(float(centred[:-lag] @ centred[lag:]) for lag in range(1, _LAGS + 1))
+            if 2.0 * lagged / variance > 1.0:
+                return True
+    return False

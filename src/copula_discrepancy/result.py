@@ -525,10 +525,11 @@ class Discrepancy:
         return found
 
     def __repr__(self) -> str:
-        lines = [f"Copula discrepancy {self.cd:.4g}: {self.verdict}", *words.wrapped(self.summary)]
+        answer = words.answer_line(self.verdict, bool(self.warnings), capital=False)
+        lines = [f"Copula discrepancy {self.cd:.4g}: {answer}", *words.wrapped(self.summary)]
         lines += [*words.paragraphs(self.sentences()), *words.text_table(self.table_rows())]
         return "\n".join(lines + words.noted(self.warnings))
 
     def _repr_html_(self) -> str:
-        title = f"Copula discrepancy {self.cd:.4g}: {self.verdict}"
+        title = f"Copula discrepancy {self.cd:.4g}: {words.answer_line(self.verdict, bool(self.warnings), capital=False)}"
         return words.html(title, self.summary, self.sentences(), self.table_rows(), self.warnings)

@@ -44,7 +44,7 @@ def summary(
         With two variables or more.
     var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; the first four as in ArviZ.
-    missing : {"pairs", "drop", "raise"}, optional
+    missing : {"pairs", "listwise", "raise"}, optional
         Of NaN, as in `pairwise`: by default each pair of a table with column names takes the rows that have both values.
     iid : bool
         Take the draws as independent instead of as Markov chains.

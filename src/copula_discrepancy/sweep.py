@@ -21,7 +21,7 @@ from copula_discrepancy.rows import empty_rows
 from copula_discrepancy.screening import gaussian, screened_fit
 from copula_discrepancy.strength import TauSide, added, level_test
 from copula_discrepancy.tabulated import corner_share_at, divergence_at, tau_bias_at
-from copula_discrepancy.tails import CORNERS, HIGHS, Corner, CornerCount, Yardstick, joint_pvalue, tail_gap
+from copula_discrepancy.tails import CORNERS, HIGHS, Corner, CornerCount, Yardstick, is_tail, joint_pvalue, tail_gap
 
 _UNKNOWN = Spread(math.nan, math.nan, math.nan)
 
@@ -104,7 +104,7 @@ class Part:
         n, tau = self.table.n, self.taus[k]
         for end, corner in enumerate(CORNERS.values()):
             u, v = self._tail_shares(k, corner)
-            if 0.0 < u < 1.0 and 0.0 < v < 1.0:
+            if is_tail(u, self.tail_level) and is_tail(v, self.tail_level):
                 self.wanted[k, end], self.shares[k, end] = True, (u, v)
                 self.expected[k, end], self.expected_slope[k, end] = yardstick.expects(tau, corner, u, v, n, corner_share_at)
 
@@ -285,9 +285,13 @@ class Sweep:
         implied, bias = (tau, 0.0) if moment else (fitted.tau, _tau_bias(fitted, spreads))
         shape, aimed = implied - tau, float(row["tau_target"])
         mine, theirs = own.side(k), None
+        if math.isnan(row["n_eff"]):  # perfect dependence: no draw moves tau, and yet only so many say so
+            row["n_eff"] = min(mine.rank_size(), own.table.n)
         if other is not None and reference is not None:
             there, their_tau, theirs = other.spreads(k), other.taus[k], other.side(k)
             row["n_eff_target"], row["tau_target_se"] = _smallest(there), there["tau"].se
+            if math.isnan(row["n_eff_target"]):
+                row["n_eff_target"] = min(theirs.rank_size(), other.table.n)
             aimed = their_tau if moment else reference.tau
             shape -= aimed - their_tau
             bias -= 0.0 if moment else _tau_bias(reference, there)

@@ -26,6 +26,7 @@ FEWEST_IN_TAIL = 5.0  # draws expected inside a corner, and in the tail outside 
 # Shares of a variable in its tail may differ so much between two samples: with ties, the edge of a tail falls beside another
 # value in one of them, and the two tails are not of the same thing.
 _SAME_TAIL = 1.15
+_NEAR = 1.5  # and from the share that was asked for: a flag that is rare has no highest tenth
 _MOVED = 0.25  # of a gap: what the strengths explain beyond that is taken off before shares are told
 _NAMES = {0.5: "half", 0.25: "quarter", 0.2: "fifth", 0.1: "tenth", 0.05: "twentieth", 0.02: "fiftieth", 0.01: "hundredth"}
 
@@ -191,6 +192,11 @@ def share_beside(value: float, share: float, share_target: float) -> tuple[float
     return (share - value, True) if moved else (share_target, False)
 
 
+def is_tail(share: float, tail: float) -> bool:
+    """Whether a share of draws is about the tail that was asked for; with ties it may be far off, or nothing."""
+    return tail / _NEAR <= share <= tail * _NEAR and share < 1.0
+
+
 def tail_gap(own: CornerCount | None, other: CornerCount | None, *, compared: bool) -> TailGap | None:
     """The gap in one corner against a reference sample's (`compared`), or against the yardstick; None where it has none."""
     if own is None or (compared and other is None):
@@ -260,10 +266,10 @@ class CornerInfluence:
 
 
 def corner_of(fitted: Fit, yardstick: Yardstick, corner: Corner, tail: float) -> CornerInfluence | None:
-    """A corner of the draws behind a fit; None where a tail holds no draw, or all of them."""
+    """A corner of the draws behind a fit; None where ties leave no tail of about that size."""
     pair = fitted.pair
     u, v, joint, slope_u, slope_v, inside = sample_shares(pair, corner, tail)
-    if not (0.0 < u < 1.0 and 0.0 < v < 1.0):
+    if not (is_tail(u, tail) and is_tail(v, tail)):
         return None
     expected, slope = yardstick.expects(pair.tau, corner, u, v, pair.n, corner_share)
     values = np.empty(pair.n)

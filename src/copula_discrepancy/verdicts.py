@@ -61,4 +61,7 @@ class PairTests:
         """All of it, or that there is nothing, or that nothing could be tested."""
         if all(math.isnan(pvalue) for pvalue in self.adjusted.values()):
             return words.NOT_TESTED
-        return ", ".join(self.faults) or words.NO_GAP
+        if self.faults:
+            return ", ".join(self.faults)
+        # a corner without a gap says little about a strength that nobody could test
+        return words.NO_GAP + (", strength not tested" if self.against and math.isnan(self.adjusted["level"]) else "")

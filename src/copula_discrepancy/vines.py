@@ -23,6 +23,7 @@ from copula_discrepancy.multiplicity import ADJUSTMENTS
 from copula_discrepancy.pairwise_targets import PairAims, resolve_pair_targets
 from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.ranks import TAIL_SHARE, tau_from_ranks
+from copula_discrepancy.repeats import are_void
 from copula_discrepancy.rows import empty_rows
 from copula_discrepancy.screening import gaussian, reaches
 from copula_discrepancy.sweep import Sweep
@@ -80,7 +81,7 @@ def vine(
         How p-values of level, shape and tails on all edges are adjusted; see `adjust_pvalues`.
     var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; they hold for the reference as well, a number of chains aside.
-    missing : {"raise", "drop"}
+    missing : {"raise", "listwise"}
         Of NaN: an error, or rows with one in any variable are left out: a vine needs whole rows.
     tail : float
         The share of each variable that is a tail.
@@ -158,7 +159,7 @@ def vine(
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
     jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
-    one_of(missing, "missing", ("raise", "drop"))
+    one_of(missing, "missing", ("raise", "listwise", "drop"))
     selection: dict[str, Any] = {
         "var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "missing": missing,
         "exclude": exclude,
@@ -209,6 +210,7 @@ def vine(
         tail=tail_level,
         stuck=aims.stuck,
         left_out=aims.left_out,
+        void=are_void(notes),
         notes=aims.notes,
         warnings=(*aims.warnings, *notes),
         version=library_version(),

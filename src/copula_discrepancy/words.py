@@ -15,6 +15,8 @@ FEW_DRAWS = 100  # effective draws per chain below which long-run variances are 
 _MANY_CHAINS = 4
 RHAT_LIMIT = 1.01  # Vehtari, Gelman, Simpson, Carpenter and Burkner (2021)
 WIDTH = 100  # characters per line of printed results
+# what an answer begins with, if not with a variable's name
+_OPENINGS = {"no", "gaps", "not", "too", "of", "wrong", "family", "low-low", "high-high", "low-high", "high-low", "void"}
 NO_GAP, NOT_TESTED = "no gap found", "not tested"
 
 
@@ -208,10 +210,14 @@ def too_rare(names: Sequence[str], things: str) -> str:
     return f"{some_of(names)} {take} another value than the most frequent one in too few {things} to test anything"
 
 
-def answer_line(verdict: str, reserved: bool) -> str:
-    """The answer; one that found nothing, but may have been unable to, says so at once."""
+def answer_line(verdict: str, reserved: bool, *, capital: bool = True) -> str:
+    """The answer; one that found nothing, but may have been unable to, says so at once.
+
+    The first letter is a `capital`, unless it is that of a variable's name.
+    """
     found_nothing = verdict.startswith(NO_GAP)
-    return verdict[0].upper() + verdict[1:] + (", with reservations" if reserved and found_nothing else "")
+    told = verdict + (", with reservations" if reserved and found_nothing else "")
+    return told[0].upper() + told[1:] if capital and told.split()[0].strip(",:") in _OPENINGS else told
 
 
 def text_table(rows: list[list[str]]) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from copula_discrepancy._sources.frames import needed_columns, read_frame
 from copula_discrepancy._sources.labelled import missing_group, read_dataset, read_mapping
-from copula_discrepancy._sources.request import DEFAULT_GROUP, Request
+from copula_discrepancy._sources.request import DEFAULT_GROUP, Request, UnknownExcluded
 from copula_discrepancy._sources.table import Table, in_parts, joined, require_same_names, stacked
 from copula_discrepancy._sources.tabular import arrow_frame, read_plain
 from copula_discrepancy._sources.text import read_text, text_table
@@ -200,6 +200,8 @@ def _guarded(path: str, read: Callable[[str], _Read]) -> _Read:
     """What is read of one file; every error names the file."""
     try:
         return read(path)
+    except UnknownExcluded as error:
+        raise UnknownExcluded(error.name, f"{path}: {error}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except PermissionError:

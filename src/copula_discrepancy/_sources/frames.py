@@ -149,7 +149,9 @@ def _measured(columns: Columns, chosen: list[int], request: Request) -> tuple[li
 
 
 def _told_left_out(left_out: Sequence[tuple[str, str]]) -> str:
-    return f"left out: {_with_reasons(left_out)}; name what is a variable (--columns, or var_names)"
+    named = [name for name, reason in left_out if reason != "dates"]
+    way = "; name what is a variable (--columns, or var_names)" if named else "; dates are no numbers"
+    return f"left out: {_with_reasons(left_out)}{way}"
 
 
 def _with_reasons(left_out: Sequence[tuple[str, str]]) -> str:
@@ -211,6 +213,8 @@ def _pandas_values(column: Any) -> NDArray[Any]:
             return np.full(len(column), np.nan)  # neither text nor dates, as far as anybody can see
         values = values.copy()
         values[np.asarray(column.isna())] = None  # pandas' own NA cannot even be compared
+        if all(value is None or isinstance(value, bool | np.bool_) for value in values):
+            return np.array([np.nan if value is None else float(value) for value in values])
     return values
 
 

@@ -17,6 +17,14 @@ class IfThere(str):
     """The name of a chain column that a sample may lack: without it, the sample is read as if no column had been named."""
 
 
+class UnknownExcluded(InputError):
+    """A name to leave out that is not there; of two samples, the other one may have it."""
+
+    def __init__(self, name: str, told: str) -> None:
+        super().__init__(told)
+        self.name = name
+
+
 @dataclass(frozen=True)
 class Request:
     """Checked choices of `as_draws`; `chains` is a number of chains or the name of the column that tells them apart.
@@ -110,7 +118,7 @@ class Request:
         for word in self.exclude:
             hits = self._hits(word, names, bases, variables is not None)
             if not hits:
-                raise InputError(f"exclude: {_unknown(word, names, bases)}")
+                raise UnknownExcluded(word, f"exclude: {_unknown(word, names, bases)}")
             gone.update(hits)
         kept = [k for k in chosen if k not in gone]
         if not kept:

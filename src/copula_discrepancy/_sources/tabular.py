@@ -118,6 +118,8 @@ def _is_dask(given: Any) -> bool:
 
 def _read_dask(given: Any, request: Request) -> Table:
     """Its partitions are computed, one after another in their order, which Dask knows with and without divisions."""
+    if given.ndim == 1:
+        raise InputError("a Dask series is one variable, and pairs need two; give the frame, and select columns by name")
     names = [str(name) for name in given.columns]
     level = given.index.name
     places, settled = needed_columns([None if level is None else str(level)], names, request)

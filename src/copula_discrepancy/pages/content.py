@@ -180,10 +180,10 @@ def _number(value: float, form: str) -> str:
 
 
 def _maps(result: "Pairwise") -> Content:
-    """Level and shape of all pairs, and the worst corner if tails are off, as coloured matrices, each on a scale of its own."""
+    """Level and shape of all pairs, and every corner that is off, as coloured matrices, each on a scale of its own."""
     against, shaped = result.kind != "nothing", result.method != "moment"
-    worst = _worst_corner(result)
-    numbers = [name for name, there in (("level", against), ("shape", shaped), (worst or "", worst is not None)) if there]
+    numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
+    numbers += [name for name in CORNERS if beyond_chance(result, name).any()]
     kept = _kept(result)
     cells = {name: gap_cells(result, name)[np.ix_(kept, kept)] for name in numbers}
     d = len(kept)
@@ -196,23 +196,17 @@ def _maps(result: "Pairwise") -> Content:
         "cell": size,
         "d": d,
         "of": len(result.names),
-        "sides": "Blue is below the target, orange above it" if against else _family_sides(result, worst),
+        "sides": "Blue is below the target, orange above it" if against else _family_sides(result, numbers),
         "maps": [_map(result, name, part) for name, part in cells.items()],
         "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
     }
 
 
-def _family_sides(result: "Pairwise", corner: str | None) -> str:
+def _family_sides(result: "Pairwise", numbers: Sequence[str]) -> str:
     """What the colours mean where there is no target."""
-    inside = f"; in {CORNERS[corner].label}, blue: fewer {result.things} than the family has, orange: more" if corner else ""
+    corners = " and ".join(CORNERS[name].label for name in numbers if name in CORNERS)
+    inside = f"; in {corners}, blue: fewer {result.things} than the family has, orange: more" if corners else ""
     return f"Blue: the fitted family's tau is below the {result.things}'; orange: above it{inside}"
-
-
-def _worst_corner(result: "Pairwise") -> str | None:
-    """The corner with the most gaps beyond chance; None where there are none."""
-    counts = {name: int(beyond_chance(result, name).sum()) for name in CORNERS}
-    most = max(counts, key=lambda name: counts[name])
-    return most if counts[most] else None
 
 
 def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
