@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.agreement import still_chains
-from copula_discrepancy.pairs import DISCRETE, TOO_DISCRETE, on_one_grid
+from copula_discrepancy.pairs import DISCRETE, FEWEST_FOR_SHAPE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.pairwise_targets import PairAims
 from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.repeats import repeated_rows
@@ -52,6 +52,11 @@ def cautions(
                 f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "
                 "variable), are the first two axes swapped?"
             )
+    few = np.fmin(rows["n"], rows["n_target"]) < FEWEST_FOR_SHAPE
+    strong = rows[np.isfinite(rows["shape_se"]) & np.isnan(rows["shape_pvalue"]) & ~few]
+    if strong.size:
+        which = some_of([label(row) for row in strong])
+        notes.append(f"ranks cannot resolve a dependence this strong with so few {things}: shape is not tested in {which}")
     rare = _rare(rows, aims, own, other)
     notes += [too_rare(rare, things)] if rare else []
     notes += _discrete(aims, own, other, rare)

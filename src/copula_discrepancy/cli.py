@@ -149,7 +149,9 @@ def _common(parser: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
     reading.add_argument("--drop-missing", action="store_const", dest="missing", const="pairs", help="as --missing pairs")
     judging = parser.add_argument_group("judging")
     judging.add_argument("--method", choices=("mle", "moment"), default="mle", help="moment looks at Kendall's tau alone")
-    judging.add_argument("--iid", action="store_true", help="rows are independent; not for series in time, nor for Markov chains")
+    judging.add_argument(
+        "--iid", action="store_true", help="rows are independent; not for series in time, nor for Markov chains"
+    )
     judging.add_argument("--confidence", type=_probability, default=0.95, metavar="P", help="of the tests (default: 0.95)")
     judging.add_argument(
         "--adjust", choices=("bh", "by", "holm", "bonferroni", "none"), default="bh", help="for many pairs (default: bh)"

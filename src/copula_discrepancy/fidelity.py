@@ -19,6 +19,7 @@ from copula_discrepancy.pairwise_result import PairGap
 from copula_discrepancy.pairwise_targets import matching
 from copula_discrepancy.ranking import rank_pairs
 from copula_discrepancy.ranks import kendall_tau
+from copula_discrepancy.strength import FEWEST_CARRIERS
 from copula_discrepancy.tails import CORNERS
 from copula_discrepancy.words import some_of
 
@@ -168,10 +169,11 @@ class DependenceFidelity:
         left_out |= {name: "constant in the real table" for name in real.names if name not in alive}
         lost = _lost(synthetic, real, alive)
         if lost and sum(_varies(synthetic, name) for name in alive) < 2:
-            told = _scored([], lost, 0.0, ["every other column is constant in the synthetic table"])
+            told = _scored([], lost, _rough_error(real), ["every other column is constant in the synthetic table"])
         else:
             result = rank_pairs(synthetic, real, **{"iid": True, "missing": "pairs", **choices})
-            noise = float(np.nanmedian(result.rows["level_se"])) if np.isfinite(result.rows["level_se"]).any() else 0.0
+            known = np.isfinite(result.rows["level_se"])
+            noise = float(np.nanmedian(result.rows["level_se"])) if known.any() else _rough_error(real)
             told = _scored(list(result), lost, noise, [_of_tables(note) for note in (*result.notes, *result.warnings)])
             if result.void:
                 python_warnings.warn(
@@ -225,6 +227,11 @@ class DependenceFidelity:
         return {cls.__name__: cls} if include_parents else {}
 
 
+def _rough_error(sample: Draws) -> float:
+    """The standard error of a tau, where nothing better is known."""
+    return float((sample.n_chains * sample.n_draws) ** -0.5)
+
+
 def _of_tables(note: str) -> str:
     """A note about draws and reference in the words of this score."""
     whose = "real table: " if note.startswith("reference: ") else "synthetic table: "
@@ -238,10 +245,18 @@ def _varies(sample: Draws, name: str) -> bool:
 
 def _lost(synthetic: Draws, real: Draws, alive: Sequence[str]) -> dict[tuple[str, str], float]:
     """Kendall's tau in the real table of the pairs that a column constant in the synthetic one has lost."""
-    stuck = {name for name in alive if not _varies(synthetic, name)}
+    # a flag that a handful of rows have may well be missing from an honest copy
+    stuck = {name for name in alive if not _varies(synthetic, name) and _carriers(real, name) >= FEWEST_CARRIERS}
     column = {name: real.column(real.names.index(name)) for name in alive} if stuck else {}
     pairs = [pair for pair in combinations(alive, 2) if stuck.intersection(pair)]
     return {(first, second): _tau_of_complete(column[first], column[second]) for first, second in pairs}
+
+
+def _carriers(sample: Draws, name: str) -> int:
+    """How many rows have another value than the most frequent one."""
+    values = sample.column(sample.names.index(name))
+    counts = np.unique(values[~np.isnan(values)], return_counts=True)[1]
+    return int(counts.sum() - counts.max())
 
 
 def _tau_of_complete(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
@@ -257,7 +272,7 @@ def _scored(
     """`error` is a typical standard error of a level, which lost pairs do not have."""
     found: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
     # without memory a pair has no numbers; where too few rows carry it, a level says nothing
-    known = [pair for pair in compared if math.isfinite(pair.numbers.get("level_pvalue", pair.level))]
+    known = [pair for pair in compared if pair.level == 0.0 or math.isfinite(pair.numbers.get("level_pvalue", pair.level))]
     gaps = [(pair.numbers[name], pair.numbers[name + "_se"]) for pair in known for name in _gaps(pair)]
     reach = _reach([*gaps, *((tau, error) for tau in lost.values())])
     for pair in known:
@@ -268,6 +283,8 @@ def _scored(
             numbers |= {f"{corner}_real": shares[0], f"{corner}_synthetic": shares[1]}
         found.append((pair.names, _pair_score(pair, reach), _weight(pair, reach), numbers))
     for names, tau in lost.items():
+        if _beyond(tau, error, reach) == 0.0:
+            continue  # what chance explains cannot be lost
         numbers = dict.fromkeys(("level_se", "shape", "shape_se", "pvalue"), math.nan)
         numbers |= {"level": -tau, "tau_real": tau, "tau_synthetic": math.nan}
         found.append((names, 0.0, _beyond(tau, error, reach), numbers))
@@ -277,7 +294,8 @@ def _scored(
         names: {"score": score, "weight": (weight + base) / total, **numbers}
         for names, score, weight, numbers in sorted(found, key=lambda entry: entry[1])
     }
-    score = sum(pair["weight"] * pair["score"] for pair in pairs.values())  # the weights add up to 1 but for rounding
+    # the weights add up to 1 but for rounding; of nothing there is no score
+    score = sum(pair["weight"] * pair["score"] for pair in pairs.values()) if pairs else math.nan
     return {"score": min(float(score), 1.0), "pairs": pairs, "warnings": warnings}
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from copula_discrepancy import _kernels
 from copula_discrepancy.fitting import Fit
 from copula_discrepancy.inference import Estimate, Spread
-from copula_discrepancy.strength import LevelTest, TauSide, added, level_test
+from copula_discrepancy.pairs import FEWEST_FOR_SHAPE, uneven_ties
+from copula_discrepancy.strength import LevelTest, TauSide, level_test
 
 
 def tau_side(fitted: Fit) -> TauSide:
@@ -32,9 +33,8 @@ def gap_estimates(
     """The gaps of `discrepancy`, and "tau", "theta" and "tau_fitted" of the draws; `reference` is the fit behind the target."""
 
     def against(name: str) -> Spread:
-        if reference is None:
-            return fitted.spreads[name]
-        return added(fitted.spreads[name], reference.spreads[name], fitted.spreads["tau"], reference.spreads["tau"])
+        # a perfect sample has no shape: that of the other one alone is no difference of two
+        return fitted.spreads[name].plus(reference.spreads[name] if reference is not None else None)
 
     def estimate(
         value: float, spread: Spread, limits: tuple[float, float], *, bias: float = 0.0, tested: bool = True
@@ -50,7 +50,11 @@ def gap_estimates(
         bias -= reference.tau_bias
     level, total = fitted.sample_tau - tau_target, tau_fitted - tau_aimed
     fits = [fitted] if reference is None else [fitted, reference]
-    judged = moment or not any(fit.pair.too_discrete for fit in fits)  # a likelihood of two values has no normal limit
+    # a likelihood of two values has no normal limit, and a bias beyond the error no correction
+    judged = moment or not any(fit.pair.too_discrete or fit.bias_is_large or fit.n < FEWEST_FOR_SHAPE for fit in fits)
+    if reference is not None and not moment:
+        ties = [(fit.n, fit.pair.tied_share) for fit in fits]
+        judged = judged and not uneven_ties(*ties[0], *ties[1])
     possible = (-1.0 - tau_target, 1.0 - tau_target) if reference is None else (-2.0, 2.0)
     own, taus = fitted.spreads, (-1.0, 1.0)
     return {

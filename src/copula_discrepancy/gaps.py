@@ -242,7 +242,7 @@ def _cautions(
     else:
         notes += [so_few_values(few)] if few else _ties(*pairs)
     if fitted.bias_is_large:
-        notes.append("ranks cannot resolve a dependence this strong with so few draws: shape, total, CKL and CED are rough")
+        notes.append(f"ranks cannot resolve a dependence this strong with so few {things}: shape, total, CKL and CED are rough")
     limit = few_draws(given.n_chains, fitted.iid)
     if fitted.n_eff < limit:
         notes.append(too_few(f"n_eff is {fitted.n_eff:.0f}", limit, given.n_chains, fitted.iid, things))

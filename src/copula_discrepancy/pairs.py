@@ -30,6 +30,10 @@ DISCRETE = 0.01
 # copula: at 0.46, a Poisson(0.5), the shape test rejects 12% of what is true, for binary columns 45%; columns half of which are
 # censored, or rounded to whole standard deviations, stay below and keep their level.
 TOO_DISCRETE = 0.35
+# Half-censored columns (0.25 of all pairs tied), 200 rows against 5,000: shape rejects 10% of what is true; of equal sizes 6%.
+_UNEVEN, _TIED = 3.0, 0.15
+# Draws below which shape is not tested: of 15 at tau 0.98 a tenth have p-values below 1e-5 against 500 honest ones.
+FEWEST_FOR_SHAPE = 20
 _SHARED = 0.9  # of the values of one sample that occur in another: continuous values share none
 _FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables for so few, or 32 for so many, keep 32 MB each
 
@@ -213,6 +217,11 @@ class RankedPair:
         return tied / (0.5 * self.n * (self.n - 1.0))
 
     @property
+    def tied_share(self) -> float:
+        """The share of pairs of draws that are tied, in the variable that has more of them."""
+        return max(self.first.tied_pairs, self.second.tied_pairs) / (0.5 * self.n * (self.n - 1.0))
+
+    @property
     def too_discrete(self) -> tuple[str, ...]:
         """The variables that take so few values that no likelihood of a copula describes them."""
         limit = TOO_DISCRETE * 0.5 * self.n * (self.n - 1.0)
@@ -273,6 +282,11 @@ def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.fl
 
 _tables_of_few = lru_cache(maxsize=128)(_margin_tables)
 _tables_of_many = lru_cache(maxsize=32)(_margin_tables)
+
+
+def uneven_ties(n: int, tied: float, other_n: int, other_tied: float) -> bool:
+    """Whether two samples differ so much in size that what ties do to a likelihood does not cancel between them."""
+    return max(n, other_n) > _UNEVEN * min(n, other_n) and max(tied, other_tied) > _TIED
 
 
 def on_one_grid(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:

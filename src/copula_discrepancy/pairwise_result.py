@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from copula_discrepancy import ranking_words, words
 from copula_discrepancy._arrays import is_whole
 from copula_discrepancy._sources.request import unknown_name
-from copula_discrepancy.draws import Draws
+from copula_discrepancy.draws import Draws, as_draws
 from copula_discrepancy.errors import InputError, one_of
 from copula_discrepancy.families import Copula
 from copula_discrepancy.fitting import Fit, fit
@@ -453,7 +453,7 @@ class Pairwise:
         family = targets.get((int(row["first"]), int(row["second"]))) or self._family(row)
         if family is None:
             raise InputError(f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice")
-        return fit(self.samples[0].select(names), family, method=self.method, iid=self.iid)
+        return fit(as_draws(self.samples[0].select(names), missing="drop"), family, method=self.method, iid=self.iid)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair, worst first, with both names, every number and the verdict.

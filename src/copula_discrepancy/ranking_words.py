@@ -163,7 +163,8 @@ def _tails(result: "Pairwise") -> str | None:
     rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
     if not rows.size and len(result) == 1:
         only = result.rows[0]
-        return words.tails([], float(only["tails_pvalue"]), float(only["tails_adjusted"]), part_name(result.tail))
+        pvalues = float(only["tails_pvalue"]), float(only["tails_adjusted"])
+        return words.tails([], *pvalues, part_name(result.tail), pair_tests(result, only).n_corners)
     if not rows.size:
         return None
     row = rows[np.argmin(rows["tails_pvalue"])]

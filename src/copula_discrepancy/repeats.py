@@ -12,6 +12,7 @@ from copula_discrepancy.words import some_of
 
 _SHARE, _FEWEST = 0.01, 5  # repeats of fewer rows do no harm worth a sentence
 _CHANCE = 3.0  # as many times the repeats that rounding explains are more than it does: the estimate is good to a factor of 2
+_USUAL = 0.5  # a row that makes up more than this share is what is usual, not a copy
 _SURPLUS = 0.1  # of the repeats: so many different rows may share a value of a column that counts as continuous
 _DISTINCT = 20  # so many different rows do not come in equal numbers by chance
 _NOISE = 1e-9  # gaps between values, relative to their spread, that are rounding of floats
@@ -68,6 +69,13 @@ def _told(samples: list[Draws], iid: bool) -> tuple[str, ...]:
 def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
     """Rows of one table that occur several times, unless few values or rounding explain it; `rows` without a chain's stays."""
     counts = np.bincount(rows)
+    usual = int(np.argmax(counts))
+    if counts[usual] > _USUAL * rows.size:  # most rows are one, as where most values are 0
+        others = labels != usual
+        if others.sum() < 2:
+            return []
+        flat = sample.values.reshape(1, -1, sample.n_variables)[:, others]
+        return _within(replace(sample, values=flat), labels[others], rows[rows != usual])
     counts = counts[counts > 0]
     n, different = rows.size, counts.size
     cost = "and p-values are too small; give each row once"

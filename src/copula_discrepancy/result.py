@@ -511,7 +511,7 @@ class Discrepancy:
             aim, moved = gap.at_same_tau
             at_tau = f"{which} at the same tau" if other is None or moved else which
             told.append(words.tail_sentence(where, (gap.share, aim), at_tau))
-        found["Tails"] = words.tails(told, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail))
+        found["Tails"] = words.tails(told, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail), tests.n_corners)
         found[self.things.capitalize()] = words.enough(
             self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains, things=self.things
         )

@@ -7,7 +7,7 @@ then has as few degrees of freedom as that, and none is made where fewer than `F
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,11 @@ class TauSide:
         weight = float(np.sum(squares)) ** 2 / fourth * share if fourth > 0.0 else 0.0
         return cls(tau, spread, n, (n - max(modes)) * share, weight, rank_size)
 
+    @property
+    def perfect(self) -> bool:
+        """Whether one variable is a monotone function of the other."""
+        return abs(self.tau) == 1.0
+
     def chance_of_perfection(self, tau: float) -> float:
         """At most how likely draws of a copula with this tau are as perfectly dependent as these.
 
@@ -84,7 +89,7 @@ def level_test(own: TauSide, other: TauSide | None, tau_target: float) -> LevelT
     """Test own.tau against the other sample's, or against the tau of a known copula."""
     level = own.tau - tau_target
     if min(own.carriers, math.inf if other is None else other.carriers) < FEWEST_CARRIERS:
-        spread = own.spread if other is None else added(own.spread, other.spread, own.spread, other.spread)
+        spread = own.spread if other is None else added(own.spread, other.spread, own.perfect, other.perfect)
         return LevelTest(spread, math.nan, too_rare=True)
     spread = _joint(own, other)
     pvalue = spread.pvalue(level)
@@ -100,13 +105,15 @@ def _joint(own: TauSide, other: TauSide | None) -> Spread:
     sample's tells what it would be.
     """
     if other is None:
-        return _with_carriers(own.spread, own.weight)
+        found = _with_carriers(own.spread, own.weight)
+        # rare values that never meet have no variance of their own; independent ones have tau-b's of 1/n
+        return found if own.weight == math.inf or not found.se > 0.0 else replace(found, se=max(found.se, found.n_eff**-0.5))
     if min(own.weight, other.weight) == math.inf:
-        return added(own.spread, other.spread, own.spread, other.spread)
+        return added(own.spread, other.spread, own.perfect, other.perfect)
     ratio = own.n / other.n
     mine = _with_carriers(own.spread, min(own.weight, other.weight * ratio))
     theirs = _with_carriers(other.spread, min(other.weight, own.weight / ratio))
-    found = added(mine, theirs, mine, theirs)
+    found = added(mine, theirs, own.perfect, other.perfect)
     if not (mine.se > 0.0 and theirs.se > 0.0):
         return found
     pooled = (mine.se**2 * own.n**2 + theirs.se**2 * other.n**2) / (own.n * other.n)
@@ -118,11 +125,11 @@ def _with_carriers(spread: Spread, weight: float) -> Spread:
     return spread if weight == math.inf else Spread(spread.se, max(min(spread.df, 2.0 * weight), 1.0), spread.n_eff)
 
 
-def added(own: Spread, other: Spread, own_tau: Spread, other_tau: Spread) -> Spread:
-    """Variances add; a sample whose tau has no standard error is perfectly dependent, and adds nothing."""
-    if math.isnan(other_tau.se) and not math.isnan(own.se):
+def added(own: Spread, other: Spread, own_perfect: bool, other_perfect: bool) -> Spread:
+    """Standard error of the difference of two taus: variances add; perfect dependence has none, and adds nothing."""
+    if other_perfect and not math.isnan(own.se):
         return own
-    if math.isnan(own_tau.se) and not math.isnan(other.se):
+    if own_perfect and not math.isnan(other.se):
         return other
     return own.plus(other)
 

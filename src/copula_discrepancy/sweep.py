@@ -14,12 +14,12 @@ from copula_discrepancy.families._quadrature import collected_notes
 from copula_discrepancy.fitting import Fit, fit_pair
 from copula_discrepancy.inference import FEWEST_DRAWS, Spread
 from copula_discrepancy.influence import score_and_slopes
-from copula_discrepancy.pairs import TOO_DISCRETE, RankedPair
+from copula_discrepancy.pairs import FEWEST_FOR_SHAPE, TOO_DISCRETE, RankedPair, uneven_ties
 from copula_discrepancy.rank_table import RankedTable
 from copula_discrepancy.ranks import TAIL_SHARE, edge_width
 from copula_discrepancy.rows import empty_rows
 from copula_discrepancy.screening import gaussian, screened_fit
-from copula_discrepancy.strength import TauSide, added, level_test
+from copula_discrepancy.strength import TauSide, level_test
 from copula_discrepancy.tabulated import corner_share_at, divergence_at, tau_bias_at
 from copula_discrepancy.tails import CORNERS, HIGHS, Corner, CornerCount, Yardstick, is_tail, joint_pvalue, tail_gap
 
@@ -75,8 +75,12 @@ class Part:
 
     def too_discrete(self, k: int) -> bool:
         """Whether a variable takes so few values that no likelihood of a copula describes it."""
+        return self.tied_share(k) > TOO_DISCRETE
+
+    def tied_share(self, k: int) -> float:
+        """The share of pairs of draws that are tied, in the variable that has more of them."""
         t = self.table
-        return max(int(t.ties[self.first[k]]), int(t.ties[self.second[k]])) > TOO_DISCRETE * 0.5 * t.n * (t.n - 1.0)
+        return max(int(t.ties[self.first[k]]), int(t.ties[self.second[k]])) / (0.5 * t.n * (t.n - 1.0))
 
     def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Both variables' bins."""
@@ -295,20 +299,31 @@ class Sweep:
             aimed = their_tau if moment else reference.tau
             shape -= aimed - their_tau
             bias -= 0.0 if moment else _tau_bias(reference, there)
-            spreads = {name: added(spreads[name], there[name], spreads["tau"], there["tau"]) for name in spreads}
+            # a perfect sample has no shape: that of the other one alone is no difference of two
+            spreads = {name: spreads[name].plus(there[name]) for name in ("tau_fitted", "shape")}
         if not math.isnan(row["tau_target"]):
             level = level_test(mine, theirs, float(row["tau_target"]))
             row["level"], row["level_se"] = tau - float(row["tau_target"]), level.spread.se
             row["level_pvalue"] = level.pvalue
-        if any(part is not None and part.too_discrete(k) for part in (own, other)) and not moment:
+        parts = [part for part in (own, other) if part is not None]
+        if not moment and (any(part.too_discrete(k) for part in parts) or _uneven(own, other, k)):
             return
+        enough = min(part.table.n for part in parts) >= FEWEST_FOR_SHAPE or moment
         values = {
             "shape": (shape, _UNKNOWN if moment else spreads["shape"]),
             "total": (implied - aimed, spreads["tau_fitted"]),
         }
         for name, (value, spread) in values.items():
             if not math.isnan(value):
-                row[name], row[name + "_se"], row[name + "_pvalue"] = value, spread.se, spread.pvalue(value - bias)
+                row[name], row[name + "_se"] = value, spread.se
+                row[name + "_pvalue"] = spread.pvalue(value - bias) if math.isfinite(bias) and enough else math.nan
+
+
+def _uneven(own: Part, other: Part | None, k: int) -> bool:
+    """Whether samples of very different size have so many ties that what these do to a likelihood does not cancel."""
+    if other is None:
+        return False
+    return uneven_ties(own.table.n, own.tied_share(k), other.table.n, other.tied_share(k))
 
 
 def _smallest(spreads: Mapping[str, Spread]) -> float:
@@ -321,7 +336,8 @@ def _tau_bias(fitted: Fit, spreads: Mapping[str, Spread]) -> float:
         return 0.0
     n_eff = spreads["shape"].n_eff
     bias = tau_bias_at(fitted.template, fitted.tau, fitted.n, n_eff if math.isfinite(n_eff) else float(fitted.n))
-    return fitted.with_blocks(bias if abs(bias) <= spreads["tau_fitted"].se else 0.0)
+    # ranks cannot resolve so strong a dependence: a correction of first order is then none
+    return fitted.with_blocks(bias) if abs(bias) <= spreads["tau_fitted"].se else math.nan
 
 
 def _member(fitted: Fit) -> Copula | None:

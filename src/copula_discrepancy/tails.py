@@ -6,7 +6,7 @@ each other shows in one of the two corners that their Kendall's tau says nothing
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from copula_discrepancy.ranks import edge_width
 
 _TAU_STEP = 1e-4
 FEWEST_IN_TAIL = 5.0  # draws expected inside a corner, and in the tail outside of it: fewer are counted exactly
+# Up to so many, the larger of both p-values counts: with 6 expected, 0 or 1 come in 2% of all samples, and a standard error
+# from these calls it one in a million. Two samples of about one size make up for each other.
+MANY_IN_TAIL, _UNEVEN = 20.0, 2.0
 # Shares of a variable in its tail may differ so much between two samples: with ties, the edge of a tail falls beside another
 # value in one of them, and the two tails are not of the same thing.
 _SAME_TAIL = 1.15
@@ -219,27 +222,38 @@ def joint_pvalue(gaps: Sequence[TailGap | None]) -> float:
 
 
 def _one_sample(own: CornerCount) -> tuple[float, bool]:
-    """Normal limit, or where few draws are expected inside or outside of the corner, Poisson's probability of their number."""
-    inside, outside = own.expected, max(own.first, own.second) - own.expected
-    if own.size * min(inside, outside) >= FEWEST_IN_TAIL:
-        return own.spread.pvalue(own.gap), False
-    count, mean = (own.joint, inside) if inside <= outside else (max(own.first - own.joint, 0.0), max(outside, 0.0))
+    """Normal limit, where few draws are expected inside or outside of the corner Poisson's probability of their number.
+
+    Between few and many, the larger of the two.
+    """
+    inside, outside = own.expected, max(own.first - own.expected, 0.0)
+    few = own.size * min(inside, outside)
+    normal = _at_rate(own.spread, own.joint, inside).pvalue(own.gap)
+    if few >= MANY_IN_TAIL:
+        return normal, False
+    count, mean = (own.joint, inside) if inside <= outside else (own.first - own.joint, outside)
     k, expected = round(own.size * count), own.size * mean
-    return _two_sided(float(pdtr(k, expected)), float(pdtrc(k - 1, expected)) if k else 1.0), True
+    counted = _two_sided(float(pdtr(k, expected)), float(pdtrc(k - 1, expected)) if k else 1.0)
+    return (counted, True) if few < FEWEST_IN_TAIL or math.isnan(normal) else (max(normal, counted), False)
 
 
 def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spread) -> tuple[float, bool]:
-    """Normal limit, or where few draws of both together are inside or outside of the corner, the binomial probability.
+    """Normal limit, where few draws of both together are inside or outside of the corner the binomial probability.
 
     Given the number of draws in both corners, that of one sample is binomial; its chance is that of equal rates or, if this
-    gives the larger p-value, that of rates in proportion to what the yardstick has at each sample's tau.
+    gives the larger p-value, that of rates in proportion to what the yardstick has at each sample's tau. Between few and many,
+    the larger p-value counts.
     """
     total = own.size + other.size
     inside = (own.size * own.joint + other.size * other.joint) / total
     outside = (own.size * (own.first - own.joint) + other.size * (other.first - other.joint)) / total
-    smaller = min(own.size, other.size)
-    if smaller * min(inside, outside) >= FEWEST_IN_TAIL:
-        return spread.pvalue(value), False
+    few = min(own.size, other.size) * min(inside, outside)
+    uneven = max(own.size, other.size) > _UNEVEN * min(own.size, other.size)
+    if uneven:
+        spread = _at_rate(own.spread, own.joint, inside).plus(_at_rate(other.spread, other.joint, inside))
+    normal = spread.pvalue(value)
+    if few >= (MANY_IN_TAIL if uneven else FEWEST_IN_TAIL):
+        return normal, False
     few_inside = inside <= outside
     counts = [round(s.size * (s.joint if few_inside else s.first - s.joint)) for s in (own, other)]
     rates = [max(s.expected if few_inside else s.first - s.expected, 0.0) for s in (own, other)]
@@ -247,10 +261,14 @@ def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spr
     if min(rates) > 0.0:
         chances.append(own.size * rates[0] / (own.size * rates[0] + other.size * rates[1]))
     k, m = counts[0], sum(counts)
-    if m == 0:
-        return 1.0, True
     sides = [(float(bdtr(k, m, chance)), float(bdtrc(k - 1, m, chance)) if k else 1.0) for chance in chances]
-    return max(_two_sided(below, above) for below, above in sides), True
+    counted = max(_two_sided(below, above) for below, above in sides) if m else 1.0
+    return (counted, True) if few < FEWEST_IN_TAIL or math.isnan(normal) else (max(normal, counted), False)
+
+
+def _at_rate(spread: Spread, joint: float, rate: float) -> Spread:
+    """A spread as it is where the corner holds what it should: few draws by chance have too small a one of their own."""
+    return spread if joint >= rate or joint <= 0.0 else replace(spread, se=spread.se * math.sqrt(rate / joint))
 
 
 def _two_sided(below: float, above: float) -> float:

@@ -38,6 +38,11 @@ class PairTests:
         return self.adjusted[name] < self.alpha
 
     @property
+    def n_corners(self) -> int:
+        """How many corners were tested."""
+        return sum(not math.isnan(pvalue) for _, pvalue in self.corners.values())
+
+    @property
     def off_corners(self) -> list[str]:
         """The corners that make the test of tails what it is: the smallest p-value, and all that pass its test alone."""
         known = {name: pvalue for name, (_, pvalue) in self.corners.items() if not math.isnan(pvalue)}
@@ -63,5 +68,7 @@ class PairTests:
             return words.NOT_TESTED
         if self.faults:
             return ", ".join(self.faults)
-        # a corner without a gap says little about a strength that nobody could test
-        return words.NO_GAP + (", strength not tested" if self.against and math.isnan(self.adjusted["level"]) else "")
+        level, shape, tails = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails"))
+        if self.against and level:  # a corner without a gap says little about a strength that nobody could test
+            return f"{words.NO_GAP}, strength not tested"
+        return f"{words.NO_GAP}, strength alone tested" if shape and tails else words.NO_GAP

@@ -90,12 +90,13 @@ def tail_sentence(where: tuple[str, str], shares: tuple[float, float], whose: st
     return f"{begin}, {mine} are {there}; {whose} has {aim}"
 
 
-def tails(told: Sequence[str], pvalue: float, adjusted: float, part: str) -> str:
+def tails(told: Sequence[str], pvalue: float, adjusted: float, part: str, tested: int) -> str:
     """Which corners are off? `told` has a sentence for each of them."""
     if math.isnan(pvalue):
         return f"cannot be tested: too few are in the lowest and highest {part}, or no two of these can be compared."
     if not told:
-        return f"{NO_GAP} in the four corners ({chance(pvalue, adjusted)}), beyond what the strength explains."
+        where = "the four corners" if tested == 4 else f"{tested} of the four corners, all that could be compared"
+        return f"{NO_GAP} in {where} ({chance(pvalue, adjusted)}), beyond what the strength explains."
     return f"off ({chance(pvalue, adjusted)}): {'; '.join(told)}."
 
 
