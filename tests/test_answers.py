@@ -162,3 +162,25 @@ def test_one_idea_has_one_name():
     pair = table[["a", "b"]]
     found = [cd.discrepancy(pair, cd.Gaussian(0.5), iid=True, missing=way).tau for way in ("listwise", "drop", "pairs")]
     assert len(set(found)) == 1
+
+
+def test_scores_of_what_cannot_be_judged():
+    """Perfect dependence that is kept scores 1; where nothing could be judged there is no score, and not a score of 0."""
+    x, y = RNG.normal(size=(2, 500))
+    tables = pd.DataFrame({"a": x, "b": 2 * x}), pd.DataFrame({"a": y, "b": 2 * y})
+    assert cd.DependenceFidelity.compute(*tables) == 1.0
+    flags = [pd.DataFrame({"a": np.arange(1000) < 3, "b": np.arange(1000) > 996}) for _ in range(2)]
+    flags[1] = flags[1].sample(frac=1.0, random_state=1).iloc[:900]
+    told = cd.DependenceFidelity.compute_breakdown(*flags)
+    assert np.isnan(told["score"])
+    assert told["n_pairs"] == 0
+
+
+def test_most_rows_may_be_zero():
+    """Amounts that are mostly 0 repeat the row of zeros, and nobody should delete it."""
+    rng = np.random.default_rng(6)
+    tables = [np.exp(rng.normal(size=(3000, 2))) * (rng.random((3000, 2)) < 0.05) for _ in range(2)]
+    with pytest.warns(cd.DependenceWarning) as told:
+        result = cd.pairwise(*tables, iid=True)
+    assert not any("repeat" in str(entry.message) for entry in told)
+    assert result[0].verdict == "no gap found, strength alone tested"

@@ -211,3 +211,27 @@ def test_where_the_family_cannot_follow_corners_are_compared_all_the_same():
 def test_a_corner_says_where_it_is():
     begin, there = Corner(False, True).words(("a", "b"), 0.01, "rows")
     assert (begin, there) == ("of 100 rows in the lowest hundredth of a", "in the highest hundredth of b")
+
+
+@pytest.mark.parametrize(
+    ("n", "reference", "tail"), [(600, None, 0.1), (2400, None, 0.05), (600, 10_000, 0.1)], ids=["known", "far out", "uneven"]
+)
+def test_few_draws_by_chance_are_no_find(n, reference, tail):
+    """Six draws expected in each corner: none or one came in one of fifty samples, and was called one in a million."""
+    rng = np.random.default_rng(9)
+    pvalues = []
+    for _ in range(80):
+        target = cd.Gaussian(0.0) if reference is None else rng.standard_normal((reference, 2))
+        found = cd.pairwise(rng.standard_normal((n, 2)), target, iid=True, tail=tail, family=None)
+        pvalues.append(float(found.rows["tails_pvalue"][0]))
+    assert np.sum(np.array(pvalues) < 0.05) <= stats.binom.ppf(0.999, 80, 0.05)
+    assert min(pvalues) > 1e-4
+
+
+def test_sentences_count_the_corners_that_could_be_compared():
+    rng = np.random.default_rng(10)
+    table = np.column_stack([rng.standard_normal(1000), rng.random(1000) < 0.1])
+    with pytest.warns(cd.DependenceWarning, match="x1 takes so few values"):
+        result = cd.discrepancy(table, cd.Gaussian(0.0), iid=True)
+    assert set(result.corners) == {"high_high", "low_high"}
+    assert "2 of the four corners, all that could be compared" in result.sentences()["Tails"]
