@@ -141,7 +141,7 @@ def test_perfect_dependence_is_tested_by_how_likely_chance_makes_it():
     assert "no standard error can be had" in said["Rows"]
     with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
         few, said, _ = read(np.column_stack([x[:4], x[:4]]), iid=True)
-    assert few.verdict == "no gap found"
+    assert few.verdict == "no gap found, strength alone tested"
     assert few.level.pvalue == pytest.approx(0.8**2)
     assert said["Strength"] == "no gap found (p = 0.64)."
 
@@ -179,7 +179,8 @@ def judged(level, shape, tails, corners=None, taus=(0.1, 0.4), ses=(0.02, 0.02),
     [
         ((0.5, 0.5, 0.5), "no gap found"), ((0.01, 0.5, 0.5), "too weak"), ((0.5, 0.01, 0.5), "wrong shape"),
         ((0.01, 0.01, 0.5), "too weak, wrong shape"), ((np.nan, np.nan, np.nan), "not tested"),
-        ((0.01, np.nan, 0.5), "too weak"), ((0.5, np.nan, np.nan), "no gap found"), ((0.5, 0.5, 0.01), "low-low tail too thin"),
+        ((0.01, np.nan, 0.5), "too weak"), ((0.5, np.nan, np.nan), "no gap found, strength alone tested"),
+        ((0.5, 0.5, 0.01), "low-low tail too thin"),
     ],
 )  # fmt: skip
 def test_verdicts(pvalues, verdict):

@@ -50,8 +50,9 @@ def gap_estimates(
         bias -= reference.tau_bias
     level, total = fitted.sample_tau - tau_target, tau_fitted - tau_aimed
     fits = [fitted] if reference is None else [fitted, reference]
-    # a likelihood of two values has no normal limit, and a bias beyond the error no correction
-    judged = moment or not any(fit.pair.too_discrete or fit.bias_is_large or fit.n < FEWEST_FOR_SHAPE for fit in fits)
+    judged = moment or not any(fit.pair.too_discrete for fit in fits)  # a likelihood of two values has no normal limit
+    # nor has one of a handful of draws, and a bias beyond the error has no correction
+    tested = moment or not any(fit.bias_is_large or fit.n < FEWEST_FOR_SHAPE for fit in fits)
     if reference is not None and not moment:
         ties = [(fit.n, fit.pair.tied_share) for fit in fits]
         judged = judged and not uneven_ties(*ties[0], *ties[1])
@@ -62,10 +63,10 @@ def gap_estimates(
         "theta": fitted.theta_estimate(confidence),
         "tau_fitted": estimate(tau_fitted, own["tau_fitted"], taus, bias=fitted.tau_bias, tested=False),
         "level": replace(estimate(level, level_tested.spread, possible), pvalue=level_tested.pvalue),
-        "shape": estimate(total - level, against("shape"), (-2.0, 2.0), bias=bias)
+        "shape": estimate(total - level, against("shape"), (-2.0, 2.0), bias=bias, tested=tested)
         if judged and not moment
         else Estimate.unknown(total - level, confidence=confidence),
-        "total": estimate(total, against("tau_fitted"), possible, bias=bias)
+        "total": estimate(total, against("tau_fitted"), possible, bias=bias, tested=tested)
         if judged
         else Estimate.unknown(total, confidence=confidence),
     }

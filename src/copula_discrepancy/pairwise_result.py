@@ -580,8 +580,8 @@ class Pairwise:
         --------
         >>> import copula_discrepancy as cd
         >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
-        >>> print(result.sentences()["Tails"].partition(";")[0])
-        of 100 rows in the highest tenth of x0, 21 are in the highest tenth of x1 too
+        >>> print(result.sentences()["Answer"].partition(":")[0])
+        a gap beyond chance in 1 of 1 pair
         """
         return ranking_words.sentences(self)
 

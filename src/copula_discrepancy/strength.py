@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.inference import Spread
 
 FREQUENT = 0.5  # share of draws with one value from which on the others carry what is known
+_HANDFUL = 20
 FEWEST_CARRIERS = 5  # draws with another value, below which nothing can be tested
 
 
@@ -64,8 +65,8 @@ class TauSide:
 
     @property
     def perfect(self) -> bool:
-        """Whether one variable is a monotone function of the other."""
-        return abs(self.tau) == 1.0
+        """Whether the dependence is perfect, so that tau has no sampling error; of a handful of draws that may be chance."""
+        return abs(self.tau) == 1.0 or (math.isnan(self.spread.se) and self.n >= _HANDFUL)
 
     def chance_of_perfection(self, tau: float) -> float:
         """At most how likely draws of a copula with this tau are as perfectly dependent as these.

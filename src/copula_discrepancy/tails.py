@@ -25,7 +25,7 @@ _TAU_STEP = 1e-4
 FEWEST_IN_TAIL = 5.0  # draws expected inside a corner, and in the tail outside of it: fewer are counted exactly
 # Up to so many, the larger of both p-values counts: with 6 expected, 0 or 1 come in 2% of all samples, and a standard error
 # from these calls it one in a million. Two samples of about one size make up for each other.
-MANY_IN_TAIL, _UNEVEN = 20.0, 2.0
+MANY_IN_TAIL, _UNEVEN = 15.0, 2.0
 # Shares of a variable in its tail may differ so much between two samples: with ties, the edge of a tail falls beside another
 # value in one of them, and the two tails are not of the same thing.
 _SAME_TAIL = 1.15
@@ -228,7 +228,7 @@ def _one_sample(own: CornerCount) -> tuple[float, bool]:
     """
     inside, outside = own.expected, max(own.first - own.expected, 0.0)
     few = own.size * min(inside, outside)
-    normal = _at_rate(own.spread, own.joint, inside).pvalue(own.gap)
+    normal = _at_rate(own, inside, outside).pvalue(own.gap)
     if few >= MANY_IN_TAIL:
         return normal, False
     count, mean = (own.joint, inside) if inside <= outside else (own.first - own.joint, outside)
@@ -250,7 +250,7 @@ def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spr
     few = min(own.size, other.size) * min(inside, outside)
     uneven = max(own.size, other.size) > _UNEVEN * min(own.size, other.size)
     if uneven:
-        spread = _at_rate(own.spread, own.joint, inside).plus(_at_rate(other.spread, other.joint, inside))
+        spread = _at_rate(own, inside, outside).plus(_at_rate(other, inside, outside))
     normal = spread.pvalue(value)
     if few >= (MANY_IN_TAIL if uneven else FEWEST_IN_TAIL):
         return normal, False
@@ -266,9 +266,10 @@ def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spr
     return (counted, True) if few < FEWEST_IN_TAIL or math.isnan(normal) else (max(normal, counted), False)
 
 
-def _at_rate(spread: Spread, joint: float, rate: float) -> Spread:
-    """A spread as it is where the corner holds what it should: few draws by chance have too small a one of their own."""
-    return spread if joint >= rate or joint <= 0.0 else replace(spread, se=spread.se * math.sqrt(rate / joint))
+def _at_rate(count: CornerCount, inside: float, outside: float) -> Spread:
+    """The spread where a corner holds what it should: that of few draws by chance is too small, of many too large."""
+    rate, share = (inside, count.joint) if inside <= outside else (outside, count.first - count.joint)
+    return count.spread if share <= 0.0 else replace(count.spread, se=count.spread.se * math.sqrt(rate / share))
 
 
 def _two_sided(below: float, above: float) -> float:
