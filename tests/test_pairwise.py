@@ -663,10 +663,12 @@ def test_without_a_target_a_large_sample_of_a_known_family_fits():
 def test_without_a_target_what_no_family_has_is_found():
     """Half the draws go up and half go down, in different places: no family bends like that."""
     rng = np.random.default_rng(35)
+    flagged = 0
     for _ in range(5):
         up, down = (gaussian(rng, 2000, np.array([[1.0, rho], [rho, 1.0]])) for rho in (0.95, -0.95))
         bent = np.where(rng.random((2000, 1)) < 0.5, up + 3.0, down)
         result = cd.pairwise(np.column_stack([bent, rng.random(2000)]), iid=True)
         assert result.worst.names == ("x0", "x1")
         assert "family does not fit" in result.worst.verdict
-        assert result.n_flagged == 1
+        flagged += result.n_flagged
+    assert 5 <= flagged <= 7  # of ten honest pairs, one in twenty claims may be false
