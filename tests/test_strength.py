@@ -94,7 +94,7 @@ def test_few_carriers_by_hand():
     assert plain.spread.se == pytest.approx(0.05)
     assert plain.pvalue == pytest.approx(2.0 * stats.t.sf(2.0, plain.spread.df))
     rare = level_test(side(0.3, 0.03, carriers=20.0, weight=4.0), side(0.2, 0.04, carriers=30.0, weight=10.0), 0.2)
-    df = (0.03**2 + 0.04**2) ** 2 / (0.03**4 / 8.0 + 0.04**4 / 8.0)  # the smaller weight holds for both samples
+    df = (0.03**2 + 0.04**2) ** 2 / (0.03**4 / 4.0 + 0.04**4 / 4.0)  # the smaller weight holds for both samples
     assert rare.pvalue == pytest.approx(2.0 * stats.t.sf(2.0, df))
     uneven = level_test(side(0.0, 0.001, 1000, 20.0, 5.0), side(0.1, 0.01, 10_000, 200.0, 50.0), 0.1)
     assert uneven.spread.se == pytest.approx(math.sqrt((1e-6 * 1000**2 + 1e-4 * 10_000**2) / (1000 * 10_000)))

@@ -122,8 +122,8 @@ def _joint(own: TauSide, other: TauSide | None) -> Spread:
 
 
 def _with_carriers(spread: Spread, weight: float) -> Spread:
-    """A variance known from `weight` draws has about twice as many degrees of freedom."""
-    return spread if weight == math.inf else Spread(spread.se, max(min(spread.df, 2.0 * weight), 1.0), spread.n_eff)
+    """A variance known from `weight` draws has about twice as many degrees of freedom; half of them allow for skewness."""
+    return spread if weight == math.inf else Spread(spread.se, max(min(spread.df, weight), 1.0), spread.n_eff)
 
 
 def added(own: Spread, other: Spread, own_perfect: bool, other_perfect: bool) -> Spread:
