@@ -184,3 +184,17 @@ def test_most_rows_may_be_zero():
         result = cd.pairwise(*tables, iid=True)
     assert not any("repeat" in str(entry.message) for entry in told)
     assert result[0].verdict == "no gap found, strength alone tested"
+
+
+def test_green_is_for_what_was_tested(tables, monkeypatch, capsys):
+    """In a terminal, neither a void comparison nor pairs that nobody could test are green."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    green = "\x1b[32m"
+    main(["compare", "copy.csv", "real.csv", "--iid"])
+    assert green not in capsys.readouterr().out
+    main(["compare", "flags.csv", "others.csv", "--iid"])
+    assert green not in capsys.readouterr().out
+    honest = pd.DataFrame(RNG.multivariate_normal(np.zeros(3), 0.5 * np.eye(3) + 0.5, 500), columns=["a", "b", "c"])
+    honest.to_csv("honest.csv", index=False)
+    main(["compare", "honest.csv", "real.csv", "--iid"])
+    assert green in capsys.readouterr().out

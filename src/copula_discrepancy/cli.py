@@ -237,31 +237,30 @@ def _chains(text: str) -> int | str:
     return int(number)
 
 
-def _probability(text: str) -> float:
+def _number(text: str) -> float:
+    """NaN, which no range holds, where the text is no number."""
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
-        number = math.nan
+        return math.nan
+
+
+def _probability(text: str) -> float:
+    number = _number(text)
     if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"a number strictly between 0 and 1, such as 0.95, not {text!r}")
     return number
 
 
 def _tail(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
+    number = _number(text)
     if not 0 < number < 0.5:
         raise argparse.ArgumentTypeError(f"a share between 0 and 0.5, such as 0.1 for tenths, not {text!r}")
     return number
 
 
 def _size(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
+    number = _number(text)
     if not 0 <= number < math.inf:
         raise argparse.ArgumentTypeError(f"a number that is not negative, such as 0.05, not {text!r}")
     return number

@@ -13,7 +13,7 @@ from copula_discrepancy.errors import InputError
 from copula_discrepancy.families import Copula, family
 from copula_discrepancy.pairwise_result import Pairwise, gap_sizes
 from copula_discrepancy.ranking import rank_pairs
-from copula_discrepancy.words import answer_line
+from copula_discrepancy.words import NO_GAP, answer_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -324,7 +324,9 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
         text = k in (0, len(head) - 1)
         table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
     for line, pair in zip(lines, result, strict=False):
-        style = "red" if pair.flagged else "yellow" if pair.verdict == "not tested" else "green"
+        # green is for what was tested: a strength alone, or a comparison that is void, is no good news
+        fine = pair.verdict == NO_GAP and not result.void
+        style = "red" if pair.flagged else "green" if fine else "yellow"
         table.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
     console.print(table)
     left = len(result) - limit

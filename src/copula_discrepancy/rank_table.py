@@ -68,11 +68,14 @@ class RankedTable:
 
     def n_complete(self, first: int, second: int) -> int:
         """How many rows have values of both variables."""
-        return int(np.count_nonzero((self.ranks[first] != MISSING) & (self.ranks[second] != MISSING)))
+        return int(np.count_nonzero(self._complete(first, second)))
+
+    def _complete(self, first: int, second: int) -> NDArray[np.bool_]:
+        return (self.ranks[first] != MISSING) & (self.ranks[second] != MISSING)
 
     def of_pair(self, first: int, second: int) -> "RankedTable | None":
         """Two variables, ranked again among the rows that have both values; None where a variable does not vary in these."""
-        both = (self.ranks[first] != MISSING) & (self.ranks[second] != MISSING)
+        both = self._complete(first, second)
         columns = [self.ranks[k, both].astype(np.float64) for k in (first, second)]
         if columns[0].size < 2 or any(np.ptp(column) == 0 for column in columns):
             return None
