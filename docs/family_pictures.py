@@ -15,7 +15,7 @@ from pandas.io.formats.style import Styler
 from scipy.special import ndtr, ndtri
 
 import copula_discrepancy as cd
-from copula_discrepancy.plots.look import BLUE, GREY, ORANGE
+from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE
 
 ENCLOSED = (0.95, 0.75, 0.5, 0.25)  # shares of all draws inside the contours
 REACH = 3.2  # normal scores shown: all but one in seven hundred

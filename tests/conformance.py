@@ -7,8 +7,8 @@ import numpy as np
 from scipy import stats
 
 import copula_discrepancy as cd
-from copula_discrepancy.families._archimedean import Archimedean
-from copula_discrepancy.families._base import Copula
+from copula_discrepancy.families.archimedean import Archimedean
+from copula_discrepancy.families.base import Copula
 
 GRID = np.array([0.03, 0.2, 0.45, 0.5, 0.7, 0.93])
 U, V = (axis.ravel() for axis in np.meshgrid(GRID, GRID + 0.011))

@@ -87,10 +87,10 @@ def with_room(room, call):
 
 def disk(folder):
     """Everything that writes, where files must stay small, and where the disk is."""
-    from copula_discrepancy import running
-    from copula_discrepancy.experiments.reproduce import reproduce
+    from copula_discrepancy.compare import jobs
+    from copula_discrepancy.studies.paper.reproduce import reproduce
 
-    running._SECONDS = running._SHARE = 0.0  # three files instead of one
+    jobs._SECONDS = jobs._SHARE = 0.0  # three files instead of one
     draws = np.random.default_rng(1).standard_normal((300, 14))
     whole = cd.pairwise(draws, cd.Gaussian(0.1), iid=True, n_jobs=1)
     result = cd.pairwise(draws[:, :2], cd.Gaussian(0.1), iid=True)
@@ -141,7 +141,7 @@ def _files(folder):
 # ---- numba's cache ----------------------------------------------------------------------------------------------------------
 
 KERNEL = """
-from copula_discrepancy._kernels._compiled import compiled
+from copula_discrepancy._core.kernels.compiled import compiled
 
 @compiled(nogil=True)
 def double(x):
@@ -157,9 +157,9 @@ def cache(folder):
     import numba.core.caching
     from numba.misc.appdirs import AppDirs
 
-    from copula_discrepancy._kernels import _compiled
+    from copula_discrepancy._core.kernels import compiled
 
-    _compiled.compiled()(lambda x: x + 1.0)(1.0)  # all that compiling loads, while it can be read
+    compiled.compiled()(lambda x: x + 1.0)(1.0)  # all that compiling loads, while it can be read
     AppDirs(appname="numba").user_cache_dir  # noqa: B018
     package = folder / "package"
     package.mkdir()
@@ -178,8 +178,8 @@ def cache(folder):
         handler.emit = lambda record: told.append(record.getMessage())
         logging.getLogger("copula_discrepancy").addHandler(handler)
         numba.config.CACHE_DIR, os.environ["HOME"], os.environ["XDG_CACHE_HOME"] = cache_dir, own_home, own_home
-        _compiled._said.clear()
-        _compiled._waiting._PATIENCE = math.inf  # on a busy machine even these take a second, and say so
+        compiled._said.clear()
+        compiled._waiting._PATIENCE = math.inf  # on a busy machine even these take a second, and say so
         if os.getuid() == 0:
             os.setuid(NOBODY)
         if limit is not None:
@@ -214,10 +214,10 @@ def cache_at_import(folder):
     numba.config.CACHE_DIR = "/dev/null/nowhere"
 
     def play():
-        from copula_discrepancy import _kernels
+        from copula_discrepancy._core import kernels
 
         x = np.array([1.0, 2.0])
-        return [*_kernels.gaussian_sums(x, x[::-1].copy()), *_kernels.gaussian_sums(x[::2], x[::2])]
+        return [*kernels.gaussian_sums(x, x[::-1].copy()), *kernels.gaussian_sums(x[::2], x[::2])]
 
     return apart(play)
 
@@ -226,11 +226,11 @@ def cache_at_import(folder):
 
 
 def kills(folder):
-    from copula_discrepancy import running
-    from copula_discrepancy.experiments import figures
-    from copula_discrepancy.experiments.reproduce import reproduce
+    from copula_discrepancy.compare import jobs
+    from copula_discrepancy.studies.paper import figures
+    from copula_discrepancy.studies.paper.reproduce import reproduce
 
-    running._SECONDS = running._SHARE = 0.0  # every part is kept: the runs are short
+    jobs._SECONDS = jobs._SHARE = 0.0  # every part is kept: the runs are short
     figures.draw = lambda *given: []  # slow, and after all that is kept
     rng = np.random.default_rng(2)
     draws, reference = rng.standard_normal((4, 300, 16)), rng.standard_normal((4, 300, 16))

@@ -15,12 +15,12 @@ import numpy as np
 
 def interpret():
     """Python's versions of the four intrinsics, which numba has for the compiler alone."""
-    from copula_discrepancy._kernels import _ranks, _vector
+    from copula_discrepancy._core.kernels import ranks, vector
 
-    _ranks._popcount = lambda word: np.uint64(int(word).bit_count())
-    _ranks._bits = lambda value: np.uint64(struct.unpack("Q", struct.pack("d", value))[0])
-    _vector._float_bits = lambda value: struct.unpack("q", struct.pack("d", value))[0]
-    _vector._bits_float = lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0]
+    ranks._popcount = lambda word: np.uint64(int(word).bit_count())
+    ranks._bits = lambda value: np.uint64(struct.unpack("Q", struct.pack("d", value))[0])
+    vector._float_bits = lambda value: struct.unpack("q", struct.pack("d", value))[0]
+    vector._bits_float = lambda bits: struct.unpack("d", struct.pack("q", int(bits)))[0]
 
 
 def numbers():

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import copula_discrepancy as cd
-from copula_discrepancy.pages import content
+from copula_discrepancy.report.page import content
 from tests.pairwise_data import autoregressive, gaussian
 
 HOSTILE = (

@@ -16,7 +16,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 import copula_discrepancy as cd
-from copula_discrepancy.plots.look import styled
+from copula_discrepancy.report.plots.look import styled
 
 IMAGES = Path(__file__).parent / "images"
 DPI = 50

@@ -7,12 +7,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from copula_discrepancy.agreement import Agreement
-    from copula_discrepancy.companions.classic import ess, naive_tau, paper_ess, rhat
-    from copula_discrepancy.companions.stein import SteinDiscrepancy, ksd
-    from copula_discrepancy.draws import Draws, as_draws
-    from copula_discrepancy.errors import DependenceWarning, InputError
-    from copula_discrepancy.experiments.reproduce import Reproduction, reproduce
+    from copula_discrepancy._core.caveats import Caveat
+    from copula_discrepancy._core.errors import DependenceWarning, InputError
+    from copula_discrepancy.compare.fidelity import DependenceFidelity
+    from copula_discrepancy.compare.many import pairwise
+    from copula_discrepancy.compare.many_result import PairGap, Pairwise
+    from copula_discrepancy.compare.one import discrepancy
+    from copula_discrepancy.compare.one_result import Discrepancy
+    from copula_discrepancy.compare.summary import summary
+    from copula_discrepancy.compare.vine import vine
+    from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
+    from copula_discrepancy.data.draws import Draws, as_draws
+    from copula_discrepancy.estimate.agreement import Agreement
+    from copula_discrepancy.estimate.fit import Fit, fit
+    from copula_discrepancy.estimate.multiplicity import adjust_pvalues
+    from copula_discrepancy.estimate.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
+    from copula_discrepancy.estimate.selection import Selection, select_family
+    from copula_discrepancy.estimate.uncertainty import (
+        Estimate,
+        LongRun,
+        PaperTest,
+        contamination_bound,
+        long_run_variance,
+        tau_influence_bound,
+    )
     from copula_discrepancy.families import (
         A1,
         A2,
@@ -27,26 +45,13 @@ if TYPE_CHECKING:
         StudentT,
         family,
     )
-    from copula_discrepancy.fidelity import DependenceFidelity
-    from copula_discrepancy.fitting import Fit, fit
-    from copula_discrepancy.gaps import discrepancy
-    from copula_discrepancy.inference import (
-        Estimate,
-        LongRun,
-        PaperTest,
-        contamination_bound,
-        long_run_variance,
-        tau_influence_bound,
-    )
-    from copula_discrepancy.multiplicity import adjust_pvalues
-    from copula_discrepancy.pairwise_result import PairGap, Pairwise
-    from copula_discrepancy.plots.clouds import plot_pair
-    from copula_discrepancy.plots.forests import plot_tau_forest
-    from copula_discrepancy.plots.traces import plot_trace
-    from copula_discrepancy.ranking import pairwise
-    from copula_discrepancy.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
-    from copula_discrepancy.result import Discrepancy
-    from copula_discrepancy.samplers import (
+    from copula_discrepancy.report.plots.clouds import plot_pair
+    from copula_discrepancy.report.plots.forests import plot_tau_forest
+    from copula_discrepancy.report.plots.traces import plot_trace
+    from copula_discrepancy.studies.baselines.classic import ess, naive_tau, paper_ess, rhat
+    from copula_discrepancy.studies.baselines.stein import SteinDiscrepancy, ksd
+    from copula_discrepancy.studies.paper.reproduce import Reproduction, reproduce
+    from copula_discrepancy.studies.samplers import (
         BimodalMixture,
         Chains,
         DivergenceError,
@@ -57,43 +62,42 @@ if TYPE_CHECKING:
         sghmc,
         sgld,
     )
-    from copula_discrepancy.selection import Selection, select_family
-    from copula_discrepancy.summaries import summary
-    from copula_discrepancy.tuning import TunedSetting, Tuning, tune
-    from copula_discrepancy.vine_result import EdgeGap, VineGaps
-    from copula_discrepancy.vines import vine
+    from copula_discrepancy.studies.tuning import TunedSetting, Tuning, tune
 
 _HOME = {
-    "fidelity": ("DependenceFidelity",),
-    "summaries": ("summary",),
-    "agreement": ("Agreement",),
-    "multiplicity": ("adjust_pvalues",),
-    "ranking": ("pairwise",),
-    "pairwise_result": ("PairGap", "Pairwise"),
-    "gaps": ("discrepancy",),
-    "result": ("Discrepancy",),
-    "inference": ("Estimate", "LongRun", "PaperTest", "contamination_bound", "long_run_variance", "tau_influence_bound"),
-    "selection": ("Selection", "select_family"),
-    "companions.classic": ("ess", "naive_tau", "paper_ess", "rhat"),
-    "companions.stein": ("SteinDiscrepancy", "ksd"),
-    "draws": ("Draws", "as_draws"),
-    "errors": ("DependenceWarning", "InputError"),
-    "experiments.reproduce": ("Reproduction", "reproduce"),
-    "samplers": (
+    "compare.fidelity": ("DependenceFidelity",),
+    "compare.summary": ("summary",),
+    "estimate.agreement": ("Agreement",),
+    "estimate.multiplicity": ("adjust_pvalues",),
+    "compare.many": ("pairwise",),
+    "compare.many_result": ("PairGap", "Pairwise"),
+    "compare.one": ("discrepancy",),
+    "compare.one_result": ("Discrepancy",),
+    "estimate.uncertainty": (
+        "Estimate", "LongRun", "PaperTest", "contamination_bound", "long_run_variance", "tau_influence_bound",
+    ),
+    "estimate.selection": ("Selection", "select_family"),
+    "studies.baselines.classic": ("ess", "naive_tau", "paper_ess", "rhat"),
+    "studies.baselines.stein": ("SteinDiscrepancy", "ksd"),
+    "data.draws": ("Draws", "as_draws"),
+    "_core.caveats": ("Caveat",),
+    "_core.errors": ("DependenceWarning", "InputError"),
+    "studies.paper.reproduce": ("Reproduction", "reproduce"),
+    "studies.samplers": (
         "BimodalMixture", "Chains", "DivergenceError", "GaussianTarget", "MetaCopula", "WellingTeh", "metropolis", "sghmc",
         "sgld",
     ),
-    "plots.clouds": ("plot_pair",),
-    "plots.forests": ("plot_tau_forest",),
-    "plots.traces": ("plot_trace",),
-    "vine_result": ("EdgeGap", "VineGaps"),
-    "vines": ("vine",),
-    "tuning": ("TunedSetting", "Tuning", "tune"),
+    "report.plots.clouds": ("plot_pair",),
+    "report.plots.forests": ("plot_tau_forest",),
+    "report.plots.traces": ("plot_trace",),
+    "compare.vine_result": ("EdgeGap", "VineGaps"),
+    "compare.vine": ("vine",),
+    "studies.tuning": ("TunedSetting", "Tuning", "tune"),
     "families": (
         "A1", "A2", "FAMILIES", "Clayton", "Copula", "Frank", "Gaussian", "Gumbel", "Joe", "Rotated", "StudentT", "family",
     ),
-    "fitting": ("Fit", "fit"),
-    "ranks": ("concordance", "kendall_matrix", "kendall_tau", "pseudo_observations"),
+    "estimate.fit": ("Fit", "fit"),
+    "estimate.ranks": ("concordance", "kendall_matrix", "kendall_tau", "pseudo_observations"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -103,6 +107,7 @@ __all__ = [
     "FAMILIES",
     "Agreement",
     "BimodalMixture",
+    "Caveat",
     "Chains",
     "Clayton",
     "Copula",

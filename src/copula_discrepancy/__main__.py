@@ -2,6 +2,6 @@
 
 import sys
 
-from copula_discrepancy.cli import main
+from copula_discrepancy.cli.parser import main
 
 sys.exit(main())

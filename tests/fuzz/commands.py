@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import copula_discrepancy as cd
-from copula_discrepancy.cli import main
+from copula_discrepancy.cli.parser import main
 from tests.fuzz.arrays import Fuzz
 from tests.fuzz.files import files, folder_of, originals
 from tests.fuzz.kinds import Kind

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import copula_discrepancy as cd
-from copula_discrepancy.tails import CORNERS
+from copula_discrepancy.estimate.tails import CORNERS
 
 # Every number that may be NaN or infinite, and why. What is not here must be finite.
 DOCUMENTED = {

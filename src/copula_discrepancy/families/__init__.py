@@ -3,16 +3,16 @@
 from inspect import isabstract
 from typing import Any
 
-from copula_discrepancy.errors import InputError
-from copula_discrepancy.families._base import Copula
-from copula_discrepancy.families._rotated import ROTATIONS, Rotated
+from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.a1 import A1
 from copula_discrepancy.families.a2 import A2
+from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.clayton import Clayton
 from copula_discrepancy.families.frank import Frank
 from copula_discrepancy.families.gaussian import Gaussian
 from copula_discrepancy.families.gumbel import Gumbel
 from copula_discrepancy.families.joe import Joe
+from copula_discrepancy.families.rotated import ROTATIONS, Rotated
 from copula_discrepancy.families.student_t import StudentT
 
 # Adding a family: one file beside these, one entry here.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import polygamma, psi
 
-from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._hyperbolic import Hyperbolic
+from copula_discrepancy.families.hyperbolic import Hyperbolic
+from copula_discrepancy.families.parameter import Parameter
 
 _LARGE_THETA = 20.0  # the next term of the series is below 1e-15 from here on; the digammas lose digits
 

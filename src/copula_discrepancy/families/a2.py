@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._hyperbolic import Hyperbolic
-from copula_discrepancy.families._numerics import LOG_2
+from copula_discrepancy.families.hyperbolic import Hyperbolic
+from copula_discrepancy.families.numerics import LOG_2
+from copula_discrepancy.families.parameter import Parameter
 
 _TAU_GAP = 6.0 - 8.0 * LOG_2
 

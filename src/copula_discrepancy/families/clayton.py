@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy import _kernels
-from copula_discrepancy.families._archimedean import Archimedean
-from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._excess import Excess
-from copula_discrepancy.families._leaves import Pair
-from copula_discrepancy.families._numerics import FloatArray, log1mexp, one_sample, stack_blocks
+from copula_discrepancy._core import kernels
+from copula_discrepancy.families.archimedean import Archimedean
+from copula_discrepancy.families.excess import Excess
+from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy.families.numerics import FloatArray, log1mexp, one_sample, stack_blocks
+from copula_discrepancy.families.parameter import Parameter
 
 # Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.
 _SMALL_THETA = 0.1
@@ -121,7 +121,7 @@ class Clayton(Archimedean):
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         if theta < _SMALL_THETA or not one_sample(x, y):
             return super()._score_derivatives(theta, x, y, u, uc, v, vc)
-        first, second, in_x, in_y = _kernels.clayton_derivatives(theta, x, y)
+        first, second, in_x, in_y = kernels.clayton_derivatives(theta, x, y)
         return first, second, -in_x / u, -in_y / v
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
@@ -134,7 +134,7 @@ class Clayton(Archimedean):
         top, gap = prepared
         if theta < _SMALL_THETA:
             return super()._likelihood_sums(theta, top, top - gap)
-        sums: tuple[float, float, float] = _kernels.clayton_sums(theta, top, gap)
+        sums: tuple[float, float, float] = kernels.clayton_sums(theta, top, gap)
         return sums
 
     def _tau(self, theta: float) -> float:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from copula_discrepancy import _kernels
-from copula_discrepancy.families._base import Copula
-from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families._leaves import Pair
-from copula_discrepancy.families._numerics import FloatArray, one_sample
+from copula_discrepancy._core import kernels
+from copula_discrepancy.families.base import Copula
+from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
+from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy.families.numerics import FloatArray, one_sample
 
 _HALF_LOG_2PI = 0.9189385332046727
 
@@ -71,7 +71,7 @@ class Gaussian(Elliptical):
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if one_sample(x, y):
-            return _kernels.elliptical_scores(theta, 0.0, x, y)
+            return kernels.elliptical_scores(theta, 0.0, x, y)
         spread = (1.0 - theta) * (1.0 + theta)
         q = residual(theta, x, y) ** 2 / spread + y**2
         q1 = 2.0 * (theta * q - x * y) / spread
@@ -82,7 +82,7 @@ class Gaussian(Elliptical):
         """The likelihood depends on the draws through two sums only; as sums of squares they keep tau near 1 apart from 1."""
         difference = total = 0.0
         for x, y in coordinates:
-            sums = _kernels.gaussian_sums(x, y)
+            sums = kernels.gaussian_sums(x, y)
             difference, total = difference + sums[0], total + sums[1]
         return n, difference, total
 
@@ -105,7 +105,7 @@ class Gaussian(Elliptical):
         self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
     ) -> Pair:
         if one_sample(x, y):
-            return _kernels.elliptical_mixed(theta, 0.0, x, y, -_HALF_LOG_2PI)
+            return kernels.elliptical_mixed(theta, 0.0, x, y, -_HALF_LOG_2PI)
         return self._quantile_derivatives(theta, x, y)[2:]
 
     def _quantile_derivatives(

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import exp1
 
-from copula_discrepancy import _kernels
-from copula_discrepancy.families._archimedean import Archimedean
-from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._leaves import Pair
-from copula_discrepancy.families._numerics import EULER_GAMMA, FloatArray, one_sample, stack_blocks
+from copula_discrepancy._core import kernels
+from copula_discrepancy.families.archimedean import Archimedean
+from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy.families.numerics import EULER_GAMMA, FloatArray, one_sample, stack_blocks
+from copula_discrepancy.families.parameter import Parameter
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Gumbel(Archimedean):
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         if not one_sample(x, y):
             return super()._score_derivatives(theta, x, y, u, uc, v, vc)
-        first, second, in_x, in_y = _kernels.gumbel_derivatives(theta, x, y, np.log(x) - np.log(y))
+        first, second, in_x, in_y = kernels.gumbel_derivatives(theta, x, y, np.log(x) - np.log(y))
         return first, second, -in_x / u, -in_y / v
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
@@ -144,7 +144,7 @@ class Gumbel(Archimedean):
 
     def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
         top, gap, constant = prepared
-        value, first, second = _kernels.gumbel_sums(theta, top, gap)
+        value, first, second = kernels.gumbel_sums(theta, top, gap)
         return value + constant, first, second
 
     def _tau(self, theta: float) -> float:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, psi
 
-from copula_discrepancy import _kernels
-from copula_discrepancy.errors import InputError
-from copula_discrepancy.families._base import Copula
-from copula_discrepancy.families._checks import Parameter
-from copula_discrepancy.families._elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families._leaves import STENCIL_STEP, Pair
-from copula_discrepancy.families._numerics import FloatArray, one_sample, stack_blocks
-from copula_discrepancy.families._t_distribution import (
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.families.base import Copula
+from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
+from copula_discrepancy.families.formulas import STENCIL_STEP, Pair
+from copula_discrepancy.families.numerics import FloatArray, one_sample, stack_blocks
+from copula_discrepancy.families.parameter import Parameter
+from copula_discrepancy.families.t_distribution import (
     half_step,
     log1p_square,
     t_cdf,
@@ -135,14 +135,14 @@ class StudentT(Elliptical):
         if not self._compiled:
             return super()._likelihood_sums(theta, *prepared)
         x, y, margins = prepared
-        logs, first, second = _kernels.student_sums(theta, self.df, x, y)
+        logs, first, second = kernels.student_sums(theta, self.df, x, y)
         n, spread = x.size, (1.0 - theta) * (1.0 + theta)
         value = n * (_gamma_constant(self.df) - 0.5 * log_spread(theta)) - 0.5 * (self.df + 2.0) * logs + margins
         return value, first + n * theta / spread, second + n * (1.0 + theta**2) / spread**2
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if self._compiled and one_sample(x, y):
-            first, second = _kernels.elliptical_scores(theta, self.df, x, y)
+            first, second = kernels.elliptical_scores(theta, self.df, x, y)
             if math.isfinite(float(np.sum(second))):  # no square has overflowed, as far out quantiles may
                 return first, second
         spread = (1.0 - theta) * (1.0 + theta)
@@ -162,7 +162,7 @@ class StudentT(Elliptical):
         self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
     ) -> Pair:
         if self._compiled and one_sample(x, y):
-            in_u, in_v = _kernels.elliptical_mixed(theta, self.df, x, y, float(self._log_margin_density(np.zeros(1))[0]))
+            in_u, in_v = kernels.elliptical_mixed(theta, self.df, x, y, float(self._log_margin_density(np.zeros(1))[0]))
             if math.isfinite(float(np.sum(in_u) + np.sum(in_v))):
                 return in_u, in_v
         return self._quantile_derivatives(theta, x, y)[2:]

@@ -1,0 +1,1 @@
+"""What every room stands on: compiled loops, errors, checks, workers, files; it knows nothing of copulas."""

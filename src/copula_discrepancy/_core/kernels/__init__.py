@@ -1,0 +1,64 @@
+"""Every compiled loop of the library; nothing outside this package is compiled.
+
+All functions are cached on disk where that can be done (`_compiled.py`) and release the interpreter lock, so they may be called
+from several threads at once.
+"""
+
+from copula_discrepancy._core.kernels.chains import long_run, split_rhat
+from copula_discrepancy._core.kernels.elliptical import (
+    elliptical_mixed,
+    elliptical_scores,
+    gaussian_sums,
+    student_from_normal,
+    student_sums,
+)
+from copula_discrepancy._core.kernels.pairs import (
+    corner_influence,
+    corner_shares,
+    dependence_rhats,
+    finish_pairs,
+    gather,
+    spread,
+    start_pairs,
+    tau_and_influence,
+)
+from copula_discrepancy._core.kernels.ranks import (
+    concordance_counts,
+    concordance_total,
+    concordance_totals,
+    leave_out,
+    rank_column,
+    sums_above,
+)
+from copula_discrepancy._core.kernels.stein import stein_sums, stein_tile
+from copula_discrepancy._core.kernels.vector import clayton_derivatives, clayton_sums, gumbel_derivatives, gumbel_sums
+
+__all__ = [
+    "clayton_derivatives",
+    "clayton_sums",
+    "concordance_counts",
+    "concordance_total",
+    "concordance_totals",
+    "corner_influence",
+    "corner_shares",
+    "dependence_rhats",
+    "elliptical_mixed",
+    "elliptical_scores",
+    "finish_pairs",
+    "gather",
+    "gaussian_sums",
+    "gumbel_derivatives",
+    "gumbel_sums",
+    "leave_out",
+    "long_run",
+    "rank_column",
+    "split_rhat",
+    "spread",
+    "start_pairs",
+    "stein_sums",
+    "stein_tile",
+    "student_from_normal",
+    "student_sums",
+    "sums_above",
+    "tau_and_influence",
+]

@@ -1,0 +1,249 @@
+"""All that many pairs of variables need between their ranks and their row of numbers, in three calls per pair.
+
+The same steps as for a single pair in `influence`, `agreement` and `tails`, which tests hold against each other; there each
+is a few calls to NumPy, whose overhead would take most of the time here, and make threads wait for each other.
+"""
+
+import numpy as np
+
+from copula_discrepancy._core.kernels.chains import chain_run, independent_run, plain_mean, plain_variance, split_rhat
+from copula_discrepancy._core.kernels.compiled import compiled
+from copula_discrepancy._core.kernels.ranks import concordance_counts, sums_above
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def _group_sizes(rank):
+    sizes = np.zeros(rank.size, np.int32)
+    for i in range(rank.size):
+        sizes[rank[i]] += 1
+    return sizes
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
+    """Kendall's tau-b, each draw's mean concordance, and its influence on tau."""
+    n = rank_x.size
+    counts = concordance_counts(order_x, rank_x, ties_x, order_y, rank_y, ties_y)
+    concordance = np.empty(n)
+    whole = np.int64(0)
+    for i in range(n):
+        whole += counts[i]
+        concordance[i] = counts[i] / (n - 1.0)
+    pairs = np.int64(n) * np.int64(n - 1) // 2
+    a = np.float64(pairs - ties_x)
+    b = np.float64(pairs - ties_y)
+    tau = (whole // 2) / (a if a == b else np.sqrt(a * b))
+    influence = np.zeros(n)
+    if abs(tau) == 1.0:
+        return tau, concordance, influence
+    mean = plain_mean(concordance)
+    for i in range(n):
+        influence[i] = 2.0 * (concordance[i] - mean)
+    if ties_x + ties_y > 0:
+        share_x = 1.0 - ties_x / pairs
+        share_y = 1.0 - ties_y / pairs
+        sizes_x = _group_sizes(rank_x)
+        sizes_y = _group_sizes(rank_y)
+        root = np.sqrt(share_x * share_y)
+        for i in range(n):
+            untied_x = 1.0 - (sizes_x[rank_x[i]] - 1.0) / (n - 1.0)
+            untied_y = 1.0 - (sizes_y[rank_y[i]] - 1.0) / (n - 1.0)
+            less = mean / share_x * (untied_x - share_x) + mean / share_y * (untied_y - share_y)
+            influence[i] = (influence[i] - less) / root
+    return tau, concordance, influence
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def spread(values, n_chains):
+    """(standard error, degrees of freedom, effective number) of the mean of influence values, NaN where all are equal.
+
+    Independent draws have None for chains: numba then compiles the short way alone.
+    """
+    if n_chains is None:
+        _, variance, n_eff, df = independent_run(values.reshape(1, values.size))
+    else:
+        _, variance, n_eff, df = chain_run(values.reshape(n_chains, values.size // n_chains))
+    return np.sqrt(variance / values.size), df, n_eff
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def _gap_influence(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvature, tau_slope, fitted, shape):
+    """Fill in influence values on the fitted tau, and on its difference from Kendall's.
+
+    `tau` holds influence values on Kendall's tau; `score` and its derivatives `in_u`, `in_v` are those of the likelihood at its
+    maximum, `curvature` their sum's second derivative.
+    """
+    n = tau.size
+    above_x = sums_above(order_x, rank_x, in_u)
+    above_y = sums_above(order_y, rank_y, in_v)
+    total = 0.0
+    for i in range(n):
+        fitted[i] = score[i] + (above_x[i] + above_y[i]) / (n + 1.0)
+        total += fitted[i]
+    mean = total / n
+    factor = tau_slope / (-curvature / n)
+    for i in range(n):
+        fitted[i] = (fitted[i] - mean) * factor
+        shape[i] = fitted[i] - tau[i]
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def _depths(rank, ties):
+    """Twice the mid-rank of every draw: how deep it lies, counted from the low end."""
+    n = rank.size
+    depth = np.empty(n, np.int64)
+    for i in range(n):
+        depth[i] = 2 * (np.int64(rank[i]) + 1)
+    if ties > 0:
+        sizes = _group_sizes(rank)
+        for i in range(n):
+            depth[i] += sizes[rank[i]] - 1
+    return depth
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def corner_shares(depth_x, high_x, depth_y, high_y, tail, width):
+    """(share of x inside its tail, of y, of both) and the slopes of the joint share in both edges; and who is inside."""
+    n = depth_x.size
+    whole = 2 * (n + 1)
+    limit = tail * whole
+    reach = width * whole
+    inside = np.zeros((2, n), np.uint8)
+    count_x = count_y = both = beside_x = beside_y = joint_x = joint_y = 0
+    for i in range(n):
+        x = whole - depth_x[i] if high_x else depth_x[i]
+        y = whole - depth_y[i] if high_y else depth_y[i]
+        in_x = x <= limit
+        in_y = y <= limit
+        near_x = abs(x - limit) <= reach
+        near_y = abs(y - limit) <= reach
+        inside[0, i] = in_x
+        inside[1, i] = in_y
+        count_x += in_x
+        count_y += in_y
+        both += in_x and in_y
+        beside_x += near_x
+        beside_y += near_y
+        joint_x += near_x and in_y
+        joint_y += near_y and in_x
+    slopes = joint_x / max(beside_x, 1), joint_y / max(beside_y, 1)
+    return count_x / n, count_y / n, both / n, slopes[0], slopes[1], inside
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def corner_influence(tau, inside, shares, expected_slope, values):
+    """Fill in influence values on a tail gap; `tau` holds those on Kendall's tau, `shares` are as `corner_shares` gives them.
+
+    What ranks do to each edge is subtracted (Segers, 2012); the influence on tau enters through the family's member.
+    """
+    share_x, share_y, both, slope_x, slope_y = shares
+    for i in range(tau.size):
+        in_x = np.float64(inside[0, i])
+        in_y = np.float64(inside[1, i])
+        flat = in_x * in_y - both - slope_x * (in_x - share_x) - slope_y * (in_y - share_y)
+        values[i] = (flat - expected_slope * tau[i]) / share_x
+
+
+@compiled(nogil=True, error_model="numpy")
+def start_pairs(orders, ranks, ties, first, second, influence, concordance):
+    """Kendall's tau of several pairs of variables, rows of the tables; fills `influence` and, where it has rows, `concordance`.
+
+    Many pairs in one call: a thread that comes back for the interpreter after each would wait for the others.
+    """
+    taus = np.empty(first.size)
+    for k in range(first.size):
+        i = first[k]
+        j = second[k]
+        tau, concordant, found = tau_and_influence(orders[i], ranks[i], ties[i], orders[j], ranks[j], ties[j])
+        taus[k] = tau
+        for draw in range(found.size):
+            influence[k, draw] = found[draw]
+        if k < concordance.shape[0]:
+            for draw in range(found.size):
+                concordance[k, draw] = concordant[draw]
+    return taus
+
+
+@compiled(nogil=True, error_model="numpy")
+def dependence_rhats(taus, concordance, chain_taus, chain_influence, ties_x, ties_y):
+    """R-hat for dependence (see `agreement`) of several pairs, from what `start_pairs` finds in all draws and in each chain.
+
+    Arrays have a row per pair; a single chain leaves `chain_influence` without rows. Draws known to be independent have no
+    R-hat: a call of its own saves them the time to compile it.
+    """
+    _, n_chains, n_draws = chain_influence.shape
+    every = n_draws * (n_draws - 1) // 2
+    rhats = np.empty(taus.size)
+    values = np.empty((n_chains, n_draws))
+    for k in range(taus.size):
+        together = split_rhat(concordance[k].reshape(n_chains, n_draws))
+        rhats[k] = together
+        if n_chains == 1 or np.isnan(together):
+            continue
+        for chain in range(n_chains):
+            constant = ties_x[k, chain] == every or ties_y[k, chain] == every
+            for i in range(n_draws):
+                values[chain, i] = 0.0 if constant else chain_taus[k, chain] + chain_influence[k, chain, i]
+        pooling = (taus[k] - plain_mean(values.reshape(values.size))) ** 2
+        within = 0.0
+        for chain in range(n_chains):
+            within += plain_variance(values[chain]) * n_draws / (n_draws - 1.0) / n_chains
+        apart = np.sqrt(1.0 + pooling / within) if within > 0.0 else 1.0
+        rhats[k] = max(together, split_rhat(values), apart)
+    return rhats
+
+
+@compiled(nogil=True, error_model="numpy")
+def finish_pairs(
+    orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
+    n_chains, tail, width,
+):  # fmt: skip
+    """Spreads of tau, fitted tau, shape and the gap in every corner of several pairs, (pair, 3 + corner, 3); joint shares.
+
+    A spread is (standard error, degrees of freedom, n_eff). `scored` says where there is a likelihood fit, `wanted` which
+    corners are looked at, `highs` at which ends of u and v each is; `n_chains` is None for independent draws.
+    """
+    n_corners = highs.shape[0]
+    spreads = np.empty((first.size, 3 + n_corners, 3))
+    spreads[:] = np.nan
+    joint = np.empty((first.size, n_corners))
+    joint[:] = np.nan
+    values = np.empty((3 + n_corners, ranks.shape[1]))
+    for k in range(first.size):
+        i = first[k]
+        j = second[k]
+        if scored[k]:
+            _gap_influence(
+                orders[i], ranks[i], orders[j], ranks[j], influence[k], score[k], in_u[k], in_v[k], curvature[k], slope[k],
+                values[1], values[2],
+            )  # fmt: skip
+        any_wanted = False
+        for end in range(n_corners):
+            any_wanted = any_wanted or wanted[k, end]
+        if any_wanted:
+            depth_x = _depths(ranks[i], ties[i])
+            depth_y = _depths(ranks[j], ties[j])
+            for end in range(n_corners):
+                if wanted[k, end]:
+                    u, v, both, slope_u, slope_v, inside = corner_shares(
+                        depth_x, highs[end, 0], depth_y, highs[end, 1], tail, width
+                    )
+                    joint[k, end] = both
+                    shares = (u, v, both, slope_u, slope_v)
+                    corner_influence(influence[k], inside, shares, expected_slope[k, end], values[3 + end])
+        for row in range(3 + n_corners):  # all spreads in one place: what is called from several is compiled for each
+            if row == 0 or (scored[k] if row < 3 else wanted[k, row - 3]):
+                error, df, n_eff = spread(influence[k] if row == 0 else values[row], n_chains)
+                spreads[k, row, 0] = error
+                spreads[k, row, 1] = df
+                spreads[k, row, 2] = n_eff
+    return spreads, joint
+
+
+@compiled()
+def gather(table, places):
+    """table[places]; too quick to be worth giving the interpreter away."""
+    found = np.empty(places.size)
+    for i in range(places.size):
+        found[i] = table[places[i]]
+    return found

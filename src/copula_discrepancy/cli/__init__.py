@@ -1,0 +1,5 @@
+"""The command line."""
+
+from copula_discrepancy.cli.parser import main
+
+__all__ = ["main"]

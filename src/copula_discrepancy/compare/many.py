@@ -1,0 +1,277 @@
+"""Every pair of variables against a target or a reference sample, worst first."""
+
+import os
+import warnings as python_warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import one_of, real_array, real_number, true_or_false
+from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy.compare.block import Sweep
+from copula_discrepancy.compare.caveats import cautions
+from copula_discrepancy.compare.jobs import out_of_memory, run
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.pair_targets import PairAims, in_order, resolve_pair_targets, square_values
+from copula_discrepancy.compare.wording import called, pair_label
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.repeats import are_void, in_a_row
+from copula_discrepancy.estimate.agreement import comparable
+from copula_discrepancy.estimate.fit import METHODS, library_version, resolve_family
+from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
+from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.tails import checked_tail
+from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length
+
+
+def pairwise(
+    draws: Any,
+    target: Any = None,
+    *,
+    family: Any = None,
+    method: str = "mle",
+    iid: bool = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    weights: Any = None,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    exclude: str | Sequence[str] | None = None,
+    missing: str | None = None,
+    tail: float = TAIL_SHARE,
+    n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> Pairwise:
+    """Compare the dependence of every pair of variables with what it should be, and rank the pairs, worst first.
+
+    Each pair gets the level, shape and total gap of `discrepancy`, with standard errors that hold on Markov chains, the gaps in
+    all four corners, CKL, effective draws and R-hat for dependence. Level, shape and tails are tested in every pair, and the
+    p-values of all these tests are adjusted together. Pairs with a gap beyond chance come first, then the others, by the size
+    of their largest gap.
+
+    Parameters
+    ----------
+    draws : anything `as_draws` takes, with two variables or more
+        Ranked once; only ranks matter. Constant variables are left out, with a warning.
+    target : reference sample, copulas, correlation matrix, or None
+        - Anything `as_draws` takes: a reference sample, independent of the draws, of the same variables (matched by name).
+        - A dictionary from pairs to copulas, ``{("a", "b"): Gumbel(2.5)}``: those pairs are compared; or one copula for all.
+        - A correlation matrix (d, d), or a data frame of one: every pair is compared with that Gaussian copula.
+        - None: there is no level; shape tells whether the best family fits each pair, and R-hat whether chains agree.
+    family : str, class or instance, optional
+        The family to look through, with a reference sample or without a target. By default the best of all families and
+        rotations is chosen for each pair, on the reference.
+    method : {"mle", "moment"}
+        "moment" looks at Kendall's tau alone: no shape.
+    iid : bool
+        Take draws and reference as independent instead of as Markov chains.
+    confidence : float
+        1 less the level at which adjusted p-values count as a gap.
+    adjust : {"bh", "by", "holm", "bonferroni", "none"}
+        See `adjust_pvalues`.
+    weights : array (d, d) or dictionary from pairs to numbers, optional
+        How much each pair counts in `weighted`; by default the target's |tau|, so that what should be strong counts most.
+    var_names, filter_vars, group, coords, chains, exclude : optional
+        See `as_draws`; they hold for the reference as well, a number of chains aside.
+    missing : {"pairs", "listwise", "raise"}, optional
+        Of NaN: each pair uses the rows that have both values; rows without one of all values are left out of every pair; or an
+        error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
+    tail : float
+        The share of each variable that is a tail, such as 0.1, 0.05 or 0.01.
+    n_jobs : int, optional
+        Threads (or workers of the backend that `joblib.parallel_config` sets); -1, the default, is one per core.
+    checkpoint : path, optional
+        A folder, new, empty or of an earlier call, where finished pairs are kept as they come. Ended at any moment, even
+        killed, the same call goes on from there, and its numbers are those of an undisturbed run on that machine, to the last
+        bit. The folder belongs to one version of the library and its packages, the ranks of both samples, and target, family,
+        method and iid; confidence, adjust, weights and n_jobs may change.
+    progress : bool, optional
+        Draw a progress bar; by default on a terminal, once it has taken two seconds.
+
+    Returns
+    -------
+    Pairwise
+        The ranked pairs; print it for an answer in words, or use `to_dataframe`, `matrix`, `pair`.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` refuses (NaN and infinite values are counted and named), fewer than two varying variables, or
+        a target that does not fit them: the message lists the variables that only one side has. For a checkpoint that cannot be
+        written or belongs to another call. Where memory runs out in every pair or a worker process dies; pairs for which alone
+        there was not enough memory have no numbers, count as not tested, and are named in the result's warnings.
+
+    See Also
+    --------
+    discrepancy : One pair, and the formulas.
+    vine : Conditional dependence, too.
+    summary : Kendall's tau of every pair, without a target.
+    DependenceFidelity : One score for a synthetic table.
+
+    Notes
+    -----
+    The four corners have one test in each pair, the smallest of their p-values times their number; corners that hold few draws
+    are counted exactly. Total and CKL are told beside the tests, not tested again: total is the sum of level and shape, and CKL
+    a function of total. With a family chosen for each pair, the choice is made on binned ranks and settled by AIC (see
+    `select_family` for all families in full); Student t copulas have one of thirteen degrees of freedom or, without a target,
+    the most likely ones. Families of one sign need a tau of more than 0.1 in both samples; weaker dependence is seen through
+    elliptical ones. Ties share mid-ranks; a variable with few values is compared as if it were continuous.
+
+    Maximum, mean and weighted mean over the pairs are proposed in Aich and Aich (2025, section 7.5).
+
+    References
+    ----------
+    Aich, A. and Aich, A. B. (2025). Copula Discrepancy: Benchmarking Dependence Structure.
+
+    Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful approach to multiple
+    testing. Journal of the Royal Statistical Society B 57, 289-300.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 2000)
+    >>> independent = rng.standard_normal((2000, 3))
+    >>> result = cd.pairwise(independent, reference, iid=True)
+    >>> result.worst.names, result.worst.verdict, result.n_flagged
+    (('x0', 'x1'), 'too weak', 1)
+    """
+    result = rank_pairs(
+        draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
+        var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
+        exclude=exclude, tail=tail, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
+    )  # fmt: skip
+    for sentence in result.warnings:
+        python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
+    return result
+
+
+@enough_memory
+def rank_pairs(
+    draws: Any,
+    target: Any = None,
+    *,
+    family: Any = None,
+    method: str = "mle",
+    iid: bool = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    weights: Any = None,
+    chains: int | str | None = None,
+    missing: str | None = None,
+    tail: float = TAIL_SHARE,
+    n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    **selection: Any,
+) -> Pairwise:
+    """`pairwise` without announcing its warnings, for callers that tell them themselves; `selection` is for `as_draws`."""
+    one_of(method, "method", METHODS)
+    one_of(adjust, "adjust", ADJUSTMENTS)
+    independent = true_or_false(iid, "iid")
+    share = open_probability(confidence, "confidence")
+    jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
+    selection["missing"] = missing
+    given = as_draws(draws, **selection, chains=chains)
+    if given.n_variables < 2:
+        raise InputError(
+            f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check how "
+            "columns are separated"
+        )
+    aims = resolve_pair_targets(given, target, selection, called(given, independent))
+    template, estimate_df = _template(family, aims, method)
+    for sample in (aims.draws, aims.reference):
+        if sample is not None and not independent:
+            require_chain_length(sample.n_draws)
+    own = RankedTable.of(aims.draws)
+    other = None if aims.reference is None else RankedTable.of(aims.reference)
+    compared = comparable(aims.draws, independent), aims.reference is not None and comparable(aims.reference, independent)
+    sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared, tail_level)
+    with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
+        rows = run(sweep, aims.pairs, jobs, tick, checkpoint)
+
+    def label(row: Any) -> str:
+        return pair_label(aims.draws.names[row["first"]], aims.draws.names[row["second"]])
+
+    noted = cautions(rows, aims, (own, other), iid=independent, unit=Pairwise.unit, label=label)
+    return Pairwise.of(
+        rows,
+        names=aims.draws.names,
+        kind=aims.kind,
+        method=method,
+        family=None if template is None else template.name,
+        iid=independent,
+        confidence=share,
+        adjust=adjust,
+        weights=_weights(weights, given.names, aims.draws, rows),
+        samples=(aims.draws, aims.reference),
+        targets=aims.targets,
+        template=template,
+        tail=tail_level,
+        notes=(*aims.notes, *(in_a_row(aims.draws) if independent else ())),
+        stuck=aims.stuck,
+        left_out=aims.left_out,
+        void=are_void(noted),
+        warnings=(*aims.warnings, *out_of_memory(rows, label), *noted),
+        version=library_version(),
+    )
+
+
+def _template(family: Any, aims: PairAims, method: str) -> tuple[Any, bool]:
+    """The family to fit, None where it is chosen for each pair or known from the targets."""
+    automatic = family is None or (isinstance(family, str) and family == "auto")
+    if aims.targets is not None:
+        if family is not None:
+            raise InputError(
+                f"family is for a reference sample or no target; targets that are copulas have their own, got {family!r}"
+            )
+        return None, False
+    if method == "moment" and aims.kind == "nothing":
+        raise InputError("without a target, method='moment' leaves nothing to compare; use method='mle', or give a target")
+    return (None, False) if automatic else resolve_family(family, None)
+
+
+def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArray[Any]) -> NDArray[np.float64] | None:
+    """One weight per row, or None for the default."""
+    if weights is None:
+        return None
+    names, d = all_names, len(all_names)  # constant variables included: who gives weights need not know of them
+    if isinstance(weights, Mapping):
+        at = {name: k for k, name in enumerate(names)}
+        matrix = np.full((d, d), np.nan)
+        for key, weight in weights.items():
+            if not (isinstance(key, tuple) and len(key) == 2 and all(part in at for part in key)):
+                raise InputError(
+                    f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {some_of(names)}"
+                )
+            i, j = at[key[0]], at[key[1]]
+            if not np.isnan(matrix[i, j]):
+                raise InputError(f"weights has the pair {key[0]!r}, {key[1]!r} twice; give one of them")
+            matrix[i, j] = matrix[j, i] = real_number(weight, f"weights[{key!r}]")
+        matrix = np.nan_to_num(matrix, nan=0.0)
+    else:
+        values, labels = square_values(weights)
+        matrix = real_array(values, "weights").astype(np.float64)
+        if matrix.shape != (d, d):
+            raise InputError(f"weights must have shape ({d}, {d}), one row per variable, got {matrix.shape}")
+        if labels is not None:
+            matrix = in_order(matrix, labels, names, "weights")
+        if not np.array_equal(matrix, matrix.T, equal_nan=True):
+            raise InputError("weights must be symmetric: a pair has one weight; use (W + W.T) / 2, or a dictionary of pairs")
+    place = [names.index(name) if name in names else k for k, name in enumerate(draws.names)]
+    matrix = matrix[np.ix_(place, place)]
+    found: NDArray[np.float64] = matrix[rows["first"], rows["second"]]
+    if not np.isfinite(found).all() or (found < 0).any() or not found.any():
+        raise InputError("weights must be finite and not negative, and one of them positive")
+    return found

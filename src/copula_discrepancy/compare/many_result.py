@@ -1,0 +1,697 @@
+"""What a comparison of all pairs says: a ranked table, aggregates and words."""
+
+import math
+import warnings as python_warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import is_whole, one_of
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare import ranking_wording, wording
+from copula_discrepancy.compare.one import discrepancy
+from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.compare.ranking_wording import smallest_pvalue
+from copula_discrepancy.compare.rows import ROW, TESTED
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import unknown_name
+from copula_discrepancy.estimate.fit import Fit, fit
+from copula_discrepancy.estimate.multiplicity import adjust_pvalues
+from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.tails import CORNERS, along
+from copula_discrepancy.families import Copula
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_SHOWN = 10  # rows of a printed table
+_SHOWN_HTML = 50  # and in a notebook, where one can scroll
+_RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)])
+OLD_TAILS = ("lower_tail", "upper_tail", "lower_tail_se", "upper_tail_se")  # names before corners had theirs
+NUMBERS = tuple(name for name in ROW.names or () if ROW[name].kind == "f")
+_ROW_NUMBERS = (*NUMBERS, *(f"{name}_adjusted" for name in TESTED))
+
+
+@dataclass(frozen=True, eq=False)
+class PairGap:
+    """One pair of variables: its row of the table as attributes.
+
+    What iterating over a `Pairwise`, and indexing it, gives.
+
+    Attributes
+    ----------
+    names : (str, str)
+        The two variables.
+    n, n_target : float
+        How many draws of either sample have both values.
+    tau, tau_target : float
+        Kendall's tau of the draws, and of the target or the reference, with `tau_se`, `tau_target_se`.
+    level, shape, total : float
+        The gaps of `discrepancy`, with `level_se`, `shape_se`, `total_se` and unadjusted p-values `level_pvalue`, ... .
+    low_low, high_high, low_high, high_low : float
+        Gaps in the four corners, with `low_low_se`, `low_low_pvalue`, and the shares behind them, `low_low_share` of the draws
+        and `low_low_share_target`, ... ; NaN where no draw is there. `tails_pvalue` is that of all corners together.
+    level_adjusted, shape_adjusted, tails_adjusted : float
+        P-values adjusted for all tests in all pairs.
+    ckl : float
+        Copula Kullback-Leibler divergence.
+    n_eff, n_eff_target, rhat, rhat_target : float
+        Effective draws and R-hat for dependence of the draws and of the reference.
+    family, theta, theta_target, df
+        The family looked through, and its parameters.
+    flagged : bool
+        Whether an adjusted p-value is below 1 - confidence.
+    verdict : str
+        What is off, in a few words.
+    numbers : mapping from str to float
+        All numbers by name.
+
+    See Also
+    --------
+    Pairwise.pair : Everything about one pair.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+    >>> pair = result.worst
+    >>> pair.label, round(pair.tau, 2), pair.tau_target, round(pair.shape, 2)
+    ('x0 ~ x1', 0.59, 0.6, -0.11)
+    >>> pair.verdict
+    'wrong shape, low-low tail too thick, high-high tail too thin'
+    """
+
+    names: tuple[str, str]
+    verdict: str
+    flagged: bool
+    numbers: Mapping[str, float] = field(repr=False)
+    family: str = ""
+
+    def __getattr__(self, name: str) -> float:
+        numbers = self.__dict__.get("numbers", {})
+        if name in OLD_TAILS and "low_low" in numbers:
+            corner = along(numbers["tau"], numbers["tau_target"])[name.startswith("upper")]
+            python_warnings.warn(
+                f"{name} is deprecated: corners have names of their own, here {corner}", DeprecationWarning, stacklevel=2
+            )
+            return float(numbers[corner + name.removeprefix("lower_tail").removeprefix("upper_tail")])
+        if name not in numbers:
+            raise AttributeError(f"a pair has no {name!r}; it has {', '.join(numbers)}")
+        return float(numbers[name])
+
+    @property
+    def label(self) -> str:
+        """The pair as text, ``mu ~ tau``."""
+        return wording.pair_label(*self.names)
+
+    @property
+    def short_label(self) -> str:
+        """The same, fit for a table."""
+        return self.label
+
+    @property
+    def cd(self) -> float:
+        """The paper's Copula Discrepancy, |total|; |level| where no family was fitted, without a target |shape|."""
+        known = [value for value in (self.total, self.level, self.shape) if not math.isnan(value)]
+        return abs(known[0]) if known else math.nan
+
+    @property
+    def pvalue(self) -> float:
+        """The smallest of the adjusted p-values; NaN where nothing was tested."""
+        return smallest_pvalue(self.level_adjusted, self.shape_adjusted, self.tails_adjusted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word by its name, ready for JSON."""
+        words_ = {"first": self.names[0], "second": self.names[1], "verdict": self.verdict, "flagged": self.flagged}
+        return words_ | {"pvalue": self.pvalue, "family": self.family, **self.numbers}
+
+
+class _NoSuchPlace(InputError, IndexError):
+    """What indexing has to raise, in the library's own words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairwise:
+    """Every pair of variables, compared with what it should be, worst first.
+
+    What `pairwise` gives; print it for the answer in words. Pairs with a gap beyond chance come first, then the others, each by
+    the largest of |level|, |shape| and, where tails are beyond chance, their gap. Iterating gives a `PairGap` for every pair,
+    ``result[0]`` the worst one, and
+    ``result["mu", "tau"]`` that of two variables.
+
+    Attributes
+    ----------
+    rows : structured array
+        One row per pair, in that order; `to_dataframe` has the same numbers with names.
+    names : tuple of str
+        The variables.
+    kind : {"reference", "copulas", "correlations", "nothing"}
+        What the draws were compared with.
+    family : str or None
+        The family that all pairs were looked at through; None where each has its own.
+    method, iid, confidence, adjust
+        As given to `pairwise`.
+    weights, own_weights
+        How much each row counts in `weighted`, and whether the weights were given.
+    samples : (Draws, Draws or None)
+        The draws, and the reference sample.
+    targets : mapping or None
+        The target copulas by the numbers of their variables.
+    template : Copula or None
+        A member of the family that all pairs were looked at through.
+    tail : float
+        The share of each variable that is a tail.
+    stuck : tuple of str
+        Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
+    left_out : mapping from str to str
+        Variables that no pair was made of, and why.
+    void : bool
+        Whether draws and reference are the same rows, in any order: no test then says anything.
+    notes, warnings : tuple of str
+        How the draws were read, and what to keep in mind when reading the numbers.
+    version : str
+        The library's version.
+
+    See Also
+    --------
+    pairwise : What makes one.
+    plot_tau_forest : The worst pairs, chain by chain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 500)
+    >>> result = cd.pairwise(rng.standard_normal((500, 3)), reference, iid=True)
+    >>> result.verdict, len(result), result["x0", "x1"].verdict
+    ('gaps in 1 of 3 pairs', 3, 'too weak')
+    >>> round(result.max, 2), round(result.mean, 2), round(result.weighted, 2)
+    (0.54, 0.19, 0.51)
+    """
+
+    unit: ClassVar[str] = "pair"  # what a row is about
+    _made_by: ClassVar[str] = "pairwise"
+
+    rows: NDArray[Any] = field(repr=False)
+    names: tuple[str, ...]
+    kind: str
+    method: str
+    family: str | None
+    iid: bool
+    confidence: float
+    adjust: str
+    weights: NDArray[np.float64] = field(repr=False)
+    own_weights: bool
+    samples: tuple[Draws, Draws | None] = field(repr=False)
+    targets: Mapping[tuple[int, int], Copula] | None = field(repr=False)
+    template: Copula | None = field(repr=False)
+    tail: float
+    stuck: tuple[str, ...]
+    left_out: Mapping[str, str]
+    void: bool
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    version: str
+
+    @classmethod
+    def of(
+        cls, rows: NDArray[Any], *, weights: NDArray[np.float64] | None, confidence: float, adjust: str, **kept: Any
+    ) -> Self:
+        """Adjust the p-values of all tests together and put the worst first.
+
+        Parameters
+        ----------
+        rows : structured array
+            One row per pair, in any order.
+        weights : array or None
+            One per row; None for the target's |tau|.
+        confidence : float
+            1 less the level at which adjusted p-values count as a gap.
+        adjust : {"bh", "by", "holm", "bonferroni", "none"}
+            See `adjust_pvalues`.
+        **kept : object
+            All other attributes.
+
+        Returns
+        -------
+        Pairwise
+            Ranked.
+        """
+        pvalues = np.stack([rows[f"{name}_pvalue"] for name in TESTED])
+        adjusted = adjust_pvalues(pvalues, adjust)
+        flagged = (adjusted < 1.0 - confidence).any(axis=0)
+        table = np.empty(len(rows), _RANKED)
+        for name in ROW.names or ():
+            table[name] = rows[name]
+        for name, values in zip(TESTED, adjusted, strict=True):
+            table[f"{name}_adjusted"] = values
+        table["flagged"] = flagged
+        size = gap_sizes(table, ("level", "shape"), 1.0 - confidence)
+        order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~flagged))
+        chosen = _strength(rows) if weights is None else weights
+        return cls(
+            rows=table[order],
+            weights=chosen[order],
+            own_weights=weights is not None,
+            confidence=confidence,
+            adjust=adjust,
+            **kept,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[PairGap]:
+        return (self._gap(row) for row in self.rows)
+
+    def __getitem__(self, key: Any) -> PairGap:
+        """The pair at a place of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
+        if isinstance(key, tuple) and len(key) == 2:
+            return self._gap(self.rows[self._place(*key)])
+        if not is_whole(key):
+            raise InputError(f"a pair is a place in the ranking or two names, got {key!r}")
+        if not -len(self) <= key < len(self):
+            raise _NoSuchPlace(f"the ranking of {len(self)} has no place {key!r}; places are counted from 0")
+        return self._gap(self.rows[key])
+
+    @property
+    def worst(self) -> PairGap:
+        """The first pair of the ranking."""
+        return self[0]
+
+    @property
+    def n_flagged(self) -> int:
+        """How many pairs have a gap beyond chance."""
+        return int(np.sum(self.rows["flagged"]))
+
+    @property
+    def tested(self) -> NDArray[np.bool_]:
+        """Whether anything of each pair could be tested."""
+        return np.any([np.isfinite(self.rows[f"{name}_pvalue"]) for name in TESTED], axis=0)
+
+    @property
+    def cd(self) -> NDArray[np.float64]:
+        """The paper's CD of every pair, |total|; |level| where no family was fitted, |shape| without a target."""
+        if self.kind == "nothing":
+            return np.abs(self.rows["shape"])
+        return np.abs(np.where(np.isnan(self.rows["total"]), self.rows["level"], self.rows["total"]))
+
+    @property
+    def max(self) -> float:
+        """The largest CD of all pairs."""
+        return self.aggregate()["max"]
+
+    @property
+    def mean(self) -> float:
+        """The mean CD of all pairs."""
+        return self.aggregate()["mean"]
+
+    @property
+    def weighted(self) -> float:
+        """The mean CD with weights: those given, or the target's |tau| (without a target the draws')."""
+        return self.aggregate()["weighted"]
+
+    def aggregate(self, number: str = "cd") -> dict[str, float]:
+        """Maximum, mean and weighted mean over all pairs of the size of a number, such as "level"; NaN are left out.
+
+        The paper's aggregates of pairwise discrepancies (Aich and Aich, 2025, section 7.5).
+
+        Parameters
+        ----------
+        number : str
+            "cd", or a column of `to_dataframe`, such as "level" or "ckl".
+
+        Returns
+        -------
+        dict
+            "max", "mean" and "weighted"; NaN where the number is known of no pair.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> {name: round(value, 3) for name, value in result.aggregate("shape").items()}
+        {'max': 0.107, 'mean': 0.107, 'weighted': 0.107}
+        """
+        values = np.abs(self._numbers(number))
+        known = ~np.isnan(values)
+        if not known.any():
+            return {"max": math.nan, "mean": math.nan, "weighted": math.nan}
+        weights = self.weights[known]
+        if weights.any():
+            weights = weights / weights.max()  # the sum of weights next to the largest float is none
+        weighted = float(np.sum(weights * values[known]) / np.sum(weights)) if weights.any() else math.nan
+        return {"max": float(values[known].max()), "mean": float(values[known].mean()), "weighted": weighted}
+
+    def matrix(self, number: str = "level") -> NDArray[np.float64]:
+        """A number of all pairs as a symmetric (d, d) matrix in the order of `names`; NaN on the diagonal and where unknown.
+
+        Parameters
+        ----------
+        number : str
+            "cd", or a column of `to_dataframe`, such as "level" or "tau".
+
+        Returns
+        -------
+        array (d, d)
+            In the order of the variables.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.matrix("shape").round(2)
+        array([[  nan, -0.11],
+               [-0.11,   nan]])
+        """
+        found = np.full((len(self.names), len(self.names)), math.nan)
+        i, j = self.rows["first"], self.rows["second"]
+        found[i, j] = found[j, i] = self._numbers(number)
+        return found
+
+    def pair(self, first: str, second: str) -> Discrepancy:
+        """Everything about one pair: `discrepancy` of its draws, through the same family, with the same target.
+
+        Its numbers are those of the row, where the bias, the tails' expectation and CKL are interpolated: the fourth digit of a
+        p-value may differ. It is judged by the p-values of the row, adjusted for all pairs, so that its verdict is the same.
+
+        Parameters
+        ----------
+        first, second : str
+            The two variables, in any order.
+
+        Returns
+        -------
+        Discrepancy
+            With intervals, sentences and pictures.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, a pair that was not compared, or a comparison without a target.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.pair("x0", "x1").verdict == result["x0", "x1"].verdict
+        True
+        """
+        row = self.rows[self._place(first, second)]
+        i, j = int(row["first"]), int(row["second"])
+        names = [self.names[i], self.names[j]]
+        draws, reference = self.samples
+        # rows with a missing value in either variable were left out of the row, too
+        compare = partial(
+            discrepancy, draws.select(names), method=self.method, iid=self.iid, confidence=self.confidence, tail=self.tail,
+            missing="drop",
+        )  # fmt: skip
+        adjusted = {name: float(row[f"{name}_adjusted"]) for name in TESTED}
+        if self.targets is not None:
+            return replace(compare(self.targets[i, j]), in_ranking=adjusted)
+        if reference is None:
+            raise InputError(
+                "without a target there is nothing to compare one pair with; see select_family for its best family, and fit"
+            )
+        return replace(compare(reference.select(names), family=self._family(row)), in_ranking=adjusted)
+
+    def fitted(self, first: str, second: str) -> Fit:
+        """The family that a pair was looked at through, fitted to its draws.
+
+        Parameters
+        ----------
+        first, second : str
+            The two variables, in any order.
+
+        Returns
+        -------
+        Fit
+            By the method of the comparison.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, a pair that was not compared, or one for which memory ran out.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.fitted("x0", "x1").family
+        'Gumbel'
+        """
+        row = self.rows[self._place(first, second)]
+        names = [self.names[int(row["first"])], self.names[int(row["second"])]]
+        targets = self.targets or {}
+        family = targets.get((int(row["first"]), int(row["second"]))) or self._family(row)
+        if family is None:
+            raise InputError(f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice")
+        return fit(as_draws(self.samples[0].select(names), missing="drop"), family, method=self.method, iid=self.iid)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per pair, worst first, with both names, every number and the verdict.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> result.to_dataframe()[["first", "second", "verdict"]].values.tolist()
+        [['x0', 'x1', 'wrong shape, low-low tail too thick, high-high tail too thin']]
+        """
+        import pandas as pd
+
+        table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or ()})
+        labels = np.array(self.names, dtype=object)
+        table["first"], table["second"] = labels[self.rows["first"]], labels[self.rows["second"]]
+        table.insert(2, "verdict", [ranking_wording.pair_verdict(self, row) for row in self.rows])
+        table.insert(3, "pvalue", [smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED)) for row in self.rows])
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word, ready for Python's json (infinite and missing numbers included)."""
+        return self.overview() | {"pairs": [pair.to_dict() for pair in self]}
+
+    def overview(self) -> dict[str, Any]:
+        """Every number and word but those of the single pairs."""
+        draws, reference = self.samples
+        plain: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("kind", "method", "family", "iid", "confidence", "adjust", "tail", "version", "n_flagged")
+        }
+        plain |= {"names": list(self.names), "n_pairs": len(self), "cd": self.aggregate()}
+        plain |= {number: self.aggregate(number) for number in ("level", "shape", "total", "ckl")}
+        plain["draws"] = {"n_chains": draws.n_chains, "n_draws": draws.n_draws}
+        plain["reference"] = None if reference is None else {"n_chains": reference.n_chains, "n_draws": reference.n_draws}
+        return plain | {
+            "stuck": list(self.stuck),
+            "left_out": dict(self.left_out),
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "words": self.sentences(),
+        }
+
+    def plot(self, number: str = "level", *, ax: Any = None) -> "Axes":
+        """Draw a number of all pairs as a coloured matrix: every pair above the diagonal, those beyond chance below it.
+
+        Parameters
+        ----------
+        number : {"level", "shape", "total", "low_low", "high_high", "low_high", "high_low", "tau", "tau_target", "cd", "ckl"}
+            Blue is below zero, orange above, on a scale that is the same on both sides; up to twelve variables, the numbers are
+            written into the cells.
+        ax : Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            What was drawn into.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> ax = result.plot("shape", ax=Figure().subplots())
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['x0', 'x1']
+        """
+        from copula_discrepancy.report.plots.maps import plot_map
+
+        return plot_map(self, number, ax=ax)
+
+    def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
+        """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
+
+        The page has the answer in words, maps of level and shape, the ranked table, the worst pairs in pictures, and what its
+        numbers mean. It asks nothing of the network and stays below 3 MB, however many variables and draws there are.
+
+        Parameters
+        ----------
+        path : path
+            Ending in .html, in a folder that is there.
+        force : bool
+            Overwrite files that are already there.
+        command : str, optional
+            What the page names as the command that made it; by default the call in Python.
+
+        Returns
+        -------
+        Path
+            Of the page.
+
+        Raises
+        ------
+        InputError
+            Where the page cannot be written, or files are already there.
+        """
+        from copula_discrepancy.report.page import content, writing
+
+        checked = writing.page_path(path, force)
+        return writing.write_page(checked, *content.of_pairs(self, command or self._call(checked)), force=force)
+
+    # ---- words -----------------------------------------------------------------------------------------------------
+
+    @property
+    def things(self) -> str:
+        """What the lines of the samples are called: "draws" or, of a table, "rows"."""
+        return wording.called(self.samples[0], self.iid)
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few words."""
+        return ranking_wording.verdict(self)
+
+    @property
+    def title(self) -> str:
+        """What was compared with what."""
+        return ranking_wording.title(self)
+
+    def sentences(self) -> dict[str, str]:
+        """The answer in words, by topic: Answer, Worst, Tails, Where, Size, Draws, Reference, Judged.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> print(result.sentences()["Answer"].partition(":")[0])
+        a gap beyond chance in 1 of 1 pair
+        """
+        return ranking_wording.sentences(self)
+
+    def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:
+        """The ranking as text, with a heading; the columns that this comparison has.
+
+        Parameters
+        ----------
+        limit : int or None
+            Rows of pairs, at most; None for all.
+
+        Returns
+        -------
+        list of list of str
+            The heading, then the rows.
+        """
+        return ranking_wording.table_rows(self, limit)
+
+    def __repr__(self) -> str:
+        answer = wording.answer_line(self.verdict, bool(self.warnings), capital=False)
+        lines = [f"Copula discrepancy: {answer}", *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
+        lines += wording.text_table(self.table_rows())
+        if len(self) > _SHOWN:
+            lines.append(f"  ... and {len(self) - _SHOWN} more; to_dataframe() has them all")
+        return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
+
+    def _repr_html_(self) -> str:
+        answer = wording.answer_line(self.verdict, bool(self.warnings), capital=False)
+        title, notes = f"Copula discrepancy: {answer}", (*self.notes, *self.warnings)
+        return wording.html(title, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
+
+    # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def label(self, row: Any) -> str:
+        """A row's pair as text.
+
+        Parameters
+        ----------
+        row : structured scalar
+            One of `rows`.
+
+        Returns
+        -------
+        str
+            Such as ``mu ~ tau``.
+        """
+        return wording.pair_label(self.names[row["first"]], self.names[row["second"]])
+
+    def _call(self, path: Path) -> str:
+        """The Python that makes this result and its page."""
+        from copula_discrepancy.report.page.methods import call
+
+        given = ["draws", *({"nothing": [], "copulas": ["targets"]}.get(self.kind, [self.kind]))]
+        return call(self._made_by, given, {"family": self.family, **self._choices()}, path)
+
+    def _choices(self) -> dict[str, Any]:
+        tail = {} if self.tail == TAIL_SHARE else {"tail": self.tail}
+        return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust} | tail
+
+    def _gap(self, row: Any) -> PairGap:
+        values = dict(zip(row.dtype.names, row.item(), strict=True))  # all at once: a field by its name takes ten times as long
+        numbers = {name: float(values[name]) for name in _ROW_NUMBERS}
+        names = self.names[row["first"]], self.names[row["second"]]
+        return PairGap(names, ranking_wording.pair_verdict(self, row), bool(row["flagged"]), numbers, str(row["family"]))
+
+    def _place(self, first: Any, second: Any) -> int:
+        for name in (first, second):
+            if not isinstance(name, str) or name not in self.names:
+                raise InputError(unknown_name(str(name), self.names))
+        i, j = sorted((self.names.index(first), self.names.index(second)))
+        found = np.flatnonzero((self.rows["first"] == i) & (self.rows["second"] == j))
+        if not found.size:
+            raise InputError(f"the pair {first!r}, {second!r} was not compared")
+        return int(found[0])
+
+    def _numbers(self, name: str) -> NDArray[np.float64]:
+        if isinstance(name, str) and name in OLD_TAILS:
+            python_warnings.warn(f"{name} is deprecated: corners are {', '.join(CORNERS)}", DeprecationWarning, stacklevel=3)
+            with python_warnings.catch_warnings():
+                python_warnings.simplefilter("ignore", DeprecationWarning)
+                return np.array([getattr(gap, name) for gap in self])
+        one_of(name, "number", ("cd", *_ROW_NUMBERS))
+        return self.cd if name == "cd" else self.rows[name]
+
+    def _family(self, row: Any) -> Any:
+        """The family a pair was looked at through, as `discrepancy` takes it."""
+        from copula_discrepancy.estimate.fit import resolve_family
+
+        if self.template is not None and math.isnan(row["df"]):
+            return self.template
+        if not row["family"]:  # a pair for which memory ran out, tried again on its own
+            return None
+        template, _ = resolve_family(str(row["family"]), None)
+        if math.isnan(row["df"]):
+            return template
+        from copula_discrepancy.estimate.likelihood import with_df
+
+        return with_df(template, float(row["df"]))
+
+
+def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray[np.float64]:
+    """The largest of some gaps of every pair, and of the corners where tails are beyond chance; NaN where none is known."""
+    sizes = np.abs(rows[names[0]])
+    for name in names[1:]:
+        sizes = np.fmax(sizes, np.abs(rows[name]))
+    beyond = rows["tails_adjusted"] < alpha
+    for name in CORNERS:
+        sizes = np.fmax(sizes, np.where(beyond, np.abs(rows[name]), math.nan))
+    return sizes
+
+
+def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:
+    return np.abs(np.where(np.isfinite(rows["tau_target"]), rows["tau_target"], rows["tau"]))

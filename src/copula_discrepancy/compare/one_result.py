@@ -1,0 +1,535 @@
+"""What a comparison says: gaps, scores, tests and words for one pair of variables."""
+
+import math
+import warnings as python_warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import RandomSource, one_of, random_generator, whole_number
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.verdict import PairTests
+from copula_discrepancy.estimate.agreement import Agreement
+from copula_discrepancy.estimate.bootstrap import (
+    GAPS,
+    block_length,
+    bootstrap_estimate,
+    bootstrap_scores,
+    replicates,
+    require_resampling,
+)
+from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.multiplicity import adjust_pvalues
+from copula_discrepancy.estimate.selection import Selection
+from copula_discrepancy.estimate.tails import CORNERS, TailGap, along, joint_pvalue, part_name
+from copula_discrepancy.estimate.uncertainty import Estimate
+from copula_discrepancy.families import Copula
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INFERENCE_METHODS = ("influence", "bootstrap")
+
+
+@dataclass(frozen=True, eq=False)
+class Discrepancy:
+    """How far the dependence of the draws is from the target's, and how sure that is.
+
+    What `discrepancy` gives; print it for the answer in words.
+
+    Attributes
+    ----------
+    level, shape, total : Estimate
+        The gaps in strength, in family and tails, and both together.
+    low_low, high_high, low_high, high_low : Estimate or None
+        The gaps in the four corners: where both variables are low, both high, the first low and the second high, and the other
+        way round.
+    cd, cd_moment : float
+        The paper's discrepancies: the absolute values of total (maximum likelihood) and of level (moments).
+    ckl, ced : float
+        Kullback-Leibler divergence of the fitted copula from the target, and absolute difference of their entropies.
+    target : Copula
+        What the draws were compared with; against a reference sample, the copula fitted to it.
+    estimates : mapping from str to Estimate
+        All of these, and "tau", "theta", "tau_fitted", "ckl", "ced", each with se, ci, pvalue, n_eff.
+    influence : mapping from str to array (chain, draw)
+        By how much each draw moves each of them; NaN where theta sits on a bound.
+    agreement : Agreement
+        R-hat for dependence, and each chain's own tau.
+    theta, tau, n
+        Fitted parameter, Kendall's tau-b of the draws, number of draws.
+    tau_fitted, tau_target : float
+        Taus of the fitted copula and of the target (of the reference's draws); with method="moment" tau_fitted is tau, also
+        where no theta reaches it.
+    method, shannon, inference : str
+        How theta was fitted, how CKL and CED were computed, and where standard errors come from.
+    fit : Fit
+        How theta was found.
+    reference, reference_agreement : Fit and Agreement, or None
+        The fit to the reference sample, whose copula is the target, and whether its chains agree.
+    selection : Selection or None
+        How the family was chosen, with family="auto".
+    tail : float
+        The share of each variable that is a tail.
+    corners : mapping from str to TailGap
+        The joint shares in the corners, of the draws and of the target, beside their gaps.
+    things : str
+        What the lines of the sample are called, "draws" or, of a table, "rows".
+    too_rare : str
+        Why level was not tested, where too few draws carry it.
+    in_ranking : mapping from str to float, or None
+        Adjusted p-values of the ranking that the pair was taken from.
+    warnings : tuple of str
+        What to keep in mind when reading the numbers.
+    version : str
+        The library's version.
+
+    See Also
+    --------
+    discrepancy : What makes one; formulas and sources.
+    Pairwise : The same for every pair of variables.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> result = cd.discrepancy(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5))
+    >>> result.verdict, round(result.cd, 3), round(result.cd_moment, 3)
+    ('wrong shape, low-low tail too thick, high-high tail too thin', 0.122, 0.015)
+    >>> result.cd == abs(result.total.value), result.total.pvalue < 0.001
+    (True, True)
+    """
+
+    target: Copula
+    estimates: Mapping[str, Estimate]
+    influence: Mapping[str, NDArray[np.float64]]
+    agreement: Agreement
+    tau_target: float
+    method: str
+    shannon: str
+    inference: str
+    fit: Fit
+    reference: Fit | None
+    reference_agreement: Agreement | None
+    selection: Selection | None
+    tail: float
+    corners: Mapping[str, TailGap]
+    things: str
+    too_rare: str
+    warnings: tuple[str, ...]
+    version: str
+    in_ranking: Mapping[str, float] | None = None
+
+    @property
+    def level(self) -> Estimate:
+        """The gap in strength, tau - tau_target: positive where the draws' tau is too large.
+
+        Its absolute value is the paper's moment-based CD. It is blind to family and tails.
+        """
+        return self.estimates["level"]
+
+    @property
+    def shape(self) -> Estimate:
+        """The gap in family and tails, tau_fitted - tau.
+
+        Not 0 where the target's family, fitted to the draws, does not have their tau, because its tails are not theirs; the
+        target's theta plays no part in it. Always 0 with method="moment". Against a reference sample, the draws' shape less the
+        reference's.
+        """
+        return self.estimates["shape"]
+
+    @property
+    def total(self) -> Estimate:
+        """Level and shape together, tau_fitted - tau_target.
+
+        Its absolute value is the paper's CD by maximum likelihood. Near 0 where level and shape cancel: look at both.
+        """
+        return self.estimates["total"]
+
+    @property
+    def low_low(self) -> Estimate | None:
+        """The gap where both variables are low, a difference of shares; None where no draw, or nothing to compare, is there.
+
+        The share of the lowest tenth (`tail`) of the first variable that lies in that of the second, less the share that the
+        target's family has at the draws' own tau; against a reference sample, less the reference's own gap.
+        """
+        return self.estimates.get("low_low")
+
+    @property
+    def high_high(self) -> Estimate | None:
+        """As `low_low`, where both variables are high."""
+        return self.estimates.get("high_high")
+
+    @property
+    def low_high(self) -> Estimate | None:
+        """As `low_low`, where the first variable is low and the second high."""
+        return self.estimates.get("low_high")
+
+    @property
+    def high_low(self) -> Estimate | None:
+        """As `low_low`, where the first variable is high and the second low."""
+        return self.estimates.get("high_low")
+
+    @property
+    def lower_tail(self) -> Estimate | None:
+        """Deprecated: `low_low` or, for negative dependence, `low_high`."""
+        return self._along(0, "lower_tail")
+
+    @property
+    def upper_tail(self) -> Estimate | None:
+        """Deprecated: `high_high` or, for negative dependence, `high_low`."""
+        return self._along(1, "upper_tail")
+
+    def _along(self, end: int, old: str) -> Estimate | None:
+        name = along(self.tau, self.tau_target)[end]
+        python_warnings.warn(
+            f"{old} is deprecated: corners have names of their own, here {name}", DeprecationWarning, stacklevel=3
+        )
+        return self.estimates.get(name)
+
+    @property
+    def cd(self) -> float:
+        """The paper's Copula Discrepancy, |total| (Aich and Aich, 2025, definition 4.2)."""
+        return abs(self.total.value)
+
+    @property
+    def cd_moment(self) -> float:
+        """The paper's moment-based Copula Discrepancy, |level| (Aich and Aich, 2025, definition 4.2)."""
+        return abs(self.level.value)
+
+    @property
+    def ckl(self) -> float:
+        """Kullback-Leibler divergence of the fitted copula from the target, in nats (Aich and Aich, 2025, equation 3).
+
+        0 where they are equal, infinite for perfectly dependent draws. ``estimates["ckl"]`` has its interval and test.
+        """
+        return self.estimates["ckl"].value
+
+    @property
+    def ced(self) -> float:
+        """Absolute difference of the two entropies, in nats (Aich and Aich, 2025, equation 2).
+
+        Infinite for perfectly dependent draws. ``estimates["ced"]`` has its interval and test.
+        """
+        return self.estimates["ced"].value
+
+    @property
+    def theta(self) -> float:
+        """The fitted parameter."""
+        return self.fit.theta
+
+    @property
+    def tau(self) -> float:
+        """Kendall's tau-b of the draws."""
+        return self.fit.sample_tau
+
+    @property
+    def tau_fitted(self) -> float:
+        """The fitted copula's tau."""
+        return self.estimates["tau_fitted"].value
+
+    @property
+    def n(self) -> int:
+        """Number of draws."""
+        return self.fit.n
+
+    @property
+    def margins(self) -> str:
+        """How the margins were treated."""
+        return self.fit.margins
+
+    @property
+    def iid(self) -> bool:
+        """Whether the draws were taken as independent."""
+        return self.fit.iid
+
+    @property
+    def rhat(self) -> float:
+        """R-hat for dependence: whether the chains agree about tau; see `Agreement`."""
+        return self.agreement.rhat
+
+    @property
+    def n_eff(self) -> float:
+        """The smallest effective number of draws behind the three gaps, the reference's left aside."""
+        return self.fit.n_eff
+
+    @property
+    def tails(self) -> Mapping[str, Estimate]:
+        """The gaps in the corners that could be had, by their names."""
+        return {name: self.estimates[name] for name in CORNERS if name in self.estimates}
+
+    @property
+    def tails_pvalue(self) -> float:
+        """One p-value of all corners: the smallest times their number; NaN where none was tested."""
+        return joint_pvalue([*self.corners.values()])
+
+    @property
+    def tests(self) -> PairTests:
+        """The tests of strength, shape and tails, adjusted for each other (Benjamini-Hochberg) or as in the ranking."""
+        pvalues = {"level": self.level.pvalue, "shape": self.shape.pvalue, "tails": self.tails_pvalue}
+        adjusted = self.in_ranking or dict(zip(pvalues, adjust_pvalues([*pvalues.values()]).tolist(), strict=True))
+        tau_ses = self.estimates["tau"].se, 0.0 if self.reference is None else self.reference.spreads["tau"].se
+        corners = {name: (gap.value, gap.pvalue) for name, gap in self.corners.items()}
+        return PairTests((self.tau, self.tau_target), tau_ses, adjusted, corners, True, 1.0 - self.level.confidence)
+
+    @property
+    def verdict(self) -> str:
+        """What is off, in a few words: "no gap found", "wrong shape", "too weak, low-low tail too thin", "not tested".
+
+        Strength, shape and tails are tested together at 1 - confidence (Benjamini-Hochberg); a pair taken from a ranking is
+        judged as it was there.
+        """
+        return self.tests.verdict
+
+    @property
+    def resampled(self) -> bool:
+        """Whether standard errors come from the bootstrap, not from influence values."""
+        return self.inference != INFERENCE_METHODS[0]
+
+    @property
+    def gap_found(self) -> bool:
+        """Whether a test found a gap: of strength, of shape, or of tails."""
+        return bool(self.tests.faults)
+
+    def infer(
+        self,
+        *,
+        method: str = "bootstrap",
+        replications: int = 999,
+        block: int | None = None,
+        rng: RandomSource = None,
+        progress: bool | None = None,
+    ) -> "Discrepancy":
+        """The same result with standard errors, intervals and p-values from the bootstrap, a cross-check.
+
+        Parameters
+        ----------
+        method : {"bootstrap"}
+            With iid=True, samples simulated from the fitted copula; otherwise moving blocks of the chains (Kunsch, 1989), whose
+            deviations are taken from their own mean, so that they know no bias. A reference is resampled too. Tail gaps, and
+            CKL and CED with an estimated df, keep the standard errors of their influence values.
+        replications : int
+            Number of bootstrap samples; each is ranked and fitted anew.
+        block : int, optional
+            Block length; by default the one that suits the mean of an AR(1) process with the draws' n_eff.
+        rng : int, Generator, SeedSequence or None
+            Seed or source of randomness.
+        progress : bool, optional
+            Show a progress bar on stderr; by default where that is a terminal.
+
+        Returns
+        -------
+        Discrepancy
+            With the same values and other uncertainties.
+
+        Raises
+        ------
+        InputError
+            Where no bootstrap sample is like the draws: perfect dependence, or with iid=True a family on its bound.
+
+        References
+        ----------
+        Kunsch, H. R. (1989). The jackknife and the bootstrap for general stationary observations. Annals of Statistics 17,
+        1217-1241.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(300, rng=1), cd.Gumbel(2.5), iid=True)
+        >>> again = result.infer(replications=100, rng=1)
+        >>> again.level.value == result.level.value, 0.7 < again.level.se / result.level.se < 1.4
+        (True, True)
+        """
+        one_of(method, "method", INFERENCE_METHODS[1:])
+        count, source = whole_number(replications, "replications", 10), random_generator(rng)
+        if block is not None and self.iid:
+            raise InputError(f"block is for chains; independent draws have none, got block={block!r} with iid=True")
+        samples = {"the draws": self.fit} | ({"the reference's draws": self.reference} if self.reference is not None else {})
+        for whose, fitted in samples.items():
+            require_resampling(fitted, whose)
+            n_draws = fitted.n // fitted.pair.n_chains
+            if block is not None and whole_number(block, "block", 1) > n_draws:
+                raise InputError(f"block must not be longer than a chain of {whose}, {n_draws} draws, got {block}")
+        found = replicates(self.fit, count, source, block=block, progress=progress)
+        if self.reference is not None:
+            label = "bootstrap of the reference"
+            found = found.less(replicates(self.reference, count, source, block=block, progress=progress, label=label))
+        deviations = found.deviations()
+        estimates = dict(self.estimates)
+        for name in GAPS:
+            if not math.isfinite(self.estimates[name].se):
+                continue  # no normal limit, as on a bound: resampling does not make one
+            tested = name in ("level", "shape", "total")
+            estimates[name] = bootstrap_estimate(self.estimates[name], deviations[name], tested=tested)
+        if math.isfinite(estimates["ckl"].se) and not self.fit.df_estimated:
+            ckl, ced, theta = (self.estimates[name] for name in ("ckl", "ced", "theta"))
+            scores = bootstrap_scores(ckl, ced, theta, self.fit.copula, self.target, deviations["theta"])
+            estimates["ckl"], estimates["ced"] = scores
+        length = f"blocks of {block or block_length(self.fit)}" if not self.iid else "parametric"
+        return replace(self, estimates=estimates, inference=f"bootstrap ({length}, {count} replications)")
+
+    def plot(self, *, ax: Any = None) -> "Axes":
+        """Draw every gap with its interval around zero: filled where it is beyond chance, hollow where it is not.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw, in the look it has; by default a new figure.
+
+        Returns
+        -------
+        Axes
+            What was drawn into.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+        >>> ax = result.plot(ax=Figure().subplots())
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['level', 'shape', 'total', 'low-low', 'high-high', 'low-high', 'high-low']
+        """
+        from copula_discrepancy.report.plots.gap_bars import plot_gaps
+
+        return plot_gaps(self, ax=ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word but the influence values, ready for Python's json (infinite and missing numbers included).
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+        >>> sorted(result.to_dict()["level"])
+        ['bias', 'ci', 'confidence', 'df', 'n_eff', 'pvalue', 'se', 'value']
+        """
+        plain: dict[str, Any] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
+        plain |= {
+            name: getattr(self, name) for name in ("cd", "cd_moment", "tau_target", "n", "n_eff", "rhat", "iid", "margins")
+        }
+        plain |= {
+            name: getattr(self, name)
+            for name in ("method", "shannon", "inference", "version", "tail", "tails_pvalue", "verdict")
+        }
+        plain["shares"] = {name: [gap.share, gap.share_target] for name, gap in self.corners.items()}
+        plain["adjusted"] = dict(self.tests.adjusted)
+        plain |= {"target": repr(self.target), "fit": self.fit.to_dict(), "agreement": self.agreement.to_dict()}
+        plain["reference_agreement"] = self.reference_agreement.to_dict() if self.reference_agreement is not None else None
+        plain["reference"] = self.reference.to_dict() if self.reference is not None else None
+        plain["selection"] = self.selection.to_dict() if self.selection is not None else None
+        return plain | {"warnings": list(self.warnings)}
+
+    def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
+        """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
+
+        The page has the answer in words, both clouds of ranks with their contours and tails, every gap with its interval, each
+        chain's tau, the running gap, and what its numbers mean.
+
+        Parameters
+        ----------
+        path : path
+            Ending in .html, in a folder that is there.
+        force : bool
+            Overwrite files that are already there.
+        command : str, optional
+            What the page names as the command that made it; by default the call in Python.
+
+        Returns
+        -------
+        Path
+            Of the page.
+
+        Raises
+        ------
+        InputError
+            Where the page cannot be written, or files are already there.
+        """
+        from copula_discrepancy.report.page import content, methods, writing
+
+        checked = writing.page_path(path, force)
+        given = ["draws", methods.typed(self.target) if self.reference is None else "reference"]
+        own = {
+            "family": None if self.reference is None else self.fit.family,
+            "method": self.method,
+            "margins": None if self.margins == "rank" else self.margins,
+            "estimate_df": True if self.fit.df_estimated and self.reference is None else None,
+            "iid": self.iid,
+            "confidence": self.level.confidence,
+            "shannon": None if self.shannon == "exact" else self.shannon,
+        }
+        then = ".infer(method='bootstrap')" if self.resampled else ""
+        made = methods.call("discrepancy", given, own, checked, then=then)
+        return writing.write_page(checked, *content.of_one(self, command or made), force=force)
+
+    def table_rows(self) -> list[list[str]]:
+        """Every gap and score as text, with a heading."""
+        names = ["level", "shape", "total", *self.tails]
+        rows = [wording.row(name.replace("_", "-"), self.estimates[name], is_gap=True) for name in names]
+        rows += [wording.row(name.upper(), self.estimates[name], is_gap=False) for name in ("ckl", "ced")]
+        return [wording.heading(self.level.confidence), *rows]
+
+    @property
+    def summary(self) -> str:
+        """What was compared with what, in a sentence."""
+        df = f", df {self.fit.df:.4g}" if self.fit.df is not None else ""
+        shape = f"{self.fit.pair.n_chains} x {self.n // self.fit.pair.n_chains}" if self.fit.pair.n_chains > 1 else f"{self.n}"
+        aim = f"target {self.target!r}" if self.reference is None else f"reference of {self.reference.n} {self.things}"
+        return (
+            f"{shape} {self.things}: Kendall's tau {self.tau:.4g}, {aim} with tau {self.tau_target:.4g}, "
+            f"fitted {self.fit.family} with theta {self.theta:.4g}{df}, tau {self.fit.tau:.4g} ({self.method})"
+        )
+
+    def sentences(self) -> dict[str, str]:
+        """The answer in words, by topic: Strength, Shape, Tails, Draws, and where they apply Reference, Family and Errors.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+        >>> print(result.sentences()["Shape"])
+        wrong (p < 0.001). Gumbel fitted to these draws has a tau 0.085 below theirs.
+        """
+        pair, other, tests = self.fit.pair, self.reference, self.tests
+        whose, which = ("the target's", self.fit.family) if other is None else ("the reference's", "the reference")
+        found = {
+            "Strength": wording.strength(
+                self.level, *tests.taus, tests.ses, whose=whose, adjusted=tests.adjusted["level"], too_rare=self.too_rare
+            ),
+            "Shape": wording.shape(
+                self.shape, self.fit.family, adjusted=tests.adjusted["shape"], against_sample=other is not None,
+                by_moments=self.method == "moment", things=self.things,
+            ),
+        }  # fmt: skip
+        told = []
+        for name in tests.off_corners:
+            where, gap = CORNERS[name].words(pair.names, self.tail, self.things), self.corners[name]
+            aim, moved = gap.at_same_tau
+            at_tau = f"{which} at the same tau" if other is None or moved else which
+            told.append(wording.tail_sentence(where, (gap.share, aim), at_tau))
+        found["Tails"] = wording.tails(told, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail), tests.n_corners)
+        found[self.things.capitalize()] = wording.enough(
+            self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains, things=self.things
+        )
+        if other is not None and self.reference_agreement is not None:
+            rhat, n_chains = self.reference_agreement.rhat, other.pair.n_chains
+            found["Reference"] = wording.enough(other.n, other.n_eff, rhat, iid=self.iid, n_chains=n_chains, things=self.things)
+        if self.selection is not None:
+            found["Family"] = self.selection.words() + "."
+        if self.resampled:
+            found["Errors"] = f"{self.inference}; those of the tails from influence values."
+        return found
+
+    def __repr__(self) -> str:
+        answer = wording.answer_line(self.verdict, bool(self.warnings), capital=False)
+        lines = [f"Copula discrepancy {self.cd:.4g}: {answer}", *wording.wrapped(self.summary)]
+        lines += [*wording.paragraphs(self.sentences()), *wording.text_table(self.table_rows())]
+        return "\n".join(lines + wording.noted(self.warnings))
+
+    def _repr_html_(self) -> str:
+        title = f"Copula discrepancy {self.cd:.4g}: {wording.answer_line(self.verdict, bool(self.warnings), capital=False)}"
+        return wording.html(title, self.summary, self.sentences(), self.table_rows(), self.warnings)

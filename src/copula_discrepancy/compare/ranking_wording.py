@@ -1,0 +1,281 @@
+"""What a ranking of pairs says, in sentences and as a table of text."""
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.rows import TESTED
+from copula_discrepancy.compare.verdict import PairTests
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT, halves
+from copula_discrepancy.estimate.multiplicity import in_words
+from copula_discrepancy.estimate.tails import CORNERS, part_name, share_beside
+
+if TYPE_CHECKING:
+    from copula_discrepancy.compare.many_result import PairGap, Pairwise
+
+_OFTEN = 3  # flagged pairs and variables named from which on it is worth telling where they gather
+
+
+def verdict(result: "Pairwise") -> str:
+    """The answer in a few words."""
+    if result.void:
+        return "void: the reference has the same rows"
+    if not result.tested.any():
+        return f"no {result.unit} could be tested"
+    stuck = f"{some_of(result.stuck)} {'stuck' if result.things == 'draws' else 'constant'}, " if result.stuck else ""
+    if result.n_flagged:
+        return f"{stuck}gaps in {result.n_flagged:,} of {_counted(result, len(result))}"
+    return f"{stuck}no gap found in {_tested(result)}"
+
+
+def title(result: "Pairwise") -> str:
+    """What was compared with what."""
+    aims = {
+        "reference": f"a reference of {_shape(result.samples[1])} {result.things}",
+        "copulas": _copulas(result),
+        "correlations": "a correlation matrix",
+        "nothing": f"family {result.family}" if result.family else "the best family of each pair",
+    }
+    variables = f"{_shape(result.samples[0])} {result.things} of {len(result.names)} variables"
+    return f"{variables}, {_counted(result, len(result))}, against {aims[result.kind]}"
+
+
+def sentences(result: "Pairwise") -> dict[str, str]:
+    """The answer in words, by topic."""
+    found = {"Answer": _answer(result)}
+    found["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
+    tails = _tails(result)
+    if tails is not None:
+        found["Tails"] = tails
+    often = _often(result)
+    if often is not None:
+        found["Where"] = often
+    size = result.aggregate()
+    if math.isfinite(size["max"]):
+        name, strength = ("|shape|", "|tau|") if result.kind == "nothing" else ("CD", "the target's |tau|")
+        by = "the weights given" if result.own_weights else strength
+        weighted = f", weighted by {by} {size['weighted']:.3f}" if math.isfinite(size["weighted"]) else ""
+        found["Size"] = f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}{_corner_size(result)}."
+    found[result.things.capitalize()] = _enough(result, result.samples[0], "")
+    if result.samples[1] is not None:
+        found["Reference"] = _enough(result, result.samples[1], "_target")
+    judged = _judged(result)
+    if judged is not None:
+        found["Judged"] = judged
+    return found
+
+
+def pair_tests(result: "Pairwise", row: Any) -> PairTests:
+    """The tests of one pair."""
+    return PairTests(
+        (float(row["tau"]), float(row["tau_target"])),
+        (float(row["tau_se"]), float(row["tau_target_se"])),
+        {name: float(row[f"{name}_adjusted"]) for name in TESTED},
+        {name: (float(row[name]), float(row[f"{name}_pvalue"])) for name in CORNERS},
+        result.kind != "nothing",
+        1.0 - result.confidence,
+    )
+
+
+def pair_verdict(result: "Pairwise", row: Any) -> str:
+    """What is off in one pair, in a few words."""
+    return pair_tests(result, row).verdict
+
+
+def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
+    """The ranking as text, with a heading; the columns that this comparison has."""
+    against, shaped = result.kind != "nothing", result.method != "moment"
+    # where there is no target, the family is an answer, and so is whether chains agree, if there are chains
+    compared = not against and any(math.isfinite(row["rhat"]) for row in result.rows)
+    head = [
+        result.unit,
+        "tau",
+        *([] if against or result.family else ["family"]),
+        *(["target", "level", "se"] if against else []),
+        *(["shape", "se"] if shaped else []),
+        "p",
+        "n_eff",
+    ]
+    lines = [[*head, *(["R-hat"] if compared else []), "verdict"]]
+    for row in result.rows[: len(result) if limit is None else limit]:
+        cells = [result.label(row), f"{row['tau']:.2f}", *([] if against or result.family else [_family(row)])]
+        if against:
+            cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
+        cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
+        cells.append(wording.short_pvalue(smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED))))
+        n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
+        cells.append(f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-")
+        cells += [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"] if compared else []
+        lines.append([*cells, pair_verdict(result, row)])
+    return lines
+
+
+def _family(row: Any) -> str:
+    return str(row["family"]) or "-"
+
+
+def smallest_pvalue(*pvalues: float) -> float:
+    """The smallest of several p-values, of which some or all may be missing."""
+    return float(np.fmin.reduce(pvalues))
+
+
+def _answer(result: "Pairwise") -> str:
+    level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
+    untested = len(result) - int(np.sum(result.tested))
+    lost = _lost(result)
+    if result.void:
+        return f"the reference has the same rows as the {result.things}, so that every test is void; give an independent one."
+    if untested == len(result):
+        return f"no {result.unit} could be tested: perfect dependence, too few values, or a family on its bound.{lost}"
+    rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost
+    if not result.n_flagged:
+        return f"no gap found in {_tested(result)} ({level}).{rest}"
+    kinds = Counter(part for row in result.rows[: result.n_flagged] for part in _faults(result, row))
+    told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    return f"a gap beyond chance in {result.n_flagged:,} of {pairs}: {told} ({level}).{rest}"
+
+
+def _tested(result: "Pairwise") -> str:
+    """How many pairs were tested; of how many, where these are fewer."""
+    tested, pairs = int(np.sum(result.tested)), _counted(result, len(result))
+    return pairs if tested == len(result) else f"{tested:,} of {pairs}"
+
+
+def _lost(result: "Pairwise") -> str:
+    """Which variables are constant in the draws alone."""
+    if not result.stuck:
+        return ""
+    one = len(result.stuck) == 1
+    should = f"though {'it' if one else 'they'} should: " if result.things == "draws" else ""
+    never = "never varies" if one else "never vary"
+    return f" {some_of(result.stuck)} {never} in the {result.things}, {should}those {result.unit}s are lost."
+
+
+def _faults(result: "Pairwise", row: Any) -> list[str]:
+    return pair_tests(result, row).faults
+
+
+def _tails(result: "Pairwise") -> str | None:
+    """The corner that is furthest beyond chance, as a person says it."""
+    rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
+    if not rows.size and len(result) == 1:
+        only = result.rows[0]
+        pvalues = float(only["tails_pvalue"]), float(only["tails_adjusted"])
+        return wording.tails([], *pvalues, part_name(result.tail), pair_tests(result, only).n_corners)
+    if not rows.size:
+        return None
+    row = rows[np.argmin(rows["tails_pvalue"])]
+    name = min(CORNERS, key=lambda name: np.inf if np.isnan(row[f"{name}_pvalue"]) else row[f"{name}_pvalue"])
+    names = result.names[row["first"]], result.names[row["second"]]
+    where = CORNERS[name].words(names, result.tail, result.things)
+    share = float(row[f"{name}_share"])
+    aim, moved = share_beside(float(row[name]), share, float(row[f"{name}_share_target"]))
+    whose = {"reference": "the reference", "nothing": str(row["family"])}.get(result.kind, "the target")
+    at_tau = whose if result.kind == "reference" and not moved else f"{whose} at the same tau"
+    more = f" {_counted(result, rows.size)} with such a gap." if rows.size > 1 else ""
+    told = wording.tail_sentence(where, (share, aim), at_tau)
+    told = f"{result.label(row)}: {told}" if result.unit == "edge" else told
+    return f"{told} ({wording.chance(float(row['tails_adjusted']))}).{more}"
+
+
+def _corner_size(result: "Pairwise") -> str:
+    """How far corners beyond chance are off, which no tau shows."""
+    rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
+    if not rows.size:
+        return ""
+    largest = max(float(np.nanmax(np.abs(rows[name]))) for name in CORNERS if np.isfinite(rows[name]).any())
+    return f"; corners by up to {100.0 * largest:.0f} of 100"
+
+
+def _judged(result: "Pairwise") -> str | None:
+    """How many of all pairs were judged, where columns or pairs were left out."""
+    tested = int(np.sum(result.tested))
+    d = len(result.names) + len(result.left_out)
+    possible = d * (d - 1) // 2 if result.unit == "pair" and result.kind != "copulas" else len(result)
+    if tested == possible:
+        return None
+    told = [f"{name} ({reason})" for name, reason in result.left_out.items()]
+    untested = len(result) - tested
+    if untested:
+        told.append(_counted(result, untested) + " that could not be tested")
+    return f"{tested:,} of {_counted(result, possible)}; left out: {some_of(told)}."
+
+
+def _about(result: "Pairwise", gap: "PairGap") -> str:
+    """A pair in a sentence."""
+    pair = gap.short_label
+    if result.kind == "nothing":
+        if not math.isfinite(gap.shape_se):
+            return f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.verdict}."
+        off = f"a tau {gap.shape:+.3f} off the {result.things}' {gap.tau:.2f} (se {gap.shape_se:.2g})"
+        beside = f", {gap.verdict}" if gap.flagged else ""
+        return f"{pair}: {gap.family} fitted has {off}{beside}."
+    where = "the reference" if result.kind == "reference" else "the target"
+    chance = f", {wording.chance(gap.pvalue)}" if math.isfinite(gap.pvalue) else ""
+    shape = f", shape {gap.shape:+.3f}" if math.isfinite(gap.shape) and result.method != "moment" else ""
+    text = f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.tau_target:.2f} in {where}, {gap.verdict}"
+    return f"{text} (level {gap.level:+.3f}{shape}{chance})."
+
+
+def _often(result: "Pairwise") -> str | None:
+    """The variables that most flagged pairs share, where there are enough pairs to tell."""
+    if len(result.names) <= _OFTEN or result.n_flagged < _OFTEN:
+        return None
+    flagged, rows = result.rows[: result.n_flagged], result.rows
+    counts = Counter([*flagged["first"].tolist(), *flagged["second"].tolist()])
+    of = Counter([*rows["first"].tolist(), *rows["second"].tolist()])
+    if len({counts[k] for k in of}) == 1:
+        return None  # everywhere alike
+    told = [f"{result.names[k]} in {count} of its {of[k]}" for k, count in counts.most_common(_OFTEN)]
+    return f"most often {', '.join(told)} pairs."
+
+
+def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
+    """How many draws there are, what they are worth, and whether chains agree."""
+    n = f"{sample.n_chains * sample.n_draws:,}"
+    if result.iid:
+        return f"{_per_pair(result, end) or n}, taken as independent."
+    n_eff, rhat = result.rows["n_eff" + end], result.rows["rhat" + end]
+    known = n_eff[np.isfinite(n_eff)]
+    if known.size:
+        least, most = f"{known.min():,.0f}", f"{known.max():,.0f}"
+        n += f", worth {least if least == most else f'{least} to {most}'} independent ones"
+    if np.isnan(rhat).all():
+        return f"{n}."
+    parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else halves(result.things)
+    largest = float(np.nanmax(rhat))
+    agree = "agree" if largest <= RHAT_LIMIT else "do not agree yet"
+    return f"{n}; {parts} {agree} about Kendall's tau (R-hat at most {largest:.3f})."
+
+
+def _per_pair(result: "Pairwise", end: str) -> str | None:
+    """How many rows the pairs have, where missing values make that differ."""
+    counts = result.rows["n" + end]
+    counts = counts[np.isfinite(counts)]
+    if not counts.size or counts.min() == counts.max():
+        return f"{counts[0]:,.0f}" if counts.size else None
+    return f"{counts.min():,.0f} to {counts.max():,.0f} with both values, depending on the {result.unit}"
+
+
+def _copulas(result: "Pairwise") -> str:
+    different = list(dict.fromkeys((result.targets or {}).values()))
+    return repr(different[0]) if len(different) == 1 else f"{len(different)} copulas"
+
+
+def _counted(result: "Pairwise", count: int) -> str:
+    return f"1 {result.unit}" if count == 1 else f"{count:,} {result.unit}s"
+
+
+def _shape(sample: Draws | None) -> str:
+    if sample is None:
+        return "no"
+    return f"{sample.n_chains} x {sample.n_draws}" if sample.n_chains > 1 else f"{sample.n_draws}"
+
+
+def _gap(value: float, se: float) -> tuple[str, str]:
+    return f"{value:+.3f}" if math.isfinite(value) else "-", f"{se:.3f}" if math.isfinite(se) else "-"

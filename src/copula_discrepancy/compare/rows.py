@@ -1,0 +1,34 @@
+"""The row of numbers that every pair of variables, and every edge of a vine, gets."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.estimate.tails import CORNERS
+
+GAPS = ("level", "shape", "total")
+TESTED = ("level", "shape", "tails")  # what is tested in every pair; the four corners have one test together
+CORNER_PARTS = ("", "_se", "_pvalue", "_share", "_share_target")
+ROW = np.dtype(
+    [
+        ("first", np.int32), ("second", np.int32), ("n", float), ("n_target", float),
+        ("tau", float), ("tau_se", float), ("tau_target", float), ("tau_target_se", float),
+        *[(name + part, float) for name in GAPS for part in ("", "_se", "_pvalue")],
+        ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
+        ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
+        ("theta", float), ("theta_target", float), ("df", float), ("family", "U16"),
+    ]
+)  # fmt: skip
+
+
+def empty_rows(count: int) -> NDArray[Any]:
+    """Rows about which nothing is known yet."""
+    return _EMPTY[np.zeros(count, np.intp)]  # np.repeat of a shared array is not safe in threads before NumPy 2.1
+
+
+_EMPTY = np.zeros(1, ROW)
+for _name in ROW.names or ():
+    if ROW[_name].kind == "f":
+        _EMPTY[_name] = math.nan

@@ -1,0 +1,127 @@
+"""Kendall's tau of every pair with its error and convergence, in the shape of ArviZ's summary."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.checks import true_or_false, whole_number
+from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy.compare.block import Part
+from copula_discrepancy.compare.wording import pair_label
+from copula_discrepancy.data.draws import as_draws
+from copula_discrepancy.data.naming import listed
+from copula_discrepancy.estimate.agreement import comparable
+from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread, open_probability, require_chain_length
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_DECIMALS = 280  # with more, nothing is rounded: powers of ten leave the floats
+
+
+@enough_memory
+def summary(
+    draws: Any,
+    *,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    exclude: str | Sequence[str] | None = None,
+    missing: str | None = None,
+    iid: bool = False,
+    confidence: float = 0.95,
+    round_to: int | None = None,
+) -> "pd.DataFrame":
+    """Kendall's tau of every pair of variables with its error and convergence, beside ArviZ's summary of every variable.
+
+    Parameters
+    ----------
+    draws : anything `as_draws` takes
+        With two variables or more.
+    var_names, filter_vars, group, coords, chains, exclude : optional
+        See `as_draws`; the first four as in ArviZ.
+    missing : {"pairs", "listwise", "raise"}, optional
+        Of NaN, as in `pairwise`: by default each pair of a table with column names takes the rows that have both values.
+    iid : bool
+        Take the draws as independent instead of as Markov chains.
+    confidence : float
+        Of the interval.
+    round_to : int, optional
+        Decimals; by default all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per pair, ``a ~ b``, in the order of the variables: tau, mcse (its Monte Carlo standard error), the ends of its
+        confidence interval, n_eff (the independent draws it is worth) and r_hat (for dependence; see `Agreement`). NaN where a
+        variable is constant, or the two are perfectly dependent and have no error.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` refuses, NaN and infinite values among them, or fewer than two variables.
+
+    See Also
+    --------
+    pairwise : The same pairs against a target or a reference.
+    kendall_matrix : The taus alone.
+    ess, rhat : The margins.
+
+    Notes
+    -----
+    Tau is tau-b, ties included. Standard errors are those of `discrepancy`, from the long-run variance of influence values
+    (Geyer, 1992).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> draws = {"mu": np.random.default_rng(1).standard_normal((4, 500))}
+    >>> draws["sigma"] = draws["mu"] ** 3 + np.random.default_rng(2).standard_normal((4, 500))
+    >>> cd.summary(draws, round_to=2).loc["mu ~ sigma", ["tau", "mcse"]].tolist()
+    [0.55, 0.01]
+    """
+    import pandas as pd
+
+    independent = true_or_false(iid, "iid")
+    share = open_probability(confidence, "confidence")
+    decimals = None if round_to is None or whole_number(round_to, "round_to", 0) > _MOST_DECIMALS else int(round_to)
+    given = as_draws(
+        draws, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
+        exclude=exclude,
+    )  # fmt: skip
+    if given.n_variables < 2:
+        raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})")
+    if not independent:
+        require_chain_length(given.n_draws)
+    table, compare = RankedTable.of(given), comparable(given, independent)
+    fewest = 2 if independent else FEWEST_DRAWS
+    varying = [column.varies and not hole for column, hole in zip(table.columns, table.holes, strict=True)]
+    labels: list[str] = []
+    rows: list[tuple[float, ...]] = []
+    for i in range(given.n_variables - 1):  # a row of the matrix at a time
+        places = {j: k for k, j in enumerate(j for j in range(i + 1, given.n_variables) if varying[i] and varying[j])}
+        whole = Part(table, [(i, j) for j in places], compare=compare, iid=independent) if places else None
+        for j in range(i + 1, given.n_variables):
+            labels.append(pair_label(given.names[i], given.names[j]))
+            part, k = (whole, places[j]) if j in places else (None, 0)
+            if table.holes[i] or table.holes[j]:
+                both = table.of_pair(i, j)
+                enough = both is not None and both.n >= fewest
+                part = Part(both, [(0, 1)], compare=compare, iid=independent) if both is not None and enough else None
+            rows.append((math.nan,) * 6 if part is None else _row(part, k, share))
+    percent = f"{100 * share:g}%"
+    columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
+    found = pd.DataFrame(rows, index=labels, columns=columns)
+    return found if decimals is None else found.round(decimals)
+
+
+def _row(part: Part, k: int, confidence: float) -> tuple[float, ...]:
+    """Tau, its standard error and interval, effective draws and R-hat of one pair."""
+    spread = Spread(*kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
+    tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)
+    return tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])

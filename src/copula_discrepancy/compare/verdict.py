@@ -1,0 +1,76 @@
+"""What is off in a pair, in a few words: said the same of one pair, of a row of many and of an edge of a vine."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from copula_discrepancy.compare import wording
+from copula_discrepancy.estimate.tails import CORNERS
+
+
+@dataclass(frozen=True)
+class PairTests:
+    """The tests of one pair.
+
+    Attributes
+    ----------
+    taus, ses : (float, float)
+        Kendall's tau of the draws and of the target, and their standard errors.
+    adjusted : mapping from str to float
+        P-values of "level", "shape" and "tails", adjusted for all tests made with them; NaN for what was not tested.
+    corners : mapping from str to (float, float)
+        The gap in every corner and its own p-value.
+    against : bool
+        Whether there is a target.
+    alpha : float
+        Adjusted p-values below it are gaps.
+    """
+
+    taus: tuple[float, float]
+    ses: tuple[float, float]
+    adjusted: Mapping[str, float]
+    corners: Mapping[str, tuple[float, float]]
+    against: bool
+    alpha: float
+
+    def beyond(self, name: str) -> bool:
+        """Whether chance does not explain the gap."""
+        return self.adjusted[name] < self.alpha
+
+    @property
+    def n_corners(self) -> int:
+        """How many corners were tested."""
+        return sum(not math.isnan(pvalue) for _, pvalue in self.corners.values())
+
+    @property
+    def off_corners(self) -> list[str]:
+        """The corners that make the test of tails what it is: the smallest p-value, and all that pass its test alone."""
+        known = {name: pvalue for name, (_, pvalue) in self.corners.items() if not math.isnan(pvalue)}
+        if not self.beyond("tails") or not known:
+            return []
+        limit = max(self.alpha / len(known), min(known.values()))
+        return [name for name, pvalue in known.items() if pvalue <= limit]
+
+    @property
+    def faults(self) -> list[str]:
+        """What is off: the strength, the shape, corners."""
+        found = []
+        if self.beyond("level"):
+            found.append(wording.direction(*self.taus, *self.ses))
+        if self.beyond("shape"):
+            found.append(wording.wrong_shape(self.against))
+        return found + [
+            wording.tail_fault(CORNERS[name].label, self.corners[name][0], self.against) for name in self.off_corners
+        ]
+
+    @property
+    def verdict(self) -> str:
+        """All of it, or that there is nothing, or that nothing could be tested."""
+        if all(math.isnan(pvalue) for pvalue in self.adjusted.values()):
+            return wording.NOT_TESTED
+        if self.faults:
+            return ", ".join(self.faults)
+        level, shape, tails = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails"))
+        if self.against and level:  # a corner without a gap says little about a strength that nobody could test
+            return f"{wording.NO_GAP}, strength not tested"
+        return f"{wording.NO_GAP}, strength alone tested" if shape and tails else wording.NO_GAP

@@ -1,0 +1,287 @@
+"""What a comparison on the edges of a vine says: a ranked table, trees and words."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.many_result import PairGap, Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.data.naming import some_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAMED = 4  # conditioning variables in a printed line
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge's place in a vine: variables by number, `first` before `second`.
+
+    `turned` says whether the vine has them the other way round.
+    """
+
+    tree: int
+    first: int
+    second: int
+    given: tuple[int, ...]
+    turned: bool
+
+    @property
+    def variables(self) -> frozenset[int]:
+        """All variables that have a part in it."""
+        return frozenset((self.first, self.second, *self.given))
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeGap(PairGap):
+    """One edge of a vine: two variables, those they are conditioned on, and the numbers of a `PairGap`.
+
+    Attributes
+    ----------
+    names : (str, str)
+        The two variables.
+    given : tuple of str
+        The variables they are conditioned on; none in tree 1.
+    tree : int
+        The tree the edge belongs to, 1 being the first.
+    echo : bool
+        Whether the edge has a gap, but one beneath it, among the same variables, has as large a one: it may only pass that on.
+    verdict, flagged, numbers, family
+        As in `PairGap`, and so are all numbers by their names; NaN where one is not known.
+
+    See Also
+    --------
+    VineGaps : All edges.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> edge = cd.EdgeGap(("a", "b"), "too weak", True, {"tau": 0.1, "tau_target": 0.3}, tree=2, given=("c",))
+    >>> edge.label, edge.tau
+    ('a ~ b | c', 0.1)
+    """
+
+    tree: int = 1
+    given: tuple[str, ...] = ()
+    echo: bool = False
+
+    @property
+    def label(self) -> str:
+        """The edge as text: ``theta[0] ~ theta[1] | mu, tau``."""
+        return edge_label(self.names, self.given, len(self.given))
+
+    @property
+    def short_label(self) -> str:
+        """The same with a few of the variables that it is conditioned on."""
+        return edge_label(self.names, self.given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word by its name, ready for JSON."""
+        return {"edge": self.label, "tree": self.tree, "given": [*self.given], "echo": self.echo, **super().to_dict()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VineGaps(Pairwise):
+    """Every edge of a vine fitted to the reference, compared between draws and reference, worst first.
+
+    What `vine` gives; print it for the answer in words. Edges with a gap beyond chance come first, then the others, each by the
+    largest of |level|, |shape| and, where tails are beyond chance, their gap. Iterating gives an `EdgeGap` for every edge. Two
+    variables meet on one edge of a vine at most, so that ``result["a", "b"]`` and ``result.matrix()`` work as those of
+    `Pairwise`, with conditional numbers from tree 2 on.
+
+    Attributes
+    ----------
+    rows, names, kind, method, family, iid, confidence, adjust, weights, own_weights
+        As in `Pairwise`, with a row for every edge.
+    samples, targets, template, stuck, left_out, void, tail, notes, warnings, version
+        As in `Pairwise`, with a row for every edge.
+    edges : mapping from pairs of variables' numbers to Edge
+        Where each edge stands in the vine.
+    model : pyvinecopulib.Vinecop
+        The vine, as it was fitted to the reference.
+
+    See Also
+    --------
+    vine : What makes one, and what its numbers are worth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0.8], [0.8, 1, 0.8], [0.8, 0.8, 1]], 100)
+    >>> result = cd.vine(rng.standard_normal((100, 3)), reference, iid=True)
+    >>> len(result), result.n_trees, [tree["n_edges"] for tree in result.trees()], result.worst.tree
+    (3, 2, [2, 1], 1)
+    """
+
+    unit: ClassVar[str] = "edge"
+    _made_by: ClassVar[str] = "vine"
+
+    edges: Mapping[tuple[int, int], Edge] = field(repr=False)
+    model: Any = field(repr=False)
+
+    def __iter__(self) -> Iterator[EdgeGap]:
+        return (self._gap(row) for row in self.rows)
+
+    def __getitem__(self, key: Any) -> EdgeGap:
+        """The edge at a place of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
+        found = super().__getitem__(key)
+        assert isinstance(found, EdgeGap)
+        return found
+
+    @property
+    def worst(self) -> EdgeGap:
+        """The first edge of the ranking."""
+        return self[0]
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees were compared."""
+        return max(edge.tree for edge in self.edges.values())
+
+    def trees(self) -> list[dict[str, Any]]:
+        """For every tree its number of edges, how many are flagged, and its largest |level|, |shape| and CD."""
+        place = np.array([self._edge(row).tree for row in self.rows])
+        found = []
+        for tree in range(1, self.n_trees + 1):
+            rows = self.rows[place == tree]
+            largest = {name: _largest(rows[name]) for name in ("level", "shape")} | {"cd": _largest(rows["total"])}
+            found.append({"tree": tree, "n_edges": len(rows), "n_flagged": int(np.sum(rows["flagged"])), "largest": largest})
+        return found
+
+    def pair(self, first: str, second: str) -> Discrepancy:
+        """Everything about an edge of tree 1, as `Pairwise.pair` has it; later trees have no draws of their own to look at.
+
+        Parameters
+        ----------
+        first, second : str
+            The two variables, in any order.
+
+        Returns
+        -------
+        Discrepancy
+            With intervals, sentences and pictures.
+
+        Raises
+        ------
+        InputError
+            For an edge of a later tree, an unknown name, or two variables that meet on no edge.
+        """
+        edge = self[first, second]
+        if edge.tree > 1:
+            raise InputError(f"{edge.label} is conditioned, so there are no draws of it; see result[{first!r}, {second!r}]")
+        return super().pair(first, second)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per edge, worst first, with its tree, the names, every number and the verdict."""
+        table = super().to_dataframe()
+        gaps = list(self)
+        table.insert(2, "given", [", ".join(gap.given) for gap in gaps])
+        table.insert(3, "tree", [gap.tree for gap in gaps])
+        table["echo"] = [gap.echo for gap in gaps]
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word, ready for Python's json (infinite and missing numbers included)."""
+        plain = super().to_dict()
+        return plain | {"edges": plain.pop("pairs")}
+
+    def overview(self) -> dict[str, Any]:
+        """Every number and word but those of the single edges."""
+        plain = super().overview()
+        plain["n_edges"] = plain.pop("n_pairs")
+        return plain | {"n_trees": self.n_trees, "trees": self.trees()}
+
+    # ---- words -----------------------------------------------------------------------------------------------------
+
+    def sentences(self) -> dict[str, str]:
+        """The answer in words, by topic: Answer, Worst, Where, Trees, Size, Draws, Reference."""
+        plain = super().sentences()
+        first = ["Answer", "Worst", "Largest"]
+        found = {topic: plain.pop(topic) for topic in first if topic in plain}
+        plain.pop("Where", None)  # how many edges a variable has tells about the vine, not about the variable
+        where = self._where()
+        if where is not None:
+            found["Where"] = where
+        told = [
+            f"{tree['n_flagged']} of {tree['n_edges']} in tree {tree['tree']}" for tree in self.trees() if tree["n_flagged"]
+        ]
+        none = self.n_trees - len(told)
+        if told and self.n_trees > 1:
+            others = f"; none in {none} other tree{'s' if none > 1 else ''}" if none else ""
+            found["Trees"] = f"edges with a gap: {some_of(told)}{others}."
+        return found | plain
+
+    @property
+    def title(self) -> str:
+        """What was compared with what."""
+        draws, reference = (f"{s.n_chains} x {s.n_draws}" if s.n_chains > 1 else f"{s.n_draws}" for s in self.samples if s)
+        edges = f"{len(self)} edges in {self.n_trees} trees" if len(self) > 1 else "1 edge"
+        return f"{draws} draws of {len(self.names)} variables, against a vine of {edges}, fitted to {reference} reference draws"
+
+    def label(self, row: Any) -> str:
+        """A row's edge as text.
+
+        Parameters
+        ----------
+        row : structured scalar
+            One of `rows`.
+
+        Returns
+        -------
+        str
+            Such as ``a ~ b | cause``.
+        """
+        edge = self._edge(row)
+        return edge_label([self.names[row["first"]], self.names[row["second"]]], [self.names[k] for k in edge.given])
+
+    def _where(self) -> str | None:
+        """Which flagged edges stand on another one, and which do not."""
+        flagged = [self._gap(row) for row in self.rows[: self.n_flagged]]
+        echoes = sum(gap.echo for gap in flagged)
+        if not echoes:
+            return None
+        start = some_of([gap.short_label for gap in flagged if not gap.echo], _NAMED)
+        stand = "1 edge stands" if echoes == 1 else f"{echoes} edges stand"
+        return f"begin with {start}; {stand} on a larger gap in an earlier tree, and may only pass it on."
+
+    def _gap(self, row: Any) -> EdgeGap:
+        plain, edge = super()._gap(row), self._edge(row)
+        given, echo = tuple(self.names[k] for k in edge.given), plain.flagged and _size(row) <= self._beneath[edge.variables]
+        return EdgeGap(plain.names, plain.verdict, plain.flagged, plain.numbers, plain.family, edge.tree, given, echo)
+
+    def _edge(self, row: Any) -> Edge:
+        return self.edges[int(row["first"]), int(row["second"])]
+
+    @lazy
+    def _beneath(self) -> dict[frozenset[int], float]:
+        """The largest flagged gap beneath every edge, by its variables: on the two edges it joins, and beneath those."""
+        sizes = {self._edge(row).variables: _size(row) for row in self.rows[: self.n_flagged]}
+        found: dict[frozenset[int], float] = {}
+        for edge in sorted(self.edges.values(), key=lambda edge: edge.tree):
+            joined = [edge.variables - {end} for end in (edge.first, edge.second)]  # single variables in tree 1
+            found[edge.variables] = max(max(sizes.get(below, -1.0), found.get(below, -1.0)) for below in joined)
+        return found
+
+
+def edge_label(pair: Sequence[str], given: Sequence[str], limit: int = _NAMED) -> str:
+    """An edge as text, with a few of the variables it is conditioned on."""
+    return wording.pair_label(*pair) + (f" | {some_of(given, limit)}" if given else "")
+
+
+def _size(row: Any) -> float:
+    return float(np.fmax(abs(row["level"]), abs(row["shape"])))
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    sizes = np.abs(values[np.isfinite(values)])
+    return float(sizes.max()) if sizes.size else math.nan

@@ -1,0 +1,1 @@
+"""From whatever a user has to named draws, (chain, draw, variable)."""

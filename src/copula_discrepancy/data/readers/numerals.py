@@ -1,0 +1,139 @@
+"""Numbers as spreadsheets show them: decimal commas, separators of thousands, percent signs, currencies, brackets for a minus.
+
+A column is read where all its cells follow one convention and no other reading gives other values; where two conventions fit,
+as for 1,234, what other columns of the file do decides, and where they do not tell, nothing is guessed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.naming import listed
+
+_CURRENCY = r"[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN"
+_CELL = re.compile(
+    rf"(?P<open>\()?\s*(?P<sign>[-+\u2212])?\s*(?P<before>{_CURRENCY})?\s*(?P<minus>[-\u2212])?"
+    rf"(?P<body>[0-9.,][0-9.,'\u2019 \u00a0\u202f]*)(?P<power>[eE][-+]?[0-9]+)?"
+    rf"\s*(?P<after>%|\u2030|{_CURRENCY})?\s*(?P<close>\))?"
+)
+_POINTS = (".", ",")
+_GROUPS = ("", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """A column's cells that hold something: their digits, their signs and powers, and where they stand."""
+
+    bodies: list[str]
+    factors: NDArray[np.float64]
+    places: NDArray[np.intp]
+    n: int
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The values of a column under one convention."""
+
+    point: str
+    group: str
+    values: NDArray[np.float64]
+
+
+def read_numerals(
+    columns: Mapping[str, Sequence[str | None]], *, point: str | None = None
+) -> tuple[dict[str, NDArray[np.float64]], tuple[str, ...]]:
+    """The columns that are numbers in some dress, as numbers, and notes on how they were read.
+
+    `point` is what a file uses as its decimal sign, where that is known; a column that fits it is read so.
+    """
+    readings = {name: found for name, cells in columns.items() if (found := _readings(cells))}
+    told = {reading.point for found in readings.values() for reading in found if len({r.point for r in found}) == 1}
+    decided = point or (told.pop() if len(told) == 1 else None)
+    values: dict[str, NDArray[np.float64]] = {}
+    notes: dict[str, list[str]] = {}
+    for name, found in readings.items():
+        reading = _only(found, decided)
+        if reading is None:
+            example = next(cell for cell in columns[name] if cell and not cell.strip().isdigit())
+            sign = "comma" if "," in example else "point"
+            raise InputError(
+                f"column {name} has numbers such as {example.strip()!r}, whose {sign} may mark decimals or thousands; "
+                "write its numbers without thousands separators"
+            )
+        values[name] = reading.values
+        for note in _dress(columns[name], reading):
+            notes.setdefault(note, []).append(name)
+    return values, tuple(f"{note} {listed(names)}" for note, names in notes.items())
+
+
+def _readings(cells: Sequence[str | None]) -> list[_Reading]:
+    """Every convention that fits all cells; none if some cell is no number, or signs of percent and currency are mixed."""
+    parsed = _parsed(cells)
+    if parsed is None:
+        return []
+    found = []
+    for point, group in product(_POINTS, _GROUPS):
+        if group and (point == group or not any(group in body for body in parsed.bodies)):
+            continue
+        grouped = rf"|[1-9][0-9]{{0,2}}({re.escape(group)}[0-9]{{3}})+" if group else ""
+        form = re.compile(rf"([0-9]+{grouped})({re.escape(point)}[0-9]*)?|{re.escape(point)}[0-9]+")
+        if all(form.fullmatch(body) for body in parsed.bodies):
+            plain = [body.replace(group, "") if group else body for body in parsed.bodies]
+            values = np.full(parsed.n, np.nan)
+            values[parsed.places] = np.array([float(body.replace(point, ".")) for body in plain]) * parsed.factors
+            found.append(_Reading(point, group, values))
+    return found
+
+
+def _parsed(cells: Sequence[str | None]) -> _Cells | None:
+    """The cells' parts, where all are numbers with the same sign or currency around them."""
+    bodies, factors, places, dresses = [], [], [], set()
+    for k, cell in enumerate(cells):
+        if cell is None or not cell.strip():
+            continue
+        match = _CELL.fullmatch(cell.strip())
+        if match is None or bool(match["open"]) != bool(match["close"]) or (match["before"] and match["after"]):
+            return None
+        negative = (match["sign"] or match["minus"] or "+") != "+"
+        if match["open"] and (negative or match["sign"]):
+            return None
+        bodies.append(match["body"].strip())
+        factors.append((-1.0 if negative or match["open"] else 1.0) * float(f"1{match['power'] or ''}"))
+        places.append(k)
+        dresses.add(match["before"] or match["after"] or "")
+    if not bodies or len(dresses) > 1:
+        return None
+    return _Cells(bodies, np.array(factors), np.array(places), len(cells))
+
+
+def _only(found: list[_Reading], point: str | None) -> _Reading | None:
+    """The one reading, of several the one with this decimal sign, or any where all put the values into the same order."""
+    chosen = [reading for reading in found if reading.point == point] or found
+    order = _order(chosen[0].values)
+    return chosen[0] if all(np.array_equal(_order(reading.values), order) for reading in chosen) else None
+
+
+def _order(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _dress(cells: Sequence[str | None], reading: _Reading) -> list[str]:
+    """What was read or left out, for a note."""
+    filled = [cell for cell in cells if cell]
+    found = []
+    if reading.point == "," and any("," in cell for cell in filled):
+        found.append("decimal commas read in")
+    if reading.group and any(reading.group in cell.strip() for cell in filled):
+        found.append("thousands separators left out in")
+    if any(cell.strip().endswith(("%", "\u2030")) for cell in filled):
+        found.append("percent signs left out in")
+    if any(re.search(_CURRENCY, cell) for cell in filled):
+        found.append("currencies left out in")
+    if any(cell.strip().startswith("(") for cell in filled):
+        found.append("brackets read as minus in")
+    return found

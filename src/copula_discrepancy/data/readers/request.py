@@ -1,0 +1,218 @@
+"""What a user asked for beside the draws, checked once, and the variables it selects."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from copula_discrepancy._core.checks import one_of
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.naming import unknown_name
+
+DEFAULT_GROUP = "posterior"
+PARTS = ("auto", "chains", "rows")
+
+
+class IfThere(str):
+    """The name of a chain column that a sample may lack: without it, the sample is read as if no column had been named."""
+
+
+class UnknownExcluded(InputError):
+    """A name to leave out that is not there; of two samples, the other one may have it."""
+
+    def __init__(self, name: str, told: str) -> None:
+        super().__init__(told)
+        self.name = name
+
+
+@dataclass(frozen=True)
+class Request:
+    """Checked choices of `as_draws`; `chains` is a number of chains or the name of the column that tells them apart.
+
+    `named` has the variables that the user named, where `var_names` were picked from what the user asked for; see `settled`.
+    """
+
+    var_names: tuple[str, ...] | None = None
+    filter_vars: str | None = None
+    group: str = DEFAULT_GROUP
+    coords: Mapping[Any, Any] | None = None
+    chains: int | str | None = None
+    delimiter: str | None = None
+    exclude: tuple[str, ...] = ()
+    parts: str = "auto"
+    named: frozenset[str] | None = None
+
+    @classmethod
+    def checked(
+        cls, var_names: Any, filter_vars: Any, group: Any, coords: Any, chains: Any, delimiter: Any, exclude: Any = None,
+        parts: Any = "auto",
+    ) -> "Request":  # fmt: skip
+        """The choices as they were given, or an InputError that names the wrong one."""
+        if filter_vars is not None:
+            one_of(filter_vars, "filter_vars, if given,", ("like", "regex"))
+            if var_names is None and exclude is None:
+                raise InputError(
+                    f"filter_vars={filter_vars!r} says how to read var_names, which is not given; give the names too"
+                )
+        one_of(parts, "parts", PARTS)
+        if not isinstance(group, str) or not group.strip("/"):
+            raise InputError(f"group must be the name of a group, such as 'posterior', got {group!r}")
+        if coords is not None and not isinstance(coords, Mapping):
+            raise InputError(f"coords must map dimensions to labels, such as {{'school': ['Choate']}}, got {coords!r}")
+        names, left_out = _checked_names(var_names, "var_names"), _checked_names(exclude, "exclude") or ()
+        if filter_vars == "regex":
+            for name in names or ():
+                _compiled(name.removeprefix("~"), "var_names")
+            for name in left_out:
+                _compiled(name, "exclude")
+        return cls(
+            names, filter_vars, group.strip("/"), coords, _checked_chains(chains), _checked_delimiter(delimiter), left_out,
+            parts,
+        )  # fmt: skip
+
+    @property
+    def selects(self) -> bool:
+        """Whether variables are chosen, by `var_names` or by `exclude`."""
+        return self.var_names is not None or bool(self.exclude)
+
+    def names_variable(self, name: str) -> bool:
+        """Whether the user named this variable itself; patterns and what is left out name none."""
+        if self.named is not None:
+            return name in self.named
+        if self.var_names is None or self.filter_vars is not None:
+            return False
+        return name in self.var_names or base_name(name) in self.var_names
+
+    def settled(self, names: Sequence[str]) -> "Request":
+        """A request for exactly these variables, which were picked already, that knows which of them the user named."""
+        named = frozenset(name for name in names if self.names_variable(name))
+        return replace(self, var_names=tuple(names), filter_vars=None, exclude=(), named=named)
+
+    def refuse(self, source: str, *options: str) -> None:
+        """Raise if one of the options was given that mean nothing for this source; none is ever ignored."""
+        if "group" in options and self.group != DEFAULT_GROUP:
+            raise InputError(f"group={self.group!r} was given, but {source} has no groups; leave it out")
+        if "coords" in options and self.coords:
+            raise InputError(f"coords was given, but {source} has no coordinates; select variables by name with var_names")
+        if "delimiter" in options and self.delimiter is not None:
+            raise InputError(f"delimiter={self.delimiter!r} was given, but {source} is not delimited text; leave it out")
+        if "chain column" in options and isinstance(self.chains, str) and not isinstance(self.chains, IfThere):
+            raise InputError(
+                f"chains={self.chains!r} names a column, but {source} has no columns of its own to tell chains apart; "
+                "give the number of chains, or an array (chain, draw, d)"
+            )
+
+    def pick(self, names: Sequence[str], variables: Sequence[str] | None = None) -> list[int]:
+        """Positions of the selected names, in the order of `var_names`, within a variable in that of the data.
+
+        `variables` holds the variable each flattened name belongs to; without it, that is what stands before the bracket, and
+        patterns may match the flattened name as well.
+        """
+        if not names:
+            raise InputError("there are no variables among the draws")
+        bases = [base_name(name) for name in names] if variables is None else list(variables)
+        chosen = self._picked(names, bases, variables is not None)
+        if not self.exclude:
+            return chosen
+        gone: set[int] = set()
+        for word in self.exclude:
+            hits = self._hits(word, names, bases, variables is not None)
+            if not hits:
+                raise UnknownExcluded(word, f"exclude: {_unknown(word, names, bases)}")
+            gone.update(hits)
+        kept = [k for k in chosen if k not in gone]
+        if not kept:
+            raise InputError(f"exclude leaves out every variable: {', '.join(self.exclude)}")
+        return kept
+
+    def _picked(self, names: Sequence[str], bases: list[str], labelled: bool) -> list[int]:
+        """What `var_names` selects."""
+        if self.var_names is None:
+            return list(range(len(names)))
+        left_out = [name for name in self.var_names if name.startswith("~") and name not in names and name not in bases]
+        if left_out and len(left_out) < len(self.var_names):
+            raise InputError(
+                f"var_names must either name variables or, with ~, leave some out, got both: {', '.join(self.var_names)}"
+            )
+        found: dict[int, None] = {}  # an ordered set
+        for name in self.var_names:
+            word = name[1:] if left_out else name
+            hits = self._hits(word, names, bases, labelled)
+            if not hits:
+                raise InputError(_unknown(word, names, bases))
+            found.update(dict.fromkeys(hits))
+        if left_out:
+            chosen = [k for k in range(len(names)) if k not in found]
+            if not chosen:
+                raise InputError(f"var_names leaves out every variable: {', '.join(self.var_names)}")
+            return chosen
+        return sorted(found) if self.filter_vars else list(found)  # patterns keep the order of the data, as in ArviZ
+
+    def _hits(self, word: str, names: Sequence[str], bases: Sequence[str], labelled: bool) -> list[int]:
+        if self.filter_vars is None:
+            exact = [k for k, name in enumerate(names) if name == word]
+            return exact or [k for k, base in enumerate(bases) if base == word]
+        matches = self.matcher(word)
+        return [k for k, base in enumerate(bases) if matches(base) or (not labelled and matches(names[k]))]
+
+    def matcher(self, word: str) -> Callable[[str], bool]:
+        """Whether a name is the word, holds it, or matches it, as `filter_vars` says."""
+        if self.filter_vars == "like":
+            return lambda name: word in name
+        if self.filter_vars == "regex":
+            pattern = _compiled(word, "var_names")
+            return lambda name: pattern.search(name) is not None
+        return lambda name: name == word
+
+
+def base_name(name: str) -> str:
+    """The variable a flattened name belongs to: theta for theta[0, 1]."""
+    return name.split("[", 1)[0] if name.endswith("]") and name[0] != "[" else name
+
+
+def _unknown(word: str, names: Sequence[str], bases: Sequence[str]) -> str:
+    return unknown_name(word, names if word.endswith("]") else [*dict.fromkeys(bases)])
+
+
+def _checked_names(given: Any, option: str) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    names = (given,) if isinstance(given, str) else given
+    try:
+        names = tuple(names)
+    except TypeError:
+        names = (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"{option} must be a name or a list of names, got {given!r:.80}")
+    if not names and option == "var_names":
+        raise InputError("var_names is empty, so no variables are left; leave it out to keep all of them")
+    return tuple(str(name) for name in names)
+
+
+def _checked_chains(chains: Any) -> int | str | None:
+    if chains is None or (isinstance(chains, str) and chains):
+        return chains
+    try:
+        number = None if isinstance(chains, bool | str) else chains.__index__()
+    except (AttributeError, TypeError):
+        number = None
+    if number is None or number < 1:
+        raise InputError(f"chains must be a whole number >= 1, or the name of the column that tells them apart, got {chains!r}")
+    return int(number)
+
+
+def _checked_delimiter(delimiter: Any) -> str | None:
+    if delimiter is None:
+        return None
+    if isinstance(delimiter, str) and delimiter == "\\t":  # as typed in a shell
+        return "\t"
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter.isalnum() or delimiter in "\"'.+-#_\r\n\0":
+        raise InputError(f"delimiter must be one character between values, such as ',' or ';' or '\\t', got {delimiter!r}")
+    return delimiter
+
+
+def _compiled(pattern: str, option: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise InputError(f"{option} must be regular expressions with filter_vars='regex', got {pattern!r}: {error}") from None

@@ -1,0 +1,251 @@
+"""Rows that occur more than once, in one sample or in both: they are not independent, and tests that take them so are wrong."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.naming import some_of
+
+_SHARE, _FEWEST = 0.01, 5  # repeats of fewer rows do no harm worth a sentence
+_CHANCE = 3.0  # as many times the repeats that rounding explains are more than it does: the estimate is good to a factor of 2
+_USUAL = 0.5  # a row that makes up more than this share is what is usual, not a copy
+_SURPLUS = 0.1  # of the repeats: so many different rows may share a value of a column that counts as continuous
+_DISTINCT = 20  # so many different rows do not come in equal numbers by chance
+_NOISE = 1e-9  # gaps between values, relative to their spread, that are rounding of floats
+_MIXER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two columns' bits become one; the golden ratio of 2^64
+_SHIFT = np.uint64(32)
+
+Labels = NDArray[np.intp]
+
+
+VOID = "so the two are not independent and every test is void"
+
+
+def are_void(sentences: Iterable[str]) -> bool:
+    """Whether one of the sentences of `repeated_rows` says that both samples are the same rows."""
+    return any(VOID in sentence for sentence in sentences)
+
+
+def repeated_rows(draws: Draws, reference: Draws | None, iid: bool) -> tuple[str, ...]:
+    """Sentences about rows that repeat others, in each sample and between the two; about chains only the latter.
+
+    A Markov chain may stay where it is, and its long-run variance knows. Unless `iid`, rows that repeat the one before are
+    therefore one, and nothing is said about repeats within what the user gave as chains.
+    """
+    # rows with a missing value are in few pairs, and alike in what they lack
+    samples = [_complete(sample) for sample in ([draws] if reference is None else [draws, reference])]
+    return _told(samples, iid)
+
+
+def _complete(sample: Draws) -> Draws:
+    if not sample.incomplete:
+        return sample
+    whole = ~np.isnan(sample.values[0]).any(axis=1)
+    return replace(sample, values=sample.values[:, whole], incomplete=False)
+
+
+def _told(samples: list[Draws], iid: bool) -> tuple[str, ...]:
+    draws, reference = samples[0], samples[1] if len(samples) > 1 else None
+    if any(sample.n_draws < 2 for sample in samples):
+        return ()
+    labels = _labelled(samples)
+    if labels is None:
+        return ()
+    told: list[str] = []
+    tables = [iid or not sample.chained for sample in samples]
+    steps = [label if iid else label[np.append(True, label[1:] != label[:-1])] for label in labels]
+    for whose, sample, label, rows, is_table in zip(("", "reference: "), samples, labels, steps, tables, strict=False):
+        if is_table:
+            told += [whose + sentence for sentence in _within(sample, label, rows)]
+    if reference is not None:
+        told += _between(draws, reference, labels, steps if all(tables) else None)
+    return tuple(told)
+
+
+def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
+    """Rows of one table that occur several times, unless few values or rounding explain it; `rows` without a chain's stays."""
+    counts = np.bincount(rows)
+    usual = int(np.argmax(counts))
+    if counts[usual] > _USUAL * rows.size:  # most rows are one, as where most values are 0
+        others = labels != usual
+        if others.sum() < 2:
+            return []
+        flat = sample.values.reshape(1, -1, sample.n_variables)[:, others]
+        return _within(replace(sample, values=flat), labels[others], rows[rows != usual])
+    counts = counts[counts > 0]
+    n, different = rows.size, counts.size
+    cost = "and p-values are too small; give each row once"
+    times = int(np.gcd.reduce(counts))
+    if times > 1 and different >= _DISTINCT and not _is_design(sample, labels, different):
+        equal = "times" if (counts == times).all() else "times or a multiple of that"
+        return [f"every row occurs {times} {equal}: as independent rows each counts {times} times, {cost}"]
+    if _many(n - different, n) and _no_chance([sample], [labels], n, different):
+        return [f"{_percent(n - different, n)} of the rows repeat others: as independent rows they count again, {cost}"]
+    return []
+
+
+def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[Labels] | None) -> list[str]:
+    """The same rows in both samples, whatever they are; in tables, `steps`, copies of some rows."""
+    own, other = labels
+    if own.size == other.size:
+        if np.array_equal(own, other):
+            return [f"reference: it is the draws themselves, {VOID}"]
+        different = np.unique(own).size
+        if different >= min(own.size, _DISTINCT) and np.array_equal(np.sort(own), np.sort(other)):
+            return [f"reference: it has the same rows in another order, {VOID}"]
+    if steps is None:
+        return []
+    here, there = (np.unique(rows) for rows in steps)
+    shared = np.intersect1d(here, there, assume_unique=True)
+    copies = [np.isin(rows, shared) for rows in steps]
+    if not any(_many(int(copied.sum()), copied.size) for copied in copies):
+        return []
+    n = here.size + there.size
+    if not _no_chance([draws, reference], labels, n, n - shared.size):
+        return []
+    mine, theirs = copies
+    if mine.mean() >= theirs.mean():
+        which = f"{_percent(int(mine.sum()), mine.size)} of the rows are exact copies of rows of the reference"
+    else:
+        which = f"{_percent(int(theirs.sum()), theirs.size)} of the reference's rows are exact copies of rows of the draws"
+    return [f"{which}: the two are not independent, and gaps look smaller than they are; compare with other rows"]
+
+
+def _labelled(samples: list[Draws]) -> list[Labels] | None:
+    """A number for every row, the same for equal rows and for them alone, sample by sample; None where no two are equal."""
+    hashes = np.concatenate([_hashes(sample) for sample in samples])
+    ordered = np.sort(hashes)
+    if (ordered[1:] != ordered[:-1]).all():
+        return None
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    alike = np.flatnonzero(ordered[1:] == ordered[:-1])
+    rows = [sample.values.reshape(-1, sample.n_variables) for sample in samples]
+    table = rows[0] if len(rows) == 1 else np.concatenate(rows)
+    if not _equal(table[order[alike]], table[order[alike + 1]]):  # two different rows with one hash
+        labels: Labels = np.unique(table + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
+    else:
+        labels = np.empty(hashes.size, np.intp)
+        labels[order] = np.cumsum(np.append(False, ordered[1:] != ordered[:-1]))
+    return np.split(labels, np.cumsum([len(part) for part in rows])[:-1])
+
+
+def _equal(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
+    return bool(((first == second) | (np.isnan(first) & np.isnan(second))).all())
+
+
+def _hashes(sample: Draws) -> NDArray[np.uint64]:
+    """64 bits per row, from all bits of its values: equal rows have equal ones."""
+    found = np.zeros(sample.n_chains * sample.n_draws, np.uint64)
+    for k in range(sample.n_variables):
+        found ^= (sample.column(k) + 0.0).view(np.uint64)  # -0.0 is 0.0
+        found *= _MIXER
+        found ^= found >> _SHIFT
+    return found
+
+
+def _no_chance(samples: list[Draws], labels: list[Labels], n: int, different: int) -> bool:
+    """Whether so few different rows among n are too few for chance, as most columns show that tell rows apart.
+
+    One column may, alone or beside the one with the most values; where it takes more, values are few, and rows may well be
+    equal by chance. Its values may also lie so coarsely on a grid, as rounded ones do, that as many rows coincide, and other
+    columns may follow it.
+    """
+    firsts = np.unique(np.concatenate(labels), return_index=True)[1]
+    columns = [np.concatenate([sample.column(k) for sample in samples])[firsts] for k in range(samples[0].n_variables)]
+    repeats = n - different
+    surplus = _SURPLUS * min(repeats, different)
+    counts = [np.unique(column, return_counts=True)[1] for column in columns]
+    finest = int(np.argmax([count.size for count in counts]))
+    if different - counts[finest].size <= surplus:
+        telling = [column for column, count in zip(columns, counts, strict=True) if different - count.size <= surplus]
+        points = [_grid_points(column, _half_spread(column)) for column in telling]
+    else:
+        order = np.lexsort((np.arange(different), columns[finest]))
+        # tied pairs of different rows tell how many values are as good as equally likely
+        tied = float((0.5 * counts[finest] * (counts[finest] - 1.0)).sum())
+        first = 0.5 * different * (different - 1.0) / tied
+        points = []
+        for k, column in enumerate(columns):
+            both = np.stack([columns[finest], column], axis=1)
+            if k != finest and different - len(np.unique(both, axis=0)) <= surplus:
+                # the other column where the first is the same or nearly: the median of |a - b| is IQR / sqrt(2) if normal
+                nearby = math.sqrt(2.0) * float(np.median(np.abs(np.diff(column[order]))))
+                values = min(_grid_points(column, nearby), float(counts[k].size))
+                # of the pairs tied in the first, one in `values` is tied in both, and not among the different rows
+                points.append(first * max(values - 1.0, 0.0) or 1.0)
+    # so many different rows would n draws from so many equally likely points have
+    expected = [-count * math.expm1(-n / count) for count in points]
+    fine = [repeats > _CHANCE * (n - rows) or different < rows / _CHANCE for rows in expected]
+    return 2 * sum(fine) > len(fine)
+
+
+def _half_spread(values: NDArray[np.float64]) -> float:
+    """The interquartile range, or the range where that is 0."""
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(high - low) or float(np.ptp(values))
+
+
+def _grid_points(values: NDArray[np.float64], spread: float) -> float:
+    """How many points of a column's grid are as good as equally likely: a density f has sum f^2 near 1 / (2 IQR)."""
+    gaps = np.diff(np.unique(values))
+    apart = gaps[gaps > _NOISE * spread]
+    return 2.0 * spread / float(apart.min()) if apart.size and spread > 0.0 else 1.0
+
+
+def _is_design(sample: Draws, labels: Labels, different: int) -> bool:
+    """Whether the rows are all combinations of the columns' values, as in a planned experiment."""
+    firsts = np.unique(labels, return_index=True)[1]
+    combinations = 1
+    for k in range(sample.n_variables):
+        combinations *= np.unique(sample.column(k)[firsts]).size
+        if combinations > different:
+            return False
+    return combinations == different
+
+
+def _many(count: int, n: int) -> bool:
+    return count >= max(_FEWEST, _SHARE * n)
+
+
+def _percent(count: int, n: int) -> str:
+    share = 100.0 * count / n
+    if 99.5 <= share < 100.0:
+        return "more than 99%"
+    return f"{share:.0f}%" if share >= 9.5 else f"{share:.1f}%"
+
+
+_LAGS = 10
+_FEWEST_ROWS = 100  # with fewer, sums of autocorrelations are mostly noise
+
+
+def in_a_row(draws: Draws) -> tuple[str, ...]:
+    """A note where rows that are taken as independent follow each other, in place or in how far out they are."""
+    if draws.chained or draws.n_draws < _FEWEST_ROWS:
+        return ()
+    names = [name for k, name in enumerate(draws.names) if _follows(draws.values[0, :, k])]
+    if not names:
+        return ()
+    return (
+        f"rows follow each other in {some_of(names)}, and count as independent: if they are a series in time, not a sorted "
+        "table, leave out iid=True (--iid)",
+    )
+
+
+def _follows(values: NDArray[np.float64]) -> bool:
+    """Whether autocorrelations of ranks, or of their distance from the middle, cost half of the rows."""
+    known = values[~np.isnan(values)]
+    _, places, counts = np.unique(known, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * counts)[places] / max(known.size, 1) - 0.5  # ties have one rank, whatever their order
+    for signal in (ranks, ranks**2):
+        centred = signal - signal.mean()
+        variance = float(centred @ centred)
+        if variance > 0.0 and known.size > _LAGS:
+            lagged = sum(float(centred[:-lag] @ centred[lag:]) for lag in range(1, _LAGS + 1))
+            if 2.0 * lagged / variance > 1.0:
+                return True
+    return False

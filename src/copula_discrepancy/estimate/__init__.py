@@ -1,0 +1,1 @@
+"""One sample's ranks, fits, influence values and their uncertainty; two samples' gaps."""

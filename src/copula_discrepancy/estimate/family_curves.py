@@ -1,0 +1,183 @@
+"""Smooth functions of Kendall's tau, computed on a grid once per family and interpolated: for many pairs of variables at once.
+
+Three numbers that a single pair gets by quadrature hardly change from one tau to the next: the bias that ranks bring, the
+probability of a tail corner, and the divergence of two members over the square of their distance. The interpolated bias is off
+by less than a hundredth of a standard error, the other two have four digits or more.
+"""
+
+import math
+from typing import Any
+
+from copula_discrepancy.estimate.influence import rank_bias
+from copula_discrepancy.estimate.likelihood import student_part, with_df
+from copula_discrepancy.estimate.screening import DEGREES
+from copula_discrepancy.estimate.tails import Corner, corner_share
+from copula_discrepancy.families import Copula
+
+_STEPS = 20  # grid points per unit of tau
+_LAST = 18  # 0.9: closer to perfect dependence both functions turn too sharply, and are computed directly
+# stronger dependence than this, and taus farther apart, are computed directly: they are few, and change fast
+_MODERATE, _CLOSE = 0.75, 0.1
+_APART = 1e-3  # the error is of the order of its square, and rounding is far below
+_ENOUGH, _FINE = 50.0, 8.0  # effective draws below which a doubling is divided in eight
+_RARE = 1e-4  # probability of a corner below which its logarithm is interpolated
+_FEW_ENOUGH = 20_000  # draws: with more, an interpolated corner is off by a hundredth of a standard error
+
+
+class _Tables:
+    """What is known of one family so far, at points of the grid of taus."""
+
+    def __init__(self, template: Copula) -> None:
+        low, high = template.tau_range
+        self.template = template
+        # two points away from an end at independence
+        self.first = -_LAST if low == -1.0 else math.ceil(low * _STEPS) + 2
+        self.last = _LAST if high == 1.0 else math.floor(high * _STEPS) - 2
+        self.odd = template.parameter.lower < 0  # families of both signs
+        inner = student_part(template)
+        # a t copula with a df of its own would fill tables for one pair only
+        self.shared = self.last - self.first >= 3 and (inner is None or inner.df in DEGREES)
+        self.corners: dict[tuple[Corner, float], dict[int, float]] = {}
+        self.biases: dict[tuple[int, float], dict[int, float]] = {}
+        self.divergences: dict[tuple[int, int], float] = {}
+
+    def member(self, tau: float) -> Copula:
+        return self.template.with_theta(self.template._theta_from_tau(tau))
+
+    def corner(self, known: dict[int, float], place: int, corner: Corner, share: float) -> float:
+        if place not in known:
+            known[place] = corner.probability(self.member(place / _STEPS), share, share)
+        return known[place]
+
+    def bias(self, known: dict[int, float], place: int, n: int, level: float) -> float:
+        """The bias times the effective number of draws, which varies little."""
+        if self.odd and place < 0:
+            return -self.bias(known, -place, n, level)
+        if place not in known:
+            n_eff = n * 2.0**level
+            known[place] = n_eff * _tau_bias(self.template, place / _STEPS, n, n_eff)
+        return known[place]
+
+    def divergence(self, place: int, target: int) -> float:
+        """What `divergence_at` interpolates; on the diagonal the mean of two members a little apart, seen both ways."""
+        if self.odd and place + target < 0:  # both turned by 90 degrees
+            return self.divergence(-place, -target)
+        if (place, target) not in self.divergences:
+            tau, aim = place / _STEPS, target / _STEPS
+            ways = [(tau, aim)] if place != target else [(tau + _APART, aim - _APART), (tau - _APART, aim + _APART)]
+            scaled = [self.member(a).kl(self.member(b)) / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
+            self.divergences[place, target] = sum(scaled) / len(scaled)
+        return self.divergences[place, target]
+
+
+_KNOWN: dict[tuple[Any, ...], _Tables] = {}
+_MOST = 256  # families and degrees of freedom, and sizes of samples in each, that are kept
+
+
+def _tables(template: Copula) -> _Tables:
+    key = template._margin_key
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()
+        found = _KNOWN[key] = _Tables(template)
+    return found
+
+
+def _kept(tables: dict[Any, dict[int, float]], key: Any) -> dict[int, float]:
+    if key not in tables and len(tables) >= _MOST:
+        tables.clear()
+    return tables.setdefault(key, {})
+
+
+def corner_share_at(template: Copula, tau: float, corner: Corner, p: float, q: float, n: int) -> tuple[float, float]:
+    """`corner_share`, interpolated for untied samples, unless so many draws are there that its fifth digit counts."""
+    tables = _tables(template)
+    places = _places(tables, tau) if tables.shared and p == q and n <= _FEW_ENOUGH else None
+    if places is None:
+        return corner_share(template, tau, corner, p, q)
+    start, weights, slopes = places
+    known = _kept(tables.corners, (corner, p))
+    values = [tables.corner(known, start + k, corner, p) for k in range(4)]
+    if min(values) > _RARE:
+        return _dot(weights, values), _dot(slopes, values)
+    if min(values) <= 0.0:
+        return corner_share(template, tau, corner, p, q)
+    # away from the dependence corners are next to empty, and fall by orders of magnitude from node to node
+    logs = [math.log(value) for value in values]
+    share = math.exp(_dot(weights, logs))
+    return share, share * _dot(slopes, logs)
+
+
+def tau_bias_at(template: Copula, tau: float, n: int, n_eff: float) -> float:
+    """What ranks add to the tau of a fitted copula on average, `rank_bias` times the slope of tau, interpolated."""
+    tables = _tables(template)
+    inner = student_part(template)
+    if inner is not None and not tables.shared:
+        # the bias varies slowly with df: that of the nearest on the grid is off by less than it counts
+        template = with_df(template, min(DEGREES, key=lambda df: abs(math.log(df / inner.df))))
+        tables = _tables(template)
+    size = max(min(n_eff, float(n)), 1.0)
+    places = _places(tables, tau) if tables.shared and abs(tau) <= _MODERATE else None
+    if places is None:
+        return _tau_bias(template, tau, n, n_eff)
+    start, weights, _ = places
+    fine = 1.0 if size >= _ENOUGH else _FINE  # with few draws the bias changes fast
+    lower = math.floor(math.log2(size / n) * fine) / fine
+    upper = min(lower + 1.0 / fine, 0.0)
+    rows = []
+    for level in (lower, upper):
+        known = _kept(tables.biases, (n, level))
+        rows.append(_dot(weights, [tables.bias(known, start + k, n, level) for k in range(4)]))
+    ends = n * 2.0**lower, n * 2.0**upper
+    share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number itself
+    return ((1.0 - share) * rows[0] + share * rows[1]) / size
+
+
+def _tau_bias(template: Copula, tau: float, n: int, n_eff: float) -> float:
+    theta = template._theta_from_tau(tau)
+    return template._tau_slope(theta) * rank_bias(template.with_theta(theta), n, n_eff)
+
+
+def divergence_at(template: Copula, tau: float, tau_target: float) -> float:
+    """Kullback-Leibler divergence of the member with one tau from that with another, interpolated where they are close.
+
+    What is interpolated is the divergence over the square of the distance of the taus, which is half the Fisher information,
+    on the scale of tau, where they meet, times (1 - tau^2) for both: it grows like 1/(1 - tau)^2 towards perfect dependence.
+    """
+    tables = _tables(template)
+    near = tables.shared and max(abs(tau), abs(tau_target)) <= _MODERATE and abs(tau - tau_target) <= _CLOSE
+    rows, columns = (_places(tables, value) for value in (tau, tau_target)) if near else (None, None)
+    if rows is None or columns is None:
+        return tables.member(tau).kl(tables.member(tau_target))
+    total = 0.0
+    for k, row in enumerate(rows[1]):
+        for m, column in enumerate(columns[1]):
+            total += row * column * tables.divergence(rows[0] + k, columns[0] + m)
+    return total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2))
+
+
+def _places(tables: _Tables, tau: float) -> tuple[int, list[float], list[float]] | None:
+    """The first of four grid points around tau, their weights in the cubic through them, and in its derivative."""
+    first, last = tables.first, tables.last
+    if not first <= tau * _STEPS <= last:
+        return None
+    start = min(max(math.floor(tau * _STEPS) - 1, first), last - 3)
+    t = tau * _STEPS - start
+    weights = [
+        -(t - 1.0) * (t - 2.0) * (t - 3.0) / 6.0,
+        t * (t - 2.0) * (t - 3.0) / 2.0,
+        -t * (t - 1.0) * (t - 3.0) / 2.0,
+        t * (t - 1.0) * (t - 2.0) / 6.0,
+    ]
+    slopes = [
+        -(3.0 * t**2 - 12.0 * t + 11.0) / 6.0 * _STEPS,
+        (3.0 * t**2 - 10.0 * t + 6.0) / 2.0 * _STEPS,
+        -(3.0 * t**2 - 8.0 * t + 3.0) / 2.0 * _STEPS,
+        (3.0 * t**2 - 6.0 * t + 2.0) / 6.0 * _STEPS,
+    ]
+    return start, weights, slopes
+
+
+def _dot(weights: list[float], values: list[float]) -> float:
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))

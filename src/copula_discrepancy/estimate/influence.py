@@ -1,0 +1,173 @@
+"""Influence values: by how much each draw moves Kendall's tau, a fitted theta, or the dependence in a corner.
+
+Every function returns one value per draw, chain after chain, with mean 0; the estimate's error is their mean, up to terms of
+order 1/n. Ranks estimate the margins, and the terms that pay for it are included (Genest, Ghoudi and Rivest, 1995).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import repeat
+
+import numpy as np
+
+from copula_discrepancy._core import kernels
+from copula_discrepancy.estimate.likelihood import student_part, with_df
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.ranks import RankedColumn
+from copula_discrepancy.families import Copula
+from copula_discrepancy.families.numerics import BLOCK, FloatArray, blocks
+
+_DF_STEP = 1e-3  # relative: central differences in df are then exact to 1e-6, and rounding of log densities to 1e-9
+_NOTHING = np.empty(0)
+_BIAS_LEVEL = 2  # 33 x 33 nodes: the bias is a correction of some tenths of a standard error, two digits of it are plenty
+
+
+def tau_influence(pair: RankedPair) -> FloatArray:
+    """Influence of each draw on Kendall's tau-b.
+
+    Without ties 2 (h_i - tau), h_i the mean concordance of draw i. Tau-b is the ratio S / sqrt(A B), A and B the shares of
+    pairs not tied in x and in y; A and B move with the draws too. Perfect dependence has influence 0.
+    """
+    first, second, n = pair.first, pair.second, pair.n
+    concordance = pair.concordance  # before tau, which is then their mean and need not be counted again
+    if abs(pair.tau) == 1.0:
+        return np.zeros(n)  # no draw moves it; rounding would
+    mean = float(np.mean(concordance))
+    influence = 2.0 * (concordance - mean)
+    if not first.tied_pairs and not second.tied_pairs:
+        return influence
+    pairs = 0.5 * n * (n - 1.0)
+    share_x, share_y = 1.0 - first.tied_pairs / pairs, 1.0 - second.tied_pairs / pairs
+    for column, share in ((first, share_x), (second, share_y)):
+        untied = 1.0 - (column.group_sizes() - 1.0) / (n - 1.0)
+        influence -= mean / share * (untied - share)
+    return influence / math.sqrt(share_x * share_y)
+
+
+@dataclass(frozen=True)
+class ThetaInfluence:
+    """Influence of each draw on theta, and on df where it was estimated."""
+
+    theta: FloatArray
+    df: FloatArray | None = None
+
+
+def theta_influence(pair: RankedPair, copula: Copula, *, df_estimated: bool = False) -> ThetaInfluence:
+    """Influence of each draw on a maximum likelihood estimate, J^-1 (l_theta + W_u + W_v).
+
+    J, the information, is minus the mean of l_thetatheta; W_u(i) is the mean over j of
+    (1{x_i < x_j} + 1{x_i = x_j}/2 - u_j) l_thetau(u_j, v_j): draw i moves the rank of every larger draw, and by half that of an
+    equal one.
+    """
+    if df_estimated:
+        return _student_influence(pair, copula)
+    score, in_u, in_v, curvature = score_and_slopes(pair, copula)
+    return ThetaInfluence(_with_rank_terms(pair, score, in_u, in_v) / (-curvature / pair.n))
+
+
+def score_and_slopes(pair: RankedPair, copula: Copula) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Each draw's score in theta, its derivatives in u and v (where margins are ranked), and the sum of those in theta."""
+    n, theta = pair.n, copula.theta
+    if n <= BLOCK and not pair.uniform:  # nothing to put together
+        (coordinates,) = pair.coordinates(copula)
+        unit = next(pair.units()) if copula._scores_need_units else (_NOTHING,) * 4
+        score, second, in_u, in_v = copula._score_derivatives(theta, *coordinates, *unit)
+        return score, in_u, in_v, float(np.sum(second))
+    score, in_u, in_v = np.empty(n), np.empty(n), np.empty(n)
+    curvature = 0.0
+    units = pair.units() if copula._scores_need_units else repeat((_NOTHING,) * 4)
+    for block, coordinates, unit in zip(blocks(n), pair.coordinates(copula), units, strict=False):
+        if pair.uniform:
+            score[block], second = copula._theta_derivatives(theta, *coordinates)
+        else:
+            score[block], second, in_u[block], in_v[block] = copula._score_derivatives(theta, *coordinates, *unit)
+        curvature += float(np.sum(second))
+    return score, in_u, in_v, curvature
+
+
+def _with_rank_terms(pair: RankedPair, score: FloatArray, in_u: FloatArray, in_v: FloatArray) -> FloatArray:
+    """The score with what each draw does to it through the ranks of the others; mean 0."""
+    if not pair.uniform:
+        score = score + _rank_term(pair.first, in_u) + _rank_term(pair.second, in_v)
+    return score - np.mean(score)
+
+
+def _rank_term(column: RankedColumn, slope: FloatArray) -> FloatArray:
+    """Sum over j of (1{x_i < x_j} + 1{x_i = x_j}/2) slope_j / (n+1): what draw i does to all ranks over n+1.
+
+    What is the same for all i is left out.
+    """
+    sums: FloatArray = kernels.sums_above(column.order, column.rank, slope)
+    return sums / (column.n + 1.0)
+
+
+def _student_influence(pair: RankedPair, copula: Copula) -> ThetaInfluence:
+    """Influence on (rho, df) of a Student t copula together; derivatives in df are central differences."""
+    inner = student_part(copula)
+    if inner is None:
+        raise TypeError(f"only a Student t copula has a df, not {copula!r}")
+    n, theta, step = pair.n, copula.theta, _DF_STEP * inner.df
+    turned = [with_df(copula, inner.df + k * step) for k in (-1.0, 0.0, 1.0)]
+    rho, df = (np.empty((3, n)) for _ in range(2))  # score, and its derivatives in u and v
+    curvature = np.zeros((2, 2))
+    for block, unit in zip(blocks(n), pair.units(), strict=True):
+        log_density, score, second, units = [], [], [], []
+        for member in turned:
+            x, y = member._coordinates(*unit)
+            log_density.append(member._logpdf(theta, x, y))
+            first, slope = member._theta_derivatives(theta, x, y)
+            score.append(first)
+            second.append(slope)
+            units.append(member._unit_derivatives(theta, *unit))
+        rho[0, block], rho[1, block], rho[2, block] = score[1], units[1][2], units[1][3]
+        df[0, block] = (log_density[2] - log_density[0]) / (2.0 * step)
+        df[1, block], df[2, block] = ((units[2][k] - units[0][k]) / (2.0 * step) for k in (0, 1))
+        mixed = float(np.sum(score[2] - score[0])) / (2.0 * step)
+        in_df = float(np.sum(log_density[2] - 2.0 * log_density[1] + log_density[0])) / step**2
+        curvature += np.array([[float(np.sum(second[1])), mixed], [mixed, in_df]])
+    information = -curvature / n
+    scores = np.stack([_with_rank_terms(pair, *rho), _with_rank_terms(pair, *df)])
+    both = np.linalg.solve(information, scores)
+    return ThetaInfluence(both[0], both[1])
+
+
+def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
+    """How far theta_MLE lies above theta on average because n draws only have ranks: mean score at ranks over the information.
+
+    The rank of a draw at (u, v) has mean 1 + (n-1) u, variance (n-1) u (1-u), and covariance (n-1) (C(u, v) - u v) with the
+    other one; a four-point rule with these moments replaces the ranks' distribution, quadrature does the rest. In a chain,
+    ranks vary as if there were `n_eff` draws, while mid-ranks of near-copies keep them half a step from the edge.
+    """
+    with np.errstate(all="ignore"):  # quantiles of a t copula with a tiny df overflow: the bias is then NaN
+        weight, u, uc, v, vc, correlation, curvature = _rank_moments(copula)
+        m = min(max(n_eff, 1.0), float(n))
+        start, size = 0.5 * (1.0 + m / n), m * (1.0 + 1.0 / n)
+        spread_u, spread_v = np.sqrt((m - 1.0) * u * uc), np.sqrt((m - 1.0) * v * vc)
+        ends = [
+            copula._coordinates(
+                (start + (m - 1.0) * u + s * spread_u) / size,
+                (start + (m - 1.0) * uc - s * spread_u) / size,
+                (start + (m - 1.0) * v + s * spread_v) / size,
+                (start + (m - 1.0) * vc - s * spread_v) / size,
+            )
+            for s in (1.0, -1.0)
+        ]
+        total = np.zeros_like(u)
+        for s, (a, _) in zip((1.0, -1.0), ends, strict=True):
+            for t, (_, b) in zip((1.0, -1.0), ends, strict=True):
+                total += 0.25 * (1.0 + s * t * correlation) * copula._theta_derivatives(copula.theta, a, b)[0]
+        return float(np.sum(weight * total) / -curvature)
+
+
+@lru_cache(maxsize=32)  # 5 MB; a table asks for the same copulas at several numbers of draws
+def _rank_moments(copula: Copula) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
+    """What `rank_bias` needs of a copula: nodes (weight, u, 1-u, v, 1-v), the ranks' correlation there, the mean curvature."""
+    theta, images = copula.theta, copula._mirror_images
+    x, y, weight = (part[:, ::images] for part in copula._nodes(theta, _BIAS_LEVEL))
+    u, uc, v, vc = copula._unit(x, y)
+    covariance, scale = copula._rough_cdf(theta, x, y, u, uc, v, vc) - u * v, np.sqrt(u * uc * v * vc)
+    # a node in a corner beyond all floats has scale 0 and no weight; next to the diagonal rounding passes 1 by a unit
+    correlation = np.clip(np.divide(covariance, scale, out=np.zeros_like(u), where=scale > 0), -1.0, 1.0)
+    _, curvature = copula._theta_derivatives(theta, x, y)
+    return weight, u, uc, v, vc, correlation, float(np.sum(weight * curvature))

@@ -1,0 +1,79 @@
+"""Standard error and bias of shape from leaving out blocks of consecutive draws, for chains whose margins mix slowly.
+
+Influence values are of first order. Where the margins are known from few independent stretches, as in series with clustered
+volatility or on slow chains, what their ranks do in second order is no longer small, and no window of autocovariances shows
+it: the influence values themselves are hardly autocorrelated. Left-out blocks do (Kunsch, 1989), spread and bias alike.
+
+Kunsch, H. R. (1989). The jackknife and the bootstrap for general stationary observations. Annals of Statistics 17, 1217-1241.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from copula_discrepancy._core import kernels
+from copula_discrepancy.estimate.likelihood import maximise
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.ranks import RankedColumn, tau_from_ranks
+from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.families import Copula
+
+# Effective draws of the margins below which the second order counts: with 200, shape is 15% less certain than its influence
+# values say (GARCH), with 100 a third; above 500 rejections of what is true are back within a percent of their level.
+SLOW = 500.0
+_INDEPENDENT = 0.5  # of all draws: with more effective ones, margins are not slow but few
+_PER_BLOCK = 12.0  # effective draws of the margins in a block, so that blocks are close to independent of each other
+_FEWEST, _MOST = 8, 20  # blocks: fewer have too few degrees of freedom, more cost time and gain little
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What leaving out blocks says of a fit: errors of the fitted tau and of shape, bias of shape, degrees of freedom."""
+
+    tau_fitted_se: float
+    shape_se: float
+    bias: float
+    df: float
+
+    def widened(self, spread: Spread, se: float) -> Spread:
+        """A spread from influence values or, where that is wider, from the blocks, each with its own degrees of freedom."""
+        return spread if spread.se >= se else Spread(se, min(spread.df, self.df), spread.n_eff)
+
+
+def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitted: float) -> LeftOut | None:
+    """Fit a family again without each block; None where margins are not slow, or a fit without a block is not regular."""
+    if not pair.margin_size < min(SLOW, _INDEPENDENT * pair.n):
+        return None
+    found = []
+    for block in _blocks(pair):
+        part = RankedPair.from_ranks(_without(pair.first, block), _without(pair.second, block), 1, pair.names)
+        if not (part.first.varies and part.second.varies):
+            return None
+        tau = tau_from_ranks(part.first, part.second)
+        maximum = maximise(part, template, theta)
+        if maximum.on_bound is not None or not maximum.converged or abs(tau) == 1.0:
+            return None
+        found.append((template._tau(maximum.theta), tau))
+    fitted, taus = np.array(found).T
+    shapes, g = fitted - taus, len(found)
+    fitted_se, shape_se = (math.sqrt((g - 1.0) / g * float(np.sum((x - np.mean(x)) ** 2))) for x in (fitted, shapes))
+    bias = (g - 1.0) * (float(np.mean(shapes)) - (tau_fitted - pair.tau))
+    return LeftOut(fitted_se, shape_se, bias, g - 1.0)
+
+
+def _blocks(pair: RankedPair) -> list[tuple[int, int]]:
+    """Where blocks of draws begin and end: parts of chains, or whole chains where there are many."""
+    wanted = min(max(pair.margin_size / _PER_BLOCK, _FEWEST), _MOST)
+    if pair.n_chains > _MOST:
+        edges = np.linspace(0, pair.n_chains, _MOST + 1).astype(int) * (pair.n // pair.n_chains)
+    else:
+        edges = np.linspace(0, pair.n, pair.n_chains * math.ceil(wanted / pair.n_chains) + 1).astype(int)
+    return list(pairwise(edges.tolist()))
+
+
+def _without(column: RankedColumn, block: tuple[int, int]) -> RankedColumn:
+    """A ranked column without a block of its draws."""
+    order, rank, ties = kernels.leave_out(column.order, column.rank, *block)
+    return RankedColumn(order, rank, int(ties))

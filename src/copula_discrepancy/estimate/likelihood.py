@@ -1,0 +1,257 @@
+"""Maximise the likelihood of a copula family in theta, and of the Student t family in its degrees of freedom too."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.families import Copula, Rotated, StudentT
+from copula_discrepancy.families.t_distribution import t_quantile_df_slope
+
+# The iteration stops when the estimated error of theta is this small, relative to the family's scale.
+_LAST_ERROR = 1e-12
+_ULPS = 4 * 2.0**-53  # a step of a few units in the last place is none
+MAX_STEPS = 100
+# A start from this many draws lies within a few percent of the maximum and costs a twentieth of a pass over 10**5 draws;
+# df is harder to estimate and dearer to evaluate, so its start is better.
+_START_DRAWS = 4096
+_DF_START_DRAWS = 16_384
+# Theta beyond this is perfect dependence for every float; a likelihood that still rises there has no maximum.
+_THETA_CEILING = 1e12
+# Degrees of freedom are searched here: below, quantiles of float probabilities overflow; above, a t copula with 10**5 draws
+# cannot be told from the Gaussian one (their Kullback-Leibler divergence is below 1e-6).
+DF_RANGE = (0.1, 1000.0)
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where a log-likelihood is largest."""
+
+    theta: float
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    on_bound: str | None
+    bend: float = 0.0  # half the third derivative over the second: how fast the curvature changes
+
+
+def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> Maximum:
+    """Maximise the likelihood in theta; without a start close by, a large sample is first thinned to find one."""
+    if start is not None:
+        return _newton(template, template._prepare(pair.coordinates(template), pair.n), start)
+    small = pair.thinned(_START_DRAWS)
+    if small is None:
+        start, bend = _moment_start(template, pair.tau), 0.0
+    else:
+        tau = small.rough_tau() if pair.uniform else pair.tau  # with ranks the tau is at hand anyway
+        # with a table for all draws at hand, that of some is too
+        of_some = pair.coordinates(template, pair.thinning(_START_DRAWS)) if pair.keeps_tables else small.coordinates(template)
+        rough = _newton(template, template._prepare(of_some, small.n), _moment_start(template, tau))
+        inside = rough.converged and rough.on_bound is None
+        start, bend = (rough.theta, rough.bend) if inside else (_moment_start(template, pair.tau), 0.0)
+    return _newton(template, template._prepare(pair.coordinates(template), pair.n), start, bend)
+
+
+def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: float = 0.0) -> Maximum:
+    """Newton's iteration, kept between points where the slope of the likelihood has opposite signs.
+
+    Later steps use slope and curvature at two points, and the first one a `bend` known from a part of the draws: each saves a
+    pass over all of them.
+    """
+    parameter = template.parameter
+    low, high = parameter.lower, parameter.upper
+    low_known = high_known = False  # whether the slope was seen to be positive at low, negative at high
+    theta = start
+    value = math.nan
+    last: _Point | None = None
+    for iteration in range(1, MAX_STEPS + 1):
+        value, slope, curvature = template._likelihood_sums(theta, *prepared)
+        here = _Point(theta, slope, curvature)
+        if slope > 0 or (slope == 0 and curvature >= 0):  # a stationary minimum is left upwards
+            low, low_known = theta, True
+        else:
+            high, high_known = theta, True
+        scale = template._scale(theta)
+        if curvature < 0:
+            step, gain, error, bend = here.step(last, bend, scale)
+            if (error <= _LAST_ERROR or abs(step) <= _ULPS * abs(theta)) and low <= theta + step <= high:
+                return Maximum(theta + step, value + gain, iteration, True, None, bend)
+        else:
+            step = _uphill(theta, slope, low, high, scale)
+            if slope < 0 and not low_known and parameter.lower_included:
+                step = low - theta  # look at the bound itself, once
+        target = theta + step
+        if target <= low and not low_known and parameter.lower_included:
+            edge_value, edge_slope, _ = template._likelihood_sums(parameter.lower, *prepared)
+            if edge_slope <= 0:
+                return Maximum(parameter.lower, edge_value, iteration, True, "lower")
+            low_known = True
+        if abs(theta) > _THETA_CEILING:
+            end = "upper" if theta > 0 else "lower"
+            return Maximum(parameter.upper if theta > 0 else parameter.lower, math.inf, iteration, True, end)
+        last = here
+        theta = _inside(target, theta, low, high, low_known and high_known)
+        if theta >= parameter.upper or (theta <= parameter.lower and not parameter.lower_included):
+            # next to an open bound floats end: the likelihood rises all the way
+            return Maximum(theta, math.inf, iteration, True, "upper" if theta >= parameter.upper else "lower")
+    return Maximum(theta, value, MAX_STEPS, False, None)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Slope and curvature of a log-likelihood at theta."""
+
+    theta: float
+    slope: float
+    curvature: float
+
+    def step(self, other: "_Point | None", bend: float, scale: float) -> tuple[float, float, float, float]:
+        """(step to the maximum, gain in value on the way, estimated error of the step relative to scale, bend).
+
+        With a second point the slope is interpolated by the cubic through both, whose error is of the order of
+        (step * distance)**2; Newton's own is of the order of step**2, everything in units of `scale`.
+        """
+        newton = -self.slope / self.curvature
+        c2, c3, error = self.curvature * bend, 0.0, (newton / scale) ** 2
+        if other is not None and other.theta != self.theta:
+            h = other.theta - self.theta
+            a = (other.slope - self.slope - self.curvature * h) / h**2
+            b = (other.curvature - self.curvature) / h
+            c2, c3 = 3.0 * a - b, (b - 2.0 * a) / h
+            error *= min((h / scale) ** 2, 1.0)
+        step = newton
+        for _ in range(3):
+            value = self.slope + step * (self.curvature + step * (c2 + step * c3))
+            slope = self.curvature + step * (2.0 * c2 + step * 3.0 * c3)
+            if not slope < 0:  # the cubic turns before its root: too far away for it
+                return newton, 0.5 * self.slope * newton, (newton / scale) ** 2, 0.0
+            step -= value / slope
+        gain = step * (self.slope + step * (self.curvature / 2.0 + step * (c2 / 3.0 + step * c3 / 4.0)))
+        return step, gain, error, c2 / self.curvature
+
+
+def _uphill(theta: float, slope: float, low: float, high: float, scale: float) -> float:
+    """A step along the slope where the likelihood is not concave: half the way to a finite bound, otherwise the scale."""
+    if slope >= 0:
+        return 0.5 * (high - theta) if math.isfinite(high) else scale
+    return -0.5 * (theta - low) if math.isfinite(low) else -scale
+
+
+def _inside(target: float, theta: float, low: float, high: float, bracketed: bool) -> float:
+    """The Newton target if it lies inside (low, high) and not absurdly far away, otherwise a point that does."""
+    reach = 4.0 * (1.0 + abs(theta))
+    if low < target < high and (bracketed or abs(target - theta) <= reach):
+        return target
+    if target >= high:
+        return 0.5 * (theta + high) if math.isfinite(high) else theta + reach
+    if target <= low:
+        return 0.5 * (theta + low) if math.isfinite(low) else theta - reach
+    return theta + math.copysign(reach, target - theta)
+
+
+def _moment_start(template: Copula, tau: float) -> float:
+    """The moment estimate, moved inside the domain where tau is out of range or at a bound."""
+    low, high = template.tau_range
+    # away from independence, where likelihoods are flat or singular, and from perfect dependence: at 1e-8 the sine of a
+    # correlation rounds to 1
+    low += 0.02 * (high - low) if low > -1.0 else 1e-7
+    high -= 0.02 * (high - low) if high < 1.0 else 1e-7
+    return template._theta_from_tau(min(max(tau, low), high))
+
+
+def student_part(template: Copula) -> StudentT | None:
+    """The Student t copula inside a template, rotated or not, if it is one."""
+    inner = template.base if isinstance(template, Rotated) else template
+    return inner if isinstance(inner, StudentT) else None
+
+
+def with_df(template: Copula, df: float) -> Copula:
+    """A Student t template, rotated or not, with other degrees of freedom."""
+    changed = StudentT(template.theta, df)
+    return Rotated(changed, template.rotation) if isinstance(template, Rotated) else changed
+
+
+def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, str | None]:
+    """The template with the df of highest profile likelihood, and the end of the search range where it sits on one.
+
+    A large sample is first thinned to find it roughly.
+    """
+    small = pair.thinned(_DF_START_DRAWS)
+    start = _moment_start(template, pair.tau)
+    grid = tuple(df for df in _DF_GRID if df >= _smallest_df(pair))
+    df, end = _profile_maximum(small or pair, template, grid, start)
+    if small is not None:
+        # on an end of the range the neighbours do not bracket, and the whole grid is searched again
+        df, end = _profile_maximum(pair, template, tuple(df * factor for factor in _DF_NEIGHBOURS), start, grid)
+    return with_df(template, df), end
+
+
+def _smallest_df(pair: RankedPair) -> float:
+    """A df whose quantiles are finite at every probability: they grow like probability**(-1/df)."""
+    if not pair.uniform:
+        return DF_RANGE[0]
+    least = min(pair.x.min(), pair.y.min(), 1.0 - pair.x.max(), 1.0 - pair.y.max())
+    return max(DF_RANGE[0], -math.log10(least) / 300.0)
+
+
+_DF_GRID = tuple(float(df) for df in np.geomspace(*DF_RANGE, 13))
+# The thinned estimate of df is off by some ten percent; where the maximum lies outside, the whole grid is searched again.
+_DF_NEIGHBOURS = (0.75, 1.33)
+
+
+class NoMaximum(Exception):
+    """The likelihood rises without end; `outcome` is the bound that theta runs to."""
+
+    def __init__(self, outcome: Maximum) -> None:
+        super().__init__("the likelihood has no maximum")
+        self.outcome = outcome
+
+
+def _profile_maximum(
+    pair: RankedPair, template: Copula, grid: tuple[float, ...], start: float, whole: tuple[float, ...] | None = None
+) -> tuple[float, str | None]:
+    """The df on the grid with the highest profile likelihood, refined to the root of the profile's slope beside it."""
+    from scipy.optimize import brentq, minimize_scalar
+
+    def top(df: float) -> Maximum:
+        """The maximum over rho."""
+        nonlocal start  # rho hardly moves with df: the last one is the best start
+        candidate = with_df(template, df)
+        outcome = _newton(candidate, candidate._prepare(pair.coordinates(candidate), pair.n), start)
+        if outcome.on_bound is not None:
+            raise NoMaximum(outcome)
+        start = outcome.theta
+        return outcome
+
+    def slope(df: float, theta: float) -> float:
+        """The profile's slope, where theta is the maximum over rho: there it is the partial derivative."""
+        candidate = with_df(template, df)
+        x, y, x_slope, y_slope = pair.coordinates_and(candidate, lambda a: t_quantile_df_slope(df, a))
+        return float(np.sum(StudentT(theta, df)._df_derivative(theta, x, y, x_slope, y_slope)))
+
+    # the values find the place on the grid; slopes, several times as dear, are needed on both sides of the maximum only
+    tops = [top(df) for df in grid]
+    best = int(np.argmax([outcome.log_likelihood for outcome in tops]))
+    best_slope = slope(grid[best], tops[best].theta)
+    other = best + 1 if best_slope > 0 else best - 1
+    if not 0 <= other < len(grid):
+        if whole is not None:
+            return _profile_maximum(pair, template, whole, start)
+        return grid[best], "lower" if other < 0 else "upper"
+    start = tops[best].theta
+    known = {math.log(grid[best]): best_slope, math.log(grid[other]): slope(grid[other], tops[other].theta)}
+    low, high = sorted(known)
+    if not known[low] * known[high] < 0:
+        # the slopes do not bracket a root: perfect dependence up to rounding, where df has hardly any meaning
+        found = minimize_scalar(lambda s: -top(math.exp(s)).log_likelihood, bounds=(low, high), method="bounded")
+        return math.exp(found.x), None
+
+    def slope_at(log_df: float) -> float:
+        if log_df not in known:
+            df = math.exp(log_df)
+            known[log_df] = slope(df, top(df).theta)
+        return known[log_df]
+
+    return math.exp(brentq(slope_at, low, high, xtol=1e-13, rtol=1e-14)), None

@@ -1,0 +1,308 @@
+"""Two variables as ranks: what every estimate of their dependence starts from."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.checks import one_of
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.data.draws import Draws, as_draws, require_varying
+from copula_discrepancy.estimate.ranks import (
+    RankedColumn,
+    concordance_from_ranks,
+    rank_column,
+    tau_from_concordance,
+    tau_from_ranks,
+)
+from copula_discrepancy.families import Copula
+from copula_discrepancy.families.numerics import blocks, in_blocks, odd_in_blocks, stack_blocks
+
+MARGINS = ("rank", "uniform")
+# Share of tied pairs from which on rounding moves the size of the shape test: 10% instead of 5% at n = 500.
+DISCRETE = 0.01
+# Share of tied pairs from which on (fewer than three values, in effect) the likelihood of mid-ranks has little to do with a
+# copula: at 0.46, a Poisson(0.5), the shape test rejects 12% of what is true, for binary columns 45%; columns half of which are
+# censored, or rounded to whole standard deviations, stay below and keep their level.
+TOO_DISCRETE = 0.35
+# Half-censored columns (0.25 of all pairs tied), 200 rows against 5,000: shape rejects 10% of what is true; of equal sizes 6%.
+_UNEVEN, _TIED = 3.0, 0.15
+# Draws below which shape is not tested: of 15 at tau 0.98 a tenth have p-values below 1e-5 against 500 honest ones.
+FEWEST_FOR_SHAPE = 20
+_SHARED = 0.9  # of the values of one sample that occur in another: continuous values share none
+_FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables for so few, or 32 for so many, keep 32 MB each
+
+
+@dataclass(frozen=True, eq=False)
+class RankedPair:
+    """Two variables, their ranks and their Kendall's tau; what every estimate starts from.
+
+    Ranks are computed when first asked for: a likelihood of known uniform margins does not need them.
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    uniform: bool
+    n_chains: int = 1
+    names: tuple[str, str] = ("x0", "x1")
+
+    @property
+    def margins(self) -> str:
+        """How the margins are treated, one of MARGINS."""
+        return "uniform" if self.uniform else "rank"
+
+    @classmethod
+    def from_draws(cls, draws: Any, margins: str = "rank") -> "RankedPair":
+        """Check two columns of draws; x and y hold them chain after chain."""
+        one_of(margins, "margins", MARGINS)
+        given = as_draws(draws)
+        if given.n_variables != 2:
+            raise InputError(
+                f"draws must have two variables, got {given.n_variables} (shape {given.values.shape[1:]}); "
+                "select a pair, for example draws[:, [0, 1]]"
+            )
+        x, y = _checked_column(given, 0), _checked_column(given, 1)
+        if margins == "uniform":
+            for name, column in zip(given.names, (x, y), strict=True):
+                if column.min() <= 0.0 or column.max() >= 1.0:
+                    raise InputError(
+                        f"margins='uniform' needs values strictly between 0 and 1, but variable {name} spans "
+                        f"{column.min():g} to {column.max():g}; use margins='rank'"
+                    )
+        return cls(x, y, margins == "uniform", given.n_chains, (given.names[0], given.names[1]))
+
+    @classmethod
+    def from_ranks(cls, first: RankedColumn, second: RankedColumn, n_chains: int, names: tuple[str, str]) -> "RankedPair":
+        """Two variables already ranked; ranks stand for the values, of which they are an increasing function."""
+        pair = cls(first.rank, second.rank, False, n_chains, names)  # type: ignore[arg-type]
+        pair.__dict__.update(first=first, second=second)
+        return pair
+
+    @lazy
+    def chains(self) -> "tuple[RankedPair, ...]":
+        """Each chain by itself."""
+        if self.n_chains == 1:
+            return (self,)
+        columns = zip(self.by_chain(self.x), self.by_chain(self.y), strict=True)
+        return tuple(RankedPair(x.copy(), y.copy(), False, 1, self.names) for x, y in columns)
+
+    @property
+    def n(self) -> int:
+        """Number of draws, all chains together."""
+        return self.x.size
+
+    def by_chain(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One value per draw in the shape (chain, draw)."""
+        return values.reshape(self.n_chains, -1)
+
+    @lazy
+    def first(self) -> RankedColumn:
+        """The first variable's ranks."""
+        return rank_column(self.x)
+
+    @lazy
+    def second(self) -> RankedColumn:
+        """The second variable's ranks."""
+        return rank_column(self.y)
+
+    @lazy
+    def tau(self) -> float:
+        """Kendall's tau-b."""
+        if "concordance" in self.__dict__:  # its mean is tau-a: no need to count again
+            return tau_from_concordance(self.first, self.second, self.concordance)
+        return tau_from_ranks(self.first, self.second)
+
+    @lazy
+    def concordance(self) -> NDArray[np.float64]:
+        """Each draw's mean concordance with all others."""
+        return concordance_from_ranks(self.first, self.second)
+
+    @lazy
+    def margin_size(self) -> float:
+        """The smallest effective number of draws of the two margins; see `margin_size`."""
+        return min(margin_size(column, self.n_chains) for column in (self.first, self.second))
+
+    def units(self) -> Iterator[tuple[NDArray[np.float64], ...]]:
+        """The pseudo-observations as (u, 1-u, v, 1-v), block by block."""
+        if self.uniform:
+            for block in blocks(self.n):
+                u, v = self.x[block], self.y[block]
+                yield u, 1.0 - u, v, 1.0 - v
+        else:
+            grid, complement, first, second = self._grid()
+            for block in blocks(self.n):
+                a, b = first[block], second[block]
+                yield tuple(kernels.gather(table, places) for places in (a, b) for table in (grid, complement))
+
+    def rough_tau(self) -> float:
+        """Kendall's tau of some 1024 draws: a start that costs nothing."""
+        step = max(1, self.n // 1024)
+        x, y = self.x[::step].copy(), self.y[::step].copy()
+        if np.ptp(x) == 0 or np.ptp(y) == 0:  # ties in step with the thinning
+            return self.tau
+        return tau_from_ranks(rank_column(x), rank_column(y))
+
+    def thinning(self, draws: int) -> int:
+        """Every how many-th draw `thinned` keeps."""
+        return self.n // draws if self.n > 4 * draws else 1
+
+    def thinned(self, draws: int) -> "RankedPair | None":
+        """About `draws` evenly spaced draws as values of uniform margins, or None where that would save little."""
+        step = self.thinning(draws)
+        if step == 1:
+            return None
+        if self.uniform:
+            return RankedPair(self.x[::step].copy(), self.y[::step].copy(), True)
+        size = 2.0 * (self.n + 1)
+        return RankedPair(self.first.doubled_mid_ranks[::step] / size, self.second.doubled_mid_ranks[::step] / size, True)
+
+    def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
+        """(u, 1-u) of every value that occurs, and each draw's place in them, for both variables."""
+        return *_rank_grid(self.n, self._tied), *self._places()
+
+    @property
+    def _tied(self) -> bool:
+        return bool(self.first.tied_pairs or self.second.tied_pairs)
+
+    def _places(self) -> tuple[Any, Any]:
+        if self._tied:
+            return self.first.doubled_mid_ranks - 2, self.second.doubled_mid_ranks - 2
+        return self.first.rank, self.second.rank
+
+    def _tables(self, template: Copula) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
+        """Coordinates of every value that occurs, and each draw's place in them: ranks repeat between the columns."""
+        tables = _tables_of_few if self.n <= _FEW_DRAWS else _tables_of_many if self.keeps_tables else _margin_tables
+        return *tables(self.n, self._tied, _Margins(template._margin_key, template)), *self._places()
+
+    @property
+    def keeps_tables(self) -> bool:
+        """Whether coordinates of ranks, once computed, are there for the next fit and the next pair."""
+        return not self.uniform and self.n <= _MANY_DRAWS
+
+    def coordinates(self, template: Copula, step: int = 1) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """The family's coordinates of the pseudo-observations, or of every step-th, block by block."""
+        if self.uniform:
+            u, v = self.x[::step], self.y[::step]
+            for block in blocks(u.size):
+                yield template._float_coordinates(u[block], v[block])
+        else:
+            x, y, first, second = self._tables(template)
+            first, second = (places if step == 1 else places[::step].copy() for places in (first, second))
+            for block in blocks(first.size):
+                yield kernels.gather(x, first[block]), kernels.gather(y, second[block])
+
+    def coordinates_and(
+        self, template: Copula, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    ) -> tuple[NDArray[np.float64], ...]:
+        """Quantiles x, y and an odd function of each, computed once for values that repeat."""
+        if self.uniform:
+            x, y = stack_blocks(self.coordinates(template), self.n)
+            return x, y, in_blocks(function, x), in_blocks(function, y)
+        x, y, first, second = self._tables(template)
+        of_x = odd_in_blocks(function, x)
+        of_y = of_x if y is x else odd_in_blocks(function, y)
+        return x[first], y[second], of_x[first], of_y[second]
+
+    def discrete_share(self) -> float:
+        """Share of pairs of draws that are tied in one variable without being the same point: rounded or discrete values.
+
+        A Metropolis chain repeats whole points; those ties are no matter of rounding.
+        """
+        tied = max(self.first.tied_pairs, self.second.tied_pairs) - self.tied_in_both()
+        return tied / (0.5 * self.n * (self.n - 1.0))
+
+    @property
+    def tied_share(self) -> float:
+        """The share of pairs of draws that are tied, in the variable that has more of them."""
+        return max(self.first.tied_pairs, self.second.tied_pairs) / (0.5 * self.n * (self.n - 1.0))
+
+    @property
+    def too_discrete(self) -> tuple[str, ...]:
+        """The variables that take so few values that no likelihood of a copula describes them."""
+        limit = TOO_DISCRETE * 0.5 * self.n * (self.n - 1.0)
+        columns = zip(self.names, (self.first, self.second), strict=True)
+        return tuple(name for name, column in columns if column.tied_pairs > limit)
+
+    def tied_in_both(self) -> int:
+        """How many pairs of draws are the same point."""
+        if not (self.first.tied_pairs and self.second.tied_pairs):
+            return 0
+        _, counts = np.unique(self.first.rank.astype(np.int64) * self.n + self.second.rank, return_counts=True)
+        return int(np.sum(counts * (counts - 1)) // 2)
+
+    def perfect_sign(self, *, by_rank: bool) -> float:
+        """1 or -1 where one variable is an increasing or a decreasing function of the other, otherwise 0.
+
+        A likelihood with known margins needs equal probabilities for that; everything else looks at ranks.
+        """
+        if by_rank or not self.uniform:
+            return math.copysign(1.0, self.tau) if abs(self.tau) == 1.0 else 0.0
+        if self.x[0] == self.y[0] and np.array_equal(self.x, self.y):
+            return 1.0
+        # 1 - v may round, so either side may be the exact complement
+        if abs(self.x[0] + self.y[0] - 1.0) > 1e-15:
+            return 0.0
+        opposite = np.array_equal(self.y, 1.0 - self.x) or np.array_equal(self.x, 1.0 - self.y)
+        return -1.0 if opposite else 0.0
+
+    def limit(self, template: Copula, *, by_rank: bool = False) -> str | None:
+        """The bound ("lower" or "upper") that theta runs to when the draws are perfectly dependent, otherwise None."""
+        sign = self.perfect_sign(by_rank=by_rank)
+        for end in ("upper", "lower"):
+            if sign != 0.0 and template._tau_at(end) == sign:
+                return end
+        return None
+
+
+@dataclass(frozen=True)
+class _Margins:
+    """A template that equals every other one with the same coordinates, whatever its theta."""
+
+    key: tuple[Any, ...]
+    template: Copula = field(compare=False)
+
+
+@lru_cache(maxsize=4)
+def _rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(u, 1-u) of every rank that can occur; mid-ranks 1, 1.5, ..., n where there are ties."""
+    size = n + 1.0
+    grid = np.arange(2.0, 2.0 * n + 1.0) / 2.0 if tied else np.arange(1.0, n + 1.0)
+    return grid / size, (size - grid) / size
+
+
+def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A family's coordinates of every rank: the same for all pairs of variables of one sample."""
+    return margins.template._margin_tables(_rank_grid(n, tied))
+
+
+_tables_of_few = lru_cache(maxsize=128)(_margin_tables)
+_tables_of_many = lru_cache(maxsize=32)(_margin_tables)
+
+
+def uneven_ties(n: int, tied: float, other_n: int, other_tied: float) -> bool:
+    """Whether two samples differ so much in size that what ties do to a likelihood does not cancel between them."""
+    return max(n, other_n) > _UNEVEN * min(n, other_n) and max(tied, other_tied) > _TIED
+
+
+def on_one_grid(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """Whether two samples of a variable take the same values, as two that are rounded alike, or one drawn from the other."""
+    return max(float(np.mean(np.isin(values, others))), float(np.mean(np.isin(others, values)))) > _SHARED
+
+
+def margin_size(column: RankedColumn, n_chains: int) -> float:
+    """Effective draws of a variable's ranks u and of (u - 1/2)^2, the smaller: where it is, and how far out it is."""
+    u = column.doubled_mid_ranks / (2.0 * (column.n + 1)) - 0.5
+    sizes = [kernels.long_run(values.reshape(n_chains, -1), False)[2] for values in (u, u**2)]
+    return min((size for size in sizes if math.isfinite(size)), default=math.inf)
+
+
+def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:
+    column = given.column(k)
+    require_varying(column, given.names[k])
+    return column

@@ -1,0 +1,124 @@
+"""All variables of a sample as ranks, ranked once for all pairs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.estimate.pair import RankedPair, margin_size
+from copula_discrepancy.estimate.ranks import RankedColumn, rank_column
+from copula_discrepancy.estimate.screening import binned
+
+MISSING = -1  # the rank of a value that is not there
+_NEIGHBOURS = 3  # other variables looked at to tell repeated points from rounded values
+
+
+@dataclass(frozen=True, eq=False)
+class RankedTable:
+    """All variables of a sample as ranks: all draws together, (variable, draw), and in each chain, (variable, chain, draw).
+
+    `modes` holds how many draws share the most frequent value of each variable, `holes` which variables have missing values:
+    of those only ranks are there, MISSING where there is no value, and pairs are ranked anew by `of_pair`.
+    """
+
+    orders: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    ties: NDArray[np.int64]
+    modes: NDArray[np.int64]
+    chain_orders: NDArray[np.int32]
+    chain_ranks: NDArray[np.int32]
+    chain_ties: NDArray[np.int64]
+    bins: NDArray[np.uint8]
+    holes: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, draws: Draws) -> "RankedTable":
+        """Rank the draws."""
+        return cls.of_columns([draws.column(k) for k in range(draws.n_variables)], draws.n_chains)
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[NDArray[np.float64]], n_chains: int = 1) -> "RankedTable":
+        """Rank variables given one by one, chain after chain; NaN is a missing value, which only a single sample may have."""
+        d, n = len(columns), columns[0].size
+        whole, parts = (d, n), (d, n_chains, n // n_chains)
+        orders, ranks, ties = np.empty(whole, np.int32), np.empty(whole, np.int32), np.empty(d, np.int64)
+        chain_orders, chain_ranks = np.empty(parts, np.int32), np.empty(parts, np.int32)
+        chain_ties, bins = np.empty(parts[:2], np.int64), np.empty(whole, np.uint8)
+        modes, holes = np.empty(d, np.int64), np.zeros(d, bool)
+        for k, values in enumerate(columns):
+            missing = np.isnan(values)
+            if missing.any():
+                holes[k] = True
+                column = rank_column(values[~missing])
+                ranks[k], ranks[k, ~missing] = MISSING, column.rank
+                orders[k], bins[k], chain_orders[k], chain_ranks[k] = 0, 0, 0, MISSING
+                ties[k], chain_ties[k], modes[k] = column.tied_pairs, column.tied_pairs, column.largest_group
+                continue
+            column = rank_column(values)
+            orders[k], ranks[k], ties[k], bins[k] = column.order, column.rank, column.tied_pairs, binned(column)
+            modes[k] = column.largest_group
+            for c, chain in enumerate(values.reshape(n_chains, -1)):
+                found = column if n_chains == 1 else rank_column(chain)
+                chain_orders[k, c], chain_ranks[k, c], chain_ties[k, c] = found.order, found.rank, found.tied_pairs
+        return cls(orders, ranks, ties, modes, chain_orders, chain_ranks, chain_ties, bins, holes)
+
+    def n_complete(self, first: int, second: int) -> int:
+        """How many rows have values of both variables."""
+        return int(np.count_nonzero(self._complete(first, second)))
+
+    def _complete(self, first: int, second: int) -> NDArray[np.bool_]:
+        return (self.ranks[first] != MISSING) & (self.ranks[second] != MISSING)
+
+    def of_pair(self, first: int, second: int) -> "RankedTable | None":
+        """Two variables, ranked again among the rows that have both values; None where a variable does not vary in these."""
+        both = self._complete(first, second)
+        columns = [self.ranks[k, both].astype(np.float64) for k in (first, second)]
+        if columns[0].size < 2 or any(np.ptp(column) == 0 for column in columns):
+            return None
+        return RankedTable.of_columns(columns)
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return self.chain_ties.shape[1]
+
+    @property
+    def n(self) -> int:
+        """Number of draws."""
+        return self.ranks.shape[1]
+
+    @lazy
+    def present(self) -> NDArray[np.int64]:
+        """How many values each variable has."""
+        counts = np.full(len(self.ties), self.n)
+        counts[self.holes] = np.count_nonzero(self.ranks[self.holes] != MISSING, axis=1)
+        return counts
+
+    @lazy
+    def margin_sizes(self) -> list[float]:
+        """Effective draws of every variable by itself; NaN for those with holes, of which every pair has ranks of its own."""
+        whole = zip(self.columns, self.holes, strict=True)
+        return [math.nan if hole else margin_size(column, self.n_chains) for column, hole in whole]
+
+    @lazy
+    def tied_shares(self) -> list[float]:
+        """Share of pairs of draws tied in each variable, less those tied in others too, as in a chain that repeats points."""
+        whole = np.flatnonzero(~self.holes).tolist()
+        shares = []
+        for k, tied in enumerate(self.ties.tolist()):
+            every = 0.5 * self.present[k] * (self.present[k] - 1.0)
+            at = 0 if self.holes[k] else whole.index(k)
+            others = [whole[(at + m) % len(whole)] for m in range(1, min(len(whole), _NEIGHBOURS + 1))]
+            others = [] if self.holes[k] or not tied else others
+            pairs = [RankedPair.from_ranks(self.columns[k], self.columns[j], 1, ("", "")) for j in others]
+            shares.append(float((tied - min((pair.tied_in_both() for pair in pairs), default=0)) / every))
+        return shares
+
+    @lazy
+    def columns(self) -> tuple[RankedColumn, ...]:
+        """The variables one by one."""
+        return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))

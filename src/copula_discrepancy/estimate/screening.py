@@ -1,0 +1,176 @@
+"""Which family fits a pair best, when there are thousands of pairs: all compared on binned ranks, the best ones exactly.
+
+Ranks fall into 16 x 16 cells of the unit square. The log-probability of every cell under every family and rotation, on a grid
+of taus, is computed once; a pair's log-likelihood is then one dot product for each. The families that come out best are fitted
+by maximum likelihood to all draws and compared by AIC, as `select_family` does with all of them.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.estimate.fit import Fit, fit_pair
+from copula_discrepancy.estimate.likelihood import student_part, with_df
+from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
+from copula_discrepancy.estimate.ranks import RankedColumn
+from copula_discrepancy.estimate.selection import candidates
+from copula_discrepancy.families import Copula, Rotated
+
+BINS = 16
+_STEPS = 40  # grid points per unit of tau: next to the best theta, half a step costs a likelihood next to nothing
+_LAST = 38  # 0.95; stronger dependence sits in so few cells that all families look alike
+# of Student t copulas: seen through one of them, both samples look alike if they are; without a reference df is refined
+DEGREES = (0.35, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 9.0, 13.0, 25.0)
+# a finer grid, in steps of 6%, on which the df of highest likelihood is looked for: its quantiles serve all pairs
+_FINE_RATIO, _FINE_RANGE = 1.06, (0.2, 100.0)
+_FINALISTS = 2  # compared exactly, where the binned log-likelihoods of the best differ by less than the margin
+_MARGIN = 3.0
+# A family of one sign has no member beyond independence. Weaker dependence than this is left to the elliptical families, so
+# that both samples, and their errors, lie inside; there Frank's is next to the Gaussian copula and slow to compute.
+_CLEARLY_DEPENDENT = 0.1
+_INSIDE = 0.03  # the same for families that begin at a stronger dependence
+
+
+def binned(column: RankedColumn) -> NDArray[np.uint8]:
+    """The bin of every draw, 0 to 15, by its mid-rank."""
+    return ((column.doubled_mid_ranks - 1) * BINS // (2 * column.n)).astype(np.uint8)
+
+
+def screened_fit(
+    pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float], *, iid: bool, refine: bool
+) -> Fit:
+    """The best family's maximum likelihood fit, among families that reach every one of `taus` with room to spare.
+
+    Degrees of freedom are those of a small grid unless `refine`. Where no finalist has a regular fit, the Gaussian copula's.
+    """
+    fits = [fit_pair(pair, template, method="mle", iid=iid) for template in _finalists(pair, bins, taus)]
+    regular = [fitted for fitted in fits if fitted.regular]
+    if not regular:
+        return fit_pair(pair, gaussian(), method="mle", iid=iid)
+    best = min(regular, key=lambda fitted: _penalty(fitted.template) - fitted.log_likelihood)
+    return _refined(best) if refine and best.df is not None else best
+
+
+def _refined(fitted: Fit) -> Fit:
+    """A Student t fit with the df of highest likelihood: uphill on the fine grid, then the top of a parabola in log df."""
+    known: dict[int, Fit] = {}
+
+    def value(place: int) -> float:
+        if place not in known:
+            known[place] = fit_pair(fitted.pair, with_df(fitted.template, _FINE_RATIO**place), method="mle", iid=fitted.iid)
+        return known[place].log_likelihood if known[place].regular else -math.inf
+
+    first, last = (round(math.log(end) / math.log(_FINE_RATIO)) for end in _FINE_RANGE)
+    here = min(max(round(math.log(fitted.df or 1.0) / math.log(_FINE_RATIO)), first + 1), last - 1)
+    while first < here < last:
+        step = max((-1, 1), key=lambda side: value(here + side))
+        if value(here + step) <= value(here):
+            break
+        here += step
+    low, top, high = (value(here + side) for side in (-1, 0, 1))
+    bend = low - 2.0 * top + high
+    if not (first < here < last and math.isfinite(bend) and bend < 0.0):
+        return known[here] if known[here].regular else fitted
+    df = _FINE_RATIO ** (here + 0.5 * (low - high) / bend)
+    return fit_pair(fitted.pair, with_df(fitted.template, df), method="mle", iid=fitted.iid)
+
+
+def _finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float]) -> list[Copula]:
+    counts = np.bincount(bins[0].astype(np.int64) * BINS + bins[1], minlength=BINS * BINS).astype(np.float64)
+    scores = _log_cells(min(max(round(pair.tau * _STEPS), -_LAST), _LAST)) @ counts - _penalties()
+    discrete = pair.discrete_share() > DISCRETE
+    found: list[Copula] = []
+    best, student_seen = -math.inf, False
+    for k in np.argsort(-scores):
+        template = _choices()[int(k)]
+        student = student_part(template) is not None
+        if not reaches(template, taus) or (student and (discrete or student_seen)):
+            continue
+        best, student_seen = max(best, scores[k]), student_seen or student
+        if len(found) == _FINALISTS or scores[k] < best - _MARGIN:
+            break
+        found.append(template)
+    return found
+
+
+def reaches(template: Copula, taus: Sequence[float]) -> bool:
+    """Whether a family has room around every one of the taus."""
+    if template._mirror_images == 4:
+        return True
+    low, high = template.tau_range
+    room = _CLEARLY_DEPENDENT if low * high == 0.0 or low < 0.0 < high else _INSIDE
+    inside = all((low == -1.0 or tau > low + room) and (high == 1.0 or tau < high - room) for tau in taus)
+    return inside and (low < 0.0 < high) <= all(abs(tau) > room for tau in taus)
+
+
+def _penalty(template: Copula) -> float:
+    return 2.0 if student_part(template) is not None else 1.0
+
+
+@lru_cache(maxsize=1)
+def _choices() -> tuple[Copula, ...]:
+    found: list[Copula] = []
+    for template, estimate_df in candidates():
+        found += [with_df(template, df) for df in DEGREES] if estimate_df else [template]
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _penalties() -> NDArray[np.float64]:
+    return np.array([_penalty(template) for template in _choices()])
+
+
+@lru_cache(maxsize=1)
+def gaussian() -> Copula:
+    """The family of last resort: it has every tau, and a regular fit unless dependence is perfect."""
+    return next(template for template in _choices() if template.name == "Gaussian")
+
+
+@lru_cache(maxsize=2 * _LAST + 1)
+def _log_cells(place: int) -> NDArray[np.float64]:
+    """Log-probabilities of all cells under every choice at one tau of the grid; hopeless where a family has no such member."""
+    return np.stack([_log_cells_of(template, place / _STEPS) for template in _choices()])
+
+
+def _log_cells_of(template: Copula, tau: float) -> NDArray[np.float64]:
+    if isinstance(template, Rotated):
+        sign = 1.0 if template.rotation == 180 else -1.0
+        cells = _cells(template.base, sign * tau)
+        if cells is not None:
+            cells = cells[::-1] if template._turns_u else cells
+            cells = cells[:, ::-1] if template._turns_v else cells
+    else:
+        cells = _cells(template, tau)
+    if cells is None:
+        return np.full(BINS * BINS, _IMPOSSIBLE)
+    return np.log(np.maximum(cells, _SMALLEST)).reshape(-1)
+
+
+_IMPOSSIBLE = -1e9
+_SMALLEST = 1e-12  # differences of distribution functions are exact to about 1e-13; cells with less hold no draw
+
+
+@lru_cache(maxsize=1024)
+def _cells(template: Copula, tau: float) -> NDArray[np.float64] | None:
+    """Probabilities of all cells; None where no member has this tau."""
+    low, high = template.tau_range
+    if not (low < tau < high):
+        return None
+    if tau < 0.0 and template._mirror_images == 4:  # an elliptical copula with the other sign is this one, mirrored
+        cells = _cells(template, -tau)
+        return None if cells is None else cells[:, ::-1]
+    edges = np.linspace(0.0, 1.0, BINS + 1)
+    member = template.with_theta(template._theta_from_tau(tau))
+    if template._mirror_images == 4:  # elliptical: slow to integrate, and known everywhere from a quarter of the square
+        below = np.empty((BINS + 1, BINS + 1))
+        i, j = np.nonzero(np.add.outer(np.arange(BINS + 1), np.arange(BINS + 1)) <= BINS)
+        i, j = i[i <= j], j[i <= j]
+        below[i, j] = below[j, i] = member.cdf(edges[i], edges[j])
+        # C(1-u, 1-v) = 1 - u - v + C(u, v)
+        below[BINS - i, BINS - j] = below[BINS - j, BINS - i] = 1.0 - edges[i] - edges[j] + below[i, j]
+    else:
+        below = member.cdf(edges[:, None], edges[None, :])
+    return np.diff(np.diff(below, axis=0), axis=1)

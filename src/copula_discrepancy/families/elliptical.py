@@ -1,0 +1,117 @@
+"""What the Gaussian and the Student t copula share: a correlation, and quantiles as coordinates.
+
+With a, b the quantiles of u, v and q = (a^2 - 2 rho a b + b^2)/(1 - rho^2), both log densities are functions of q and of the
+margins alone, so their derivatives in rho differ in one weight only.
+"""
+
+import abc
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from copula_discrepancy.families.base import Copula
+from copula_discrepancy.families.numerics import FloatArray, minus_log, odd_in_blocks
+from copula_discrepancy.families.parameter import Parameter
+from copula_discrepancy.families.quadrature import unit_nodes
+
+_CDF_LEVEL = 5  # 241 nodes; the integrand has one moving length scale, |a - b|
+_ROUGH_CDF_LEVEL = 3  # 61 nodes: six digits
+_FEW_POINTS = 64  # so few points meet all nodes at once; more of them would leave the cache
+
+
+@dataclass(frozen=True)
+class Elliptical(Copula):
+    """A copula of an elliptical distribution; theta is its correlation rho, strictly between -1 and 1."""
+
+    theta: float
+
+    _scores_need_units = False  # a margin's density is a function of the quantile
+    _mirror_images = 4  # (u, v), (v, u) and both turned by 180 degrees
+    parameter = Parameter("theta", -1.0, 1.0, False, "it is a correlation")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
+
+    @property
+    def rho(self) -> float:
+        """The correlation, another name for theta."""
+        return self.theta
+
+    @abc.abstractmethod
+    def _log_margin_density(self, a: FloatArray) -> FloatArray:
+        """Log density of the margin."""
+
+    def _margin_tables(self, pair: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        table = odd_in_blocks(self._margin, *pair)  # the quantile of 1 - u is minus that of u
+        return table, table
+
+    @abc.abstractmethod
+    def _radius(self, log_tail: FloatArray) -> FloatArray:
+        """The r that the elliptical radius exceeds with probability exp(log_tail)."""
+
+    @abc.abstractmethod
+    def _joint_kernel(self, q: FloatArray) -> FloatArray:
+        """The density generator without its constant, times the power that Plackett's identity asks for."""
+
+    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Radius by its tail probability, angle by one rule for each eighth of the plane of quantiles.
+
+        The eighths end on the diagonals, where strong copulas have their ridge, and on the axes, where far out the margins'
+        log densities turn sharply; the rules cluster their nodes at both.
+        """
+        p, complement, weight = unit_nodes(level)
+        radius = self._radius(-minus_log(p, complement))
+        arcs = []
+        for sign, width in ((1.0, math.acos(-theta)), (-1.0, math.acos(theta))):  # quantiles of equal and of unlike sign
+            near, far = np.sin(0.5 * width * p), np.sin(width * (1.0 - 0.5 * p))
+            share = 0.5 * width / (2.0 * np.pi) * weight
+            arcs += [(s * a, s * sign * b, share) for s in (1.0, -1.0) for a, b in ((near, far), (far, near))]
+        x, y, share = (np.stack(part) for part in zip(*arcs, strict=True))
+        return np.multiply.outer(radius, x), np.multiply.outer(radius, y), np.multiply.outer(weight, share)
+
+    def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        if theta < 0:
+            return self._unmargin(x)[0] - self._cdf(-theta, x, -y)
+        return self._unmargin(np.minimum(x, y))[0] - self._short_of_minimum(theta, x, y, _CDF_LEVEL)
+
+    def _rough_cdf(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> FloatArray:
+        if theta < 0:
+            return u - self._rough_cdf(-theta, x, -y, u, uc, vc, v)
+        return np.minimum(u, v) - self._short_of_minimum(theta, x, y, _ROUGH_CDF_LEVEL)
+
+    def _short_of_minimum(self, theta: float, x: FloatArray, y: FloatArray, level: int) -> FloatArray:
+        """min(u, v) - C: an integral over the correlations from rho >= 0 to 1 (Plackett, 1954; Genz, 2004)."""
+        distance, product = (x - y) ** 2, x * y
+        reach = math.acos(theta)  # correlation = cos(angle), angle from 0 to reach
+        p, _, weight = unit_nodes(level)
+        turn, spread = 4.0 * np.sin(0.5 * reach * p) ** 2, np.sin(reach * p) ** 2
+        if distance.size <= _FEW_POINTS:
+            nodes = (distance[..., None] + product[..., None] * turn) / spread
+            total = self._joint_kernel(nodes) @ weight
+        else:
+            total = np.zeros_like(distance)
+            for one_turn, one_spread, one_weight in zip(turn, spread, weight, strict=True):
+                total += one_weight * self._joint_kernel((distance + product * one_turn) / one_spread)
+        return reach / (2.0 * np.pi) * total
+
+    def _tau(self, theta: float) -> float:
+        return 2.0 / math.pi * math.asin(theta)
+
+    def _tau_slope(self, theta: float) -> float:
+        return 2.0 / (math.pi * math.sqrt((1.0 - theta) * (1.0 + theta)))
+
+    def _theta_from_tau(self, tau: float) -> float:
+        return math.sin(0.5 * math.pi * tau)
+
+
+def residual(theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+    """x - theta y, without cancellation when the correlation is close to 1 or -1."""
+    return (x - y) + (1.0 - theta) * y if theta > 0 else (x + y) - (1.0 + theta) * y
+
+
+def log_spread(theta: float) -> float:
+    """log(1 - theta^2), accurate near 0 and near 1."""
+    return math.log1p(-(theta**2)) if abs(theta) < 0.5 else math.log((1.0 - theta) * (1.0 + theta))

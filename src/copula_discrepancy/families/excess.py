@@ -1,0 +1,67 @@
+"""What Clayton and Joe share: the sum of two powers less one, relative to the larger power.
+
+With coordinates x, y >= 0, top the larger, low the smaller and gap their distance, both densities are functions of
+p = exp(-theta gap) - exp(-theta top): for Clayton (u^-theta + v^-theta - 1) u_min^theta - 1, for Joe its mirror image.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.families.numerics import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """p and the quantities that its derivatives are made of."""
+
+    theta: float
+    x: FloatArray
+    y: FloatArray
+
+    @lazy
+    def low(self) -> FloatArray:
+        """The smaller coordinate."""
+        return np.minimum(self.x, self.y)
+
+    @lazy
+    def top(self) -> FloatArray:
+        """The larger coordinate."""
+        return np.maximum(self.x, self.y)
+
+    @lazy
+    def gap(self) -> FloatArray:
+        """Their distance."""
+        return np.abs(self.x - self.y)
+
+    @lazy
+    def near(self) -> FloatArray:
+        """exp(-theta gap)."""
+        return np.exp(-self.theta * self.gap)
+
+    @lazy
+    def remote(self) -> FloatArray:
+        """exp(-theta top)."""
+        return np.exp(-self.theta * self.top)
+
+    @lazy
+    def p(self) -> FloatArray:
+        """near - remote, without cancellation."""
+        return -self.near * np.expm1(-self.theta * self.low)
+
+    @lazy
+    def p1(self) -> FloatArray:
+        """Theta derivative of p."""
+        return self.top * self.remote - self.gap * self.near
+
+    def log_derivatives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """log(1 + p) and its first two theta derivatives."""
+        first = self.p1 / (1.0 + self.p)
+        second = (self.gap**2 * self.near - self.top**2 * self.remote) / (1.0 + self.p) - first**2
+        return np.log1p(self.p), first, second
+
+    def by_coordinate(self, in_top: FloatArray, in_low: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Derivatives in the larger and the smaller coordinate as derivatives in x and in y."""
+        x_on_top = self.x > self.y
+        return np.where(x_on_top, in_top, in_low), np.where(x_on_top, in_low, in_top)

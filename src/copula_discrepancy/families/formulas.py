@@ -1,0 +1,332 @@
+"""The leaves of a copula: what a family defines, and one deterministic default for all that follows from it."""
+
+import abc
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+
+from copula_discrepancy.families.numerics import (
+    FloatArray,
+    blocks,
+    convex_remainder,
+    in_blocks,
+    stack_blocks,
+    stencil_derivatives,
+)
+from copula_discrepancy.families.parameter import Parameter
+from copula_discrepancy.families.quadrature import refine
+
+Pair: TypeAlias = tuple[FloatArray, FloatArray]
+
+SMALL_DIVERGENCE = 1e-6  # below it a mean of log ratios, exact to 1e-15, has fewer than nine digits left
+_NO_DIVERGENCE = 1e-22  # smaller ones are squares of rounding errors of log densities
+STENCIL_STEP = 0.02  # 0.02**8 = 3e-14, as small as the rounding error 1e-15/0.02
+
+
+class Leaves(abc.ABC):
+    """Methods with a leading underscore that take theta explicitly, so that an optimiser can move it.
+
+    They work on the family's own coordinates x(u), y(v), in which its log density has no cancellation. A family must define
+    `_margin`, `_unmargin`, `_logpdf`, `_cdf`, `_conditional`, `_tau`, `tail` and `_nodes`; all else has a default, which it
+    may override.
+    """
+
+    name: ClassVar[str]
+    parameter: ClassVar[Parameter]
+    fixed_parameters: ClassVar[tuple[str, ...]] = ()  # what must be given beside theta
+    _mirror_images: ClassVar[int] = 1
+    _scores_need_units: ClassVar[bool] = True  # whether `_score_derivatives` looks at u and v beside the coordinates
+
+    theta: float
+
+    # ---- the leaves a family defines -------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        """The coordinate of a probability, given as the pair (u, 1-u)."""
+
+    @abc.abstractmethod
+    def _unmargin(self, x: FloatArray) -> Pair:
+        """(u, 1-u) from a coordinate."""
+
+    @abc.abstractmethod
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Log density in coordinates."""
+
+    @abc.abstractmethod
+    def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        """P(U <= u, V <= v) inside the open unit square."""
+
+    @abc.abstractmethod
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        """P(U <= u | V = v) and P(U > u | V = v) inside the open unit square."""
+
+    @abc.abstractmethod
+    def _tau(self, theta: float) -> float:
+        """Kendall's tau."""
+
+    @abc.abstractmethod
+    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Coordinates and weights of a quadrature rule for expectations under the copula, nested as `refine` wants it.
+
+        The middle axis runs over mirror images, `_mirror_images` equivalent ones next to each other.
+        """
+
+    @property
+    @abc.abstractmethod
+    def tail(self) -> tuple[float, float]:
+        """Coefficients of lower and upper tail dependence, lim P(U<q | V<q) at 0 and lim P(U>q | V>q) at 1.
+
+        Limits, not shares of a tenth: `Discrepancy.lower_tail` is about the latter.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> lower, upper = cd.Gumbel(2.5).tail
+        >>> lower, round(upper, 4)
+        (0.0, 0.6805)
+        """
+
+    @property
+    def _anti_tail(self) -> tuple[float, float]:
+        """The tail coefficients in the corners (1, 0) and (0, 1), which rotations turn into lower and upper tails."""
+        return 0.0, 0.0
+
+    # ---- the leaves with a default ---------------------------------------------------------------------------------
+
+    def _coordinates(self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        """The coordinates x(u), y(v)."""
+        return self._margin(u, uc), self._margin(v, vc)
+
+    def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
+        """The coordinates of probabilities known as floats, whose complements are exact differences from 1."""
+        return self._coordinates(u, 1.0 - u, v, 1.0 - v)
+
+    def _unit(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """(u, 1-u, v, 1-v) from coordinates."""
+        return *self._unmargin(x), *self._unmargin(y)
+
+    def _margin_tables(self, pair: Pair) -> Pair:
+        """Coordinates of the same probabilities as values of U and of V: one array, twice, unless the copula is turned.
+
+        The probabilities are those of ranks: 1-u is u, read backwards.
+        """
+        table = in_blocks(self._margin, *pair)
+        return table, table
+
+    @property
+    def _margin_key(self) -> tuple[Any, ...]:
+        """What the coordinates depend on beside u and v: the family and its fixed choices, not theta."""
+        return type(self), *(value for name, value in self.__dict__.items() if name != "theta")
+
+    def _rough_cdf(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> FloatArray:
+        """`_cdf` to six digits, for arguments known in both forms."""
+        return self._cdf(theta, x, y)
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        """First and second derivative of the log density in theta."""
+        return stencil_derivatives(lambda t: self._logpdf(t, x, y), theta, *self._closed_domain(), self._stencil_step(theta))
+
+    def _unit_derivatives(
+        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Derivatives of the log density: in u, in v, in (theta, u), in (theta, v)."""
+
+        def shifted(pair: Pair, s: float) -> Pair:  # u moves on the logit scale, so it never leaves (0, 1)
+            odds, grow, shrink = pair[0] / pair[1], math.exp(s), math.exp(-s)
+            return odds * grow / (1.0 + odds * grow), shrink / (shrink + odds)
+
+        def first(move_u: bool, t: float) -> FloatArray:
+            def along(s: float) -> FloatArray:
+                p, q = (shifted((u, uc), s), (v, vc)) if move_u else ((u, uc), shifted((v, vc), s))
+                return self._logpdf(t, *self._coordinates(*p, *q))
+
+            slope, _ = stencil_derivatives(along, 0.0, -1.0, 1.0, STENCIL_STEP)
+            return slope / (u * uc if move_u else v * vc)
+
+        def mixed(move_u: bool) -> FloatArray:
+            step = self._stencil_step(theta)
+            return stencil_derivatives(lambda t: first(move_u, t), theta, *self._closed_domain(), step)[0]
+
+        return first(True, theta), first(False, theta), mixed(True), mixed(False)
+
+    def _mixed_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> Pair:
+        """Derivatives of the log density in (theta, u) and (theta, v), for arguments known in both forms."""
+        _, _, in_u, in_v = self._unit_derivatives(theta, u, uc, v, vc)
+        return in_u, in_v
+
+    def _score_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Derivatives of a sample's log densities: in theta, in theta twice, in (theta, u), in (theta, v)."""
+        return *self._theta_derivatives(theta, x, y), *self._mixed_derivatives(theta, x, y, u, uc, v, vc)
+
+    def _tau_slope(self, theta: float) -> float:
+        """Derivative of Kendall's tau in theta."""
+        slope, _ = stencil_derivatives(
+            lambda t: np.asarray(self._tau(t)), theta, *self._closed_domain(), self._stencil_step(theta)
+        )
+        return float(slope)
+
+    def _theta_from_tau(self, tau: float) -> float:
+        """Inverse of `_tau` inside its range, by a bracketed root."""
+        from scipy.optimize import brentq
+
+        low, high = self._closed_domain()
+        start = low if math.isfinite(low) else 0.0
+        # tau tends to 1 (or -1) at infinity: walk out until tau is passed, doubling
+        reach = 1.0
+        while not math.isfinite(high):
+            if self._tau(start + reach) > tau:
+                high = start + reach
+            reach *= 2.0  # tau rounds to 1 long before this overflows
+        reach = 1.0
+        while not math.isfinite(low):
+            if self._tau(-reach) < tau:
+                low = -reach
+            reach *= 2.0
+        return float(brentq(lambda t: self._tau(t) - tau, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=500))
+
+    def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        """(u, 1-u) with P(U <= u | V = v) = p, by a bracketed root on the logit scale."""
+        from scipy.optimize import elementwise
+        from scipy.special import expit
+
+        def gap(s: FloatArray, p: FloatArray, v: FloatArray, vc: FloatArray) -> FloatArray:
+            below, above = self._conditional(theta, *self._coordinates(expit(s), expit(-s), v, vc))
+            return np.where(p < 0.5, below - p, (1.0 - p) - above)
+
+        # |logit| = 700 is u = 1e-304: a root beyond it is taken for the end
+        ends = np.full_like(p, -700.0), np.full_like(p, 700.0)
+        with np.errstate(all="ignore"):  # subnormal u at the ends of the bracket
+            root = elementwise.find_root(gap, ends, args=(p, v, vc))
+            s = np.where(root.success, root.x, np.where(gap(ends[0], p, v, vc) > 0, ends[0], ends[1]))
+        return expit(s), expit(-s)
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        """Coordinates of n independent draws: V uniform, U by the conditional inverse."""
+        p, v = rng.uniform(size=n), rng.uniform(size=n)
+        return self._coordinates(*self._conditional_inverse(theta, p, v, 1.0 - v), v, 1.0 - v)
+
+    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
+        """What `_likelihood_sums` needs of n draws, whose coordinates come block by block.
+
+        Computed once per fit; its arrays may live in memory that the next call in the same thread reuses.
+        """
+        return stack_blocks(coordinates, n, reuse=True)
+
+    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+        """Sums over draws of the log density and of its first two theta derivatives."""
+        totals = np.zeros(3)
+        for block in blocks(len(prepared[0])):
+            x, y = (array[block] for array in prepared)
+            first, second = self._theta_derivatives(theta, x, y)
+            totals += np.sum(self._logpdf(theta, x, y)), np.sum(first), np.sum(second)
+        return float(totals[0]), float(totals[1]), float(totals[2])
+
+    def _divergence(
+        self,
+        theta: float,
+        log_ratio: Callable[[FloatArray, FloatArray], FloatArray],
+        *,
+        close: bool = False,
+        symmetric: bool = False,
+    ) -> float:
+        """Expectation under self of log_ratio = log(c_self / c_other), a Kullback-Leibler divergence.
+
+        The ratio integrates to one, so exp(-r) - 1 + r has the same mean as r; it is never negative and keeps its relative
+        accuracy when the copulas are close. Otherwise exp(-r) may have tails that the nodes do not reach. With `symmetric`,
+        the ratio has the family's own symmetries and is computed on one of several mirror images only.
+        """
+        images = self._mirror_images if symmetric else 1
+
+        def weighted(level: int, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+            x, y, weight = (part[:, ::images] for part in self._nodes(theta, level))
+            return images * weight * function(log_ratio(x, y))
+
+        def terms(level: int) -> FloatArray:
+            return weighted(level, lambda r: r)
+
+        def remainder_terms(level: int) -> FloatArray:
+            return weighted(level, convex_remainder)
+
+        if not close:
+            plain = refine(terms, floor=SMALL_DIVERGENCE)
+            if plain.value > SMALL_DIVERGENCE:
+                return plain.told()
+        return refine(remainder_terms, floor=_NO_DIVERGENCE).told()
+
+    # ---- the domain ------------------------------------------------------------------------------------------------
+
+    def _closed_domain(self) -> tuple[float, float]:
+        """Bounds that may be evaluated: an open finite bound moves inwards by one part in 1e15."""
+        lower, upper = self.parameter.lower, self.parameter.upper
+        if math.isfinite(lower) and not self.parameter.lower_included:
+            lower += 1e-15
+        return lower, upper - 1e-15 if math.isfinite(upper) else upper
+
+    def _scale(self, theta: float) -> float:
+        """A length over which the log density changes smoothly in theta."""
+        if math.isfinite(self.parameter.upper):
+            return 0.1 * min(self.parameter.upper - theta, theta - self.parameter.lower)
+        return 1.0 + abs(theta)
+
+    def _stencil_step(self, theta: float) -> float:
+        """A step for numerical theta derivatives, shorter next to a bound, where densities may be singular."""
+        room = theta - self.parameter.lower
+        return STENCIL_STEP * (min(self._scale(theta), 2.0 * room) if room > 0 else self._scale(theta))
+
+    def _tau_at(self, end: str) -> float:
+        """Kendall's tau at the "lower" or "upper" bound of theta, as a limit where the bound is not included."""
+        if end == "upper":
+            return 1.0
+        return self._tau(self.parameter.lower) if self.parameter.lower_included else -1.0
+
+    def _theta_within(self, tau: float) -> float:
+        """The theta of a tau, or the end of theta's domain that lies beyond where the family does not reach it."""
+        for end, bound in (("lower", self.parameter.lower), ("upper", self.parameter.upper)):
+            limit = self._tau_at(end)
+            other = self._tau_at("upper" if end == "lower" else "lower")
+            if (tau <= limit) if limit < other else (tau >= limit):
+                return bound
+        return self._theta_from_tau(tau)
+
+    @property
+    def tau_range(self) -> tuple[float, float]:
+        """Smallest and largest Kendall's tau the family can reach, limits included.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.Gumbel(2.5).tau_range, cd.Frank(1.0).tau_range
+        ((0.0, 1.0), (-1.0, 1.0))
+        """
+        low, high = sorted((self._tau_at("lower"), self._tau_at("upper")))
+        return low, high
+
+    def with_theta(self, theta: float) -> Self:
+        """The same copula family, and the same fixed choices, with another theta.
+
+        Parameters
+        ----------
+        theta : float
+            Inside the family's domain.
+
+        Returns
+        -------
+        Copula
+            Of the same class.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.StudentT(0.5, df=4).with_theta(0.2)
+        StudentT(theta=0.2, df=4.0)
+        """
+        return type(self)(**{**self.__dict__, "theta": theta})

@@ -1,0 +1,306 @@
+"""A copula turned by 90, 180 or 270 degrees."""
+
+import copyreg
+from abc import ABCMeta
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import isabstract
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.checks import is_whole
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.families.base import Copula
+from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy.families.numerics import FloatArray
+from copula_discrepancy.families.parameter import Parameter
+
+ROTATIONS = (90, 180, 270)
+
+
+def _checked_rotation(rotation: Any) -> int:
+    if not is_whole(rotation) or rotation not in ROTATIONS:
+        raise InputError(f"rotation must be 90, 180 or 270, got {rotation!r}")
+    return int(rotation)
+
+
+@dataclass(frozen=True)
+class Rotated(Copula):
+    """A copula turned counter-clockwise: density c(1-u, v) at 90, c(1-u, 1-v) at 180, c(u, 1-v) at 270 degrees.
+
+    Turning by 180 degrees swaps the tails (the survival copula); turning by 90 or 270 changes the sign of Kendall's tau.
+
+    Parameters
+    ----------
+    base : Copula
+        What is turned; not a rotated one.
+    rotation : {90, 180, 270}
+        By how many degrees.
+
+    Attributes
+    ----------
+    base, rotation
+        As given.
+
+    See Also
+    --------
+    family : A rotated family by its name, "clayton180".
+
+    Notes
+    -----
+    Domains and limits are those of the base copula, tau and tails those of its mirror image. No digits are lost: the turned
+    copula works on 1-u where the base works on u.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> cd.Rotated(cd.Clayton(3.0), 90).tau
+    -0.6
+    """
+
+    base: Copula
+    rotation: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, Copula):
+            raise InputError(f"base must be a copula such as Clayton(3), got {self.base!r}")
+        if isinstance(self.base, Rotated):
+            raise InputError(f"base is already rotated by {self.base.rotation}; rotate {self.base.base!r} once instead")
+        object.__setattr__(self, "rotation", _checked_rotation(self.rotation))
+
+    @staticmethod
+    def family(base: type[Copula], rotation: int) -> type["Rotated"]:
+        """The class of rotated copulas whose instances are made from theta alone; `family("clayton180")` finds it by name.
+
+        Parameters
+        ----------
+        base : type
+            The class of a family, such as Clayton.
+        rotation : {90, 180, 270}
+            By how many degrees.
+
+        Returns
+        -------
+        type
+            A subclass of `Rotated`.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.Rotated.family(cd.Clayton, 180)(3.0)
+        Rotated(base=Clayton(theta=3.0), rotation=180)
+        """
+        if not (isinstance(base, type) and issubclass(base, Copula) and not issubclass(base, Rotated)) or isabstract(base):
+            raise InputError(f"base must be a copula class such as Clayton, got {base!r}")
+        return Rotated._family(base, _checked_rotation(rotation))
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def _family(base: type[Copula], rotation: int) -> type["Rotated"]:
+        def build(cls: type[Rotated], *arguments: Any, **named: Any) -> Rotated:
+            return Rotated(base(*arguments, **named), rotation)
+
+        def template(**fixed: Any) -> Rotated:
+            return Rotated(base._template(**fixed), rotation)
+
+        members = {
+            "__module__": Rotated.__module__,
+            "_choice": (base, rotation),
+            "__new__": build,
+            "_template": staticmethod(template),
+            "name": f"{base.name}{rotation}",
+            "parameter": base.parameter,
+            "fixed_parameters": base.fixed_parameters,
+            "__doc__": f"{base.name} copula rotated by {rotation} degrees.",
+        }
+        made: Any = _RotatedFamily(f"{base.__name__}{rotation}", (Rotated,), members)
+        return made
+
+    @classmethod
+    def _template(cls, **fixed: Any) -> "Rotated":
+        raise InputError("Rotated alone is not a family; use family('clayton180') or an instance, Rotated(Clayton(3), 180)")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The base copula's name with the angle behind it."""
+        return f"{self.base.name}{self.rotation}"
+
+    @property
+    def parameter(self) -> Parameter:  # type: ignore[override]
+        """Name and domain of theta, those of the base copula."""
+        return self.base.parameter
+
+    @property
+    def _mirror_images(self) -> int:  # type: ignore[override]
+        return self.base._mirror_images
+
+    @property
+    def _scores_need_units(self) -> bool:  # type: ignore[override]
+        return self.base._scores_need_units
+
+    @property
+    def theta(self) -> float:  # type: ignore[override]
+        """The base copula's parameter."""
+        return self.base.theta
+
+    @property
+    def _turns_u(self) -> bool:
+        return self.rotation != 270
+
+    @property
+    def _turns_v(self) -> bool:
+        return self.rotation != 90
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.rotation == 180 else -1.0
+
+    def with_theta(self, theta: float) -> "Rotated":
+        return Rotated(self.base.with_theta(theta), self.rotation)
+
+    def _turn(
+        self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The base copula's arguments; turning is its own inverse."""
+        first = (uc, u) if self._turns_u else (u, uc)
+        second = (vc, v) if self._turns_v else (v, vc)
+        return *first, *second
+
+    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
+        return self.base._margin(u, uc)
+
+    def _unmargin(self, x: FloatArray) -> Pair:
+        return self.base._unmargin(x)
+
+    def _margin_tables(self, pair: Pair) -> Pair:
+        turned, _ = self.base._margin_tables(pair[::-1])
+        if self.rotation == 180:
+            return turned, turned
+        straight, _ = self.base._margin_tables(pair)
+        return (turned, straight) if self._turns_u else (straight, turned)
+
+    @property
+    def _margin_key(self) -> tuple[Any, ...]:
+        return *self.base._margin_key, self.rotation
+
+    def _coordinates(self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        return self.base._coordinates(*self._turn(u, uc, v, vc))
+
+    def _unit(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        return self._turn(*self.base._unit(x, y))
+
+    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        return self.base._logpdf(theta, x, y)
+
+    def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        base = self.base._cdf(theta, x, y)
+        u, uc, v, _ = self.base._unit(x, y)
+        if self.rotation == 90:
+            return v - base
+        if self.rotation == 270:
+            return u - base
+        return uc - v + base
+
+    def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        below, above = self.base._conditional(theta, x, y)
+        return (above, below) if self._turns_u else (below, above)
+
+    def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+        given = (vc, v) if self._turns_v else (v, vc)
+        u, uc = self.base._conditional_inverse(theta, 1.0 - p if self._turns_u else p, *given)
+        return (uc, u) if self._turns_u else (u, uc)
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        return self.base._theta_derivatives(theta, x, y)
+
+    def _unit_derivatives(
+        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        in_u, in_v, mixed_u, mixed_v = self.base._unit_derivatives(theta, *self._turn(u, uc, v, vc))
+        sign_u, sign_v = (-1.0 if self._turns_u else 1.0), (-1.0 if self._turns_v else 1.0)
+        return sign_u * in_u, sign_v * in_v, sign_u * mixed_u, sign_v * mixed_v
+
+    def _mixed_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> Pair:
+        in_u, in_v = self.base._mixed_derivatives(theta, x, y, *self._turn(u, uc, v, vc))
+        return (-in_u if self._turns_u else in_u), (-in_v if self._turns_v else in_v)
+
+    def _score_derivatives(
+        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        first, second, in_u, in_v = self.base._score_derivatives(theta, x, y, *self._turn(u, uc, v, vc))
+        return first, second, (-in_u if self._turns_u else in_u), (-in_v if self._turns_v else in_v)
+
+    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
+        return self.base._prepare(coordinates, n)
+
+    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+        return self.base._likelihood_sums(theta, *prepared)
+
+    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.base._nodes(theta, level)
+
+    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
+        return self.base._sample(theta, n, rng)
+
+    def _mutual_information(self, theta: float) -> float:
+        return self.base._mutual_information(theta)
+
+    def _exact_kl(self, other: Copula) -> float:
+        if isinstance(other, Rotated) and other.rotation == self.rotation:
+            return self.base._exact_kl(other.base)
+        return super()._exact_kl(other)
+
+    def _same_family(self, other: Copula) -> bool:
+        return False  # same rotation is handled by the bases, other rotations have other coordinates
+
+    def _tau(self, theta: float) -> float:
+        return self._sign * self.base._tau(theta) + 0.0  # + 0.0: no minus zero
+
+    def _tau_at(self, end: str) -> float:
+        return self._sign * self.base._tau_at(end) + 0.0
+
+    def _swapped(self) -> Copula:
+        return self if self.rotation == 180 else Rotated(self.base, 360 - self.rotation)
+
+    def _tau_slope(self, theta: float) -> float:
+        return self._sign * self.base._tau_slope(theta)
+
+    def _theta_from_tau(self, tau: float) -> float:
+        return self.base._theta_from_tau(self._sign * tau)
+
+    def _closed_domain(self) -> tuple[float, float]:
+        return self.base._closed_domain()
+
+    def _scale(self, theta: float) -> float:
+        return self.base._scale(theta)
+
+    def _stencil_step(self, theta: float) -> float:
+        return self.base._stencil_step(theta)
+
+    @property
+    def tail(self) -> tuple[float, float]:
+        if self.rotation == 180:
+            lower, upper = self.base.tail
+            return upper, lower
+        return self.base._anti_tail
+
+    @property
+    def _anti_tail(self) -> tuple[float, float]:
+        return self.base.tail
+
+
+class _RotatedFamily(ABCMeta):
+    """The type of `Rotated.family` classes: rotated copulas are their instances, and pickle finds them again."""
+
+    _choice: tuple[type[Copula], int]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        base, rotation = cls._choice
+        return isinstance(instance, Rotated) and type(instance.base) is base and instance.rotation == rotation
+
+
+copyreg.pickle(_RotatedFamily, lambda cls: (Rotated.family, cls._choice))  # type: ignore[arg-type, return-value]

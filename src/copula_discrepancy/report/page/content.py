@@ -1,0 +1,272 @@
+"""What stands on a page, as plain data for the template: words, maps, table, details, explanations."""
+
+import json
+import math
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
+from copula_discrepancy.estimate.tails import CORNERS, along, part_name
+from copula_discrepancy.report.page import details, meaning, methods
+from copula_discrepancy.report.page.pictures import packed, png_image
+from copula_discrepancy.report.plots.maps import (
+    beyond_chance,
+    cell_colours,
+    cell_text,
+    colour_limit,
+    gap_cells,
+    white_reads_better,
+)
+
+if TYPE_CHECKING:
+    from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.one_result import Discrepancy
+
+TABLE_ROWS = 2000  # pairs in the table; the JSON has all
+DETAILS = 6  # pairs with pictures
+MAPPED = 300  # variables on a map; with more, those with the largest gaps
+NAME = 60  # characters of a name in the table: a page of long names stays small, the JSON has them whole
+_LABEL = 28  # and beside a map
+_NUMBERED = 12  # variables up to which there is room for the numbers in the cells
+_UNIT = 1e-3  # of the numbers that a script reads out below a map
+_UNKNOWN = -(2**15)
+_CELLS = ((_NUMBERED, 40), (25, 24), (60, 16), (MAPPED, 13))  # variables, and the pixels of a cell up to so many
+
+_OWN_TERMS = ("level", "shape", "total", "se", "p", "low-low", "CKL", "n_eff")  # of a single pair's table
+_NOT_TESTED = _UNKNOWN + 1  # below the diagonal
+
+Content = dict[str, Any]
+
+
+def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
+    """The page of a ranking, and the JSON beside it."""
+    made = methods.made(command)
+    worst = details.worst_pairs(result, DETAILS)
+    reserved = not result.n_flagged and not result.stuck and bool(result.warnings)
+    table = _table(result, {detail.key for detail in worst})
+    content = {
+        "heading": answer_line(result.verdict, reserved),
+        "state": _state(result),
+        "caution": _caution(result.warnings),
+        "title": result.title,
+        "sentences": result.sentences(),
+        "unit": result.unit,
+        "alone": result.kind != "nothing" and result.adjust != "none",
+        "ranked": True,
+        "part": part_name(result.tail),
+        "maps": _maps(result) if len(result.names) > 2 else None,
+        "table": table,
+        "details": worst,
+        "things": result.things,
+        "sure": meaning.of_pairs(result),
+        "notes": [*meaning.explained(result.warnings), *((note, "") for note in result.notes)],
+        "methods": methods.of_pairs(result),
+        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid], result.things) | _own_p(result),
+        "made": made,
+        "paper": methods.PAPER,
+    }
+    numbers = result.overview() | {"made": made, "details": [detail.numbers | {"key": detail.key} for detail in worst]}
+    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in result)}
+
+
+def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
+    """The page of a single pair, and the JSON beside it."""
+    random = ["the bootstrap"] if result.resampled else []
+    random += ["CKL and CED"] if result.shannon != "exact" else []
+    made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
+    off = result.gap_found
+    tested = any(math.isfinite(pvalue) for pvalue in result.tests.adjusted.values())
+    detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=off)
+    content = {
+        "heading": answer_line(result.verdict, not off and bool(result.warnings)),
+        "state": "off" if off else "fine" if tested and not result.warnings else "unknown",
+        "caution": _caution(result.warnings),
+        "title": f"{shortened(label, 2 * NAME)}: {result.summary}",
+        "sentences": result.sentences(),
+        "unit": "pair",
+        "alone": False,
+        "ranked": result.margins == "rank",
+        "part": part_name(result.tail),
+        "maps": None,
+        "table": None,
+        "details": [detail],
+        "things": result.things,
+        "sure": meaning.of_one(result),
+        "notes": detail.notes,
+        "methods": methods.of_one(result),
+        "terms": methods.terms(_OWN_TERMS, methods.errors_of(result), result.things) | {"p": methods.SINGLE_P},
+        "made": made,
+        "paper": methods.PAPER,
+    }
+    return content, detail.numbers | {"made": made}
+
+
+def _own_p(result: "Pairwise") -> dict[str, str]:
+    return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
+
+
+def _state(result: "Pairwise") -> str:
+    if result.n_flagged or result.stuck:
+        return "off"
+    return "fine" if result.tested.any() and not result.warnings else "unknown"
+
+
+def _caution(warnings: Sequence[str]) -> Content | None:
+    """What stands right below the answer: the first warning, and how many more there are."""
+    return {"first": warnings[0], "more": len(warnings) - 1} if warnings else None
+
+
+# ---- table ---------------------------------------------------------------------------------------------------------
+
+
+def _table(result: "Pairwise", links: set[str]) -> Content:
+    """The ranking as text, with more columns than a terminal has room for."""
+    against, shaped = result.kind != "nothing", result.method != "moment"
+    columns = [
+        ("tau", "tau", ".2f", True),
+        ("target", "tau_target", ".2f", against),
+        ("level", "level", "+.3f", against),
+        ("level se", "level_se", ".3f", against),
+        ("shape", "shape", "+.3f", shaped),
+        ("shape se", "shape_se", ".3f", shaped),
+        ("p", "", "", True),
+        *((CORNERS[name].label, name, "+.2f", True) for name in _shown_corners(result)),
+        ("CKL", "ckl", ".4f", against and shaped),
+        ("n_eff", "", "", True),
+        ("R-hat", "rhat", ".3f", not result.iid),
+        ("n", "n", ",.0f", _differs(result.rows["n"])),
+    ]
+    known = [column for column in columns if column[3] and (not column[1] or np.isfinite(result.rows[column[1]]).any())]
+    rows, short = [], dict(zip(result.names, short_names(result.names, NAME), strict=True))
+    for rank, gap in enumerate(islice(result, TABLE_ROWS), start=1):
+        special = {"p": short_pvalue(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
+        cells = [special.get(head) or _number(getattr(gap, name), form) for head, name, form, _ in known]
+        names = [short[name] for name in gap.names]
+        given = ", ".join(getattr(gap, "given", ()))  # of a vine's edge
+        behind = f" | {shortened(given, NAME)}" if given else ""
+        link = f"pair-{rank}" if f"pair-{rank}" in links else None
+        rows.append({
+            "names": names, "given": behind, "verdict": gap.verdict, "flagged": gap.flagged,
+            "cells": cells, "family": gap.family, "link": link,
+        })  # fmt: skip
+    return {
+        "heads": [head for head, *_ in known],
+        "rows": rows,
+        "shown": len(rows),
+        "total": len(result),
+        "flagged": result.n_flagged,
+    }
+
+
+def _shown_corners(result: "Pairwise") -> list[str]:
+    """The two corners along most of the dependences, and every corner that is off somewhere: four columns are seldom needed."""
+    rows = result.rows
+    own, aim = rows["tau"], np.nan_to_num(rows["tau_target"])
+    stronger = np.where(np.abs(own) >= np.abs(aim), own, aim)
+    ends = along(float(np.sum(np.sign(stronger[np.isfinite(stronger)]))))
+    return [name for name in CORNERS if name in ends or beyond_chance(result, name).any()]
+
+
+def _differs(counts: NDArray[np.float64]) -> bool:
+    """Whether pairs have different numbers of rows, as with missing values."""
+    return bool(counts.size and counts.min() < counts.max())
+
+
+def _number(value: float, form: str) -> str:
+    if not math.isfinite(value):
+        return "-" if math.isnan(value) else "inf"
+    text = format(value, form)
+    return text.lstrip("+-") if float(text.replace(",", "")) == 0.0 else text  # zero has no sign
+
+
+# ---- maps ----------------------------------------------------------------------------------------------------------
+
+
+def _maps(result: "Pairwise") -> Content:
+    """Level and shape of all pairs, and every corner that is off, as coloured matrices, each on a scale of its own."""
+    against, shaped = result.kind != "nothing", result.method != "moment"
+    numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
+    numbers += [name for name in CORNERS if beyond_chance(result, name).any()]
+    kept = _kept(result)
+    cells = {name: gap_cells(result, name)[np.ix_(kept, kept)] for name in numbers}
+    d = len(kept)
+    size = next(pixels for most, pixels in _CELLS if d <= most)
+    names = [result.names[k] for k in kept]
+    codes = {"unit": _UNIT, "unknown": _UNKNOWN, "untested": _NOT_TESTED}
+    data = {"names": short_names(names, NAME), **codes}
+    return {
+        "names": short_names(names, _LABEL),
+        "cell": size,
+        "d": d,
+        "of": len(result.names),
+        "sides": "Blue is below the target, orange above it" if against else _family_sides(result, numbers),
+        "maps": [_map(result, name, part) for name, part in cells.items()],
+        "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
+    }
+
+
+def _family_sides(result: "Pairwise", numbers: Sequence[str]) -> str:
+    """What the colours mean where there is no target."""
+    corners = " and ".join(CORNERS[name].label for name in numbers if name in CORNERS)
+    inside = f"; in {corners}, blue: fewer {result.things} than the family has, orange: more" if corners else ""
+    return f"Blue: the fitted family's tau is below the {result.things}'; orange: above it{inside}"
+
+
+def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
+    limit = colour_limit(cells)
+    above, below = (cells[indices(len(cells), k)] for indices, k in ((np.triu_indices, 1), (np.tril_indices, -1)))
+    known, beyond = above[np.isfinite(above)], int(np.isfinite(below).sum())
+    texts: Sequence[Content] = ()
+    if len(cells) <= _NUMBERED:
+        texts = [
+            {"row": i + 1, "column": j + 1, "text": cell_text(cells[i, j]), "tone": _tone(cells[i, j] / limit)}
+            for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True)
+        ]
+    largest = f"; the largest is {np.abs(known).max():.3f}" if known.size else ""
+    says = {"level": f"strength of dependence, {result.things} less target", "shape": "family and tails, seen in Kendall's tau"}
+    less = "the fitted family's" if result.kind == "nothing" else "target"
+    inside = f"share of a {part_name(result.tail)} that lies in this corner, {result.things} less {less}"
+    says |= dict.fromkeys(CORNERS, inside)
+    label = CORNERS[name].label if name in CORNERS else name
+    return {
+        "name": name,
+        "label": label,
+        "limit": f"{limit:g}",
+        "says": says[name],
+        "image": png_image(cell_colours(cells, limit)),
+        "texts": texts,
+        "beyond": beyond,
+        "alt": f"{label} of {known.size:,} {result.unit}s as a coloured matrix, {beyond:,} of them beyond chance{largest}.",
+    }
+
+
+def _tone(share: float) -> str:
+    """In what a number is read best: white on full blue, black on strong orange, otherwise the page's own ink."""
+    return "white" if white_reads_better(share, 1.0) else "black" if share > 0.5 else ""
+
+
+def _kept(result: "Pairwise") -> list[int]:
+    """The variables on a map: all, or, where there are too many to be read, those with the largest gaps, in their order."""
+    d = len(result.names)
+    if d <= MAPPED:
+        return list(range(d))
+    kept: dict[int, None] = {}
+    for first, second in zip(result.rows["first"].tolist(), result.rows["second"].tolist(), strict=True):
+        kept |= {first: None, second: None}
+        if len(kept) >= MAPPED:
+            break
+    return sorted([*kept][:MAPPED])
+
+
+def _halves(result: "Pairwise", name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
+    """All cells as whole numbers of the unit, row after row, for the script that reads a cell out; untested ones are marked."""
+    found = np.full(cells.shape, _UNKNOWN, np.int16)
+    known = np.isfinite(cells)
+    found[known] = np.round(cells[known] / _UNIT).astype(np.int16)  # gaps of taus are at most 2
+    untested = np.tril(~np.isfinite(result.matrix(f"{name}_pvalue")[np.ix_(kept, kept)]), -1)
+    found[untested] = _NOT_TESTED
+    return found.reshape(-1)

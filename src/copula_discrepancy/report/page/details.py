@@ -1,0 +1,172 @@
+"""One pair on the page: what is off, two clouds, gaps, chains and the running gap, in pictures and words."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from copula_discrepancy._core.errors import DependenceWarning, InputError
+from copula_discrepancy.compare.wording import tail_sentence
+from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.tails import CORNERS
+from copula_discrepancy.estimate.uncertainty import Estimate
+from copula_discrepancy.report.page.meaning import explained
+from copula_discrepancy.report.page.methods import SEED
+from copula_discrepancy.report.page.pictures import Picture, inline_figures
+from copula_discrepancy.report.plots.clouds import Tested, draw_pair, tail_shares
+from copula_discrepancy.report.plots.forests import Forest, draw_chains, fit_agreement, plot_tau_forest
+from copula_discrepancy.report.plots.gap_bars import plot_gaps
+from copula_discrepancy.report.plots.maps import beyond_chance
+from copula_discrepancy.report.plots.traces import plot_trace, running_gaps
+
+if TYPE_CHECKING:
+    from copula_discrepancy.compare.many_result import PairGap, Pairwise
+    from copula_discrepancy.compare.one_result import Discrepancy
+
+_WIDE = 3.4  # inches of a picture: two beside each other on a desk, one below the other on a phone
+_PREFIXES = 14  # numbers of draws at which the running gap is drawn; each is a fit of its own
+_NAMED = 8  # chains whose taus are read out
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Everything the page has on one pair."""
+
+    key: str
+    names: tuple[str, str]
+    verdict: str
+    flagged: bool
+    sentences: dict[str, str]
+    rows: list[list[str]] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
+    """The first pairs of a ranking; one of which no picture can be made says why.
+
+    Edges of a vine from its second tree on have no draws of their own, and are passed over.
+    """
+    drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
+    return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
+
+
+def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
+    key = f"pair-{rank}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)  # the page tells them beside the pictures
+            found = result.pair(*gap.names) if result.kind != "nothing" else result.fitted(*gap.names)
+    except InputError as error:
+        return Detail(key, gap.names, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."}, numbers=gap.to_dict())
+    if isinstance(found, Fit):
+        off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
+        return _of_fit(found, gap, key, result.confidence, Tested(result.things, result.tail, off))
+    return of_one(found, key, verdict=gap.verdict, flagged=gap.flagged)
+
+
+def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
+    """A pair with a target."""
+    running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
+    chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)
+    whose = "the reference" if result.reference is not None else f"{result.n:,} {result.things} simulated from the target"
+    pictures = [
+        *_clouds(result, tested, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}."),
+        _picture(lambda ax: plot_gaps(result, ax=ax), 2.9, f"{key}-gaps", _said_gaps(result)),
+        _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(chains), f"{key}-chains", _said_chains(result)),
+        _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
+    ]
+    names = result.fit.pair.names
+    numbers = result.to_dict() | {
+        "names": list(names),
+        "tail_shares": tail_shares(result, tested),
+        "running": running.to_dict(),
+    }
+    told, notes = result.sentences(), explained(result.warnings)
+    return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
+
+
+def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Tested) -> Detail:
+    """A pair without a target: the draws beside what the family makes of them."""
+    things = tested.things
+    simulated = f"{fit.n:,} {things} simulated from the fitted {fit.family}"
+    agreement = fit_agreement(fit, confidence)
+    forest = Forest.of_fit(fit, confidence, things)
+    by_chain = ", chain by chain" if len(agreement.taus) > 1 else ""
+    chains = f"Kendall's tau of the {things}{by_chain}: {_each(agreement.taus)}."
+    pictures = [
+        *_clouds(fit, tested, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
+        _picture(lambda ax: draw_chains(forest, ax), _forest_height(len(agreement.taus)), f"{key}-chains", chains),
+    ]
+    off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the {things}' {gap.tau:.2f} (se {gap.shape_se:.2g})."
+    told = {"Family": off if math.isfinite(gap.shape_se) else f"{fit.family} fitted; {gap.verdict}."}
+    shares = [_corner_words(fit, gap, name, tested) for name in tested.off_corners]
+    told |= {"Tails": f"off: {'; '.join(shares)}."} if shares else {}
+    numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit, tested)}
+    numbers["agreement"] = agreement.to_dict()
+    return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.warnings), numbers)
+
+
+def _corner_words(fit: Fit, gap: "PairGap", name: str, tested: Tested) -> str:
+    """A corner as a person says it."""
+    where = CORNERS[name].words(fit.pair.names, tested.tail, tested.things)
+    shares = getattr(gap, f"{name}_share"), getattr(gap, f"{name}_share_target")
+    return tail_sentence(where, shares, f"{fit.family} at the same tau")
+
+
+def _clouds(subject: "Discrepancy | Fit", tested: Tested, key: str, beside: str) -> list[Picture]:
+    """The draws' cloud, and what stands beside it in these words."""
+    fit = subject if isinstance(subject, Fit) else subject.fit
+    first, second = fit.pair.names
+    own = (
+        f"Ranks of {second} against {first}, Kendall's tau {fit.sample_tau:.2f}, with contours of the fitted "
+        f"{fit.family} and corners marked."
+    )
+    sizes = [(_WIDE, _WIDE + 0.25)] * 2
+    return inline_figures(
+        lambda axes: draw_pair(subject, tested, ax=axes, rng=SEED), sizes=sizes, key=f"{key}-cloud", alts=[own, beside]
+    )
+
+
+def _picture(draw: Any, height: float, key: str, said: str) -> Picture:
+    return inline_figures(draw, sizes=[(_WIDE, height)], key=key, alts=[said])[0]
+
+
+def _forest_height(rows: int) -> float:
+    return min(1.3 + 0.17 * rows, 4.5)
+
+
+def _said_gaps(result: "Discrepancy") -> str:
+    parts = {name: result.estimates[name] for name in ("level", "shape", "total")} | dict(result.tails)
+    return "Gaps with their intervals: " + "; ".join(f"{k.replace('_', '-')} {_interval(v)}" for k, v in parts.items()) + "."
+
+
+def _said_chains(result: "Discrepancy") -> str:
+    together = _interval(result.estimates["tau"])
+    several = len(result.agreement.taus) > 1
+    each = f", chain by chain: {_each(result.agreement.taus)}; together" if several else ""
+    told = f"Kendall's tau of the {result.things}{each} {together}."
+    if result.reference_agreement is not None:
+        return f"{told} Of the reference: {_each(result.reference_agreement.taus)}."
+    return f"{told} The target has {result.tau_target:.2f}."
+
+
+def _said_trace(result: "Discrepancy") -> str:
+    things = result.things
+    return f"The total gap over the number of {things}, with its interval; with all {things} it is {_interval(result.total)}."
+
+
+def _each(taus: Sequence[Estimate]) -> str:
+    more = f" and {len(taus) - _NAMED} more" if len(taus) > _NAMED else ""
+    return ", ".join(_interval(tau) for tau in taus[:_NAMED]) + more
+
+
+def _interval(estimate: Estimate) -> str:
+    if not math.isfinite(estimate.value):
+        return "unknown"
+    if not math.isfinite(estimate.ci[0]):
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} ({estimate.ci[0]:.3f} to {estimate.ci[1]:.3f})"

@@ -1,0 +1,271 @@
+"""What the numbers and warnings of a page mean, in the words of this very comparison."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.compare.rows import TESTED
+from copula_discrepancy.compare.wording import few_draws
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+from copula_discrepancy.estimate.multiplicity import in_words
+
+if TYPE_CHECKING:
+    from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.one_result import Discrepancy
+
+Told = list[tuple[str, str]]  # a term and what is said of it
+
+# What a warning asks of the reader, by words that it contains; the warning itself says what was seen.
+_ADVICE: tuple[tuple[str, str], ...] = (
+    (
+        r"^(reference: )?n_eff is",
+        "So few, counted as independent ones, say little: gaps found there may be chance, and none found means little.",
+    ),
+    (
+        "R-hat for dependence",
+        "Longer runs may change these numbers. Look at the chains one by one: one that tells another story is in another mode, "
+        "or not yet where it should be.",
+    ),
+    (
+        "never moves|does not move|stand still",
+        "A chain that stands still has failed: it adds ties, not information, and pulls every estimate towards one point. "
+        "Leave it out, or find out why it stopped.",
+    ),
+    ("more chains than draws", "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
+    (
+        "so few values",
+        "A copula describes continuous variables. With two or three values only the strength can be compared, and even that "
+        "depends on how often each value occurs.",
+    ),
+    (
+        "rounded or discrete|are tied",
+        "Rounding looks like a change of family. Compare samples that are rounded alike, or take level alone.",
+    ),
+    (
+        "too few (draws|rows) to test",
+        "Where one value holds nearly everywhere, a handful of lines carries all there is to know about a dependence.",
+    ),
+    (
+        "the draws themselves|same rows in another order",
+        "A sample compared with itself has no gap by construction. Give an independent reference.",
+    ),
+    (
+        "^(reference: )?one chain",
+        "Chains with other starting points would tell whether this one has seen the whole distribution.",
+    ),
+    (
+        "perfectly dependent|cannot resolve|sits on the",
+        "At a bound a family cannot follow the draws any further; numbers that depend on its fit have no standard error there.",
+    ),
+    (
+        "constant( in the|, so without)",
+        "A variable that does not vary has no dependence. If it should vary, whatever made the sample has lost it.",
+    ),
+)
+
+
+def advice(warning: str) -> str:
+    """What a warning asks of the reader; nothing where it says all itself."""
+    for words, meant in _ADVICE:
+        if re.search(words, warning):
+            return meant
+    return ""
+
+
+def explained(warnings: Sequence[str]) -> Told:
+    """Warnings with what they ask of the reader, said once of several of a kind: with the last of them."""
+    asked = [advice(warning) for warning in warnings]
+    return [
+        (warning, "" if meant in asked[k + 1 :] else meant)
+        for k, (warning, meant) in enumerate(zip(warnings, asked, strict=True))
+    ]
+
+
+def of_pairs(result: "Pairwise") -> Told:
+    """How sure a ranking is: effective draws, R-hat, adjusted p-values, and what may hide in "no gap found"."""
+    samples = [
+        Sample(draws.n_chains, draws.n_draws, result.rows["n_eff" + end], result.rows["rhat" + end])
+        for draws, end in zip(result.samples, ("", "_target"), strict=True)
+        if draws is not None
+    ]
+    told = [("n_eff", _effective(samples, result.iid, result.unit, result.things))]
+    if not result.iid and np.isfinite(result.rows["rhat"]).any():
+        told.append(("R-hat", _agreement(samples, result.unit, result.things)))
+    told.append(("p-values", _adjusted(result)))
+    hidden = _hidden(result)
+    return told + ([("No gap found", hidden)] if hidden else [])
+
+
+def of_one(result: "Discrepancy") -> Told:
+    """The same for a single pair."""
+    found = ((result.fit, result.agreement), (result.reference, result.reference_agreement))
+    samples = [
+        Sample(fit.pair.n_chains, fit.n // fit.pair.n_chains, np.array([fit.n_eff]), np.array([agreement.rhat]))
+        for fit, agreement in found
+        if fit is not None and agreement is not None
+    ]
+    told = [("n_eff", _effective(samples, result.iid, "pair", result.things))]
+    if not result.iid:
+        told.append(("R-hat", _agreement(samples, "pair", result.things)))
+    alpha = 1.0 - result.level.confidence
+    told.append(("p-values", _alone(result, alpha)))
+    tests = result.tests
+    missed = {name: result.estimates[name].se for name in ("level", "shape") if tests.adjusted[name] >= alpha}
+    hidden = _may_hide(missed, alpha, "", result.reference is not None, result.things)
+    return told + ([("No gap found", hidden)] if hidden else [])
+
+
+def _alone(result: "Discrepancy", alpha: float) -> str:
+    """The tests of a single pair."""
+    tested = [name for name, pvalue in result.tests.adjusted.items() if math.isfinite(pvalue)]
+    if not tested:
+        return "Nothing could be tested."
+    how = "as in the ranking of all pairs" if result.in_ranking is not None else "for each other (Benjamini-Hochberg)"
+    return (
+        f"Tested are {_listed(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
+        "The four corners have one test together. Total, CKL and CED ask about the same gaps again."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a sentence: level, shape and tails."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The draws, or the reference's: how many, and what they are worth in every pair."""
+
+    n_chains: int
+    n_draws: int
+    n_eff: NDArray[np.float64]
+    rhat: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """All draws."""
+        return self.n_chains * self.n_draws
+
+    @property
+    def worth(self) -> str:
+        """Independent draws that would say as much."""
+        known = self.n_eff[np.isfinite(self.n_eff)]
+        if not known.size:
+            return "unknown"
+        low, high = f"{known.min():,.0f}", f"{known.max():,.0f}"
+        return low if low == high else f"{low} to {high}"
+
+
+def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> str:
+    if iid:
+        chain = "they come from a Markov chain" if things == "draws" else "they are a time series or repeat each other"
+        return (
+            f"The {samples[0].n:,} {things} were taken as independent, as asked. If {chain}, the standard errors here are too "
+            "small and gaps are claimed that are not there."
+        )
+    all_known = np.concatenate([sample.n_eff[np.isfinite(sample.n_eff)] for sample in samples])
+    if not all_known.size:
+        return f"From these {samples[0].n:,} {things} no standard error can be had: nothing varies, or all is perfect."
+    worth = f"{samples[0].worth} for the {samples[0].n:,} {things}"
+    worth += f", {samples[1].worth} for the {samples[1].n:,} of the reference" if len(samples) > 1 else ""
+    depends = f", depending on the {unit}" if any(" to " in sample.worth for sample in samples) else ""
+    limits = [few_draws(sample.n_chains, iid) for sample in samples]
+    rough = any((sample.n_eff < limit).any() for sample, limit in zip(samples, limits, strict=True))
+    limit = " and ".join(f"{limit}" for limit in dict.fromkeys(limits))
+    enough = (
+        f"Below {limit} standard errors themselves are rough, as they are here in places."
+        if rough
+        else f"All are above {limit}, enough for these tests."
+    )
+    repeat = "Draws of a Markov chain" if things == "draws" else "Rows in an order, as those of a time series,"
+    return (
+        f"{repeat} may repeat each other. This is how many independent ones would give the same standard error, "
+        f"the smallest number over the gaps: {worth}{depends}. {enough}"
+    )
+
+
+def _agreement(samples: Sequence[Sample], unit: str, things: str) -> str:
+    halves = "the halves of a chain" if things == "draws" else "the first and the second half of the rows"
+    parts = f"the {samples[0].n_chains} chains" if samples[0].n_chains > 1 else halves
+    meant = (
+        f"It compares what {parts} say about Kendall's tau, each by itself; near 1 they agree, and {RHAT_LIMIT} is the limit."
+    )
+    told = [_largest_rhat(sample, unit, things) for sample in samples]
+    if len(told) > 1:
+        told[1] = f"Among those of the reference: {told[1]}"
+    return f"{meant} Here: {' '.join(told)}"
+
+
+def _largest_rhat(sample: Sample, unit: str, things: str) -> str:
+    known = sample.rhat[np.isfinite(sample.rhat)]
+    if not known.size:
+        more = "several chains, or longer ones," if things == "draws" else "more rows"
+        return f"too little to compare; {more} would tell."
+    above, largest = int(np.sum(known > RHAT_LIMIT)), float(known.max())
+    if not above:
+        return f"{largest:.3f} at most, they agree."
+    where = f" in {above:,} of {known.size:,} {unit}s" if known.size > 1 else ""
+    drift = (
+        "not all have seen the same distribution yet, and longer runs may change the numbers."
+        if things == "draws"
+        else "the dependence is not the same from the first row to the last."
+    )
+    return f"{largest:.3f} at most, above the limit{where}: {drift}"
+
+
+def _adjusted(result: "Pairwise") -> str:
+    counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
+    tests, tested = sum(counts.values()), [name for name, count in counts.items() if count]
+    if not tests:
+        return "Nothing could be tested, so there are none."
+    rate = in_words(result.adjust, 1.0 - result.confidence)
+    alpha = f"{100 * (1 - result.confidence):g}%"
+    claimed = f"the expected share of false ones among all gaps that are claimed is at most {alpha}"
+    kept = {
+        "none": f"of all tests of what is right, about {alpha} are called a gap",
+        "bh": f"{claimed}, where tests are independent or positively dependent (adjust 'by' needs no such condition)",
+        "by": f"{claimed}, however the tests depend on each other",
+    }.get(result.adjust, f"the probability that any gap is claimed where there is none is at most {alpha}")
+    counted = "1 test" if tests == 1 else f"{tests:,} tests"
+    return (
+        f"{counted}, of {_listed(tested)} ({rate}): {kept}. A p-value is small where chance alone seldom makes such "
+        f"a gap; it does not tell how large the gap is. Total and CKL follow from the same {result.things} and are not tested."
+    )
+
+
+def _hidden(result: "Pairwise") -> str:
+    """What may hide in the pairs without a gap, at the level that the adjustment leaves to the next test."""
+    rows, alpha = result.rows, 1.0 - result.confidence
+    missed, tests, claims = {}, 0, 0
+    for name in TESTED:
+        known = np.isfinite(rows[f"{name}_pvalue"])
+        found = rows[f"{name}_adjusted"] < alpha
+        tests, claims = tests + int(known.sum()), claims + int(found.sum())
+        if name == "tails":
+            continue  # four corners, each with an error of its own
+        ses = rows[f"{name}_se"][known & ~found]
+        if np.isfinite(ses).any():
+            missed[name] = float(np.nanmedian(ses))
+    share = {"none": 1.0, "bh": (claims + 1.0) / max(tests, 1)}.get(result.adjust, 1.0 / max(tests, 1))
+    return _may_hide(missed, alpha * min(share, 1.0), "typical ", result.samples[1] is not None, result.things)
+
+
+def _may_hide(errors: Mapping[str, float], alpha: float, typical: str, reference: bool, things: str) -> str:
+    """How large a gap must be to be found four times in five: the normal quantiles of the test and of 80%."""
+    known = {name: se for name, se in errors.items() if math.isfinite(se)}
+    if not known:
+        return ""
+    reach = NormalDist().inv_cdf(1.0 - 0.5 * alpha) + NormalDist().inv_cdf(0.8)
+    told = " and ".join(f"of {reach * se:.2g} in {name} ({typical}se {se:.2g})" for name, se in known.items())
+    more = f"More {things}, and a longer reference," if reference else f"More {things}"
+    return (
+        f"This is no proof that there is none. With these {things} and tests, a gap {told} would be found about four times in "
+        f"five, a smaller one less often. {more} would find smaller ones. All tests look through Kendall's tau and the "
+        "corners: a dependence that is neither monotone nor in a corner, such as a ring, can be lost without a gap here."
+    )

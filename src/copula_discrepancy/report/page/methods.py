@@ -1,0 +1,140 @@
+"""How the numbers of a page came about: definitions, methods, versions, seed and command."""
+
+import platform
+import re
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from copula_discrepancy.estimate.multiplicity import in_words
+from copula_discrepancy.estimate.tails import CORNERS, part_name
+
+PACKAGES = ("copula-discrepancy", "numpy", "scipy", "numba", "matplotlib")
+SEED = 1  # of the clouds that are simulated from a known copula; nothing else on a page is random
+PAPER = "A. Aich and A. B. Aich (2025), Copula Discrepancy: Benchmarking Dependence Structure"
+
+# What the columns and maps show, in the order of the table.
+TERMS: dict[str, str] = {
+    "tau": "Kendall's tau of the draws: the probability that two draws order both variables the same way, less that of "
+    "opposite ways (tau-b, which allows for ties). Between -1 and 1; increasing transforms of a variable do not change it.",
+    "target": "Kendall's tau of the target, or of the reference sample.",
+    "level": "tau less the target's tau: the strength of dependence is off by so much.",
+    "shape": "The tau of the family fitted to the draws by maximum likelihood, less their own tau: zero where the family fits; "
+    "where it is not zero, tails or asymmetry of the draws are not the family's. Against a reference sample, the draws' shape "
+    "less the reference's.",
+    "total": "level and shape together; its size is the Copula Discrepancy, CD.",
+    "se": "Standard error, {errors}.",
+    "p": "The smallest of the adjusted p-values of level, shape and tails.",
+    "low-low, high-high, low-high, high-low": "The four corners. low-low: of the draws in the low tail of the first variable, "
+    "the share that is in the low tail of the second, less the share that the family has at the same tau; with a reference, "
+    "less the same of the reference. The others in the same way: both high, or the first low and the second high, or the first "
+    "high and the second low. All four have one test together.{corners}",
+    "CKL": "Kullback-Leibler divergence of the fitted copula from the target's, in nats.",
+    "n": "How many draws have both values; the others of the pair miss one.",
+    "n_eff": "How many independent draws would say as much; the smaller one of draws and reference.",
+    "R-hat": "Do {parts} agree about Kendall's tau? Near 1 they do.",
+    "family": "The copula family that the pair is looked at through.",
+}
+_LABELS = {corner.label for corner in CORNERS.values()}
+_SOME_CORNERS = " Columns are there for the two along most of the dependences, and for those that are off in some pair."
+_RANKED = "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left."
+SINGLE_P = "How often chance alone would make such a gap, or a larger one, where there is none."
+ERRORS = {
+    False: "from the long-run variance of influence values, one per draw, which holds for stationary sequences of draws",
+    True: "from the variance of influence values, one per draw, which holds for independent draws",
+}
+
+
+def errors_of(result: Any) -> str:
+    """Where the standard errors of a single pair come from."""
+    return (
+        f"from the {result.inference}, and those of the tails from influence values" if result.resampled else ERRORS[result.iid]
+    )
+
+
+def terms(shown: Collection[str], errors: str, things: str) -> dict[str, str]:
+    """What the columns of a page are; `errors` says where standard errors come from, `things` what the lines are called."""
+    names = {"total", *shown}
+    names |= {"low-low, high-high, low-high, high-low"} if _LABELS & names else set()
+    names |= {"se"} if any(name.endswith("se") for name in names) else set()
+    corners = _SOME_CORNERS if 0 < len(_LABELS & names) < len(_LABELS) and "total" not in shown else ""
+    words = {"errors": errors, "corners": corners, "parts": "the chains" if things == "draws" else "both halves of the rows"}
+    return {name: spoken(text.format(**words), things) for name, text in TERMS.items() if name in names}
+
+
+def spoken(text: str, things: str) -> str:
+    """A sentence of a page, written for draws, about rows where the sample is a table; it must hold no name of a variable."""
+    return (
+        text if things == "draws" else re.sub(r"\b([Dd])raw(s?)\b", lambda m: ("R" if m[1] == "D" else "r") + "ow" + m[2], text)
+    )
+
+
+def of_pairs(result: Any) -> list[str]:
+    """How a ranking was made, in sentences."""
+    through = {
+        "reference": "For every pair a family is chosen on the reference (likelihood of binned ranks, then AIC of the best two)"
+        if result.family is None
+        else f"Every pair is looked at through the family {result.family}",
+        "copulas": "Every pair is looked at through the family of its target",
+        "correlations": "Every pair is compared with the Gaussian copula of its correlation",
+        "nothing": "For every pair the best family is chosen (likelihood of binned ranks, then AIC of the best two); "
+        "there is no target"
+        if result.family is None
+        else f"Every pair is looked at through the family {result.family}; there is no target",
+    }[result.kind]
+    if result.unit == "edge":
+        through = "A vine is fitted to the reference; on every edge, draws and reference are compared through its family"
+    rate = in_words(result.adjust, 1.0 - result.confidence)
+    found = [
+        _RANKED,
+        f"{through}; {_fitted(result, result.kind == 'reference')}",
+        f"Standard errors come {ERRORS[result.iid]}.",
+        f"Tails are the lowest and the highest {part_name(result.tail)}; corners that hold few draws are counted exactly.",
+        f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
+    ]
+    return [spoken(sentence, result.things) for sentence in found]
+
+
+def of_one(result: Any) -> list[str]:
+    """How the numbers of a single pair were made."""
+    aim = "the same family fitted to the reference" if result.reference is not None else f"the target {result.target!r}"
+    found = [
+        _RANKED if result.margins == "rank" else "The draws were given with uniform margins, and taken as they are.",
+        f"The family {result.fit.family} is compared with {aim}; {_fitted(result, result.reference is not None)}",
+        f"Standard errors come {errors_of(result)}.",
+        f"Tails are the lowest and the highest {part_name(result.tail)}; corners that hold few draws are counted exactly.",
+    ]
+    return [spoken(sentence, result.things) for sentence in found]
+
+
+def _fitted(result: Any, reference: bool) -> str:
+    to = "the draws, and to the reference," if reference else "the draws"
+    if result.method == "moment":
+        return f"it is fitted to {to} by inverting Kendall's tau, so there is no shape."
+    return f"it is fitted to {to} by maximum likelihood."
+
+
+def typed(target: Any) -> str:
+    """A copula as one types it."""
+    return re.sub(r"\b([A-Z]\w*)\(", r"cd.\1(", repr(target))
+
+
+def call(function: str, arguments: Sequence[str], options: dict[str, Any], path: Path, *, then: str = "") -> str:
+    """The Python that makes a page, as far as the result knows it; options that are None are left out."""
+    given = [*arguments, *(f"{name}={value!r}" for name, value in options.items() if value is not None)]
+    return f"cd.{function}({', '.join(given)}){then}.to_html({str(path)!r})"
+
+
+def made(command: str, random: Sequence[str] = ()) -> dict[str, Any]:
+    """With what, when, and by which command a page was made, and what in it is random."""
+    clouds = f"Clouds of known copulas are simulated with seed {SEED}"
+    also = f", {' and '.join(random)} with the seed given there" if random else "; nothing else here is random"
+    return {
+        "command": command,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "seed": SEED,
+        "random": clouds + also,
+        "versions": {"Python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+    }

@@ -1,0 +1,99 @@
+"""Write a page and its JSON: the path checked before the work, both files whole or not there."""
+
+import base64
+import hashlib
+import os
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from copula_discrepancy._core.checks import true_or_false
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.files import json_chunks, text_file
+from copula_discrepancy.compare.wording import shortened
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_ENDINGS = (".html", ".htm")
+_LONGEST = 1000  # characters of a sentence: names of any length keep a page small, and the JSON has them whole
+WAY_OUT = "give a path in a folder that you can write to"
+
+
+def page_path(path: Any, force: Any) -> Path:
+    """The path of a page, checked: it ends in .html, its folder is there, and no file would be lost."""
+    overwrite = true_or_false(force, "force")
+    try:
+        checked = Path(path)
+    except TypeError:
+        raise InputError(f"path must be the path of a page, such as 'report.html', got {path!r:.60}") from None
+    if checked.suffix.lower() not in _ENDINGS:
+        raise InputError(
+            f"a page's path must end in .html or .htm, got {str(path)!r:.80}; its numbers go to a .json file beside it"
+        )
+    try:
+        _require_room(checked, overwrite)
+    except (OSError, ValueError) as error:  # InputError is a ValueError with its own words
+        if isinstance(error, InputError):
+            raise
+        told = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)!r:.80} cannot be written: {told}; give another name") from None
+    return checked
+
+
+def _require_room(page: Path, overwrite: bool) -> None:
+    """Raise where a page and its JSON cannot be written, or would replace something."""
+    if "\0" in str(page):
+        raise InputError(f"{str(page)!r:.80} cannot be written: no path holds a null character; give another name")
+    if not page.parent.is_dir():
+        raise InputError(f"{page} cannot be written: the folder {page.parent} is not there; make it first")
+    if not os.access(page.parent, os.W_OK):
+        raise InputError(f"{page} cannot be written: no permission in {page.parent}; {WAY_OUT}")
+    files = (page, json_path(page))
+    for file in files:
+        if file.is_dir():
+            raise InputError(f"{file} is a folder, so no file of that name can be written; give another name")
+    there = [str(file) for file in files if os.path.lexists(file)]  # a link that leads nowhere is there, too
+    if there and not overwrite:
+        raise InputError(f"{' and '.join(there)} already there; give another name, or overwrite with force=True (--force)")
+
+
+def json_path(page: Path) -> Path:
+    """Where the numbers of a page go."""
+    return page.with_suffix(".json")
+
+
+def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any], *, force: bool) -> Path:
+    """Write the page and its JSON, both or none; without `force`, what has come into being meanwhile is kept."""
+    beside = json_path(path)
+    address = f"./{quote(beside.name, errors='replace')}"  # a name may hold signs that mean something else in an address
+    page = render(content | {"json": beside.name, "json_address": address})
+    with text_file(beside, WAY_OUT, replace=force) as file:  # moved into place after the page, if that went well
+        file.writelines(json_chunks(numbers))
+        file.flush()  # what cannot be written should be known before the page is moved into place
+        os.fsync(file.fileno())
+        with text_file(path, WAY_OUT, replace=force) as other:
+            other.write(page)
+    return path
+
+
+def render(content: dict[str, Any]) -> str:
+    """The page as text; the template escapes whatever it is given."""
+    style, script = (_source(name) for name in ("page.css", "page.js"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return _template().render(content, style=style, script=script, digest=digest)
+
+
+def _source(name: str) -> str:
+    return files("copula_discrepancy.report.page").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _template() -> "Template":
+    from jinja2 import Environment, StrictUndefined
+
+    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["brief"] = lambda text: shortened(text, _LONGEST)
+    return made.from_string(_source("page.html.j2"))

@@ -1,0 +1,399 @@
+"""A pair of variables as a cloud in the unit square, beside what it should look like."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.likelihood import student_part
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.tails import CORNERS, Corner, along, part_name, sample_shares
+from copula_discrepancy.families import Copula
+from copula_discrepancy.report.plots.look import (
+    BLUE,
+    ORANGE,
+    PLAIN,
+    X_SMALL,
+    as_axes,
+    canvas,
+    ink,
+    note_below,
+    plain,
+    text_size,
+)
+from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from copula_discrepancy.compare.one_result import Discrepancy
+
+_GRID = 121  # points a side: the ridge of a copula with tau 0.98 is still wider than one step
+_EDGE = 0.004  # densities are infinite in corners; contours end this far from them
+_STEPS = (1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)  # ratios of neighbouring contours that read well
+_MOST_CONTOURS = 6
+_LOWEST = 0.25  # densities below it are next to nothing, and not worth a contour
+_NARROW = 110.0  # points: panels of two beside each other in one column of a journal are narrower
+_SIGN = 0.55  # width of a sign, in font sizes
+_INKED = 0.25  # share of a panel that all marks together may cover, without their overlap
+_LARGEST_MARK = 60.0  # square points: a place that many draws share, in a lattice of discrete values
+
+
+@dataclass(frozen=True)
+class Tail:
+    """A corner of the unit square, the shares of both variables that reach into it, and of the first one's the joint part."""
+
+    corner: Corner
+    u_share: float
+    v_share: float
+    joint: float
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a comparison knows, and a fit does not: what its lines are called, the size of a tail, the corners that are off."""
+
+    things: str = "draws"
+    tail: float = TAIL_SHARE
+    off_corners: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, result: "Discrepancy | Fit") -> "Tested":
+        """Of a comparison, its own; of a fit, nothing is off."""
+        return cls() if isinstance(result, Fit) else cls(result.things, result.tail, tuple(result.tests.off_corners))
+
+
+@dataclass(frozen=True)
+class Side:
+    """One panel: points, the copula whose contours lie over them, and words."""
+
+    whose: str
+    tau: float
+    copula: Copula | None
+    described: str
+    u: NDArray[np.float64]
+    v: NDArray[np.float64]
+    counted: str
+    tails: tuple[Tail, ...]
+    tail: float = TAIL_SHARE
+
+
+def plot_pair(
+    result: "Discrepancy | Fit", *, ax: Any = None, points: int = 2000, rng: RandomSource = 1
+) -> "NDArray[Any] | Axes | Any":
+    """Draw two variables as ranks in the unit square, the draws beside the target, the reference or the fitted copula.
+
+    Lines are contours of the density of the family fitted to the draws, and of the target; both panels have the same levels.
+    The squares at the two ends of the dependence, and in every corner that is off, hold the lowest and the highest tenth of
+    both variables (or the `tail` of the comparison), and beside them stands how many of the draws in that part of the first
+    variable lie inside. These shares are of all draws, for a known target those it has in the same squares.
+
+    Parameters
+    ----------
+    result : Discrepancy or Fit
+        What `discrepancy` or `fit` gave.
+    ax : Axes or two Axes, optional
+        Where to draw, in the look these have; a single one gets the draws, with the target's contours dashed. By default a new
+        figure of two panels.
+    points : int
+        Draws shown in each panel, at most, evenly spaced through all.
+    rng : int, Generator, SeedSequence or None
+        Of the simulated cloud of a known target or a fitted copula.
+
+    Returns
+    -------
+    array of two Axes
+        The draws' panel and the target's; or the `ax` that was given.
+
+    Raises
+    ------
+    InputError
+        For anything but a Discrepancy or a Fit, or another number of Axes.
+
+    See Also
+    --------
+    Discrepancy.plot : Every gap with its interval.
+
+    Notes
+    -----
+    Perfectly dependent draws have no density, so there are no contours; values that many draws share are drawn the larger.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> import copula_discrepancy as cd
+    >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
+    >>> axes = Figure(figsize=(7, 4), layout="constrained").subplots(1, 2)
+    >>> draws, target = cd.plot_pair(result, ax=axes)
+    >>> print(target.get_title(loc="left"))
+    target: tau 0.60
+    Gumbel(2.5)
+    """
+    if not (isinstance(result, Fit) or is_discrepancy(result)):
+        raise wrong_subject("plot_pair", "a Discrepancy or a Fit", result)
+    return draw_pair(result, Tested.of(result), ax=ax, points=points, rng=rng)
+
+
+def draw_pair(result: "Discrepancy | Fit", tested: Tested, *, ax: Any, points: int = 2000, rng: RandomSource) -> Any:
+    """What `plot_pair` draws."""
+    shown = whole_number(points, "points", 1)
+    source = random_generator(rng)
+    panels = 2 if ax is None else len(as_axes(ax, 1, 2))
+    fitted = result if isinstance(result, Fit) else result.fit
+    sides = _sides(result, tested, shown, source)
+    densities = [_log_density(side.copula) for side in sides]
+    levels = contour_levels([density for density in densities if density is not None])
+    with canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
+        for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (BLUE, ORANGE), strict=False):
+            _draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
+            _draw_contours(panel, density, levels)
+            note_below(panel, side.counted, _contours_note(density, levels))
+        if panels == 1 and not isinstance(result, Fit):  # whose own contours are there already
+            _overlay(axes, sides, densities, levels)
+        elif panels == 2 and axes[0].figure is axes[1].figure:
+            axes[1].set_ylabel("")  # the same as beside it
+    return axes if ax is None else ax
+
+
+def tail_shares(result: "Discrepancy | Fit", tested: Tested) -> dict[str, dict[str, float]]:
+    """The shares that `plot_pair` writes beside the corners: of the draws, and of what stands beside them."""
+    sides = _sides(result, tested, 1, random_generator(0))
+    return {side.whose: {tail.corner.label: tail.joint for tail in side.tails} for side in sides}
+
+
+# ---- what is drawn -------------------------------------------------------------------------------------------------
+
+
+def _sides(result: "Discrepancy | Fit", tested: Tested, points: int, source: np.random.Generator) -> list[Side]:
+    """The draws, and what they should look like."""
+    fitted, aim = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
+    names = dict.fromkeys((*along(fitted.sample_tau, aim), *tested.off_corners))
+    ends, tail, things = [CORNERS[name] for name in names], tested.tail, tested.things
+    return [
+        _sample_side(things, fitted, ends, tail, points, things),
+        _aim_side(result, ends, tail, points, source, things),
+    ]
+
+
+def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, points: int, things: str) -> Side:
+    """Draws and the copula fitted to them."""
+    pair = fitted.pair
+    chosen = evenly_spaced(pair.n, points)
+    u, v = (column[chosen] for column in pseudo_values(pair))
+    owned = things if whose == things else f"{whose} {things}"
+    counted = f"{chosen.size:,} of {pair.n:,} {owned}" if chosen.size < pair.n else f"{pair.n:,} {owned}"
+    copula = _density_of(fitted)
+    described = f"fitted {_told(copula)}" if copula is not None else f"{fitted.family} has no density here"
+    return Side(whose, fitted.sample_tau, copula, described, u, v, counted, _sample_tails(pair, ends, tail), tail)
+
+
+def _aim_side(
+    result: "Discrepancy | Fit", ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
+) -> Side:
+    """What the draws should look like: the reference's draws, or as many simulated ones."""
+    if not isinstance(result, Fit) and result.reference is not None:
+        return _sample_side("reference", result.reference, ends, tail, points, things)
+    fitted = result if isinstance(result, Fit) else result.fit
+    copula = _density_of(result) if isinstance(result, Fit) else result.target
+    whose = "fitted copula" if isinstance(result, Fit) else "target"
+    if copula is None:
+        nothing = np.empty(0)
+        return Side(whose, fitted.tau, None, "perfect dependence", nothing, nothing, "nothing to simulate", ())
+    size = min(fitted.n, points)
+    u, v = copula.sample(size, rng=source).T
+    tails = tuple(
+        Tail(end.corner, end.u_share, end.v_share, end.corner.probability(copula, end.u_share, end.v_share) / end.u_share)
+        for end in _sample_tails(fitted.pair, ends, tail)
+    )
+    return Side(whose, copula.tau, copula, _told(copula), u, v, f"{size:,} simulated {things}", tails, tail)
+
+
+def evenly_spaced(n: int, points: int) -> NDArray[np.int64]:
+    """Places of at most `points` of n draws."""
+    size = min(n, points)
+    return np.arange(size) * n // size
+
+
+def pseudo_values(pair: RankedPair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both variables in the unit square: mid-ranks over n + 1, or the values of known uniform margins."""
+    if pair.uniform:
+        return pair.x, pair.y
+    size = 2.0 * (pair.n + 1)
+    return pair.first.doubled_mid_ranks / size, pair.second.doubled_mid_ranks / size
+
+
+def _sample_tails(pair: RankedPair, ends: Sequence[Corner], tail: float) -> tuple[Tail, ...]:
+    """The corners that hold draws of both variables; where values are few, a tail may hold none."""
+    found = []
+    for corner in ends:
+        u, v, joint, *_ = sample_shares(pair, corner, tail)
+        if u > 0.0 and v > 0.0:
+            found.append(Tail(corner, u, v, joint / u))
+    return tuple(found)
+
+
+def _density_of(fitted: Fit) -> Copula | None:
+    try:
+        return fitted.copula
+    except InputError:  # perfect dependence
+        return None
+
+
+def _told(copula: Copula) -> str:
+    """As a person types it: Gumbel(2.5), StudentT(0.53, 4)."""
+    inner = student_part(copula)
+    df = f", {inner.df:.3g}" if inner is not None else ""
+    return f"{copula.name}({copula.theta:.3g}{df})"
+
+
+# ---- contours ------------------------------------------------------------------------------------------------------
+
+
+def _grid() -> NDArray[np.float64]:
+    """Places from edge to edge, close to each other near the corners, where densities are steep."""
+    return _EDGE + (1.0 - 2.0 * _EDGE) * np.sin(0.5 * math.pi * np.linspace(0.0, 1.0, _GRID)) ** 2
+
+
+def _log_density(copula: Copula | None) -> NDArray[np.float64] | None:
+    if copula is None:
+        return None
+    grid = _grid()
+    return np.asarray(copula.logpdf(grid[None, :], grid[:, None]), dtype=np.float64)
+
+
+def contour_levels(densities: Sequence[NDArray[np.float64]]) -> list[float]:
+    """Densities to draw contours at, powers of one ratio around 1, independence: the same for all, so that they compare.
+
+    They reach from a quarter, or the lowest that occurs, to what one in a hundred cells passes, beyond which there are only the
+    corners; the ratio is the smallest that keeps their number down.
+    """
+    if not densities:
+        return []
+    low = max(min(float(density.min()) for density in densities), math.log(_LOWEST))
+    high = max(float(np.quantile(density, 0.99)) for density in densities)
+    for ratio in _STEPS:
+        first, last = math.ceil(low / math.log(ratio)), math.floor(high / math.log(ratio))
+        if last - first < _MOST_CONTOURS:
+            return [ratio**k for k in range(first, last + 1)] or [1.0]
+    return [1.0]
+
+
+def _draw_contours(ax: "Axes", density: NDArray[np.float64] | None, levels: Sequence[float], style: str = "solid") -> bool:
+    """Contours at the levels that occur; whether there was one to draw."""
+    if density is None:
+        return False
+    inside = [math.log(level) for level in levels if density.min() < math.log(level) < density.max()]
+    if inside:
+        grid = _grid()
+        ax.contour(grid, grid, density, levels=inside, colors=ink(), linewidths=0.7, linestyles=style, zorder=3)
+    return bool(inside)
+
+
+def _contours_note(density: NDArray[np.float64] | None, levels: Sequence[float]) -> str:
+    """What the lines are, in as many characters as fit below a small panel."""
+    if density is None:
+        return "no contours: perfect dependence"
+    if density.max() - density.min() < 1e-9:
+        return "no contours: independence"
+    if len(levels) == 1:
+        return f"density contour at {levels[0]:.2g}"
+    return f"density contours {levels[0]:.2g} to {levels[-1]:.2g}, \N{MULTIPLICATION SIGN}{levels[1] / levels[0]:g}"
+
+
+def _overlay(
+    ax: "Axes", sides: Sequence[Side], densities: Sequence[NDArray[np.float64] | None], levels: Sequence[float]
+) -> None:
+    """The contours of what the draws should look like, dashed over those of the draws, and which are which."""
+    from matplotlib.lines import Line2D
+
+    _draw_contours(ax, densities[1], levels, "dashed")
+    ax.set_title("")
+    ax.set_title("", loc="left")
+    styles: tuple[Any, ...] = ("solid" if sides[0].copula is not None else "none", "dashed")
+    lines = [Line2D([], [], color=ink(), linewidth=0.7, linestyle=style) for style in styles]
+    names = [f"{side.whose}: tau {side.tau:.2f}, {side.described}" for side in sides]
+    ax.legend(
+        lines, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, borderpad=0.0, fontsize="small",
+        frameon=False,
+    )  # fmt: skip
+
+
+# ---- a panel -------------------------------------------------------------------------------------------------------
+
+
+def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ranked: bool) -> None:
+    """Points, tail squares and words, without contours."""
+    _draw_points(ax, side.u, side.v, color)
+    for tail in side.tails:
+        _draw_tail(ax, tail, part_name(side.tail), raised=_crowded(ax, tail, side))
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(0.0, 1.0)
+    ax.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
+    ax.set_yticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
+    ax.grid(False)
+    ax.spines[["top", "right"]].set_visible(True)  # the unit square ends there
+    of, limit = "rank of " if ranked else "", int(min(max(_width(ax) / 4.0 - 8.0, 10.0), 28.0))  # signs are 4 points wide
+    ax.set_xlabel(f"{of}{plain(names[0], limit)}", fontsize="small", **PLAIN)
+    ax.set_ylabel(f"{of}{plain(names[1], limit)}", fontsize="small", **PLAIN)
+    size = "small" if _width(ax) > _NARROW else "x-small"
+    ax.set_title(f"{side.whose}: tau {side.tau:.2f}\n{side.described}", loc="left", fontsize=size)
+
+
+def _width(ax: "Axes") -> float:
+    """Of the square in a panel, in points."""
+    box = ax.get_window_extent()
+    return 72.0 * min(box.width, box.height) / ax.figure.dpi
+
+
+def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], color: str) -> None:
+    """One mark for each place, in proportion to the draws that share it, all together covering the same share of a panel."""
+    if not u.size:
+        return
+    places, counts = np.unique(np.stack([u, v], axis=1), axis=0, return_counts=True)
+    shared = float(np.quantile(counts, 0.9))  # one place that holds a stuck chain must not make dust of all others
+    area = min(max(_INKED * _width(ax) ** 2 / u.size, 1.2), 12.0, _LARGEST_MARK / shared)
+    opacity = min(0.85, max(0.5, 8.0 / math.sqrt(u.size)))
+    sizes = np.minimum(area * counts, 2.0 * _LARGEST_MARK)
+    ax.scatter(places[:, 0], places[:, 1], s=sizes, color=color, alpha=opacity, linewidths=0, rasterized=True, zorder=2)
+
+
+def _crowded(ax: "Axes", tail: Tail, side: Side) -> bool:
+    """Whether the words of a square on the right have no room beside those of the square on the left at the same height."""
+    if not tail.corner.u_high:
+        return False
+    beside = [other for other in side.tails if not other.corner.u_high and other.corner.v_high == tail.corner.v_high]
+    signs = sum(len(_share_words(one, part_name(side.tail))) + 1 for one in (tail, *beside))
+    room = _width(ax) * (1.0 - tail.u_share - sum(other.u_share for other in beside) - 0.04)
+    return bool(beside) and _SIGN * text_size(X_SMALL) * signs > room
+
+
+def _share_words(tail: Tail, part: str) -> str:
+    return f"{100 * tail.joint:.0f}% of {'highest' if tail.corner.u_high else 'lowest'} {part}"
+
+
+def _draw_tail(ax: "Axes", tail: Tail, part: str, *, raised: bool) -> None:
+    """The square that holds both tails, and the share of the first variable's tail inside: beside it, or above or below it."""
+    from matplotlib.patches import Rectangle
+
+    u_high, v_high = tail.corner.u_high, tail.corner.v_high
+    corner = (1.0 - tail.u_share if u_high else 0.0, 1.0 - tail.v_share if v_high else 0.0)
+    square = Rectangle(
+        corner, tail.u_share, tail.v_share, facecolor="none", edgecolor=ink(), linewidth=1.2, zorder=4, clip_on=False
+    )
+    ax.add_patch(square)
+    place = (1.0 - tail.u_share - 0.02 if u_high else tail.u_share + 0.02, 0.985 if v_high else 0.015)
+    if raised:
+        place = (0.985, 1.0 - tail.v_share - 0.02 if v_high else tail.v_share + 0.02)
+    ax.text(
+        *place, _share_words(tail, part), fontsize="x-small", ha="right" if u_high else "left",
+        va="top" if v_high else "bottom", zorder=5,
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **PLAIN,
+    )  # fmt: skip

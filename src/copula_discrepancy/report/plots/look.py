@@ -1,0 +1,157 @@
+"""One look for every picture: the style file, its colours, and the axes a picture is drawn into; matplotlib loads when used."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from textwrap import fill
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.wording import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito (2008): told apart by people who see colours differently, and by their grey values in this order.
+BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#777777"
+
+
+_SETTINGS = RLock()
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The project's look, for figures made inside, whatever the user's own settings are."""
+    import matplotlib as mpl
+
+    # matplotlib has one set of settings for all threads: two that change it at once would leave ours behind
+    with _SETTINGS, as_file(files("copula_discrepancy.report.plots") / "style.mplstyle") as path, mpl.rc_context(fname=path):
+        yield
+
+
+@contextmanager
+def canvas(
+    ax: Any, *, size: tuple[float, float], panels: int = 1, across: bool = True, columns: int = 0, **shared: Any
+) -> Iterator[Any]:
+    """Axes to draw into: the user's, in the user's look, or those of a new figure in ours.
+
+    One panel is an Axes; more are an array of them, beside each other, with across=False below, or in so many columns. Whoever
+    gives `ax` gives as many.
+    """
+    if ax is not None:
+        axes = as_axes(ax, panels)
+        yield axes[0] if panels == 1 else axes
+        return
+    import matplotlib.pyplot as plt
+
+    # Loads the backend. A notebook's turns interaction on as it loads; inside `styled` that would be undone at its end, and no
+    # further figure, of anyone, would show.
+    plt.draw_if_interactive()  # type: ignore[no-untyped-call]
+    with styled():
+        columns = columns or (panels if across else 1)
+        rows = panels // columns
+        figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **shared)
+        try:
+            yield axes[0, 0] if panels == 1 else axes.reshape(-1)
+        except BaseException:
+            plt.close(figure)  # nobody has it, so nobody else could
+            raise
+        keep_look(figure)
+
+
+def as_axes(ax: Any, *panels: int) -> Any:
+    """The user's Axes as a flat array, where there are as many as one of the numbers of panels."""
+    from matplotlib.axes import Axes
+
+    axes = np.atleast_1d(np.asarray(ax, dtype=object)).reshape(-1)
+    for one in axes:
+        if not isinstance(one, Axes):
+            raise InputError(f"ax must be matplotlib Axes, got {type(one).__name__}; plt.subplots() makes them")
+    if axes.size not in panels:
+        wanted = " or ".join(map(str, panels))
+        raise InputError(f"ax must be {wanted} Axes, one for each panel, got {axes.size}")
+    return axes
+
+
+def keep_look(figure: Any) -> None:
+    """Make the ticks now: they take their look from the settings of the moment they are made, and would wait until drawn."""
+    for ax in figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.get_major_ticks()
+            axis.get_minor_ticks()
+
+
+# A variable's name may hold dollar signs and backslashes; it is text, whatever the user's settings.
+PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
+
+
+def plain(name: str, limit: int = 28) -> str:
+    """A name on one line, in at most `limit` characters; write it with PLAIN."""
+    return shortened(name, limit)
+
+
+def ink() -> str:
+    """The colour of text in the settings of the moment: black, or white on a dark figure."""
+    import matplotlib as mpl
+
+    return str(mpl.rcParams["text.color"])
+
+
+X_SMALL = 0.694  # what matplotlib takes "x-small" for, as a share of the font size
+
+
+def text_size(share: float) -> float:
+    """A font size as a share of what the settings of the moment have, which words such as "small" have only a few of."""
+    import matplotlib as mpl
+
+    return share * float(mpl.rcParams["font.size"])
+
+
+def fit_words(ax: "Axes") -> None:
+    """Title and labels of a panel, and of one that lies over it with an axis of its own, small and in lines that fit it."""
+    box = ax.get_position()
+    over = [other for other in ax.figure.axes if np.allclose(other.get_position().bounds, box.bounds)]
+    extent, small = ax.get_window_extent(), text_size(0.833)
+    width, height = (int(72.0 * side / ax.figure.dpi / (0.55 * small)) for side in (extent.width, extent.height))
+    for panel in over:
+        panel.set_ylabel(fill(panel.get_ylabel(), height), fontsize="small")
+        for side in ("left", "center", "right"):
+            panel.set_title(fill(panel.get_title(loc=side), width), loc=side, fontsize="small")
+
+
+def few_ticks(ax: "Axes") -> Any:
+    """A locator of so few numbers that they stand beside each other, in half a column of a journal too."""
+    from matplotlib.ticker import MaxNLocator
+
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    return MaxNLocator(nbins=min(max(int(2.0 * inches), 2), 5), steps=[1, 2, 5, 10])
+
+
+def legend_above(ax: "Axes", handles: Mapping[str, Any], *, right: bool = False) -> None:
+    """A legend on one line above the axes, where it hides nothing; from the right, where long names stand on the left."""
+    ax.legend(
+        list(handles.values()), list(handles), loc="lower right" if right else "lower left", ncols=len(handles),
+        bbox_to_anchor=(1.0 if right else 0.0, 1.0), fontsize="x-small", borderaxespad=0.2, borderpad=0.0, columnspacing=1.2,
+        handlelength=1.8, handletextpad=0.5, frameon=False,
+    )  # fmt: skip
+
+
+def note_below(ax: "Axes", *lines: str) -> None:
+    """Small lines below the label of the x axis, in the width of a panel half a column wide: 32 characters each."""
+    ax.annotate(
+        "\n".join(lines), (0.5, 0.0), xytext=(0.0, -1.5), xycoords=ax.xaxis.label, textcoords="offset points", ha="center",
+        va="top", fontsize="x-small", color=GREY,
+    )  # fmt: skip
+
+
+def band(
+    ax: "Axes", x: Any, mean: Any, low: Any, high: Any, *, color: str, label: str, marker: str = "o", line: str = "-"
+) -> None:
+    """A line of means with its interval as a band; a single point has an error bar."""
+    ax.plot(x, mean, line, marker=marker, color=color, label=label)
+    if len(x) == 1:
+        ax.vlines(x, low, high, color=color)
+    ax.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)

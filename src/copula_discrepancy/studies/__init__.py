@@ -1,0 +1,1 @@
+"""Users of the rest: baselines, samplers, tuning, the paper's experiments."""

@@ -1,0 +1,222 @@
+"""Effective sample size and R-hat through ArviZ, the paper's own effective sample size, and the gap of the taus."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import one_of, real_number
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.draws import Draws, as_values, require_varying
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
+from copula_discrepancy.families import Copula
+
+ESS_METHODS = ("bulk", "tail", "mean", "median", "sd")
+TAILS = (0.05, 0.95)  # ArviZ's: the smaller effective sample size of these two quantiles
+RHAT_METHODS = ("rank", "split", "folded", "z_scale", "identity")
+
+
+def naive_tau(draws: Any, target: Copula | float) -> float:
+    """Distance between Kendall's tau of the draws and of the target, |tau - tau_target|: blind to everything but strength.
+
+    The paper's baseline (Aich and Aich, 2025, remark 3.1). It equals the `cd_moment` of `discrepancy`, without any uncertainty.
+
+    Parameters
+    ----------
+    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
+        Chains are pooled; tau-b, so that ties count.
+    target : Copula or float
+        A copula, or its Kendall's tau.
+
+    Returns
+    -------
+    float
+        Between 0 and 2.
+
+    Raises
+    ------
+    InputError
+        For draws that are not two finite, varying columns (NaN is counted and named), or a tau outside -1 to 1.
+
+    See Also
+    --------
+    discrepancy : The same with its standard error, and what it cannot see.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> round(cd.naive_tau([[1, 1], [2, 3], [3, 2]], 0.6), 6)
+    0.266667
+    """
+    tau = target.tau if isinstance(target, Copula) else real_number(target, "target")
+    if not -1 <= tau <= 1:
+        raise InputError(f"target must be a copula or a Kendall's tau between -1 and 1, got {tau:g}")
+    return abs(RankedPair.from_draws(draws).tau - tau)
+
+
+def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
+    """ArviZ's effective sample size of every variable by name (Vehtari et al., 2021).
+
+    It says how well means, quantiles or spreads of one variable are known; it does not see how variables move together.
+
+    Parameters
+    ----------
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+        An (n, d) array is one chain.
+    method : {"bulk", "tail", "mean", "median", "sd"}
+        What is to be known: "bulk" after rank normalisation, "tail" at the 5% and 95% quantiles, the smaller of the two.
+
+    Returns
+    -------
+    dict
+        From names to effective numbers of draws; for antithetic chains more than there are draws.
+
+    Raises
+    ------
+    InputError
+        For NaN and infinite values, constant variables, and fewer than 4 draws per chain. Ties are ordinary values.
+
+    See Also
+    --------
+    summary : Effective draws behind Kendall's tau of every pair.
+    paper_ess : The paper's formula.
+
+    References
+    ----------
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Burkner, P.-C. (2021). Rank-normalization, folding, and
+    localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16, 667-718.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> sizes = cd.ess(cd.Gumbel(2.5).sample(4000, rng=1).reshape(4, 1000, 2))
+    >>> {name: size > 3000 for name, size in sizes.items()}
+    {'x0': True, 'x1': True}
+    """
+    one_of(method, "method", ESS_METHODS)
+    given = _checked(draws, "ess")
+    from arviz_stats.base import array_stats
+
+    options = {"prob": TAILS} if method == "tail" else {}
+    return {
+        name: float(array_stats.ess(_near_one(given.values[:, :, k]), method=method, **options))
+        for k, name in enumerate(given.names)
+    }
+
+
+def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
+    """ArviZ's R-hat of every variable by name (Vehtari et al., 2021); NaN for a single chain, which has no other to agree with.
+
+    It compares the chains variable by variable: chains that agree about every margin may disagree about the dependence. The
+    `Agreement` of a `discrepancy` is its counterpart for that.
+
+    Parameters
+    ----------
+    draws : array (chain, draw, d), or anything `as_draws` takes
+        Several chains.
+    method : {"rank", "split", "folded", "z_scale", "identity"}
+        ArviZ's; "rank" is the larger of rank-normalised split R-hat and the same of the folded draws.
+
+    Returns
+    -------
+    dict
+        From names to R-hats; near 1 where chains agree, very large where chains differ that do not vary by themselves.
+
+    Raises
+    ------
+    InputError
+        For NaN and infinite values, constant variables, and fewer than 4 draws per chain. Ties are ordinary values.
+
+    See Also
+    --------
+    summary : R-hat for the dependence of every pair.
+
+    References
+    ----------
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Burkner, P.-C. (2021). Rank-normalization, folding, and
+    localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16, 667-718.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> agreement = cd.rhat(cd.Gumbel(2.5).sample(4000, rng=1).reshape(4, 1000, 2))
+    >>> {name: value < 1.01 for name, value in agreement.items()}
+    {'x0': True, 'x1': True}
+    """
+    one_of(method, "method", RHAT_METHODS)
+    given = _checked(draws, "rhat")
+    if given.n_chains == 1:
+        return dict.fromkeys(given.names, math.nan)
+    from arviz_stats.base import array_stats
+
+    with np.errstate(divide="ignore", invalid="ignore"):  # chains without any variance of their own: infinite
+        return {
+            name: float(array_stats.rhat(_near_one(given.values[:, :, k]), method=method)) for k, name in enumerate(given.names)
+        }
+
+
+def _checked(draws: Any, name: str) -> Draws:
+    given = as_values(draws, name)
+    if given.n_draws < FEWEST_DRAWS:
+        raise InputError(
+            f"{name} needs at least {FEWEST_DRAWS} draws per chain, got {given.n_draws}; arrays are (chain, draw, d)"
+        )
+    for k, variable in enumerate(given.names):
+        require_varying(given.column(k), variable)
+    return given
+
+
+def paper_ess(draws: Any) -> dict[str, float]:
+    """The paper's effective sample size of every variable by name: for comparison with its tables only.
+
+    n / (1 + 2 sum of (rho_2k + rho_2k+1)), k = 1, 2, ... while those sums are positive, rho the autocorrelations of all chains
+    laid end to end (Aich and Aich, 2025, their published scripts). It leaves out lag 1 and takes the seam between chains for
+    time, so its values mean little: chains that sit in two modes have 3 effective draws, however many there are.
+
+    Parameters
+    ----------
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+        Chains are laid end to end.
+
+    Returns
+    -------
+    dict
+        From names to effective numbers of draws.
+
+    Raises
+    ------
+    InputError
+        For NaN and infinite values, constant variables, and fewer than 4 draws per chain. Ties are ordinary values.
+
+    See Also
+    --------
+    ess : ArviZ's, which is the one to use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> modes = np.repeat([[-1.0, -1.0], [1.0, 1.0]], 1000, axis=0)
+    >>> round(cd.paper_ess(modes)["x0"], 1)
+    3.0
+    """
+    given = _checked(draws, "paper_ess")
+    return {name: _skipping_ess(given.column(k)) for k, name in enumerate(given.names)}
+
+
+def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The values over a power of two, which loses no digit: sums and squares of very large or small ones are no floats."""
+    return np.ldexp(values, -np.frexp(np.max(np.abs(values)))[1])
+
+
+def _skipping_ess(values: NDArray[np.float64]) -> float:
+    n = values.size
+    scaled = _near_one(values)
+    centred = _near_one(scaled - scaled.mean())
+    spectrum = np.fft.rfft(centred, 2 * n)
+    autocovariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
+    pairs = autocovariance.reshape(-1, 2).sum(axis=1)[1:] / autocovariance[0]
+    ends = np.flatnonzero(pairs <= 0)
+    return float(n / (1.0 + 2.0 * np.sum(pairs[: ends[0]] if ends.size else pairs)))

@@ -1,0 +1,89 @@
+"""Stein kernels of the inverse multiquadric over all pairs of points: their sums, and quadratic forms in them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.workers import threads
+
+# Rows are dealt out in this many parts, whatever the number of threads: sums are then added in one order, to the same digits.
+_PARTS = 16
+_THREADED = 1000  # below it starting threads takes longer than the sums
+_TILE = 256  # half a megabyte of kernels: one thread's second-level cache
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points and their scores, (d, n)."""
+
+    x: NDArray[np.float64]
+    score: NDArray[np.float64]
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return self.x.shape[1]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The inverse multiquadric (c^2 + r^2)^beta."""
+
+    c: float
+    beta: float
+
+    def diagonal(self, points: Points) -> NDArray[np.float64]:
+        """k_p(x, x) of every point."""
+        scale: float = self.c ** (2.0 * self.beta)
+        return scale * (np.sum(points.score**2, axis=0) - 2.0 * self.beta * len(points.x) / self.c**2)
+
+    def row_sums(self, points: Points, jobs: int | None) -> NDArray[np.float64]:
+        """Sum of k_p(x_i, x_j) over all j other than i, for every i."""
+        n = points.n
+        arguments = points.x, points.score
+        if n < _THREADED:
+            sums = np.zeros(n)
+            kernels.stein_sums(*arguments, 0, n, self.c**2, self.beta, sums)
+            return sums
+        # row i meets n - 1 - i columns: these edges deal out equal areas of the triangle
+        edges = np.rint(n * (1.0 - np.sqrt(np.linspace(1.0, 0.0, _PARTS + 1)))).astype(int)
+
+        def part(k: int) -> NDArray[np.float64]:
+            sums = np.zeros(n)
+            kernels.stein_sums(*arguments, int(edges[k]), int(edges[k + 1]), self.c**2, self.beta, sums)
+            return sums
+
+        total = np.zeros(n)
+        for sums in threads(part, range(_PARTS), jobs):
+            total += sums
+        return total
+
+
+def statistic_of(sums: NDArray[np.float64], diagonal: NDArray[np.float64], statistic: str) -> float:
+    """The U- or the V-statistic from sums over each row and the diagonal."""
+    n = sums.size
+    total = float(np.sum(sums))
+    if statistic == "u":
+        return total / (n * (n - 1.0))
+    return (total + float(np.sum(diagonal))) / (n * float(n))
+
+
+def quadratic_forms(points: Points, kernel: Kernel, weights: NDArray[np.float64], jobs: int | None) -> NDArray[np.float64]:
+    """w' K w for every column w, K the matrix of Stein kernels, of which each thread holds one tile at a time."""
+    n = points.n
+    ends = [(first, min(first + _TILE, n)) for first in range(0, n, _TILE)]
+
+    def part(k: int) -> NDArray[np.float64]:
+        rows, tile = ends[k], np.empty((_TILE, _TILE))
+        forms = np.zeros(weights.shape[1])
+        for columns in ends[k:]:
+            stein = tile[: rows[1] - rows[0], : columns[1] - columns[0]]
+            kernels.stein_tile(points.x, points.score, rows, columns, kernel.c**2, kernel.beta, stein)
+            product = np.sum(weights[slice(*rows)] * (stein @ weights[slice(*columns)]), axis=0)
+            forms += product if rows == columns else 2.0 * product
+        return forms
+
+    parts = map(part, range(len(ends))) if n < _THREADED else threads(part, range(len(ends)), jobs)
+    return np.sum(list(parts), axis=0)

@@ -1,0 +1,139 @@
+"""P-values of a Stein discrepancy: samples of the copula for independent draws, the wild bootstrap otherwise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.ranks import RankedColumn, rank_column
+from copula_discrepancy.estimate.uncertainty import long_run_variance, nearly_constant
+from copula_discrepancy.families import Copula
+from copula_discrepancy.studies.baselines.imq import Kernel, Points, quadratic_forms, statistic_of
+from copula_discrepancy.studies.baselines.points import copula_points, normal_points
+
+# A dependence that dies out within one correlation time needs multipliers which last a few times as long, or part of it is cut.
+_LENGTHS = 4.0
+_STEP = 1e-4  # of a derivative: an error of 1e-4 of it, and 1e-8 from rounding
+_BYTES = 2**25  # multipliers held at once
+
+
+def parametric_pvalue(
+    pair: RankedPair, copula: Copula, space: str, kernel: Kernel, statistic: str, value: float, samples: int,
+    source: np.random.Generator, jobs: int | None,
+) -> float:  # fmt: skip
+    """Share of independent samples of the copula, as many draws each and tied alike, whose statistic reaches the value."""
+    reached = 0
+    for _ in range(samples):
+        x, y = np.ascontiguousarray(copula.sample(pair.n, rng=source).T)
+        if not pair.uniform and (pair.first.tied_pairs or pair.second.tied_pairs):
+            x, y = _tied(x, pair.first), _tied(y, pair.second)
+        points = copula_points(RankedPair(x, y, pair.uniform), copula, space)
+        reached += statistic_of(kernel.row_sums(points, jobs), kernel.diagonal(points), statistic) >= value
+    return (1.0 + reached) / (1.0 + samples)
+
+
+def _tied(column: NDArray[np.float64], like: RankedColumn) -> NDArray[np.float64]:
+    """A column with its values tied in the same places, counted from below, as another's."""
+    return np.sort(like.rank)[rank_column(column).rank].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Points that multipliers are put on, and how: weights (draw, count) -> weights (point, count)."""
+
+    points: Points
+    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def plain(points: Points) -> Resampled:
+    """Multipliers on the points themselves."""
+    return Resampled(points, lambda weights: weights)
+
+
+def rank_aware(pair: RankedPair, copula: Copula, points: Points) -> Resampled:
+    """Normal scores and, beside each, one a small step away along either axis.
+
+    A weight on the difference is a weight on the derivative, which is what margins known by ranks add to the statistic.
+    """
+    moved = [normal_points(copula, *(points.x + _STEP * axis[:, None])) for axis in np.eye(2)]
+    slopes = np.exp(-0.5 * points.x**2) / math.sqrt(2.0 * math.pi)
+    margins = [Margin(column, slope) for column, slope in zip((pair.first, pair.second), slopes, strict=True)]
+
+    def spread(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        along = [margin.carried(weights) / _STEP for margin in margins]
+        return np.concatenate([weights - along[0] - along[1], *along])
+
+    every = (points, *moved)
+    return Resampled(Points(np.hstack([p.x for p in every]), np.hstack([p.score for p in every])), spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """One variable's ranks and du/dx of its scale, for what its estimation adds to a statistic."""
+
+    column: RankedColumn
+    slope: NDArray[np.float64]
+
+    def carried(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What weights (draw, count) on draws put on the derivatives at the draws, along this variable's scale.
+
+        The mean of a function J of ranks varies as the mean of J_i plus, for each margin, the mean over k of
+        (1{u_i <= u_k} - u_k) dJ_k/du (Genest, Ghoudi and Rivest, 1995); half counts for a tie.
+        """
+        n = weights.shape[0]
+        below = np.concatenate([np.zeros((1, weights.shape[1])), np.cumsum(weights[self.column.order], axis=0)])
+        # mid-ranks: draws before the first of a tie, and half of those up to its last
+        middle = self.column.doubled_mid_ranks
+        first = self.column.rank.astype(np.int64)
+        last = (middle - 1 - first).astype(np.int64)
+        shared = 0.5 * (below[first] + below[last])
+        u = (middle / (2.0 * (n + 1.0)))[:, None]
+        return (shared - u * below[-1]) / (n * self.slope[:, None])
+
+
+def wild_pvalue(
+    resampled: Resampled, kernel: Kernel, total: float, n_chains: int, n_draws: int, time: float, samples: int,
+    source: np.random.Generator, jobs: int | None,
+) -> float:  # fmt: skip
+    """Share of quadratic forms w' K w, w multipliers with mean 0 and variance 1, that reach `total`, the sum of all kernels.
+
+    That is the test by the V-statistic. The U-statistic differs from it by the mean of the diagonal, which varies little.
+    """
+    together = max(min(samples, _BYTES // (8 * resampled.points.n)), 1)
+    reached = 0
+    for done in range(0, samples, together):
+        weights = multipliers(min(together, samples - done), n_chains, n_draws, time, source)
+        reached += int(np.sum(quadratic_forms(resampled.points, kernel, resampled.spread(weights), jobs) >= total))
+    return (1.0 + reached) / (1.0 + samples)
+
+
+def slowest_time(scores: NDArray[np.float64], n_chains: int) -> float:
+    """The longest correlation time of the scores (d, n), their squares and neighbours' products, in draws per effective draw.
+
+    At least 1. Scores may alternate, as in antithetic chains, while their squares move slowly; a Stein kernel has both.
+    """
+    times = [1.0]
+    for feature in (*scores, *scores**2, *(scores[1:] * scores[:-1])):
+        if not nearly_constant(feature, float(np.max(np.abs(feature)))):
+            found = long_run_variance(feature.reshape(n_chains, -1))
+            times.append(found.n / found.n_eff)
+    return max(times)
+
+
+def multipliers(count: int, n_chains: int, n_draws: int, time: float, source: np.random.Generator) -> NDArray[np.float64]:
+    """(draw, count) values with mean 0 and variance 1: signs for independent draws, otherwise Gaussian AR(1) chains.
+
+    Leucht and Neumann (2013): correlation exp(-1/l) at lag 1, l growing with the draws' own correlation time.
+    """
+    if time <= 1.05:  # within the noise of an estimated correlation time
+        return 2.0 * source.integers(2, size=(n_chains * n_draws, count)).astype(np.float64) - 1.0
+    from scipy.signal import lfilter
+
+    rho = math.exp(-1.0 / (_LENGTHS * max(time - 1.0, 1.0)))
+    noise = source.standard_normal((n_chains, n_draws, count))
+    noise[:, 1:] *= math.sqrt(1.0 - rho * rho)  # the first draw of a chain has its stationary law
+    chains: NDArray[np.float64] = lfilter([1.0], [1.0, -rho], noise, axis=1)
+    return chains.reshape(-1, count)

@@ -1,0 +1,292 @@
+"""The kernel Stein discrepancy with an inverse multiquadric kernel, against a copula or any score function."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import (
+    LARGEST,
+    RandomSource,
+    one_of,
+    random_generator,
+    real_number,
+    true_or_false,
+    whole_number,
+)
+from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy.data.draws import Draws, as_draws, as_values
+from copula_discrepancy.estimate.fit import announce
+from copula_discrepancy.estimate.pair import DISCRETE, MARGINS, RankedPair
+from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Spread, require_chain_length
+from copula_discrepancy.families import Copula
+from copula_discrepancy.studies.baselines.imq import Kernel, statistic_of
+from copula_discrepancy.studies.baselines.points import copula_points, scored_points
+from copula_discrepancy.studies.baselines.resampling import parametric_pvalue, plain, rank_aware, slowest_time, wild_pvalue
+
+SPACES = ("normal", "unit")
+STATISTICS = ("u", "v")
+Score: TypeAlias = Callable[[NDArray[np.float64]], Any]
+
+_NOT_A_DISCREPANCY = (
+    "on the unit square a copula's score does not vanish at the edge, so Stein's identity fails: this number is not a "
+    "discrepancy, it does not go to 0 on draws from the target; use space='normal'"
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SteinDiscrepancy:
+    """A kernel Stein discrepancy of draws from a target.
+
+    What `ksd` gives; ``float(result)`` is its value.
+
+    Attributes
+    ----------
+    value : float
+        The U- or the V-statistic: the mean Stein kernel over pairs of different draws, or over all pairs. Both estimate the
+        squared discrepancy; the first has mean 0 on independent draws from the target (margins known), the second is never
+        negative.
+    se : float
+        Standard error of the value for draws that are not from the target, from the long-run variance of its influence values;
+        NaN against a copula with margins known by ranks only, whose part in it is not known.
+    pvalue : float
+        Of the draws coming from the target, NaN without a bootstrap.
+    statistic, space, n, d
+        "u" or "v"; "normal", "unit" or "given" (a score function); number of draws and of variables.
+    bootstrap, method
+        Number of bootstrap samples, and how they were made: "parametric" or "wild".
+    is_discrepancy : bool
+        False on the unit square, where the value does not go to 0 on draws from the target.
+    warnings : tuple of str
+        What to keep in mind when reading the numbers.
+
+    See Also
+    --------
+    ksd : What makes one; formula and sources.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> found = cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), statistic="v")
+    >>> found.value > 0, found.ksd == found.value**0.5, found.space
+    (True, True, 'normal')
+    """
+
+    value: float
+    se: float
+    pvalue: float
+    statistic: str
+    space: str
+    n: int
+    d: int
+    bootstrap: int
+    method: str | None
+    is_discrepancy: bool
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ksd(self) -> float:
+        """The discrepancy itself, the square root of the value; 0 where a U-statistic is negative."""
+        return math.sqrt(max(self.value, 0.0))
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __repr__(self) -> str:
+        where = {"normal": "normal scores", "unit": "the unit square", "given": "the draws' own scale"}[self.space]
+        kind = f"{self.statistic.upper()}-statistic"
+        told = f"Squared kernel Stein discrepancy {self.value:.6g} ({kind}, {self.n} draws, {where})"
+        if math.isfinite(self.se):
+            told += f", se {self.se:.3g}"
+        if not self.is_discrepancy:
+            told += "; not a discrepancy: not 0 on draws from the target"
+        if self.method is None:
+            return f"{told}; no p-value (bootstrap=500 gives one)"
+        least = 1.0 / (self.bootstrap + 1.0)  # no sample reached the value
+        told += f", p <= {least:.2g}" if self.pvalue <= least else f", p = {self.pvalue:.3f}"
+        return f"{told} ({self.bootstrap} {self.method} bootstrap samples)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word by its name, ready for JSON."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"warnings": list(self.warnings)}
+
+
+@enough_memory
+def ksd(
+    draws: Any,
+    target: Copula | Score,
+    *,
+    space: str = "normal",
+    statistic: str = "u",
+    margins: str = "rank",
+    c: float = 1.0,
+    beta: float = -0.5,
+    iid: bool = False,
+    bootstrap: int = 0,
+    rng: RandomSource = None,
+    n_jobs: int | None = -1,
+) -> SteinDiscrepancy:
+    """The squared kernel Stein discrepancy of draws from a copula, or from a density with a known score.
+
+    The mean over pairs of draws of the Stein kernel of (c^2 + |x - y|^2)^beta (Gorham and Mackey, 2017; Liu, Lee and Jordan,
+    2016; beside CD in Aich and Aich, 2025, section 3). It sees any difference from the target, not only in the dependence, if
+    the score is that of the draws' own scale.
+
+    Parameters
+    ----------
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+        Two variables where the target is a copula.
+    target : Copula or callable
+        A copula, or a function that gives the gradient of a log density, (n, d) -> (n, d), on the draws' own scale, such as the
+        `gradient` of a sampler's target.
+    space : {"normal", "unit"}
+        With a copula: on normal scores z, where the target's density is c(Phi(z)) phi(z1) phi(z2), or on the unit square, as
+        the paper has it. There the score does not vanish at the edge and the value is not a discrepancy: it is for comparison
+        with published numbers, and says so in a DependenceWarning.
+    statistic : {"u", "v"}
+        Mean over pairs of different draws (unbiased, may be negative) or over all pairs (never negative).
+    margins : {"rank", "uniform"}
+        With a copula: ranks, or values that are uniform already.
+    c, beta : float
+        Of the kernel, c > 0 and -1 < beta < 0: that range controls convergence.
+    iid : bool
+        Take the draws as independent, in the standard error and the bootstrap.
+    bootstrap : int
+        Bootstrap samples for a p-value; 0 for none. Independent draws and a copula: samples of the copula, ranked and tied
+        alike, an exact test where nothing is tied. Otherwise the wild bootstrap (Chwialkowski, Strathmann and Gretton, 2016) of
+        the V-statistic: multipliers are correlated along a chain as the draws are, and what ranks add to the statistic is taken
+        into account. In simulations it rejected what is true in 1 to 7% at a nominal 5%, mostly in 2 to 3%.
+    rng : int, Generator, SeedSequence or None
+        Seed or source of the bootstrap's randomness.
+    n_jobs : int, optional
+        Threads, all cores by default; None takes what `joblib.parallel_config` says. The digits do not depend on it.
+
+    Returns
+    -------
+    SteinDiscrepancy
+        The value, its standard error and p-value.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` refuses, NaN and infinite values among them, a number of variables other than two where the
+        target is a copula, or a score that is not finite at a draw, which is named.
+
+    See Also
+    --------
+    discrepancy : What is wrong with the dependence, not only that something is.
+    Copula.gradient : The score of a copula on the unit square.
+
+    Notes
+    -----
+    Ties share mid-ranks, as everywhere; draws that repeat whole points, as of Metropolis, add terms k(x, x) to the U-statistic.
+    Time grows as n^2 d, memory as n d. A bootstrap repeats that for every sample (parametric); the wild one, on ranks, takes
+    nine times the kernels once, and n^2 multiplications more for every sample. On chains that move slowly it has little power
+    against another family: the shape gap of `discrepancy`, which knows what to look for, has more.
+
+    References
+    ----------
+    Gorham, J. and Mackey, L. (2017). Measuring sample quality with kernels. Proceedings of the 34th International Conference on
+    Machine Learning, 1292-1301.
+
+    Liu, Q., Lee, J. D. and Jordan, M. I. (2016). A kernelized Stein discrepancy for goodness-of-fit tests. Proceedings of the
+    33rd International Conference on Machine Learning, 276-284.
+
+    Chwialkowski, K., Strathmann, H. and Gretton, A. (2016). A kernel test of goodness of fit. Proceedings of the 33rd
+    International Conference on Machine Learning, 2606-2615.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> draws = cd.Gumbel(2.5).sample(200, rng=1)
+    >>> right = cd.ksd(draws, cd.Gumbel(2.5), iid=True, bootstrap=100, rng=1)
+    >>> wrong = cd.ksd(draws, cd.Clayton(3.0), iid=True, bootstrap=100, rng=1)
+    >>> right.pvalue > 0.05, wrong.pvalue < 0.02
+    (True, True)
+    >>> cd.ksd(draws - 0.5, lambda x: -x / 0.1).n  # a normal density with variance 0.1
+    200
+    """
+    one_of(statistic, "statistic", STATISTICS)
+    one_of(space, "space", SPACES)
+    one_of(margins, "margins", MARGINS)
+    independent = true_or_false(iid, "iid")
+    kernel = _checked_kernel(c, beta)
+    samples = whole_number(bootstrap, "bootstrap", 0)
+    jobs = checked_jobs(n_jobs)
+    if isinstance(target, Copula):
+        given, copula = as_draws(draws), target
+        pair = RankedPair.from_draws(given, margins)
+        points = copula_points(pair, copula, space)
+    else:
+        if (space, margins) != ("normal", "rank"):
+            raise InputError("space and margins are for a copula target; a score function takes the draws as they are")
+        given, copula, pair = as_values(draws, "a score function"), None, None
+        points = scored_points(given, target)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums, diagonal = kernel.row_sums(points, jobs), kernel.diagonal(points)
+        value = statistic_of(sums, diagonal, statistic)
+    if not math.isfinite(value):
+        raise InputError(f"the Stein kernels add up to {value:g}: scores or draws are too large; rescale the draws, or c")
+    method, pvalue = None, math.nan
+    if samples and copula is not None and pair is not None and independent:
+        method = "parametric"
+        pvalue = parametric_pvalue(pair, copula, space, kernel, statistic, value, samples, random_generator(rng), jobs)
+    elif samples:
+        method = "wild"
+        if space == "unit":
+            raise InputError("space='unit' has no Stein identity for the bootstrap of chains; use space='normal', or iid=True")
+        if not independent:
+            require_chain_length(given.n_draws)
+        known_margins = copula is None or pair is None or pair.uniform
+        resampled = plain(points) if known_margins else rank_aware(pair, copula, points)  # type: ignore[arg-type]
+        time = 1.0 if independent else slowest_time(points.score, given.n_chains)
+        total = float(np.sum(sums) + np.sum(diagonal))
+        shape = given.n_chains, given.n_draws
+        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, random_generator(rng), jobs)
+    notes = _cautions(pair, space, bool(samples))
+    result = SteinDiscrepancy(
+        value=value,
+        se=_standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan,
+        pvalue=pvalue,
+        statistic=statistic,
+        space="given" if pair is None else space,
+        n=points.n,
+        d=len(points.x),
+        bootstrap=samples,
+        method=method,
+        is_discrepancy=pair is None or space == "normal",
+        warnings=notes,
+    )
+    announce(result.warnings)
+    return result
+
+
+def _cautions(pair: RankedPair | None, space: str, tested: bool) -> tuple[str, ...]:
+    notes = [_NOT_A_DISCREPANCY] if pair is not None and space == "unit" else []
+    if tested and pair is not None and pair.uniform and pair.discrete_share() > DISCRETE:
+        notes.append(
+            "values are rounded or discrete, and the p-value takes them for continuous; margins='rank' ties its samples alike"
+        )
+    return tuple(notes)
+
+
+def _checked_kernel(c: Any, beta: Any) -> Kernel:
+    scale, power = real_number(c, "c"), real_number(beta, "beta")
+    if not 1.0 / LARGEST <= scale <= LARGEST:
+        raise InputError(f"c must be positive, between {1 / LARGEST:g} and {LARGEST:g}, got {scale:g}")
+    if not -1 < power < 0:
+        raise InputError(f"beta must lie strictly between -1 and 0, got {power:g}; the usual choice is -0.5")
+    return Kernel(scale, power)
+
+
+def _standard_error(sums: NDArray[np.float64], given: Draws, independent: bool, statistic: str) -> float:
+    """From the influence values 2 (mean over j of k_p(x_i, x_j) - value); the diagonal is of a lower order."""
+    n = sums.size
+    if given.n_draws < FEWEST_DRAWS and not independent:
+        return math.nan
+    means = sums / (n - 1.0 if statistic == "u" else n)
+    return Spread.of(2.0 * (means - np.mean(means)).reshape(given.n_chains, -1), iid=independent).se

@@ -1,0 +1,279 @@
+"""The paper's seven figures, drawn again from our numbers with the published ones beside them, and what it left out."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from copula_discrepancy.report.plots.look import BLUE, GREEN, GREY, ORANGE, PURPLE, band, canvas, fit_words, styled, text_size
+from copula_discrepancy.studies.paper import studies
+from copula_discrepancy.studies.paper.published import published
+from copula_discrepancy.studies.paper.runner import Seed
+from copula_discrepancy.studies.paper.statements import FITTED_FROM, PUBLISHED_TO, TIMED, Means, exponent, large_sizes
+from copula_discrepancy.studies.paper.store import written_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PUBLISHED_MARK: dict[str, Any] = {"linestyle": "none", "color": "black", "markersize": 4, "markeredgewidth": 0.8}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the paper: its size in inches, its panels as (rows, columns), and what draws them."""
+
+    size: tuple[float, float]
+    panels: tuple[int, int]
+    fill: "Callable[[Panels, Means, Mapping[str, float], int], None]"
+    shared: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Panels:
+    """The axes of one picture, row by row, and whether their figure is ours: a legend then stands outside them."""
+
+    axes: Any
+    own_figure: bool
+
+    def legend_below(self, *axes: "Axes", columns: int = 3) -> None:
+        """One legend for several axes: below all panels, where it hides nothing, or within the first, in a user's figure."""
+        found = [ax.get_legend_handles_labels() for ax in axes]
+        handles: list[Any] = [handle for part in found for handle in part[0]]
+        labels = [str(label) for part in found for label in part[1]]
+        if self.own_figure:
+            self.axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=text_size(7.5 / 9))
+        else:
+            axes[-1].legend(handles, labels, fontsize="x-small")  # the last one lies on top
+
+
+def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folder: Path) -> list[Path]:
+    """Write the figures of one experiment as PNG and SVG; gives back their paths."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    paths: list[Path] = []
+    with styled():
+        for file, picture in FIGURES[name].items():
+            figure = Figure(figsize=picture.size, layout="constrained")  # no pyplot: nothing to close, no window
+            axes = figure.subplots(*picture.panels, squeeze=False, **picture.shared).reshape(-1)
+            picture.fill(Panels(axes, True), means, context, seed)
+            png, svg = (folder / f"{file}{suffix}" for suffix in (".png", ".svg"))
+            with written_whole(png) as temporary:
+                figure.savefig(temporary, format="png")
+            figure.set_layout_engine("none")  # laid out once: both files look the same, and the second takes half the time
+            drawing: Any = FigureCanvasSVG(figure)
+            with written_whole(svg) as temporary:
+                drawing.print_svg(temporary, metadata={"Date": None})  # the same picture gives the same file
+            paths += [png, svg]
+    return paths
+
+
+def plot(name: str, file: str, means: Means, context: Mapping[str, float], seed: int, ax: Any) -> Any:
+    """Draw a figure of an experiment into `ax`, or into a new figure; gives back an Axes, or an array of them."""
+    picture = FIGURES[name][file]
+    rows, columns = picture.panels
+    with canvas(
+        ax, size=picture.size, panels=rows * columns, columns=columns, **(picture.shared if ax is None else {})
+    ) as axes:
+        picture.fill(Panels(np.atleast_1d(axes), ax is None), means, context, seed)
+        for panel in np.atleast_1d(axes) if ax is not None else ():
+            fit_words(panel)
+    return axes if ax is None else ax
+
+
+def _curve(ax: "Axes", means: Means, diagnostic: str, *, color: str, label: str, marker: str = "o", line: str = "-") -> None:
+    """Mean and 95% band of a diagnostic, where it was measured."""
+    known = [value for value in means.values if math.isfinite(means.at(diagnostic, value))]
+    mean, low, high = ([means.at(diagnostic, value, what) for value in known] for what in ("mean", "lo", "hi"))
+    band(ax, known, mean, low, high, color=color, label=label, marker=marker, line=line)
+
+
+def _theirs(ax: "Axes", experiment: str, diagnostic: str, *, label: str | None = None, marker: str = "x") -> None:
+    points = [item for item in published(experiment) if item.diagnostic == diagnostic]
+    ax.plot([item.value for item in points], [item.mean for item in points], label=label, marker=marker, **PUBLISHED_MARK)
+
+
+def _log_axes(ax: "Axes", x: str, y: str) -> None:
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+
+
+def _figure1(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    (ax,) = panels.axes
+    _curve(ax, means, "on_cd", color=BLUE, label="Gumbel draws (on target)")
+    _curve(ax, means, "off_cd", color=ORANGE, label="Clayton draws (off target)", marker="s")
+    _theirs(ax, "experiment1", "on_cd", label="published")
+    _theirs(ax, "experiment1", "off_cd")
+    _log_axes(ax, "draws n", "CD, maximum likelihood")
+    ax.set_title("Same tau, other family: CD stays where it must")
+    ax.legend()
+
+
+def _figure2(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    for ax, name, theirs in zip(panels.axes, ("ckl", "ced"), ("ckl", "ced_mc"), strict=True):
+        for arm, color, marker in (("on", BLUE, "o"), ("off", ORANGE, "s")):
+            _curve(ax, means, f"{arm}_{name}", color=color, marker=marker, label=f"{arm} target, exact")
+            _curve(ax, means, f"{arm}_{name}_mc", color=GREY, marker=".", line=":", label=f"{arm} target, simulated")
+            _theirs(ax, "experiment1", f"{arm}_{theirs}", label="published" if arm == "off" else None)
+        _log_axes(ax, "draws n", f"{name.upper()} (nats)")
+        ax.set_title("Divergence from the target" if name == "ckl" else "Gap of the entropies")
+    panels.axes[1].legend(fontsize=text_size(7 / 9))
+
+
+def _right_axis(ax: "Axes") -> Any:
+    other = ax.twinx()
+    other.grid(False)
+    other.spines["right"].set_visible(True)
+    return other
+
+
+def _cd_and_ess(ax: "Axes", means: Means, cd: str, ess: str, label: str) -> Any:
+    _curve(ax, means, cd, color=BLUE, label=f"CD {label}")
+    _log_axes(ax, "step size", "CD")
+    other = _right_axis(ax)
+    _curve(other, means, ess, color=ORANGE, label="ESS", marker="s", line="--")
+    other.set_ylabel("ESS, smaller of two variables")
+    return other
+
+
+def _clouds(ax: "Axes", seed: int, steps: Sequence[tuple[str, float, str, str]]) -> None:
+    for label, step, color, marker in steps:
+        run = studies.bimodal_run(step, Seed(seed, "experiment2", step, 0).generator("sgld"))
+        x, y = run.values.reshape(-1, 2).T
+        ax.plot(x, y, marker, color=color, markersize=2, alpha=0.35, markeredgewidth=0, label=f"{label}: {step:.3g}")
+    ax.set_aspect("equal")
+    ax.set_xlabel("x$_0$")
+    ax.set_ylabel("x$_1$")
+    ax.legend(markerscale=4, loc="upper left", fontsize=text_size(7 / 9))
+
+
+def _figure3(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    left, right = panels.axes
+    shown = means.up_to(max(studies.PUBLISHED_STEPS))
+    other = _cd_and_ess(left, shown, "published_cd", "paper_ess", "as published")
+    left.set_yscale("linear")
+    _theirs(left, "experiment2", "published_cd", label="published CD")
+    _theirs(other, "experiment2", "paper_ess", label="published ESS", marker="+")
+    left.set_title(f"As published: reference tau {context['tau_stuck']:+.3f}, a chain in one mode", fontsize=text_size(8.5 / 9))
+    panels.legend_below(left, other, columns=4)
+    cd, ess = shown.best("published_cd"), shown.best("paper_ess", largest=True)
+    _clouds(right, seed, (("largest ESS", ess, BLUE, "^"), ("smallest CD", cd, ORANGE, "o")))
+    right.set_title("Draws at the two choices", fontsize=text_size(8.5 / 9))
+
+
+def _figure3_corrected(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    left, right = panels.axes
+    other = _cd_and_ess(left, means, "cd", "ess", "against tau 0.5")
+    _curve(left, means, "cd_se", color=PURPLE, label="its standard error, chain-aware", marker=".", line=":")
+    other.set_yscale("log")
+    other.set_ylabel("ESS (ArviZ), smaller of two variables")
+    left.set_title("Corrected: the true tau, a grid to 0.4", fontsize=text_size(8.5 / 9))
+    panels.legend_below(left, other)
+    cd, ess = means.best("cd"), means.best("ess", largest=True)
+    _clouds(right, seed, (("largest ESS", ess, BLUE, "^"), ("smallest CD", cd, ORANGE, "o")))
+    right.set_title("Draws at the two choices", fontsize=text_size(8.5 / 9))
+
+
+def _figure4(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    axes = np.reshape(np.asarray(panels.axes, dtype=object), (2, 2))
+    shown = means.up_to(max(studies.PUBLISHED_STEPS))
+    for row, name in enumerate(("ckl", "ced")):
+        _curve(axes[row, 0], shown, f"published_{name}", color=BLUE, label="ours, as published")
+        _theirs(axes[row, 0], "experiment2", f"published_{name}", label="published")
+        _curve(axes[row, 1], means, name, color=GREEN, label="corrected")
+        axes[row, 1].set_yscale("log")
+        axes[row, 0].set_ylabel(f"{name.upper()} (nats)")
+    for ax in axes.flat:
+        ax.set_xscale("log")
+    for ax in axes[1]:
+        ax.set_xlabel("step size")
+    axes[0, 0].set_title("Against a chain in one mode, as published")
+    axes[0, 1].set_title("Against the true tau")
+    axes[0, 0].legend()
+
+
+def _figure5(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    (ax,) = panels.axes
+    _curve(ax, means, "cd", color=BLUE, label="CD, maximum likelihood")
+    _curve(ax, means, "naive_tau", color=ORANGE, label="naive tau", marker="s")
+    _theirs(ax, "experiment3", "cd", label="published")
+    _theirs(ax, "experiment3", "naive_tau")
+    _log_axes(ax, "draws n", "CD, naive tau")
+    other = _right_axis(ax)
+    _curve(other, means, "ksd_unit", color=GREEN, label="KSD, unit square (right axis)", marker="^")
+    _theirs(other, "experiment3", "ksd_unit", label="published KSD", marker="+")
+    other.set_yscale("log")
+    other.set_ylabel("KSD on the unit square (not a discrepancy)")
+    ax.set_title("Gumbel draws against a Clayton target of the same tau")
+    panels.legend_below(ax, other, columns=2)
+
+
+def _figure5_beyond(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    left, right = panels.axes
+    for ax, suffix, title in ((left, "_unit", "Unit square: no Stein identity"), (right, "", "Normal scores: valid")):
+        _curve(ax, means, f"ksd{suffix}", color=ORANGE, label="Gumbel draws (off target)", marker="s")
+        _curve(ax, means, f"on_target_ksd{suffix}", color=BLUE, label="Clayton draws (on target)")
+        ax.axhline(0.0, color=GREY, linewidth=0.8)
+        ax.set_xscale("log")
+        ax.set_yscale("symlog", linthresh=1.0 if suffix else 0.01)
+        ax.set_xlabel("draws n")
+        ax.set_title(title)
+    left.set_ylabel("squared KSD, U-statistic")
+    panels.legend_below(left)
+
+
+def _figure6(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    for ax, name, simulated in zip(panels.axes, ("ckl", "ced"), ("ckl_mc", "ced_mc"), strict=True):
+        _curve(ax, means, name, color=BLUE, label="exact")
+        _curve(ax, means, simulated, color=GREY, label="simulated", marker=".", line=":")
+        _theirs(ax, "experiment3", "ced_mc" if name == "ced" else name, label="published")
+        ax.set_xscale("log")
+        ax.set_xlabel("draws n")
+        ax.set_ylabel(f"{name.upper()} (nats)")
+    panels.axes[0].legend()
+
+
+def _figure7(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
+    (ax,) = panels.axes
+    for (name, label), color, marker in zip(TIMED.items(), (BLUE, ORANGE, PURPLE, GREEN), "osD^", strict=True):
+        sizes = [n for n in means.values if math.isfinite(means.at(name, n, "median"))]
+        large = large_sizes(means, name)
+        slope = f": n$^{{{exponent(means, name, large):.2f}}}$ from {FITTED_FROM} on" if len(large) > 1 else ""
+        ax.plot(sizes, [1e3 * means.at(name, n, "median") for n in sizes], marker=marker, color=color, label=f"{label}{slope}")
+    _log_axes(ax, "draws n", "median time (ms)")
+    if min(means.values) < PUBLISHED_TO < max(means.values):
+        ax.axvspan(min(means.values), PUBLISHED_TO, color=GREY, alpha=0.1, linewidth=0)
+        ax.annotate(
+            "timed in the paper\n(KSD to 500)",
+            (0.03, 0.97),
+            xycoords="axes fraction",
+            fontsize=text_size(7 / 9),
+            color=GREY,
+            va="top",
+        )
+    ax.set_title("All times measured, none extrapolated")
+    panels.legend_below(ax, columns=2)
+
+
+FIGURES: dict[str, dict[str, Picture]] = {
+    "experiment1": {
+        "figure1_cd": Picture((5.2, 3.6), (1, 1), _figure1),
+        "figure2_shannon": Picture((7.2, 3.3), (1, 2), _figure2),
+    },
+    "experiment2": {
+        "figure3_step_size": Picture((7.6, 3.7), (1, 2), _figure3),
+        "figure3_corrected": Picture((7.6, 3.7), (1, 2), _figure3_corrected),
+        "figure4_shannon": Picture((7.2, 4.6), (2, 2), _figure4, {"sharex": "col"}),
+    },
+    "experiment3": {
+        "figure5_tails": Picture((5.6, 4.1), (1, 1), _figure5),
+        "figure5_valid_ksd": Picture((7.2, 3.3), (1, 2), _figure5_beyond),
+        "figure6_shannon": Picture((7.2, 3.2), (1, 2), _figure6),
+    },
+    "overhead": {"figure7_overhead": Picture((6.2, 4.2), (1, 1), _figure7)},
+}

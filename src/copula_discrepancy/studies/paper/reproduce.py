@@ -1,0 +1,292 @@
+"""Reproduce the paper: run its experiments, write every number, table and figure, and say what agrees and what does not."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from copula_discrepancy._core.checks import one_of, true_or_false, whole_number
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy.studies.paper import figures, report, statements
+from copula_discrepancy.studies.paper.progress import progress_bars
+from copula_discrepancy.studies.paper.published import Comparison, compare, summarise
+from copula_discrepancy.studies.paper.runner import Study, parts_of, run
+from copula_discrepancy.studies.paper.statements import Means
+from copula_discrepancy.studies.paper.store import Row, Store, write_json, write_text
+from copula_discrepancy.studies.paper.studies import study
+
+FEWEST_DRAWS, MOST_DRAWS = 10, 10_000_000  # per sample
+EXPERIMENTS = ("experiment1", "experiment2", "experiment3", "overhead")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Experiment:
+    """One reproduced experiment.
+
+    Attributes
+    ----------
+    name, variable : str
+        Which one, and what varies in it.
+    replications : int
+        Asked for, at each value.
+    rows : list of dict
+        Every number of every replication.
+    summary : list of dict
+        Mean, standard error, 95% interval and median of every diagnostic at every value.
+    comparisons : list of Comparison
+        Ours beside the published means.
+    statements : list of str
+        What the numbers say.
+    context : mapping
+        What all replications shared, such as the taus of the reference chains.
+    figures : list of Path
+        Where its pictures are.
+    """
+
+    name: str
+    variable: str
+    replications: int
+    rows: list[Row]
+    summary: list[Row]
+    comparisons: list[Comparison]
+    statements: list[str]
+    context: Mapping[str, float]
+    figures: list[Path]
+
+    @property
+    def tables(self) -> list[report.Grid]:
+        """Titles, headings and rows of its tables."""
+        return report.grids(self.name, self.variable, self.comparisons, Means(self.summary, self.variable))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reproduction:
+    """The experiments that were run, by name, and the folder that holds all of it.
+
+    What `reproduce` gives.
+
+    Attributes
+    ----------
+    experiments : mapping from str to Experiment
+        Rows, summary, comparisons, statements and figures of each.
+    folder : Path
+        Where every number, table and figure lies.
+    replications : int
+        Asked for, per size or step size.
+    seed : int
+        Of everything random.
+
+    See Also
+    --------
+    reproduce : What makes one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import copula_discrepancy as cd
+    >>> done = cd.Reproduction({}, Path("reproduction"), replications=100, seed=1)
+    >>> done.report.as_posix()
+    'reproduction/report.md'
+    """
+
+    experiments: Mapping[str, Experiment]
+    folder: Path
+    replications: int
+    seed: int
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Our means beside the published ones, of all experiments."""
+        return [item for experiment in self.experiments.values() for item in experiment.comparisons]
+
+    @property
+    def report(self) -> Path:
+        """Path of a page of Markdown on every experiment in the folder."""
+        return self.folder / "report.md"
+
+    @property
+    def agreement(self) -> str:
+        """A sentence on how many published means agree with ours."""
+        return statements.agreement(self.comparisons)
+
+    def plot(self, figure: str, *, ax: Any = None) -> Any:
+        """Draw one of the paper's figures from the reproduced numbers, the published ones beside them.
+
+        Parameters
+        ----------
+        figure : str
+            Such as "figure1_cd": the name of one of the files in the folder `figures`, without its suffix.
+        ax : Axes or sequence of Axes, optional
+            Where to draw, one for each panel, row by row, in the look they have; by default a new figure.
+
+        Returns
+        -------
+        Axes or array of Axes
+            An array where there are several panels; `ax` where it was given.
+
+        Raises
+        ------
+        InputError
+            For a figure of none of the experiments that were run; the message lists those there are.
+        """
+        homes = {file: name for name in self.experiments for file in figures.FIGURES[name]}
+        name = homes[one_of(figure, "figure", tuple(homes))]
+        found = self.experiments[name]
+        means = Means(found.summary, found.variable)
+        return figures.plot(name, figure, means, found.context, self.seed, ax)
+
+    def __repr__(self) -> str:
+        what = f"{', '.join(self.experiments)} with {self.replications} replications and seed {self.seed}"
+        return f"Reproduction of {what} in {self.folder}. {self.agreement}"
+
+
+def reproduce(
+    experiment: str = "all",
+    *,
+    replications: int = 100,
+    sizes: Sequence[int] | None = None,
+    seed: int = 1,
+    n_jobs: int | None = None,
+    out: str | os.PathLike[str] = "reproduction",
+    progress: bool | None = None,
+) -> Reproduction:
+    """Run the paper's experiments again and write every number, table and figure, beside the published ones.
+
+    Interrupted, the same call goes on where it stopped: every finished part of ten replications is kept in the folder. Numbers
+    depend on the seed only, not on the workers, their number or their order (times excepted).
+
+    Parameters
+    ----------
+    experiment : {"all", "experiment1", "experiment2", "experiment3", "overhead"}
+        Which one.
+    replications : int
+        Per size or step size; the paper has 100. The timing study takes at most 20, and 5 beyond 20,000 draws.
+    sizes : sequence of int, optional
+        Sample sizes of experiments 1 and 3 and of the timing study instead of the paper's.
+    seed : int
+        Of everything random.
+    n_jobs : int, optional
+        Workers of joblib; None takes what `joblib.parallel_config` says, which may be a Dask cluster. Times are measured alone.
+    out : path
+        A folder: new, empty, or of an earlier call with the same version and seed.
+    progress : bool, optional
+        Show a bar with the time left; by default on a terminal.
+
+    Returns
+    -------
+    Reproduction
+        With one `Experiment` each: rows, summary, comparisons, statements, figures.
+
+    Raises
+    ------
+    InputError
+        For an unknown experiment, fewer than two replications, a folder that cannot be written, or one of another version or
+        seed.
+
+    See Also
+    --------
+    Reproduction : What comes back.
+
+    Notes
+    -----
+    Experiment 2 is judged twice: against a reference chain stuck in one mode, as the published one was, and against the exact
+    tau of its target; the statements say what changes.
+
+    References
+    ----------
+    Aich, A. and Aich, A. B. (2025). Copula Discrepancy: Benchmarking Dependence Structure. Section 6 and appendix C.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> try:
+    ...     cd.reproduce("experiment4")
+    ... except cd.InputError as error:
+    ...     print(error)
+    experiment must be 'all' or 'experiment1' or 'experiment2' or 'experiment3' or 'overhead', got 'experiment4'
+    """
+    one_of(experiment, "experiment", ("all", *EXPERIMENTS))
+    names = EXPERIMENTS if experiment == "all" else (experiment,)
+    count = whole_number(replications, "replications", 2)  # a standard error needs two
+    start = whole_number(seed, "seed", 0)
+    chosen = None if sizes is None else _checked_sizes(sizes)
+    jobs = checked_jobs(n_jobs)
+    shown = None if progress is None else true_or_false(progress, "progress")
+    store = Store(out, start)
+    planned = {name: study(name, chosen, start) for name in names}
+    done: dict[str, Experiment] = {}
+    costs = {name: sum(part.cost for part in parts_of(plan, count)) for name, plan in planned.items()}
+    with progress_bars(shown, costs) as tick:
+        for name, plan in planned.items():
+            rows = run(plan, count, start, store, n_jobs=jobs, tick=tick(name))
+            done[name] = _written(name, plan, rows, count, start, store.folder)
+    result = Reproduction(done, store.folder, count, start)
+    _write_report(result)
+    return result
+
+
+def _checked_sizes(sizes: Any) -> tuple[int, ...]:
+    try:
+        given = tuple(sizes)
+    except TypeError:
+        raise InputError(f"sizes must be a sequence of whole numbers, got {sizes!r}") from None
+    if not given:
+        raise InputError("sizes must name at least one sample size, got none")
+    checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in given}
+    if max(checked) > MOST_DRAWS:
+        raise InputError(f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; memory and time end there")
+    return tuple(sorted(checked))
+
+
+def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, folder: Path) -> Experiment:
+    """Summarise an experiment and write its files."""
+    summary = summarise(rows, plan.variable)
+    means = Means(summary, plan.variable)
+    comparisons = compare(name, summary, plan.variable, plan.context)
+    pictures = figures.draw(name, means, plan.context, seed, folder / "figures")
+    sentences = getattr(statements, name)(means, plan.context)
+    experiment = Experiment(name, plan.variable, asked, rows, summary, comparisons, sentences, plan.context, pictures)
+    published = [item.to_row() for item in comparisons]
+    for kind, content in (("replications", rows), ("summary", summary), ("published", published)):
+        write_text(folder / name / f"{kind}.csv", report.csv_text(content))
+    whole = {field: getattr(experiment, field) for field in experiment.__dataclass_fields__}
+    figure_names = [path.name for path in pictures]
+    write_json(folder / name / "results.json", whole | {"comparisons": published, "figures": figure_names})
+    return experiment
+
+
+def _read(name: str, folder: Path) -> Experiment | None:
+    """An experiment that an earlier call left in the folder."""
+    try:
+        found = json.loads((folder / name / "results.json").read_text(encoding="utf-8"))
+        found["comparisons"] = [Comparison.from_row(row) for row in found["comparisons"]]
+        found["figures"] = [folder / "figures" / file for file in found["figures"]]
+        return Experiment(**found)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # none there, or of an interrupted call
+
+
+def _write_report(result: Reproduction) -> None:
+    """Tables and sentences of every experiment in the folder as one page of Markdown: pictures and words stay together."""
+    every = [result.experiments.get(name) or _read(name, result.folder) for name in EXPERIMENTS]
+    experiments = [experiment for experiment in every if experiment is not None]
+    agreement = statements.agreement([item for experiment in experiments for item in experiment.comparisons])
+    parts = [
+        "# The paper, reproduced",
+        f"Seed {result.seed}. z is the difference in combined standard errors; a star marks those beyond the 95% limit. "
+        f"{agreement}",
+    ]
+    for experiment in experiments:
+        parts.append(f"## {report.TITLES[experiment.name]}")
+        parts.append(f"{experiment.replications} replications.")
+        parts.append("\n".join(f"- {sentence}" for sentence in experiment.statements))
+        parts += [f"![{path.stem}](figures/{path.name})" for path in experiment.figures if path.suffix == ".png"]
+        parts.append(report.markdown(experiment.tables))
+        apart = statements.outside(experiment.comparisons)
+        if apart:
+            parts.append("Beyond the limit; diagnostics of one size come from the same draws:")
+            parts.append("\n".join(f"- {sentence}" for sentence in apart))
+    write_text(result.report, "\n\n".join(parts) + "\n")

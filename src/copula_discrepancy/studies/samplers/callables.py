@@ -1,0 +1,75 @@
+"""A user's log density or gradient as one checked function of all chains."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.checks import real_array
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.families.numerics import FloatArray
+
+Evaluation = Callable[[FloatArray], FloatArray]
+
+
+def required_arguments(function: Any) -> int:
+    """Number of positional arguments that a call must give; 1 where the signature cannot be read."""
+    if not callable(function):
+        raise InputError(
+            f"target must be a function or a target such as GaussianTarget(mean, covariance), got {function!r:.60}"
+        )
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some compiled functions have none
+        return 1
+    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    named = [p.name for p in required if p.kind is p.KEYWORD_ONLY]
+    if named:
+        raise InputError(f"target must be callable with positional arguments alone, but it requires {', '.join(named)}")
+    takes_any = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return 1 if takes_any and not required else len(required)
+
+
+def user_log_density(function: Any, *, vectorized: bool) -> Evaluation:
+    """Log densities (chains,) at points (chains, d)."""
+    if required_arguments(function) != 1:
+        raise InputError("target of metropolis must be a log density f(x) of one argument; give the others a default")
+
+    def evaluate(x: FloatArray) -> FloatArray:
+        if vectorized:
+            return _shaped(function(x.copy()), "log density", (len(x),), vectorized)
+        values = [_shaped(function(point.copy()), "log density", (), vectorized) for point in x]
+        return np.array(values)
+
+    return evaluate
+
+
+def user_gradient(
+    function: Any, streams: list[np.random.Generator], shared: np.random.Generator, *, vectorized: bool
+) -> Evaluation:
+    """Gradients (chains, d) at points (chains, d); a stochastic one draws from its chain's stream, or from the shared one."""
+    count = required_arguments(function)
+    if count not in (1, 2):
+        raise InputError(
+            f"target must be a gradient g(x) or g(x, rng), but it requires {count} arguments; give the others a default"
+        )
+
+    def call(x: FloatArray, rng: np.random.Generator) -> FloatArray:
+        value = function(x.copy()) if count == 1 else function(x.copy(), rng)
+        return _shaped(value, "gradient", x.shape, vectorized)
+
+    def evaluate(x: FloatArray) -> FloatArray:
+        if vectorized:
+            return call(x, shared)
+        return np.stack([call(point, rng) for point, rng in zip(x, streams, strict=True)])
+
+    return evaluate
+
+
+def _shaped(value: Any, what: str, shape: tuple[int, ...], vectorized: bool) -> FloatArray:
+    array = real_array(value, f"the {what}")
+    if array.shape != shape:
+        way_out = "" if vectorized else "; with vectorized=True it would get all chains at once"
+        raise InputError(f"the {what} must have shape {shape} like its point, got {array.shape}{way_out}")
+    return array.astype(np.float64)

@@ -1,0 +1,347 @@
+"""The command line as a person or a continuous integration job uses it."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy.cli.parser import main
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(name, values, columns=("a", "b")):
+    pd.DataFrame(values, columns=list(columns)).to_csv(name, index=False)
+
+
+def run(*arguments, capsys):
+    """Exit code, standard output and standard error."""
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as end:  # argparse
+        code = end.code
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_check_says_that_a_right_sample_is_right(folder, capsys):
+    write("draws.csv", cd.Gumbel(2.5).sample(2000, rng=1))
+    code, out, err = run("check", "draws.csv", "--family", "gumbel", "--theta", "2.5", capsys=capsys)
+    assert code == 0
+    assert err == ""
+    assert out.startswith("No gap found in 1 pair: 2000 rows of 2 variables, 1 pair, against Gumbel(theta=2.5)")
+    for topic in ("Answer:", "Largest:", "Tails:", "Rows:", "a ~ b"):
+        assert topic in out
+
+
+def test_check_finds_the_wrong_tails(folder, capsys):
+    write("draws.csv", cd.Clayton(3.0).sample(2000, rng=1))
+    code, out, _ = run("check", "draws.csv", "--family", "gumbel", "--tau", "0.6", "--iid", capsys=capsys)
+    assert code == 0
+    assert "Gaps in 1 of 1 pair" in out
+    assert "wrong shape" in out
+
+
+def test_the_threshold_decides_the_exit_code(folder, capsys):
+    write("draws.csv", cd.Clayton(3.0).sample(2000, rng=1))
+    gap = abs(cd.discrepancy(cd.as_draws("draws.csv"), cd.Gumbel(2.5)).total.value)
+    target = ("--family", "gumbel", "--theta", "2.5")
+    code, _, err = run("check", "draws.csv", *target, "--fail-above", f"{gap - 0.005:.4f}", capsys=capsys)
+    assert code == 3
+    assert err.startswith("copula-discrepancy: failed, 1 of 1 pair with a gap above")
+    assert "a ~ b" in err
+    # shape is the largest gap here: level and shape have opposite signs, so that |total| alone would hide part of it
+    row = cd.pairwise("draws.csv", cd.Gumbel(2.5)).worst
+    code, _, err = run("check", "draws.csv", *target, "--fail-above", f"{abs(row.shape) + 0.001:.4f}", capsys=capsys)
+    assert code == 3  # the corners are off by more, and beyond chance
+    assert "low-low tail too thick" in err
+    largest = max(abs(row.numbers[name]) for name in ("level", "shape", "total", "low_low", "high_high"))
+    code, _, err = run("check", "draws.csv", *target, "--fail-above", f"{largest + 0.001:.4f}", capsys=capsys)
+    assert code == 0
+    assert "passed" in err
+
+
+def test_a_threshold_counts_gaps_that_cancel(folder, capsys):
+    """Strength too high and shape too low by as much: total is near 0, and the gate must not be fooled."""
+    draws = cd.Clayton.from_tau(0.7).sample(4000, rng=2)
+    row = cd.pairwise(draws, cd.Gumbel.from_tau(0.6), iid=True).worst
+    assert abs(row.total) < min(abs(row.level), abs(row.shape))
+    write("draws.csv", draws)
+    limit = 0.5 * (abs(row.total) + max(abs(row.level), abs(row.shape)))
+    code, _, _ = run("check", "draws.csv", "--family", "gumbel", "--tau", 0.6, "--fail-above", limit, capsys=capsys)
+    assert code == 3
+
+
+def test_compare_two_files(folder, capsys):
+    rng = np.random.default_rng(2)
+    strong = rng.multivariate_normal([0, 0, 0], [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 1500)
+    write("reference.csv", strong, "abc")
+    # the candidate has its columns in another order
+    write("candidate.csv", rng.standard_normal((1500, 3)), "cab")
+    code, out, _ = run("compare", "candidate.csv", "reference.csv", "--iid", capsys=capsys)
+    assert code == 0
+    assert "Gaps in 1 of 3 pairs" in out, out
+    first = next(line for line in out.splitlines() if " ~ " in line and "Kendall" not in line)
+    assert first.split()[:3] == ["a", "~", "b"]
+    assert "too weak" in first
+
+
+def test_json_is_strict_and_csv_is_complete(folder, capsys):
+    draws = np.random.default_rng(3).standard_normal((400, 3))
+    draws = np.column_stack([draws, draws[:, 0]])  # perfect dependence: missing standard errors
+    write("draws.csv", draws, "abcd")
+    code, out, err = run("check", "draws.csv", "--json", capsys=capsys)
+    assert (code, err) == (0, "")
+    told = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert told["n_pairs"] == 6
+    assert len(told["pairs"]) == 6
+    perfect = next(pair for pair in told["pairs"] if {pair["first"], pair["second"]} == {"a", "d"})
+    assert perfect["shape_se"] is None
+    code, out, _ = run("check", "draws.csv", "--csv", capsys=capsys)
+    table = pd.read_csv(io.StringIO(out))
+    assert len(table) == 6
+    expected = {"first", "second", "verdict", "pvalue", "tau", "shape", "shape_se", "n_eff", "rhat", "family"}
+    assert expected <= set(table.columns)
+    same = cd.pairwise("draws.csv")
+    np.testing.assert_allclose(table["shape"], same.rows["shape"], rtol=1e-12)
+
+
+def test_columns_chains_and_a_chain_column(folder, capsys):
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.standard_normal((400, 3)), columns=["mu", "cov[0, 1]", "tau"])
+    frame.to_csv("draws.csv", index=False)
+    _, out, _ = run("check", "draws.csv", "--columns", "cov[0, 1],mu", "--chains", 4, "--json", capsys=capsys)
+    told = json.loads(out)
+    assert told["names"] == ["cov[0, 1]", "mu"]
+    assert told["draws"] == {"n_chains": 4, "n_draws": 100}
+    frame.assign(run=np.repeat([7, 9], 200)).to_csv("chains.csv", index=False)
+    _, out, _ = run("check", "chains.csv", "--chains", "run", "--json", capsys=capsys)
+    assert json.loads(out)["draws"] == {"n_chains": 2, "n_draws": 200}
+    _, out, _ = run("check", "draws.csv", "--columns", "u", "--filter", "like", "--json", capsys=capsys)
+    assert json.loads(out)["names"] == ["mu", "tau"]
+
+
+def test_several_files_and_patterns_are_chains(folder, capsys):
+    rng = np.random.default_rng(5)
+    for k in (1, 2, 10):
+        write(f"run_{k}.csv", rng.standard_normal((100, 2)))
+    write("reference.csv", rng.standard_normal((300, 2)))
+    _, out, _ = run("check", "run_1.csv", "run_2.csv", "--json", capsys=capsys)
+    assert json.loads(out)["draws"] == {"n_chains": 2, "n_draws": 100}
+    _, out, _ = run("compare", "run_*.csv", "reference.csv", "--json", capsys=capsys)
+    assert json.loads(out)["draws"] == {"n_chains": 3, "n_draws": 100}
+
+
+def test_netcdf_with_group_and_coordinates(folder, capsys):
+    from arviz_base import load_arviz_data
+
+    load_arviz_data("centered_eight").to_netcdf("centered.nc", engine="h5netcdf")
+    load_arviz_data("non_centered_eight").to_netcdf("other.nc", engine="h5netcdf")
+    chosen = ("--columns", "theta", "--coords", "school=Hotchkiss,Phillips Exeter")
+    code, out, _ = run("compare", "centered.nc", "other.nc", *chosen, capsys=capsys)
+    assert code == 0
+    assert "too weak" in out
+    assert "0.19" in out
+    assert "0.35" in out
+    code, _, err = run("compare", "centered.nc", "other.nc", capsys=capsys)
+    assert code == 1
+    assert "only in the reference: theta_t[Choate]" in err  # centered has no theta_t
+    code, _, err = run("check", "centered.nc", "--group", "prior_predictve", capsys=capsys)
+    assert code == 1
+    assert "prior_predictive" in err
+
+
+def test_the_demo_finds_what_is_known(capsys):
+    code, out, err = run("demo", capsys=capsys)
+    assert (code, err) == (0, "")
+    row = next(line for line in out.splitlines() if "theta[Phillips Exeter] ~ theta[Hotchkiss] " in line)
+    assert row.split()[4:6] == ["0.19", "0.35"]  # Kendall's tau, centered against non-centered
+    assert "too weak" in row
+    code, out, _ = run("demo", "--json", capsys=capsys)
+    told = json.loads(out)
+    schools = [p for p in told["pairs"] if p["first"].startswith("theta") and p["second"].startswith("theta")]
+    assert all(pair["level"] < 0 for pair in schools if pair["level_adjusted"] < 0.05)
+    assert sum(pair["level_adjusted"] < 0.05 for pair in schools) >= 5
+    assert np.mean([pair["level"] for pair in schools]) < -0.05
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (None, (), "there is no file called 'draws.csv'"),
+        ("", (), "draws.csv: it is empty"),
+        ("a|b\n1|2\n3|4\n5|6\n", (), "looks separated by '|'"),
+        ("a,name\n1,x\n2,y\n3,z\n4,w\n", (), "name"),
+        ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "variable a: 1 NaN"),
+        ("a\n1\n2\n3\n4\n", (), "pairs need at least two variables, got 1 (a)"),
+        ("a,a\n1,2\n3,4\n5,6\n7,8\n", (), "a"),
+        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "never vary; give columns that do"),
+        ("a,b\n1,2\n3,4\n5,7\n2,1\n", ("--columns", "a,c"), "there is no variable 'c'"),
+        ("a,b\n1,2\n3,4\n5,7\n", (), "at least 4 draws per chain"),
+    ],
+)
+def test_bad_files_get_one_sentence(folder, capsys, content, arguments, message):
+    if content is not None:
+        (folder / "draws.csv").write_text(content)
+    code, out, err = run("check", "draws.csv", *arguments, capsys=capsys)
+    assert (code, out) == (1, "")
+    assert err.startswith("copula-discrepancy: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_mismatched_variables_are_listed_on_both_sides(folder, capsys):
+    rng = np.random.default_rng(6)
+    write("one.csv", rng.standard_normal((50, 3)), "abc")
+    write("two.csv", rng.standard_normal((50, 3)), "bcd")
+    code, _, err = run("compare", "one.csv", "two.csv", capsys=capsys)
+    assert code == 1
+    assert "only in the draws: a; only in the reference: d; select what both have: b, c" in err
+
+
+def test_debug_shows_where_an_error_comes_from(folder):
+    with pytest.raises(cd.InputError, match="no file called"):
+        main(["check", "missing.csv", "--debug"])
+
+
+def test_defects_are_told_in_one_sentence_too(folder, capsys, monkeypatch):
+    import copula_discrepancy.cli.commands as commands
+
+    write("draws.csv", np.random.default_rng(7).standard_normal((50, 2)))
+    monkeypatch.setattr(commands, "rank_pairs", lambda *given, **choices: {}["nothing"])
+    code, _, err = run("check", "draws.csv", capsys=capsys)
+    assert code == 1
+    assert err == "copula-discrepancy: unexpected KeyError: 'nothing'; --debug shows where, please report it\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("check",), "required"),
+        (("check", "x.csv", "--theta", "2"), "need a --family"),
+        (("check", "x.csv", "--family", "gumbel", "--theta", "0.4"), "theta must be >= 1"),
+        (("check", "x.csv", "--family", "gumble", "--theta", "2"), "gumbel"),
+        (("check", "x.csv", "--family", "gumbel", "--theta", "2", "--tau", "0.5"), "not both"),
+        (("check", "x.csv", "--family", "gumbel", "--theta", "2", "--df", "4"), "--df is for studentt"),
+        (("check", "x.csv", "--family", "studentt", "--theta", "0.5"), "degrees of freedom"),
+        (("check", "x.csv", "--df", "4"), "--df belongs to a target"),
+        (("check", "x.csv", "--fail-above", "-1"), "not negative"),
+        (("check", "x.csv", "--fail-above", "lots"), "not negative"),
+        (("check", "x.csv", "--json", "--csv"), "not allowed with"),
+        (("check", "x.csv", "--top", "-3"), "number of rows"),
+        (("check", "x.csv", "--jobs", "0"), "number of workers"),
+        (("check", "x.csv", "--columns", " , "), "names with commas"),
+        (("check", "x.csv", "--coords", "school"), "a dimension and its labels"),
+        (("check", "x.csv", "--adjust", "fdr"), "invalid choice"),
+        (("compare", "x.csv"), "required"),
+        (("explain",), "invalid choice"),
+        ((), "usage"),
+    ],
+)
+def test_wrong_usage_ends_with_two(folder, capsys, arguments, message):
+    code, out, err = run(*arguments, capsys=capsys)
+    assert code == 2
+    assert message in err + out
+
+
+def test_hostile_names_are_shown_as_they_are(folder, capsys):
+    write("draws.csv", np.random.default_rng(9).standard_normal((100, 2)), ("[bold]x[/bold]", "<script>"))
+    _, out, _ = run("check", "draws.csv", capsys=capsys)
+    assert "[bold]x[/bold] ~ <script>" in out
+
+
+def test_top_says_how_many_rows(folder, capsys):
+    write("draws.csv", np.random.default_rng(10).standard_normal((60, 6)), "abcdef")
+    counts = {}
+    for top in (3, 10, 0):
+        _, out, _ = run("check", "draws.csv", "--iid", "--top", top, capsys=capsys)
+        lines = out.splitlines()
+        start = next(k for k, line in enumerate(lines) if "───" in line)
+        counts[top] = sum(" ~ " in line for line in lines[start:] if "note" not in line)
+    assert counts == {3: 3, 10: 10, 0: 15}
+
+
+def command(*arguments, **options):
+    return [sys.executable, "-m", "copula_discrepancy", *arguments]
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    """0.3 s of wall time on an idle machine is asked; loaded modules are what can be tested on a busy one."""
+    code = "import sys, copula_discrepancy.cli.parser as c\ntry: c.main(['check', '--help'])\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('numpy', 'numba', 'pandas', 'scipy', 'rich', 'xarray') if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip().endswith("[]")
+
+
+def test_a_reader_that_leaves_early_is_no_error_and_a_csv_does_not_load_arviz(folder):
+    """A second of import would be half of the time asked for. Standard error has the list of what was loaded, no more."""
+    write("few.csv", np.random.default_rng(11).standard_normal((100, 2)))
+    write("draws.csv", np.random.default_rng(12).standard_normal((60, 30)), [f"v{k}" for k in range(30)])
+    (folder / "both.py").write_text(
+        "import contextlib, io, sys\n"
+        "from copula_discrepancy.cli.parser import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as told:\n"
+        "    assert main(['check', 'few.csv', '--json']) == 0\n"
+        "assert told.getvalue().startswith('{')\n"
+        "code = main(['check', 'draws.csv', '--iid', '--csv'])\n"
+        "heavy = [m for m in ('arviz_stats', 'arviz_base', 'xarray', 'matplotlib', 'rich') if m in sys.modules]\n"
+        "print(heavy, file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    run = subprocess.run(f"{sys.executable} both.py | head -1", shell=True, capture_output=True, text=True)
+    assert run.stderr == "[]\n"
+    assert run.stdout.startswith("first,second,verdict")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_an_interrupt_ends_a_long_run_with_130(folder):
+    """Half a second into 44,850 pairs, which take far longer; all that has to be imported and loaded was before."""
+    np.save("draws.npy", np.random.default_rng(13).standard_normal((4, 500, 300)))
+    np.save("few.npy", np.random.default_rng(14).standard_normal((4, 500, 2)))
+    code = (
+        "import os, signal, sys, threading\n"
+        "from copula_discrepancy.cli.parser import main\n"
+        "main(['check', 'few.npy', '--csv'])\n"
+        "print('begin', flush=True)\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "sys.exit(main(['check', 'draws.npy']))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert told.returncode == 130
+    assert told.stderr.strip().endswith("copula-discrepancy: stopped")
+    assert "Traceback" not in told.stderr
+    assert told.stdout.partition("begin\n")[1:] == ("begin\n", "")
+
+
+def test_the_module_runs_as_a_program(folder):
+    told = subprocess.run(command("--version"), capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == cd.__version__
+    assert Path("draws.csv").exists() is False
+
+
+def test_the_table_fits_the_terminal():
+    from copula_discrepancy.cli.commands import _fitting
+
+    rows = [["pair", "tau", "target", "level", "se", "shape", "se", "p", "n_eff", "verdict"]]
+    rows += [["theta[Phillips Exeter] ~ theta[Hotchkiss]", "0.19", "0.35", "-0.160", "0.034", "-0.015", "0.010", "<0.001",
+              "555", "too weak"]]  # fmt: skip
+    assert _fitting(rows, 120) == rows
+    for width, columns in ((100, 10), (85, 8), (70, 7)):
+        found = _fitting(rows, width)
+        assert len(found[0]) == columns
+        assert "\n ~ " in found[1][0]
+        widest = sum(max(len(part) for row in found for part in row[k].split("\n")) + 2 for k in range(columns))
+        assert widest <= max(width, 78)
+    assert found[0] == ["pair", "tau", "target", "level", "shape", "p", "verdict"]

@@ -1,0 +1,166 @@
+"""Rows that occur more than once, and rows that both samples have."""
+
+import numpy as np
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy.data import repeats
+from copula_discrepancy.data.repeats import repeated_rows
+
+RNG = np.random.default_rng(1)
+NORMAL = RNG.standard_normal((2000, 4))
+OTHER = RNG.standard_normal((2000, 4))
+FEW = RNG.integers(0, 3, (2000, 3)).astype(float)
+INCOME = np.round(np.exp(RNG.normal(10, 1, 2000)))
+WHOLE = RNG.integers(0, 60, 2000).astype(float)
+ROUNDED = np.round(RNG.standard_normal(2000), 2)
+STEPS = RNG.integers(-1, 2, (2000, 2)).astype(float)
+# every column is rounded and has ties, and no row of 2000 is there twice
+ROUGH = np.round(NORMAL @ [[1, 0.5, 0, 0], [0, 1, 0.5, 0], [0, 0, 1, 0.5], [0, 0, 0, 1]], 2)
+GRID = np.array(np.meshgrid(*[np.arange(4.0)] * 3)).reshape(3, -1).T
+
+
+def resampled(table, n, seed=2):
+    return table[np.random.default_rng(seed).integers(0, len(table), n)]
+
+
+def share(table):
+    """Of rows that are not the first of their kind, in percent, counted another way."""
+    return f"{100 - 100 * len(np.unique(table, axis=0)) / len(table):.0f}%"
+
+
+def told(draws, reference=None, iid=True):
+    return repeated_rows(cd.as_draws(draws), None if reference is None else cd.as_draws(reference), iid)
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (np.tile(NORMAL, (5, 1)), "every row occurs 5 times: as independent rows each counts 5 times"),
+        (np.repeat(NORMAL, 2, axis=0), "every row occurs 2 times:"),
+        (np.tile(np.column_stack([WHOLE, FEW])[:500], (3, 1)), "every row occurs 3 times or a multiple of that:"),
+        (resampled(NORMAL, 2000), "{share} of the rows repeat others:"),
+        (np.vstack([NORMAL, resampled(NORMAL[:20], 300)]), "{share} of the rows repeat others:"),
+        (resampled(NORMAL[:50], 20_000), "more than 99% of the rows repeat others:"),
+        (resampled(np.column_stack([INCOME, FEW]), 2000), "{share} of the rows repeat others:"),
+        (resampled(ROUGH[:221], 2000), "{share} of the rows repeat others:"),
+        (resampled(np.column_stack([FEW, NORMAL[:, :1]]), 2000), "{share} of the rows repeat others:"),
+    ],
+)
+def test_repeated_rows_are_told(table, sentence):
+    (found,) = told(table)
+    assert found.startswith(sentence.format(share=share(table)))
+    assert found.endswith("and p-values are too small; give each row once")
+    (there,) = told(OTHER[:, : table.shape[1]], table)
+    assert there == f"reference: {found}"
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        NORMAL,
+        FEW,
+        np.column_stack([FEW, WHOLE]),
+        np.column_stack([ROUNDED, FEW]),
+        np.column_stack([np.round(NORMAL[:, 0], 3), FEW[:, 0] > 0]),
+        np.column_stack([INCOME, FEW[:, 0] > 0]),
+        np.column_stack([INCOME, FEW]),
+        np.column_stack([INCOME, 2 * INCOME]),
+        np.column_stack([WHOLE, WHOLE**2]),
+        np.column_stack([ROUNDED, np.exp(ROUNDED)]),
+        np.column_stack([WHOLE, WHOLE + STEPS[:, 0]]),
+        np.column_stack([WHOLE, WHOLE**2, WHOLE[::-1], np.exp(WHOLE[::-1] / 9)]),
+        np.column_stack([WHOLE[:, None] + STEPS, FEW]),
+        ROUGH,
+        np.tile(GRID, (5, 1)),  # a planned experiment
+        np.vstack([NORMAL, NORMAL[:4]]),
+        np.repeat(FEW[:2], 50, axis=0),
+    ],
+    ids=[
+        "normal",
+        "few",
+        "few-whole",
+        "rounded-few",
+        "rounded-two",
+        "income-two",
+        "income-few",
+        "income",
+        "squares",
+        "rounded",
+        "near",
+        "followers",
+        "near-few",
+        "rough",
+        "design",
+        "four",
+        "two",
+    ],
+)
+def test_repeats_that_few_values_or_rounding_explain_are_not(table):
+    assert told(table) == ()
+    half = len(table) // 2
+    assert told(table[:half], table[half:]) == ()
+
+
+def test_chains_may_repeat_points():
+    """A chain that stays where it is repeats rows one after another; its standard errors know."""
+    moves = np.random.default_rng(3).random((2000, 1)) < 0.3
+    chain = np.cumsum(OTHER[:, :2] * moves, axis=0)
+    assert told(chain, iid=False) == ()
+    assert told(np.tile(chain, (2, 1)).reshape(2, 2000, 2), iid=False) == ()
+    assert told(chain)[0].startswith(f"{share(chain)} of the rows repeat others")
+    assert told(np.tile(NORMAL, (5, 1)), iid=False)[0].startswith("every row occurs 5 times")
+
+
+def test_the_same_rows_in_another_order():
+    void = "so the two are not independent and every test is void"
+    shuffled = np.random.default_rng(4).permutation(NORMAL)
+    assert told(NORMAL, shuffled) == (f"reference: it has the same rows in another order, {void}",)
+    assert told(NORMAL, NORMAL) == (f"reference: it is the draws themselves, {void}",)
+    assert told(NORMAL.reshape(4, 500, 4), shuffled.reshape(4, 500, 4), iid=False)[0].endswith(void)
+    table = np.column_stack([FEW, WHOLE])
+    assert told(table, table[::-1]) == (f"reference: it has the same rows in another order, {void}",)
+    assert told(FEW[:, :2][:12], FEW[:, :2][:12][::-1]) == ()  # so few combinations agree by chance
+
+
+@pytest.mark.parametrize("iid", [True, False])
+def test_copies_of_some_rows(iid):
+    half = np.vstack([NORMAL[:1000], OTHER[:1000]])
+    assert told(half, NORMAL, iid)[0].startswith("50% of the rows are exact copies of rows of the reference: ")
+    (found,) = told(OTHER, np.vstack([OTHER[:100], NORMAL[:25]]), iid)
+    assert found.startswith("80% of the reference's rows are exact copies of rows of the draws: ")
+    assert told(np.vstack([OTHER[:1999], NORMAL[:1]]), NORMAL, iid) == ()
+    boot = resampled(NORMAL[:500], 1000)
+    repeated, copied = told(boot, NORMAL[:500], iid)
+    assert "of the rows repeat others" in repeated
+    assert copied.startswith("100% of the rows are exact copies")
+
+
+def test_equal_is_equal_to_the_last_bit():
+    close = NORMAL.copy()
+    close[:, 3] = np.nextafter(close[:, 3], 9)
+    assert told(NORMAL, close) == ()
+    zeros = np.column_stack([NORMAL[:, 0], np.zeros(2000)])
+    assert "it is the draws themselves" in told(zeros, zeros * [1, -1])[0]  # -0.0 is 0.0
+
+
+def test_a_collision_of_hashes_changes_nothing(monkeypatch):
+    shuffled, boot = np.random.default_rng(4).permutation(NORMAL), resampled(NORMAL, 2000)
+    tables = [(NORMAL, None), (boot, None), (NORMAL, shuffled), (boot, NORMAL), (FEW, None)]
+    expected = [told(*pair) for pair in tables]
+    monkeypatch.setattr(repeats, "_hashes", lambda sample: np.arange(sample.n_chains * sample.n_draws, dtype=np.uint64) // 7)
+    assert [told(*pair) for pair in tables] == expected
+
+
+def test_every_function_with_a_reference_tells():
+    boot, shuffled = resampled(NORMAL[:500], 800), np.random.default_rng(4).permutation(NORMAL[:500])
+    with pytest.warns(cd.DependenceWarning, match="of the rows repeat others"):
+        assert any("repeat others" in sentence for sentence in cd.pairwise(boot, OTHER, iid=True).warnings)
+    with pytest.warns(cd.DependenceWarning, match="the same rows in another order"):
+        cd.pairwise(NORMAL[:500], shuffled, iid=True)
+    with pytest.warns(cd.DependenceWarning, match="every row occurs 3 times"):
+        cd.discrepancy(np.tile(NORMAL[:200, :2], (3, 1)), cd.Frank(1.0), iid=True)
+    with pytest.warns(cd.DependenceWarning, match="the same rows in another order"):
+        cd.discrepancy(NORMAL[:500, :2], shuffled[:, :2], family="frank", iid=True)
+    warnings = cd.DependenceFidelity.compute_breakdown(NORMAL[:500], boot)["warnings"]
+    assert any("exact copies of rows of the reference" in sentence for sentence in warnings)

@@ -1,0 +1,234 @@
+"""Markov chains: sizes of tests, chains that disagree, stand still or diverge."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import copula_discrepancy as cd
+from benchmarks.inference import ar_chains
+
+TARGET = cd.Gumbel(2.0)
+
+
+def modes(*centres, n=400, seed=0):
+    """One chain per centre around (centre, centre), deviation 0.3; None is a chain that visits -1.5 and 1.5 at random."""
+    rng = np.random.default_rng(seed)
+    chains = []
+    for centre in centres:
+        middle = rng.choice([-1.5, 1.5], size=(n, 1)) if centre is None else centre
+        chains.append(middle + 0.3 * rng.standard_normal((n, 2)))
+    return np.stack(chains)
+
+
+def judge(draws, target=TARGET, **options):
+    """The result and its warnings, which are the ones that were issued."""
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = cd.discrepancy(draws, target, **options)
+    assert [str(warning.message) for warning in caught] == list(result.warnings)
+    return result
+
+
+@pytest.mark.parametrize("target", [cd.Clayton(3.0), cd.Gumbel.from_tau(0.3)], ids=str)
+def test_size_on_chains(target):
+    """A fast part of benchmarks/inference.md: 45 runs of 4 x 500 draws, AR(1) coefficient 0.9, binomial 99.9% band at 8%."""
+    rng = np.random.default_rng(1)
+    aware, naive = np.zeros(3), np.zeros(3)
+    for _ in range(45):
+        draws = ar_chains(target, 0.9, rng)
+        for count, options in ((aware, {}), (naive, {"iid": True})):
+            result = judge(draws, target, **options)
+            count += [result.estimates[name].pvalue < 0.05 for name in ("level", "shape", "total")]
+    assert np.max(aware) <= stats.binom.ppf(0.999, 45, 0.08)
+    assert np.min(naive) >= 9  # as if the draws were independent, half of all runs raise a false alarm
+    assert naive[0] >= 15
+
+
+def test_standard_errors_grow_with_autocorrelation():
+    rng = np.random.default_rng(2)
+    calm, slow = (judge(ar_chains(TARGET, phi, rng)) for phi in (0.0, 0.9))
+    assert slow.level.se > 2 * calm.level.se
+    assert slow.level.n_eff < 500 < 1500 < calm.level.n_eff
+    assert slow.shape.n_eff != slow.level.n_eff
+
+
+def test_mixing_chains_agree():
+    result = judge(modes(None, None, None, None))
+    assert result.rhat < 1.01
+    assert not any("R-hat" in warning for warning in result.warnings)
+    for tau in result.agreement.taus:
+        assert abs(tau.value - 0.5) < 5 * tau.se
+
+
+def test_each_chains_interval_stays_within_what_a_tau_can_be():
+    result = judge(cd.Gumbel(6.0).sample(40, rng=13).reshape(4, 10, 2), cd.Gumbel(6.0))
+    known = [tau for tau in result.agreement.taus if np.isfinite(tau.se)]  # one of the four is perfectly dependent
+    assert len(known) == 3
+    assert all(-1.0 <= tau.ci[0] < tau.ci[1] == 1.0 for tau in known)
+
+
+def test_one_stuck_chain_shows():
+    result = judge(modes(None, None, 1.5, None))
+    assert result.rhat > 1.05
+    assert any("R-hat for dependence" in warning and "0.0" in warning for warning in result.warnings)
+    stuck = result.agreement.taus[2]
+    assert abs(stuck.value) < 4 * stuck.se
+    assert all(abs(tau.value - 0.5) < 5 * tau.se for k, tau in enumerate(result.agreement.taus) if k != 2)
+    assert "do not agree" in repr(result)
+
+
+def test_chains_stuck_in_different_modes_show():
+    """Each has tau 0, all of them together 0.5: the same concordance for every chain, and yet they have not mixed."""
+    result = judge(modes(-1.5, 1.5))
+    assert result.tau == pytest.approx(0.5, abs=0.05)
+    assert max(abs(tau.value) for tau in result.agreement.taus) < 0.15
+    assert result.rhat > 1.1
+    assert result.warnings
+
+
+def test_a_drifting_single_chain_shows():
+    rng = np.random.default_rng(3)
+    z = rng.standard_normal((2000, 2))
+    z[1000:, 1] = 0.3 * z[1000:, 1] + z[1000:, 0]  # dependence begins half-way
+    assert judge(z, cd.Gaussian(0.5)).rhat > 1.01
+    assert judge(rng.standard_normal((2000, 2)), cd.Gaussian(0.0)).rhat < 1.01
+
+
+def test_a_chain_that_never_moves_is_named():
+    draws = modes(None, None, None)
+    draws[1, :, 0] = 7.0
+    result = judge(draws)
+    assert any("chain 1 never moves in x0 (all 400 values are 7)" in warning for warning in result.warnings)
+    assert np.isnan(result.agreement.taus[1].value)
+    assert np.isfinite(result.level.se)
+
+
+def test_a_chain_that_stops_is_named_with_its_draw():
+    draws = pd.DataFrame(cd.Gumbel(2.0).sample(600, rng=4), columns=["mu", "tau"])
+    draws.loc[250:, "tau"] = 0.5
+    result = judge(draws)  # a table has rows, and no chain that could have stopped
+    assert any("tau stays at 0.5 from row 250 on" in warning for warning in result.warnings)
+    chain = cd.as_draws(draws, chains=1)
+    assert any("does not move in tau from draw 250 on (it stays at 0.5)" in warning for warning in judge(chain).warnings)
+    with pytest.warns(cd.DependenceWarning) as told:  # of ties, but rows without an order cannot stop
+        cd.pairwise(draws, cd.Gumbel(2.0), iid=True)
+    assert not any("stays" in str(entry.message) or "move" in str(entry.message) for entry in told)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ((2, slice(317, None), 0), "variable x0: 83 NaN in chain 2 from draw 317 on"),
+        ((0, 5, 1), "variable x1: 1 NaN in chain 0 at draw 5"),
+        ((1, [3, 9], 1), "variable x1: 2 NaN in chain 1 at draw 3 first"),
+        (
+            (slice(None), 399, 0),
+            "4 NaN in chain 0 at draw 399, in chain 1 at draw 399, in chain 2 at draw 399 and in 1 more chain",
+        ),
+    ],
+)
+def test_a_diverged_chain_is_named_with_its_draw(place, message):
+    draws = modes(None, None, None, None)
+    draws[place] = np.nan
+    with pytest.raises(cd.InputError, match=message):
+        cd.discrepancy(draws, TARGET)
+
+
+def test_chains_of_unequal_length():
+    chains = list(modes(None, None))
+    chains[1] = chains[1][:300]
+    with pytest.raises(cd.InputError, match="chain 1 has 300 and chain 0 has 400; cut all of them to the last 300"):
+        cd.discrepancy(chains, TARGET)
+    assert judge(list(modes(None, None)), TARGET).n == 800  # a list of chains of one length is fine
+
+
+def test_one_chain_is_said_to_be_one():
+    draws = cd.Gumbel(2.0).sample(1000, rng=5)
+    assert any("one chain" in warning for warning in judge(draws[None]).warnings)
+    assert not judge(draws).warnings  # a plain array claims nothing about chains
+    assert not judge(draws[None], iid=True).warnings
+
+
+@pytest.mark.parametrize("shape", [(100, 3, 2), (1, 3, 2), (3, 2)])
+def test_too_few_draws_per_chain(shape):
+    draws = np.random.default_rng(8).normal(size=shape)
+    with pytest.raises(cd.InputError, match=r"at least 4 draws per chain, got 3; .*\(chain, draw, variable\).*iid=True"):
+        cd.discrepancy(draws, cd.Gaussian(0.1))
+    if len(shape) == 3 and shape[0] > 1:
+        assert judge(draws, cd.Gaussian(0.1), iid=True).n == 300
+    fitted = cd.fit(draws, "gaussian")
+    assert "theta" in repr(fitted)
+    assert "estimates" not in fitted.to_dict()
+    with pytest.raises(cd.InputError, match="at least 4"):
+        _ = fitted.se
+
+
+def test_few_effective_draws_are_said():
+    result = judge(ar_chains(TARGET, 0.98, np.random.default_rng(7)))
+    assert result.n_eff < 100
+    assert any("n_eff is" in warning for warning in result.warnings)
+    assert "too few to trust" in repr(result)
+
+
+def test_independence_must_be_a_truth_value():
+    for bad in ("yes", 1, None):
+        with pytest.raises(cd.InputError, match="iid must be True or False"):
+            cd.discrepancy(modes(None), TARGET, iid=bad)
+        with pytest.raises(cd.InputError, match="iid must be True or False"):
+            cd.fit(modes(None), "gumbel", iid=bad)
+
+
+@pytest.mark.parametrize(("still_from", "told"), [(340, False), (290, True)])
+def test_only_long_stands_are_told(still_from, told):
+    draws = cd.Gumbel(2.0).sample(600, rng=9)
+    draws[still_from:, 0] = 0.5
+    assert any("does not move" in warning for warning in judge(draws).warnings) == told
+
+
+def test_swapped_axes_are_asked_about():
+    draws = np.random.default_rng(10).standard_normal((300, 4, 2))
+    result = judge(draws, cd.Gaussian(0.0))
+    assert any("300 chains of 4 draws: more chains than draws" in warning for warning in result.warnings)
+    assert "chains too short to be compared" in result.sentences()["Draws"]
+    assert np.isnan(result.rhat)
+
+
+def test_a_reference_that_has_not_mixed_is_told():
+    draws = modes(None, None, None, None, seed=11)
+    result = judge(draws, modes(-1.5, 1.5, seed=12), family="gaussian")
+    assert any(warning.startswith("reference: R-hat for dependence") for warning in result.warnings)
+    assert "do not agree yet" in result.sentences()["Reference"]
+    assert result.reference_agreement.rhat > 1.1
+
+
+def test_stuck_chains_are_told_even_where_draws_are_taken_as_independent():
+    result = judge(modes(None, None, 1.5, None), iid=True)
+    assert any("R-hat for dependence" in warning for warning in result.warnings)
+
+
+def test_the_limit_of_rhat_is_the_limit_of_the_warning():
+    from copula_discrepancy.estimate.agreement import Agreement, disagreement
+
+    assert disagreement(Agreement(1.0099, ())) == ()
+    assert disagreement(Agreement(float("nan"), ())) == ()
+    assert "1.011, above 1.01" in disagreement(Agreement(1.0111, ()))[0]
+
+
+def test_nested_lists_and_frames_of_unequal_length():
+    long, short = np.zeros((5, 2)).tolist(), np.zeros((4, 2)).tolist()
+    for chains in ([long, short], [pd.DataFrame(long), pd.DataFrame(short)]):
+        with pytest.raises(cd.InputError, match="chain 1 has 4 and chain 0 has 5"):
+            cd.discrepancy(chains, TARGET)
+
+
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # that no chain moves
+def test_chains_of_one_draw_cannot_be_compared():
+    """Independent draws that came with a column of chains, one each: there is nothing within a chain."""
+    draws = cd.Gumbel(2.0).sample(30, rng=1).reshape(30, 1, 2)
+    result = cd.discrepancy(draws, cd.Gumbel(2.0), iid=True)
+    assert np.isnan(result.agreement.rhat)
+    assert result.level.se > 0

@@ -1,0 +1,237 @@
+"""The four corners: counted where they are, tested exactly where few draws are there, told as a person says it."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import copula_discrepancy as cd
+from copula_discrepancy.cli.parser import main
+from copula_discrepancy.estimate.tails import CORNERS, Corner, CornerCount, TailGap, joint_pvalue, part_name, tail_gap
+from copula_discrepancy.estimate.uncertainty import Spread
+
+NAMES = ["equity", "bonds"]
+ALONG = {"low_low": (1, 1), "high_high": (-1, -1), "low_high": (1, -1), "high_low": (-1, 1)}  # signs that bring it to low-low
+
+
+def crashes(rng, n, signs=(1, 1)):
+    """97% of days with correlation -0.35, 3% with both near -2.5, or in another corner."""
+    values = rng.multivariate_normal([0, 0], [[1, -0.35], [-0.35, 1]], n)
+    crash = rng.random(n) < 0.03
+    values[crash] = rng.normal(-2.5, 0.3, (int(crash.sum()), 2))
+    return pd.DataFrame(values * signs, columns=NAMES)
+
+
+def generated(rng, n, signs=(1, 1)):
+    """A Gaussian generator with the same Kendall's tau, -0.158."""
+    rho = np.sin(np.pi * -0.158 / 2)
+    return pd.DataFrame(rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n) * signs, columns=NAMES)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_joint_crashes_are_found_in_every_corner(corner):
+    """Of 20 runs all are found; a generator that has the crashes is not accused."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        result = cd.pairwise(generated(rng, 2500, ALONG[corner]), crashes(rng, 2500, ALONG[corner]), iid=True)
+        assert result.n_flagged == 1
+        assert f"{CORNERS[corner].label} tail too thin" in result[0].verdict
+        assert abs(result[0].level) < 0.1  # Kendall's tau does not show it
+    honest = [
+        cd.pairwise(crashes(rng, 2500, ALONG[corner]), crashes(rng, 2500, ALONG[corner]), iid=True).n_flagged for _ in range(20)
+    ]
+    assert sum(honest) <= stats.binom.ppf(0.999, 20, 0.05)
+
+
+def test_a_risk_manager_reads_it_once():
+    rng = np.random.default_rng(2)
+    real, fake = crashes(rng, 2500), generated(rng, 2500)
+    result = cd.pairwise(fake, real, iid=True, tail=0.05)
+    ranks = [frame.rank() for frame in (fake, real)]
+    shares = [np.mean(rank.loc[rank["equity"] <= 125, "bonds"] <= 125) for rank in ranks]
+    assert shares[0] < 0.05
+    assert shares[1] > 0.3
+    told = result.sentences()["Tails"]
+    mine = f"{100 * shares[0]:.1f}"
+    begin = f"of 100 rows in the lowest twentieth of equity, {mine} are in the lowest twentieth of bonds too; "
+    assert told == f"{begin}the reference has {100 * shares[1]:.0f} (p < 0.001)."
+    assert begin in result.pair(*NAMES).sentences()["Tails"]
+    assert result.pair(*NAMES).verdict == result[0].verdict
+    assert cd.DependenceFidelity.compute(real, fake) < 0.4 < 0.95 < cd.DependenceFidelity.compute(real, crashes(rng, 2500))
+
+
+def test_the_gate_fails_on_a_corner_beyond_chance_only(tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    for name, frame in (("real", crashes(rng, 2500)), ("fake", generated(rng, 2500)), ("honest", crashes(rng, 2500))):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+
+    def gate(draws, *options):
+        code = main(["compare", str(tmp_path / draws), str(tmp_path / "real.csv"), "--iid", "--fail-above", "0.05", *options])
+        return code, capsys.readouterr()
+
+    code, said = gate("fake.csv")
+    assert code == 3
+    assert "low-low tail too thin" in said.err
+    assert "of 100 rows in the lowest tenth of equity" in said.out.replace("\n", " ")
+    code, said = gate("honest.csv", "--json")
+    assert code == 0
+    row = json.loads(said.out)["pairs"][0]
+    assert max(abs(row[name]) for name in CORNERS) > 0.01  # within chance, corners may differ
+    code, said = gate("fake.csv", "--json", "--tail", "0.01")
+    told = json.loads(said.out)
+    assert told["tail"] == 0.01
+    assert told["pairs"][0]["low_low_share"] <= 1.0
+
+
+def test_corners_of_few_draws_are_counted_exactly():
+    """Given the draws in both corners, those of one sample are binomial; of a known copula, Poisson."""
+
+    def count(n, joint, expected, first=0.1):
+        return CornerCount(n, first, first, joint / n, expected / n, Spread(1e-4, n - 1.0, float(n)))
+
+    few = tail_gap(count(1000, 0, 1.0), count(1000, 6, 1.0), compared=True)
+    assert few.pvalue == pytest.approx(2.0 * 0.5**6)  # with the standard error of the two, 1e-4, it would be 0
+    uneven = tail_gap(count(1000, 2, 1.0), count(3000, 1, 3.0), compared=True)
+    assert uneven.pvalue == pytest.approx(2.0 * stats.binom.sf(1, 3, 0.25))
+    shifted = tail_gap(count(1000, 4, 3.0), count(1000, 0, 1.0), compared=True)
+    assert shifted.pvalue == pytest.approx(max(2.0 * 0.5**4, 2.0 * 0.75**4))  # the taus explain three of four
+    full = tail_gap(count(1000, 100, 99.0), count(1000, 95, 99.0), compared=True)
+    assert full.pvalue == pytest.approx(2.0 * 0.5**5)  # five outside of a corner that is nearly full
+    known = tail_gap(count(1000, 5, 0.5), None, compared=False)
+    assert known.pvalue == pytest.approx(2.0 * stats.poisson.sf(4, 0.5))
+    empty = tail_gap(count(1000, 0, 0.01), count(1000, 0, 0.01), compared=True)
+    assert empty.pvalue == 1.0
+    many = tail_gap(count(1000, 30, 30.0), count(1000, 40, 30.0), compared=True)
+    assert many.pvalue == Spread(np.sqrt(2e-8), 1998.0, 1000.0).pvalue(-0.1)
+    assert tail_gap(count(1000, 3, 3.0), None, compared=True) is None
+    apart = tail_gap(count(1000, 3, 3.0), count(1000, 3, 3.0, first=0.13), compared=True)
+    assert apart is None  # with ties, tails of another size are of another thing
+
+
+def test_corners_that_are_counted_have_no_normal_interval():
+    result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5), iid=True)
+    assert result.corners["low_high"].exact
+    assert np.isnan(result.low_high.ci).all()
+    assert not result.corners["low_low"].exact
+    assert result.low_low.ci[0] < result.low_low.value < result.low_low.ci[1]
+    assert "nan" not in repr(result)
+
+
+def test_shares_that_are_told_agree_with_the_verdict():
+    """Draws far stronger than the reference have more in its corners, and may have fewer than they should at their tau."""
+    rng = np.random.default_rng(8)
+    draws, reference = cd.Frank.from_tau(0.6).sample(4000, rng=rng), cd.Gumbel.from_tau(0.3).sample(4000, rng=rng)
+    result = cd.discrepancy(draws, reference, family="gumbel", iid=True)
+    gap = result.corners["high_high"]
+    assert "too strong" in result.verdict
+    assert "high-high tail too thin" in result.verdict
+    assert gap.share > gap.share_target - 0.1
+    aim, moved = gap.at_same_tau
+    assert moved
+    assert aim == pytest.approx(gap.share - gap.value)
+    told = f"are in the highest tenth of x1 too; the reference at the same tau has {100 * aim:.0f}"
+    assert told in result.sentences()["Tails"]
+    assert "at the same tau has" in cd.pairwise(draws, reference, family="gumbel", iid=True).sentences()["Tails"]
+
+
+def test_autocorrelated_draws_count_as_fewer():
+    counts = [CornerCount(1000, 0.1, 0.1, joint / 1000, 1e-3, Spread(1e-3, 99.0, 200.0)) for joint in (0, 20)]
+    assert tail_gap(*counts, compared=True).pvalue == pytest.approx(2.0 * 0.5**4)  # 20 draws worth 4
+
+
+def test_one_p_value_for_all_corners():
+    def gap(pvalue):
+        return TailGap(0.1, Spread(0.1, 10.0, 10.0), pvalue, 0.2, 0.1)
+
+    assert joint_pvalue([gap(0.01), None, gap(0.5), gap(np.nan)]) == pytest.approx(0.02)
+    assert joint_pvalue([gap(0.9)] * 4) == 1.0
+    assert np.isnan(joint_pvalue([None, None, None, None]))
+
+
+@pytest.mark.parametrize("tail", [0.1, 0.05, 0.01])
+@pytest.mark.parametrize("chains", [False, True])
+def test_size_at_every_level_of_tails(tail, chains):
+    """100 pairs of honest samples, taus of both signs, 6 pairs each: 600 tests, which never reject too often."""
+    rng = np.random.default_rng(4)
+    correlations = np.array([[1, -0.6, 0.1, 0.2], [-0.6, 1, -0.2, -0.1], [0.1, -0.2, 1, 0.7], [0.2, -0.1, 0.7, 1]])
+    root, rejected, tested, smallest = np.linalg.cholesky(correlations), 0, 0, 1.0
+    for _ in range(40):
+        pair = rng.standard_normal((2, 4, 150, 4)) @ root.T
+        if chains:
+            for t in range(1, 150):
+                pair[:, :, t] = 0.6 * pair[:, :, t - 1] + 0.8 * pair[:, :, t]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cd.DependenceWarning)
+            found = cd.pairwise(*(pair if chains else pair.reshape(2, 600, 4)), iid=not chains, tail=tail).rows
+        pvalues = found["tails_pvalue"]
+        rejected, tested = rejected + int(np.sum(pvalues < 0.05)), tested + int(np.isfinite(pvalues).sum())
+        smallest = min(smallest, float(np.nanmin(pvalues)))
+    assert tested == 240
+    # pairs of one sample depend on each other, so the band is that of 40 runs with all six alike, less what is exact
+    assert rejected <= 6 * stats.binom.ppf(0.999, 40, 0.05)
+    assert smallest > 1e-5
+
+
+def test_tails_have_names_and_limits():
+    assert [part_name(share) for share in (0.1, 0.05, 0.01, 0.025)] == ["tenth", "twentieth", "hundredth", "2.5%"]
+    assert [corner.label for corner in CORNERS.values()] == ["low-low", "high-high", "low-high", "high-low"]
+    draws = cd.Gumbel(2.0).sample(50, rng=1)
+    for wrong in (0, 0.6, 0.5, -0.1, np.nan, "0.1", None, True):
+        for function in (cd.discrepancy, cd.pairwise):
+            with pytest.raises(cd.InputError, match="tail must be a"):
+                function(draws, cd.Gumbel(2.0), tail=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["0", "0.6", "x"])
+def test_a_wrong_tail_is_wrong_usage(wrong, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "draws.csv", "--tail", wrong])
+    assert ended.value.code == 2
+    assert f"a share between 0 and 0.5, such as 0.1 for tenths, not '{wrong}'" in capsys.readouterr().err
+
+
+def test_where_the_family_cannot_follow_corners_are_compared_all_the_same():
+    """Gumbel has no negative tau: against a known one the corner's own probability counts, between samples the Gaussian's."""
+    rng = np.random.default_rng(5)
+    draws = cd.Gaussian(-0.3).sample(2000, rng=rng)
+    with pytest.warns(cd.DependenceWarning, match="bound"):
+        known = cd.discrepancy(draws, cd.Gumbel(1.2), iid=True)
+    u, v = cd.pseudo_observations(draws).T
+    expected = np.mean((u < 0.1) & (v < 0.1)) / 0.1 - cd.Gumbel(1.2).cdf(0.1, 0.1) / 0.1
+    assert known.low_low.value == pytest.approx(expected, abs=0.01)
+    with pytest.warns(cd.DependenceWarning, match="bound"):
+        sample = cd.discrepancy(draws, cd.Gumbel(1.2).sample(2000, rng=rng), family="gumbel", iid=True)
+    assert sample.corners["low_low"].share == pytest.approx(np.mean((u < 0.1) & (v < 0.1)) / 0.1, abs=0.01)
+    assert np.isfinite(sample.tails_pvalue)
+
+
+def test_a_corner_says_where_it_is():
+    begin, there = Corner(False, True).words(("a", "b"), 0.01, "rows")
+    assert (begin, there) == ("of 100 rows in the lowest hundredth of a", "in the highest hundredth of b")
+
+
+@pytest.mark.parametrize(
+    ("n", "reference", "tail"), [(600, None, 0.1), (2400, None, 0.05), (600, 10_000, 0.1)], ids=["known", "far out", "uneven"]
+)
+def test_few_draws_by_chance_are_no_find(n, reference, tail):
+    """Six draws expected in each corner: none or one came in one of fifty samples, and was called one in a million."""
+    rng = np.random.default_rng(9)
+    pvalues = []
+    for _ in range(80):
+        target = cd.Gaussian(0.0) if reference is None else rng.standard_normal((reference, 2))
+        found = cd.pairwise(rng.standard_normal((n, 2)), target, iid=True, tail=tail, family=None)
+        pvalues.append(float(found.rows["tails_pvalue"][0]))
+    assert np.sum(np.array(pvalues) < 0.05) <= stats.binom.ppf(0.999, 80, 0.05)
+    assert min(pvalues) > 1e-4
+
+
+def test_sentences_count_the_corners_that_could_be_compared():
+    rng = np.random.default_rng(10)
+    table = np.column_stack([rng.standard_normal(1000), rng.random(1000) < 0.1])
+    with pytest.warns(cd.DependenceWarning, match="x1 takes so few values"):
+        result = cd.discrepancy(table, cd.Gaussian(0.0), iid=True)
+    assert set(result.corners) == {"high_high", "low_high"}
+    assert "2 of the four corners, all that could be compared" in result.sentences()["Tails"]

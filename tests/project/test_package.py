@@ -1,0 +1,69 @@
+"""What a user meets before any number: imports, names, the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import copula_discrepancy as cd
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    """What a new process has loaded, from a plain import to the commands; one, as importing is all that it costs."""
+    code = (
+        "import json, sys\n"
+        "import copula_discrepancy as cd\n"
+        "bare = [m for m in ('numba', 'scipy', 'numpy', 'matplotlib', 'pandas', 'xarray') if m in sys.modules]\n"
+        "cd.discrepancy(cd.Gumbel(2.0).sample(200, rng=1), cd.Gumbel(2.0), iid=True)\n"
+        "used = [m for m in ('scipy.stats', 'matplotlib', 'pandas', 'xarray', 'arviz_stats', 'joblib') if m in sys.modules]\n"
+        "import copula_discrepancy.cli.commands\n"
+        "print(json.dumps([bare, used, callable(cd.pairwise), callable(cd.fit)]))"
+    )
+    return json.loads(run("-c", code).stdout)
+
+
+def test_import_stays_light(fresh):
+    """A plain import loads no heavy module; copulas, fits and tests of independent draws load neither plots nor data frames."""
+    assert fresh[:2] == [[], []]
+
+
+def test_every_public_name_exists_and_is_listed():
+    for name in cd.__all__:
+        assert getattr(cd, name) is not None
+        assert name in dir(cd)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = cd.nonsense
+    assert cd.__version__ == "0.1.0"
+
+
+def test_submodules_do_not_shadow_public_names(fresh):
+    """`cd.pairwise` stays the function whatever was imported first: no module has the name of a function."""
+    package = Path(cd.__file__).parent
+    modules = {path.stem for path in package.iterdir()}
+    assert modules & set(cd.__all__) == set()
+    assert fresh[2:] == [True, True]
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), ([], 2)])
+def test_exit_codes(arguments, code, capsys):
+    from copula_discrepancy.cli.parser import main
+
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    if code == 1:
+        assert captured.err.startswith("copula-discrepancy: ")
+        assert len(captured.err.splitlines()) == 1
+
+
+def test_wrong_usage_is_two():
+    result = run("-m", "copula_discrepancy", "dmeo")
+    assert result.returncode == 2
+    assert "invalid choice" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,102 @@
+"""README shows what the commands and the code really print, and no page names what does not exist."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def block(language, after=""):
+    start = README.index(after)
+    return re.search(rf"```{language}\n(.*?)```", README[start:], re.S).group(1)
+
+
+def printed(action):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        action()
+    return [line.rstrip() for line in out.getvalue().strip().splitlines()]
+
+
+def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
+    """Not all of it, but line by line, and in this order."""
+    from copula_discrepancy.cli.parser import main
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(
+        "copula_discrepancy.report.page.content.DETAILS", 1
+    )  # of six pairs in pictures: they are not what is printed
+    monkeypatch.chdir(tmp_path)
+    shown = [line.rstrip() for line in block("text", "## What it found").strip().splitlines()]
+    command = re.search(r"/copula-discrepancy (demo .*)", (ROOT / "Makefile").read_text(encoding="utf-8")).group(1)
+    told = iter(printed(lambda: main(command.split())))
+    assert len(shown) > 8
+    assert [line for line in shown if line not in told] == []  # `in` moves the iterator on
+    assert (tmp_path / "demo.html").exists()
+
+
+def test_the_ten_lines_print_what_readme_shows():
+    shown = [line.rstrip() for line in block("text", "## Ten lines").strip().splitlines()]
+    assert printed(lambda: exec(block("python", "## Ten lines"), {})) == shown
+
+
+def test_readme_names_only_what_exists():
+    import copula_discrepancy as cd
+
+    named = set(re.findall(r"\bcd\.([A-Za-z_]+)", README))
+    assert named >= {"discrepancy", "pairwise", "tune", "fit"}
+    assert [name for name in named if not hasattr(cd, name)] == []
+
+
+def test_its_commands_are_understood(capsys):
+    from copula_discrepancy.cli.parser import main
+
+    commands = re.findall(r"^\$ copula-discrepancy ([^#\n]+)", README, re.M)
+    assert len(commands) == 3
+    for command in commands:  # wrong usage would be 2; the files are not here
+        assert main(command.split()) == 1
+        assert "there is no file called" in capsys.readouterr().err
+
+
+def test_its_picture_is_what_its_code_draws():
+    """By the digest of its points and words that the file carries: releases of matplotlib paint them a little otherwise."""
+    import importlib.util
+
+    import matplotlib.pyplot as plt
+    from PIL import Image
+
+    given = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
+    pictures = importlib.util.module_from_spec(given)
+    given.loader.exec_module(pictures)
+    assert f"]({pictures.README_PICTURE.relative_to(ROOT).as_posix()})" in README
+    figure = pictures.same_margins_same_tau()
+    with Image.open(pictures.README_PICTURE) as kept:
+        assert kept.text["Description"] == pictures.content(figure)
+    figure.axes[0].set_title("another")
+    with Image.open(pictures.README_PICTURE) as kept:
+        assert kept.text["Description"] != pictures.content(figure)
+    plt.close("all")
+
+
+def test_nothing_is_left_to_fill_in_and_links_lead_somewhere():
+    assert "@@" not in README
+    for link in re.findall(r"\]\(([^)#]+)\)", README):
+        assert link.startswith("http") or (ROOT / link).exists(), link
+
+
+def test_what_was_measured_again_is_what_lay_outside():
+    report = (ROOT / "benchmarks" / "reproduction" / "report.md").read_text(encoding="utf-8")
+    more = (ROOT / "benchmarks" / "reproduction" / "more_replications.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^- experiment[13],.*z = ", report, re.M)) == 7
+    assert re.findall(r"^- experiment.*z = ([+-][0-9.]+)\.$", more, re.M) == ["-2.4", "+2.9", "+2.8", "-2.5"]
+
+
+def test_false_alarms_of_the_study_stay_below_what_was_asked():
+    study = (ROOT / "benchmarks" / "pairs.md").read_text(encoding="utf-8")
+    table = re.search(r"## A reference sample split in two.*?\n\n(.*?)\n\n", study, re.S).group(1)
+    flagged = [float(row.split("|")[4].split("(")[0]) for row in table.splitlines()[2:]]
+    assert len(flagged) == 6
+    assert max(flagged) <= 5.0
