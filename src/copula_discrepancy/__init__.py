@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
     from copula_discrepancy.data.draws import Draws, as_draws
     from copula_discrepancy.estimate.agreement import Agreement
-    from copula_discrepancy.estimate.fit import Fit, fit
+    from copula_discrepancy.estimate.fit import fit
+    from copula_discrepancy.estimate.fit_result import Fit
     from copula_discrepancy.estimate.multiplicity import adjust_pvalues
     from copula_discrepancy.estimate.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
     from copula_discrepancy.estimate.selection import Selection, select_family
@@ -96,7 +97,8 @@ _HOME = {
     "families": (
         "A1", "A2", "FAMILIES", "Clayton", "Copula", "Frank", "Gaussian", "Gumbel", "Joe", "Rotated", "StudentT", "family",
     ),
-    "estimate.fit": ("Fit", "fit"),
+    "estimate.fit": ("fit",),
+    "estimate.fit_result": ("Fit",),
     "estimate.ranks": ("concordance", "kendall_matrix", "kendall_tau", "pseudo_observations"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -71,6 +71,15 @@ def true_or_false(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def independent_sides(iid: Any) -> tuple[bool, bool]:
+    """Whether the draws, and the reference's, are independent: `iid` is True or False for both, or names the one that is."""
+    if isinstance(iid, str):
+        one_of(iid, "iid, unless True or False,", ("draws", "reference"))
+        return iid == "draws", iid == "reference"
+    both = true_or_false(iid, "iid")
+    return both, both
+
+
 def is_monte_carlo(method: Any) -> bool:
     """Whether a Shannon score is to be simulated instead of integrated."""
     return one_of(method, "method", SHANNON_METHODS) == "monte_carlo"

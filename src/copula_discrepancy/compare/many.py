@@ -22,7 +22,8 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.data.repeats import are_void, in_a_row
 from copula_discrepancy.estimate.agreement import comparable
-from copula_discrepancy.estimate.fit import METHODS, library_version, resolve_family
+from copula_discrepancy.estimate.fit import METHODS, resolve_family
+from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
@@ -197,7 +198,8 @@ def rank_pairs(
     own = RankedTable.of(aims.draws)
     other = None if aims.reference is None else RankedTable.of(aims.reference)
     compared = comparable(aims.draws, independent), aims.reference is not None and comparable(aims.reference, independent)
-    sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, independent, compared, tail_level)
+    sides = independent, independent
+    sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, sides, compared, tail_level)
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
         rows = run(sweep, aims.pairs, jobs, tick, checkpoint)
 

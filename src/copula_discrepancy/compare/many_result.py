@@ -4,23 +4,23 @@ import math
 import warnings as python_warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.checks import is_whole, one_of
+from copula_discrepancy._core.checks import independent_sides, is_whole, one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import ranking_wording, wording
-from copula_discrepancy.compare.one import discrepancy
+from copula_discrepancy.compare.one import detailed, sweep_of
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.ranking_wording import smallest_pvalue
 from copula_discrepancy.compare.rows import ROW, TESTED
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
-from copula_discrepancy.estimate.fit import Fit, fit
+from copula_discrepancy.estimate.fit import fit
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS, along
@@ -379,8 +379,8 @@ class Pairwise:
     def pair(self, first: str, second: str) -> Discrepancy:
         """Everything about one pair: `discrepancy` of its draws, through the same family, with the same target.
 
-        Its numbers are those of the row, where the bias, the tails' expectation and CKL are interpolated: the fourth digit of a
-        p-value may differ. It is judged by the p-values of the row, adjusted for all pairs, so that its verdict is the same.
+        Its numbers are those of the row: nothing is fitted again. It is judged by the p-values of the row, adjusted for all
+        pairs, so that its verdict is the same.
 
         Parameters
         ----------
@@ -406,21 +406,23 @@ class Pairwise:
         """
         row = self.rows[self._place(first, second)]
         i, j = int(row["first"]), int(row["second"])
-        names = [self.names[i], self.names[j]]
-        draws, reference = self.samples
-        # rows with a missing value in either variable were left out of the row, too
-        compare = partial(
-            discrepancy, draws.select(names), method=self.method, iid=self.iid, confidence=self.confidence, tail=self.tail,
-            missing="drop",
-        )  # fmt: skip
-        adjusted = {name: float(row[f"{name}_adjusted"]) for name in TESTED}
-        if self.targets is not None:
-            return replace(compare(self.targets[i, j]), in_ranking=adjusted)
-        if reference is None:
+        if self.kind == "nothing":
             raise InputError(
                 "without a target there is nothing to compare one pair with; see select_family for its best family, and fit"
             )
-        return replace(compare(reference.select(names), family=self._family(row)), in_ranking=adjusted)
+        # rows with a missing value in either variable were left out of the row, too
+        draws, reference = (
+            None if sample is None else as_draws(sample.select([self.names[i], self.names[j]]), missing="drop")
+            for sample in self.samples
+        )
+        assert draws is not None
+        sweep = sweep_of(
+            (draws, reference), independent_sides(self.iid), targets={(0, 1): self.targets[i, j]} if self.targets else {},
+            template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
+            found=(float(row["theta"]), float(row["theta_target"])),
+        )  # fmt: skip
+        result = detailed(sweep, (draws, reference), confidence=self.confidence)
+        return replace(result, in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED})
 
     def fitted(self, first: str, second: str) -> Fit:
         """The family that a pair was looked at through, fitted to its draws.

@@ -3,26 +3,29 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, one_of, true_or_false
+from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, independent_sides, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy.compare.block import ComparedPair, Sweep
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
-from copula_discrepancy.compare.target import Aim, resolve_target
+from copula_discrepancy.compare.target import resolve_target
 from copula_discrepancy.compare.wording import called, few_draws, so_few_values, too_few, too_rare
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.estimate.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
+from copula_discrepancy.data.repeats import repeated_rows
+from copula_discrepancy.estimate.agreement import Agreement, chain_agreement, comparable, disagreement, still_chains
 from copula_discrepancy.estimate.divergence import shannon_scores
-from copula_discrepancy.estimate.fit import METHODS, Fit, announce, fit_pair, library_version
-from copula_discrepancy.estimate.gaps import gap_estimates, tested_level
+from copula_discrepancy.estimate.family_curves import EXACT
+from copula_discrepancy.estimate.fit import METHODS, announce
+from copula_discrepancy.estimate.fit_result import Fit, library_version
 from copula_discrepancy.estimate.likelihood import student_part
-from copula_discrepancy.estimate.pair import DISCRETE, RankedPair, on_one_grid
+from copula_discrepancy.estimate.pair import DISCRETE, RankedPair, on_one_grid, two_variables
+from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.selection import Full
 from copula_discrepancy.estimate.strength import FREQUENT
-from copula_discrepancy.estimate.tails import CORNERS, TailGap, Yardstick, checked_tail, corner_of, tail_gap
+from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
 from copula_discrepancy.families.quadrature import collected_notes
@@ -37,7 +40,7 @@ def discrepancy(
     method: str = "mle",
     margins: str = "rank",
     estimate_df: bool = False,
-    iid: bool = False,
+    iid: bool | str = False,
     confidence: float = 0.95,
     shannon: str = "exact",
     m: int = DEFAULT_MONTE_CARLO_SIZE,
@@ -70,8 +73,9 @@ def discrepancy(
     estimate_df : bool
         Fit the degrees of freedom of a Student t target too, instead of taking the target's (with a reference sample they are
         estimated from the reference).
-    iid : bool
-        Take the draws, and the reference's, as independent; standard errors and tests then leave out autocovariances.
+    iid : bool or {"draws", "reference"}
+        Take the draws, and the reference's, as independent; standard errors and tests then leave out autocovariances. The name
+        of one sample is for that one alone: variational draws are independent, the MCMC draws they are compared with are not.
     confidence : float
         Of the intervals; sentences take 1 - confidence as the level of their tests.
     shannon : {"exact", "monte_carlo"}
@@ -145,79 +149,129 @@ def discrepancy(
         )
     one_of(method, "method", METHODS)
     one_of(shannon, "shannon", SHANNON_METHODS)
-    independent = true_or_false(iid, "iid")
+    independent = independent_sides(iid)
     free_df = true_or_false(estimate_df, "estimate_df")
     share = open_probability(confidence, "confidence")
     tail_level = checked_tail(tail)
     missing = "listwise" if isinstance(missing, str) and missing == "pairs" else missing
-    given = as_draws(draws, missing=missing)
-    pair = RankedPair.from_draws(given, margins)
-    if not independent:
-        require_chain_length(given.n_draws)
-    aim = resolve_target(target, family, given, method, margins, independent, share, missing)
-    if free_df and (student_part(aim.copula) is None or aim.fit is not None):
-        given_target = repr(target) if aim.fit is None else "a reference sample, whose df is estimated in any case"
+    given = two_variables(as_draws(draws, missing=missing), margins)
+    aim = resolve_target(target, family, given, missing)
+    if free_df and (aim.copula is None or student_part(aim.copula) is None):
+        given_target = repr(target) if aim.reference is None else "a reference sample, whose df is estimated in any case"
         raise InputError(f"estimate_df=True needs a StudentT target with its df, got {given_target}")
-    _ = pair.concordance  # needed below, and tau is their mean
-    fitted = fit_pair(pair, aim.copula, method=method, estimate_df=free_df, iid=independent)
-    level = tested_level(fitted, aim.tau, aim.fit)
-    estimates = gap_estimates(fitted, aim.tau, aim.fit, level, share)
-    influence = dict(fitted.influence)
-    influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
-    found = _corners(fitted, aim, tail_level)
-    for name, (gap, values) in found.items():
-        influence[name] = values
-        largest = 1.0 if aim.fit is None else 2.0
-        plain = Estimate.of(gap.value, gap.spread, limits=(-largest, largest), confidence=share)
-        estimates[name] = replace(plain, pvalue=gap.pvalue, ci=(math.nan, math.nan) if gap.exact else plain.ci)
+    samples = given, aim.reference if aim.reference is None else two_variables(aim.reference, margins)
+    sweep = sweep_of(
+        samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},
+        template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, curves=EXACT,
+        selector=Full(),
+    )  # fmt: skip
     with collected_notes() as notes:
-        scores = shannon_scores(fitted, aim.copula, aim.fit, confidence=share, shannon=shannon, m=m, rng=rng)
-    estimates |= {"ckl": scores.ckl, "ced": scores.ced}
-    influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
-    compare = comparable(given, independent)
-    agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=independent, confidence=share)
-    things = called(given, independent)
-    rare = _rare(fitted, aim.fit) if level.too_rare else []
-    result = Discrepancy(
-        target=aim.copula,
-        estimates=estimates,
-        influence=influence,
-        agreement=agreement,
-        tau_target=aim.tau,
-        method=method,
-        shannon=shannon,
-        inference=INFERENCE_METHODS[0],
-        fit=fitted,
-        reference=aim.fit,
-        reference_agreement=aim.agreement,
-        selection=aim.selection,
-        tail=tail_level,
-        corners={name: gap for name, (gap, _) in found.items()},
-        things=things,
-        too_rare=too_rare(rare, things) if rare else "",
-        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given, things, rare)),
-        version=library_version(),
-    )
+        result = detailed(sweep, samples, confidence=share, shannon=shannon, m=m, rng=rng, notes=notes)
     announce(result.warnings)
     return result
 
 
-def _corners(fitted: Fit, aim: Aim, tail: float) -> dict[str, tuple[TailGap, NDArray[np.float64]]]:
-    """The gaps in all corners that can be had, and the draws' influence values on them."""
-    reference = aim.fit
-    taus = [fitted.sample_tau] if reference is None else [fitted.sample_tau, reference.sample_tau]
-    yardstick = Yardstick.of(fitted.template, taus, aim.copula if reference is None else None)
-    found: dict[str, tuple[TailGap, NDArray[np.float64]]] = {}
-    if yardstick is None:
-        return found
-    for name, corner in CORNERS.items():
-        own = corner_of(fitted, yardstick, corner, tail)
-        other = None if reference is None else corner_of(reference, yardstick, corner, tail)
-        counts = [None if side is None else side.count for side in (own, other)]
-        gap = tail_gap(counts[0], counts[1], compared=reference is not None)
-        if gap is not None and own is not None:
-            found[name] = gap, own.influence
+def sweep_of(samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], *, margins: str = "rank", **choices: Any) -> Sweep:
+    """Both samples ranked, to be compared as `choices` of `Sweep` say."""
+    tables = []
+    for sample, independent in zip(samples, iid, strict=True):
+        if sample is not None and not independent:
+            require_chain_length(sample.n_draws)
+        tables.append(None if sample is None else RankedTable.of(sample, uniform=margins == "uniform"))
+    compared = [sample is not None and comparable(sample, alone) for sample, alone in zip(samples, iid, strict=True)]
+    assert tables[0] is not None
+    return Sweep(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), **choices)
+
+
+def detailed(
+    sweep: Sweep,
+    samples: tuple[Draws, Draws | None],
+    *,
+    confidence: float,
+    notes: Sequence[str] = (),
+    shannon: str = "exact",
+    m: int = DEFAULT_MONTE_CARLO_SIZE,
+    rng: RandomSource = None,
+) -> Discrepancy:
+    """The one pair of a sweep with intervals, scores and influence values."""
+    ((pair,), blocks) = sweep.compare([(0, 1)], keep=True)
+    fitted, reference, target = replace(pair.own.fit, block=blocks[0]), None, pair.target
+    if pair.other is not None:
+        reference, target = replace(pair.other.fit, block=blocks[1]), pair.other.member
+    if target is None:
+        raise InputError(
+            "the reference is perfectly dependent, so no copula with a density describes it; check its two variables",
+            "perfect-dependence",
+        )
+    estimates, influence = _estimates(pair, fitted, confidence), dict(fitted.influence)
+    influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
+    influence |= {name: blocks[0].influences(0)[name] for name in pair.gaps.corners}
+    scores = shannon_scores(fitted, target, reference, ckl=pair.ckl, confidence=confidence, shannon=shannon, m=m, rng=rng)
+    estimates |= {"ckl": scores.ckl, "ced": scores.ced}
+    influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
+    agreements = [None if block is None else chain_agreement(block, 0, confidence=confidence) for block in blocks]
+    assert agreements[0] is not None
+    things = called(samples[0], sweep.iid[0])
+    rare = _rare(fitted, reference) if pair.gaps.too_rare else []
+    told = (*_of_reference(pair, samples, sweep.iid, agreements[1]), *fitted.warnings, *notes)
+    return Discrepancy(
+        target=target,
+        estimates=estimates,
+        influence=influence,
+        agreement=agreements[0],
+        tau_target=pair.tau_target,
+        method=sweep.method,
+        shannon=shannon,
+        inference=INFERENCE_METHODS[0],
+        fit=fitted,
+        reference=reference,
+        reference_agreement=agreements[1],
+        selection=pair.fits.selection,
+        tail=sweep.tail,
+        corners=pair.gaps.corners,
+        things=things,
+        too_rare=too_rare(rare, things) if rare else "",
+        warnings=(*told, *_cautions(pair, samples, agreements[0], things, rare)),
+        version=library_version(),
+    )
+
+
+def _estimates(pair: ComparedPair, fitted: Fit, confidence: float) -> dict[str, Estimate]:
+    """Tau, theta, the fitted tau and every gap, with intervals that end where the numbers' ranges do."""
+    own, other, gaps = pair.own, pair.other, pair.gaps
+    tau_fitted = own.tau.tau if fitted.method == "moment" else fitted.tau
+    possible = (-1.0 - pair.tau_target, 1.0 - pair.tau_target) if other is None else (-2.0, 2.0)
+    estimate = partial(Estimate.of, tested=False, confidence=confidence)
+    found = {
+        "tau": estimate(own.tau.tau, own.spreads["tau"], limits=(-1.0, 1.0)),
+        "theta": fitted.theta_estimate(confidence),
+        "tau_fitted": estimate(tau_fitted, own.spreads["tau_fitted"], bias=own.bias, limits=(-1.0, 1.0)),
+    }
+    for name, gap, limits in (
+        ("level", gaps.level, possible), ("shape", gaps.shape, (-2.0, 2.0)), ("total", gaps.total, possible),
+    ):  # fmt: skip
+        found[name] = replace(estimate(gap.value, gap.spread, bias=gap.bias, limits=limits), pvalue=gap.pvalue)
+    largest = 1.0 if other is None else 2.0
+    for name, tail in gaps.corners.items():
+        plain = estimate(tail.value, tail.spread, limits=(-largest, largest))
+        found[name] = replace(plain, pvalue=tail.pvalue, ci=(math.nan, math.nan) if tail.exact else plain.ci)
     return found
+
+
+def _of_reference(
+    pair: ComparedPair, samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], agreement: Agreement | None
+) -> list[str]:
+    """What to keep in mind about the reference, and about rows that both samples have."""
+    told: list[str] = []
+    sample, choice, other = samples[1], pair.fits.choice, pair.other
+    if sample is not None and other is not None and agreement is not None:
+        own = () if choice is None else choice.warnings
+        told += dict.fromkeys((*own, *other.fit.warnings, *still_chains(sample)))
+        limit = few_draws(sample.n_chains, iid[1])
+        if other.n_eff < limit:
+            told.append(f"n_eff is {other.n_eff:.0f}, below {limit}: its standard errors are rough")
+        told += disagreement(agreement)
+    return [*(f"reference: {note}" for note in told), *repeated_rows(*samples, all(iid))]
 
 
 def _rare(fitted: Fit, reference: Fit | None) -> list[str]:
@@ -231,21 +285,22 @@ def _rare(fitted: Fit, reference: Fit | None) -> list[str]:
 
 
 def _cautions(
-    fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws, things: str, rare: Sequence[str]
+    pair: ComparedPair, samples: tuple[Draws, Draws | None], agreement: Agreement, things: str, rare: Sequence[str]
 ) -> tuple[str, ...]:
     """What to keep in mind about chains, effective draws and bounds."""
-    notes = list(stuck_chains(fitted.pair, things)) if not fitted.iid or given.chained else []
-    pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
-    few = [*dict.fromkeys(name for pair in pairs for name in pair.too_discrete)] if fitted.method != "moment" else []
+    given, fitted = samples[0], pair.own.fit
+    notes = list(still_chains(given, things)) if not fitted.iid or given.chained else []
+    sides = [side for side in (pair.own, pair.other) if side is not None]
+    few = [*dict.fromkeys(name for side in sides for name in side.fit.pair.too_discrete)] if fitted.method != "moment" else []
     if rare:
         notes.append(too_rare(rare, things))
     else:
-        notes += [so_few_values(few)] if few else _ties(*pairs)
-    if fitted.bias_is_large:
+        notes += [so_few_values(few)] if few else _ties(*(side.fit.pair for side in sides), samples=samples)
+    if pair.own.bias_is_large:
         notes.append(f"ranks cannot resolve a dependence this strong with so few {things}: shape, total, CKL and CED are rough")
     limit = few_draws(given.n_chains, fitted.iid)
-    if fitted.n_eff < limit:
-        notes.append(too_few(f"n_eff is {fitted.n_eff:.0f}", limit, given.n_chains, fitted.iid, things))
+    if pair.own.n_eff < limit:
+        notes.append(too_few(f"n_eff is {pair.own.n_eff:.0f}", limit, given.n_chains, fitted.iid, things))
     if given.chained and given.n_chains == 1 and not fitted.iid:
         notes.append("one chain: nothing tells whether another one would agree; R-hat compares its halves")
     if given.n_chains > given.n_draws and not fitted.iid:
@@ -256,12 +311,13 @@ def _cautions(
     return (*notes, *disagreement(agreement, things))
 
 
-def _ties(pair: RankedPair, reference: RankedPair | None = None) -> list[str]:
+def _ties(pair: RankedPair, reference: RankedPair | None = None, *, samples: tuple[Draws, Draws | None]) -> list[str]:
     """A sentence where values are rounded or discrete, unless the reference's are so alike."""
     tied, other = pair.discrete_share(), reference.discrete_share() if reference is not None else 0.0
     if max(tied, other) <= DISCRETE or 0.5 * tied < other < 2.0 * tied:
         return []
-    if reference is not None and on_one_grid(pair.x, reference.x) and on_one_grid(pair.y, reference.y):
+    draws, others = samples
+    if others is not None and all(on_one_grid(draws.values[:, :, k], others.values[:, :, k]) for k in (0, 1)):
         return []
     whose = "reference: " if other > tied else ""
     share = f"{100 * max(tied, other):.2g}%"

@@ -23,7 +23,7 @@ from copula_discrepancy.estimate.bootstrap import (
     replicates,
     require_resampling,
 )
-from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
 from copula_discrepancy.estimate.selection import Selection
 from copula_discrepancy.estimate.tails import CORNERS, TailGap, along, joint_pvalue, part_name

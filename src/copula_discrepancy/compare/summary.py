@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError, enough_memory
-from copula_discrepancy.compare.block import Part
 from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import as_draws
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import comparable
+from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread, open_probability, require_chain_length
 
@@ -105,14 +105,14 @@ def summary(
     rows: list[tuple[float, ...]] = []
     for i in range(given.n_variables - 1):  # a row of the matrix at a time
         places = {j: k for k, j in enumerate(j for j in range(i + 1, given.n_variables) if varying[i] and varying[j])}
-        whole = Part(table, [(i, j) for j in places], compare=compare, iid=independent) if places else None
+        whole = Block(table, [(i, j) for j in places], compare=compare, iid=independent) if places else None
         for j in range(i + 1, given.n_variables):
             labels.append(pair_label(given.names[i], given.names[j]))
             part, k = (whole, places[j]) if j in places else (None, 0)
             if table.holes[i] or table.holes[j]:
                 both = table.of_pair(i, j)
                 enough = both is not None and both.n >= fewest
-                part = Part(both, [(0, 1)], compare=compare, iid=independent) if both is not None and enough else None
+                part = Block(both, [(0, 1)], compare=compare, iid=independent) if both is not None and enough else None
             rows.append((math.nan,) * 6 if part is None else _row(part, k, share))
     percent = f"{100 * share:g}%"
     columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
@@ -120,7 +120,7 @@ def summary(
     return found if decimals is None else found.round(decimals)
 
 
-def _row(part: Part, k: int, confidence: float) -> tuple[float, ...]:
+def _row(part: Block, k: int, confidence: float) -> tuple[float, ...]:
     """Tau, its standard error and interval, effective draws and R-hat of one pair."""
     spread = Spread(*kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
     tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)

@@ -22,7 +22,8 @@ from copula_discrepancy.compare.wording import called
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.repeats import are_void
 from copula_discrepancy.estimate.agreement import comparable
-from copula_discrepancy.estimate.fit import METHODS, library_version, resolve_family
+from copula_discrepancy.estimate.fit import METHODS, resolve_family
+from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE, tau_from_ranks
@@ -282,7 +283,8 @@ class _Tree:
         return row
 
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
-        return Sweep(self.own, self.other, {}, template, False, self.method, self.iid, self.compared, self.tail).rows([(i, j)])
+        iid = self.iid, self.iid
+        return Sweep(self.own, self.other, {}, template, False, self.method, iid, self.compared, self.tail).rows([(i, j)])
 
 
 def _pyvinecopulib() -> Any:

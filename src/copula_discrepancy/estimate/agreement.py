@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.estimate.influence import tau_influence
+from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import Estimate, Spread, split_rhat
+from copula_discrepancy.estimate.uncertainty import Estimate, Spread
 
 _NAMED = 8  # chains whose taus a warning lists
 # Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on,
@@ -76,39 +76,25 @@ def comparable(given: Draws, iid: bool) -> bool:
     return given.n_chains > 1 or (not iid and (given.chained or given.n_draws >= _RHAT_DRAWS))
 
 
-def chain_agreement(pair: RankedPair, pooled: Spread, *, compare: bool, iid: bool, confidence: float) -> Agreement:
-    """Compare the chains; `pooled` is the standard error of the tau of all of them. A single one is cut in halves if `compare`.
+def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
+    """Whether the chains of a pair agree; `block` is finished, and has R-hat where that was asked for.
 
     A chain that is stuck in one mode has its own tau, and so shows in the second R-hat; chains stuck in different modes may
     have the same tau each, but not that of all of them together, and show in the third.
     """
     own_estimate = partial(Estimate.of, tested=False, limits=(-1.0, 1.0), confidence=confidence)
-    if pair.n_chains == 1:
-        return Agreement(dependence_rhat(pair) if compare else math.nan, (own_estimate(pair.tau, pooled),))
-    own = [_own_tau(chain) for chain in pair.chains]
-    taus = tuple(own_estimate(tau, Spread.of(influence[None], iid=iid)) for tau, influence in own)
-    return Agreement(dependence_rhat(pair, own) if compare else math.nan, taus)
-
-
-def dependence_rhat(pair: RankedPair, own: "list[tuple[float, NDArray[np.float64]]] | None" = None) -> float:
-    """The largest R-hat of a pair's concordance, of its chains' own taus, and of all chains against each; see `Agreement`."""
-    together = split_rhat(pair.by_chain(pair.concordance))
-    if pair.n_chains == 1 or pair.n == pair.n_chains:  # one chain, or chains of one draw, which have no variance within
-        return together
-    own = own or [_own_tau(chain) for chain in pair.chains]
-    values = np.stack([tau + influence if math.isfinite(tau) else np.zeros_like(influence) for tau, influence in own])
-    # the draws' values have the chains' taus as their means: what pooling adds is a variance between chains, as in R-hat
-    pooling = (pair.tau - float(np.mean(values))) ** 2
-    within = float(np.mean(np.var(values, axis=1, ddof=1)))
-    apart = math.sqrt(1.0 + pooling / within) if within > 0 else 1.0
-    return max(together, split_rhat(values), apart if math.isfinite(together) else math.nan)
-
-
-def _own_tau(chain: RankedPair) -> tuple[float, NDArray[np.float64]]:
-    """A chain's own tau and the influence values; NaN where a variable does not vary in it."""
-    if not (chain.first.varies and chain.second.varies):
-        return math.nan, np.full(chain.n, math.nan)
-    return chain.tau, tau_influence(chain)
+    table, rhat = block.table, float(block.rhats[k])
+    if table.n_chains == 1:
+        return Agreement(rhat, (own_estimate(block.taus[k], block.spreads(k)["tau"]),))
+    taus, influence = block.by_chain
+    every = table.chain_ranks.shape[2] * (table.chain_ranks.shape[2] - 1) // 2
+    still = (table.chain_ties[block.first[k]] == every) | (table.chain_ties[block.second[k]] == every)
+    unknown = own_estimate(math.nan, Spread(math.nan, math.nan, math.nan))
+    found = [
+        unknown if still[c] else own_estimate(float(taus[k, c]), Spread.of(influence[k, c][None], iid=block.iid))
+        for c in range(table.n_chains)
+    ]
+    return Agreement(rhat, tuple(found))
 
 
 def disagreement(agreement: Agreement, things: str = "draws") -> tuple[str, ...]:

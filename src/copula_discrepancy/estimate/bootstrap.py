@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.estimate.divergence import score_intervals
-from copula_discrepancy.estimate.fit import Fit, fit_pair
+from copula_discrepancy.estimate.fit import fit_pair
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.families import Copula

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit
 
 from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
-from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread
 from copula_discrepancy.families import Copula
@@ -36,17 +36,21 @@ class Scores:
 
 
 def shannon_scores(
-    fitted: Fit, target: Copula, reference: Fit | None, *, confidence: float, shannon: str, m: int, rng: RandomSource
+    fitted: Fit,
+    target: Copula,
+    reference: Fit | None,
+    *,
+    ckl: float,
+    confidence: float,
+    shannon: str,
+    m: int,
+    rng: RandomSource,
 ) -> Scores:
-    """Score a fit against a target that is known, or itself fitted to a reference sample."""
-    domain = fitted.template.parameter
-    at_limit = not math.isfinite(fitted.theta) or fitted.theta in (domain.upper, domain.lower)
-    if at_limit and not (fitted.theta == domain.lower and domain.lower_included):
-        return _unknown(fitted, math.inf, math.inf, confidence)
-    if fitted.df_on_bound == "lower":  # its quantiles overflow: there is nothing to integrate
-        return _unknown(fitted, math.nan, math.nan, confidence)
+    """Score a fit against a target that is known, or itself fitted to a reference sample; `ckl` is their divergence."""
+    if not math.isfinite(ckl):  # perfect dependence, or nothing to integrate
+        return _unknown(fitted, ckl, ckl, confidence)
     copula = fitted.copula
-    ckl, entropy_gap = copula.kl(target), copula.entropy() - target.entropy()
+    entropy_gap = copula.entropy() - target.entropy()
     fits = [fitted] if reference is None else [fitted, reference]
     if fitted.df_on_bound or any(not fit.regular or fit.pair.too_discrete for fit in fits):
         scores = _unknown(fitted, ckl, abs(entropy_gap), confidence)
@@ -137,11 +141,10 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
 
     1/df, because a df of 100 and one of 1000 are next to each other. The interval is that of the distance sqrt(2 CKL), squared.
     """
-    rho, df = fitted.influence["theta"], fitted.theta_influence.df
+    rho, df = fitted.influence["theta"], fitted.df_influence
     own, goal = _df(fitted.copula), _df(target)
     if df is None or own is None or goal is None:
         raise TypeError("two parameters belong to a Student t copula with an estimated df")
-    df = fitted.pair.by_chain(df)
     inverse = -df / own**2
     slopes = _slopes(fitted.copula, target)
     influences = slopes.ckl * rho + slopes.ckl_in_df * df, slopes.entropy * rho + slopes.entropy_in_df * df

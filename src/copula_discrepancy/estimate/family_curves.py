@@ -1,18 +1,18 @@
-"""Smooth functions of Kendall's tau, computed on a grid once per family and interpolated: for many pairs of variables at once.
+"""Three functions of a family: the bias that ranks bring, the probability of a corner, and the divergence of two members.
 
-Three numbers that a single pair gets by quadrature hardly change from one tau to the next: the bias that ranks bring, the
-probability of a tail corner, and the divergence of two members over the square of their distance. The interpolated bias is off
-by less than a hundredth of a standard error, the other two have four digits or more.
+`Exact` computes them by quadrature. They hardly change from one tau to the next: `Tabulated` computes them on a grid once per
+family and interpolates, for many pairs of variables at once. Its bias is off by less than a hundredth of a standard error, the
+other two have four digits or more.
 """
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 from copula_discrepancy.estimate.influence import rank_bias
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.screening import DEGREES
 from copula_discrepancy.estimate.tails import Corner, corner_share
-from copula_discrepancy.families import Copula
+from copula_discrepancy.families import Copula, Gaussian
 
 _STEPS = 20  # grid points per unit of tau
 _LAST = 18  # 0.9: closer to perfect dependence both functions turn too sharply, and are computed directly
@@ -55,7 +55,7 @@ class _Tables:
             return -self.bias(known, -place, n, level)
         if place not in known:
             n_eff = n * 2.0**level
-            known[place] = n_eff * _tau_bias(self.template, place / _STEPS, n, n_eff)
+            known[place] = n_eff * _bias_of_member(self.template, place / _STEPS, n, n_eff)
         return known[place]
 
     def divergence(self, place: int, target: int) -> float:
@@ -90,71 +90,106 @@ def _kept(tables: dict[Any, dict[int, float]], key: Any) -> dict[int, float]:
     return tables.setdefault(key, {})
 
 
-def corner_share_at(template: Copula, tau: float, corner: Corner, p: float, q: float, n: int) -> tuple[float, float]:
-    """`corner_share`, interpolated for untied samples, unless so many draws are there that its fifth digit counts."""
-    tables = _tables(template)
-    places = _places(tables, tau) if tables.shared and p == q and n <= _FEW_ENOUGH else None
-    if places is None:
-        return corner_share(template, tau, corner, p, q)
-    start, weights, slopes = places
-    known = _kept(tables.corners, (corner, p))
-    values = [tables.corner(known, start + k, corner, p) for k in range(4)]
-    if min(values) > _RARE:
-        return _dot(weights, values), _dot(slopes, values)
-    if min(values) <= 0.0:
-        return corner_share(template, tau, corner, p, q)
-    # away from the dependence corners are next to empty, and fall by orders of magnitude from node to node
-    logs = [math.log(value) for value in values]
-    share = math.exp(_dot(weights, logs))
-    return share, share * _dot(slopes, logs)
+class Curves(Protocol):
+    """What a comparison needs of a family, exactly or from tables."""
+
+    def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int) -> tuple[float, float]:
+        """Probability of a corner under the family's member with this tau, and its derivative in tau, for n draws."""
+
+    def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
+        """What ranks add to the tau of a copula fitted to n draws, at its theta and tau, on average."""
+
+    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> float:
+        """Kullback-Leibler divergence of a copula from another, whose taus are known."""
 
 
-def tau_bias_at(template: Copula, tau: float, n: int, n_eff: float) -> float:
-    """What ranks add to the tau of a fitted copula on average, `rank_bias` times the slope of tau, interpolated."""
-    tables = _tables(template)
-    inner = student_part(template)
-    if inner is not None and not tables.shared:
-        # the bias varies slowly with df: that of the nearest on the grid is off by less than it counts
-        template = with_df(template, min(DEGREES, key=lambda df: abs(math.log(df / inner.df))))
+class Exact:
+    """The curves by quadrature."""
+
+    def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
+        """Probability of a corner under the family's member with this tau, and its derivative in tau."""
+        return corner_share(template, tau, corner, p, q)
+
+    def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
+        """`rank_bias` times the slope of tau."""
+        return template._tau_slope(theta) * rank_bias(template.with_theta(theta), n, n_eff)
+
+    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> float:
+        """By closed form or quadrature."""
+        return own.kl(target)
+
+
+class Tabulated(Exact):
+    """The curves interpolated between the points of a grid of taus, where they are smooth; elsewhere as `Exact` has them."""
+
+    def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
+        """Interpolated for untied samples, unless so many draws are there that its fifth digit counts."""
         tables = _tables(template)
-    size = max(min(n_eff, float(n)), 1.0)
-    places = _places(tables, tau) if tables.shared and abs(tau) <= _MODERATE else None
-    if places is None:
-        return _tau_bias(template, tau, n, n_eff)
-    start, weights, _ = places
-    fine = 1.0 if size >= _ENOUGH else _FINE  # with few draws the bias changes fast
-    lower = math.floor(math.log2(size / n) * fine) / fine
-    upper = min(lower + 1.0 / fine, 0.0)
-    rows = []
-    for level in (lower, upper):
-        known = _kept(tables.biases, (n, level))
-        rows.append(_dot(weights, [tables.bias(known, start + k, n, level) for k in range(4)]))
-    ends = n * 2.0**lower, n * 2.0**upper
-    share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number itself
-    return ((1.0 - share) * rows[0] + share * rows[1]) / size
+        places = _places(tables, tau) if tables.shared and p == q and n <= _FEW_ENOUGH else None
+        if places is None:
+            return super().corner_share(template, tau, corner, p, q)
+        start, weights, slopes = places
+        known = _kept(tables.corners, (corner, p))
+        values = [tables.corner(known, start + k, corner, p) for k in range(4)]
+        if min(values) > _RARE:
+            return _dot(weights, values), _dot(slopes, values)
+        if min(values) <= 0.0:
+            return super().corner_share(template, tau, corner, p, q)
+        # away from the dependence corners are next to empty, and fall by orders of magnitude from node to node
+        logs = [math.log(value) for value in values]
+        share = math.exp(_dot(weights, logs))
+        return share, share * _dot(slopes, logs)
+
+    def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
+        """Interpolated in tau and in the logarithm of the effective number of draws, unless the dependence is strong."""
+        tables = _tables(template)
+        inner = student_part(template)
+        if inner is not None and not tables.shared:
+            # the bias varies slowly with df: that of the nearest on the grid is off by less than it counts
+            template = with_df(template, min(DEGREES, key=lambda df: abs(math.log(df / inner.df))))
+            tables = _tables(template)
+        size = max(min(n_eff, float(n)), 1.0)
+        places = _places(tables, tau) if tables.shared and abs(tau) <= _MODERATE else None
+        if places is None:
+            return _bias_of_member(template, tau, n, n_eff)
+        start, weights, _ = places
+        fine = 1.0 if size >= _ENOUGH else _FINE  # with few draws the bias changes fast
+        lower = math.floor(math.log2(size / n) * fine) / fine
+        upper = min(lower + 1.0 / fine, 0.0)
+        rows = []
+        for level in (lower, upper):
+            known = _kept(tables.biases, (n, level))
+            rows.append(_dot(weights, [tables.bias(known, start + k, n, level) for k in range(4)]))
+        ends = n * 2.0**lower, n * 2.0**upper
+        share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number itself
+        return ((1.0 - share) * rows[0] + share * rows[1]) / size
+
+    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> float:
+        """Interpolated between members of one family that are close to each other.
+
+        What is interpolated is the divergence over the square of the distance of the taus, which is half the Fisher
+        information, on the scale of tau, where they meet, times (1 - tau^2) for both: it grows like 1/(1 - tau)^2 towards
+        perfect dependence.
+        """
+        if isinstance(own, Gaussian) or own._margin_key != target._margin_key:  # a closed form; two families
+            return super().divergence(own, target, taus)
+        tables, (tau, tau_target) = _tables(own), taus
+        near = tables.shared and max(abs(tau), abs(tau_target)) <= _MODERATE and abs(tau - tau_target) <= _CLOSE
+        rows, columns = (_places(tables, value) for value in (tau, tau_target)) if near else (None, None)
+        if rows is None or columns is None:
+            return super().divergence(own, target, taus)
+        total = 0.0
+        for k, row in enumerate(rows[1]):
+            for m, column in enumerate(columns[1]):
+                total += row * column * tables.divergence(rows[0] + k, columns[0] + m)
+        return total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2))
 
 
-def _tau_bias(template: Copula, tau: float, n: int, n_eff: float) -> float:
-    theta = template._theta_from_tau(tau)
-    return template._tau_slope(theta) * rank_bias(template.with_theta(theta), n, n_eff)
+EXACT, TABULATED = Exact(), Tabulated()
 
 
-def divergence_at(template: Copula, tau: float, tau_target: float) -> float:
-    """Kullback-Leibler divergence of the member with one tau from that with another, interpolated where they are close.
-
-    What is interpolated is the divergence over the square of the distance of the taus, which is half the Fisher information,
-    on the scale of tau, where they meet, times (1 - tau^2) for both: it grows like 1/(1 - tau)^2 towards perfect dependence.
-    """
-    tables = _tables(template)
-    near = tables.shared and max(abs(tau), abs(tau_target)) <= _MODERATE and abs(tau - tau_target) <= _CLOSE
-    rows, columns = (_places(tables, value) for value in (tau, tau_target)) if near else (None, None)
-    if rows is None or columns is None:
-        return tables.member(tau).kl(tables.member(tau_target))
-    total = 0.0
-    for k, row in enumerate(rows[1]):
-        for m, column in enumerate(columns[1]):
-            total += row * column * tables.divergence(rows[0] + k, columns[0] + m)
-    return total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2))
+def _bias_of_member(template: Copula, tau: float, n: int, n_eff: float) -> float:
+    return EXACT.tau_bias(template, template._theta_from_tau(tau), tau, n, n_eff)
 
 
 def _places(tables: _Tables, tau: float) -> tuple[int, list[float], list[float]] | None:

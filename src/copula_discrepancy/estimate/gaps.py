@@ -1,72 +1,168 @@
-"""Level, shape and total of a fit against a known copula or a reference sample, each with its uncertainty."""
+"""Level, shape, total and corner gaps of one pair of variables, with every rule for where one of them has no test.
 
-from dataclasses import replace
+The rules: perfect dependence, and values too rare to say anything, in `strength`; a likelihood of columns with few values, of a
+handful of draws, or with ties that do not cancel between samples of unequal size, here; corners of few draws in `tails`.
+"""
 
-import numpy as np
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from copula_discrepancy._core import kernels
-from copula_discrepancy.estimate.fit import Fit
-from copula_discrepancy.estimate.pair import FEWEST_FOR_SHAPE, uneven_ties
-from copula_discrepancy.estimate.strength import LevelTest, TauSide, level_test
-from copula_discrepancy.estimate.uncertainty import Estimate, Spread
+from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.family_curves import Curves
+from copula_discrepancy.estimate.fit_result import Fit
+from copula_discrepancy.estimate.pair import FEWEST_FOR_SHAPE, TOO_DISCRETE, uneven_ties
+from copula_discrepancy.estimate.strength import TauSide, level_test
+from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, tail_gap
+from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.families import Copula
 
-
-def tau_side(fitted: Fit) -> TauSide:
-    """What the test of level needs of a fit's draws."""
-    pair = fitted.pair
-
-    def rank_size() -> float:
-        return float(kernels.spread(pair.first.rank.astype(np.float64), None if fitted.iid else pair.n_chains)[2])
-
-    modes = pair.first.largest_group, pair.second.largest_group
-    return TauSide.of(pair.tau, fitted.spreads["tau"], pair.n, modes, fitted.influence["tau"], rank_size)
+_UNKNOWN = Spread(math.nan, math.nan, math.nan)
 
 
-def tested_level(fitted: Fit, tau_target: float, reference: Fit | None) -> LevelTest:
-    """The test of level."""
-    return level_test(tau_side(fitted), None if reference is None else tau_side(reference), tau_target)
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One pair of variables in one sample.
+
+    Attributes
+    ----------
+    fit : Fit
+        The family fitted to it.
+    tau : TauSide
+        Kendall's tau and what its test needs.
+    spreads : mapping from str to Spread
+        Standard errors of "tau", "tau_fitted" and "shape".
+    bias : float
+        What ranks, and left-out blocks, say the fitted tau is off on average.
+    bias_is_large : bool
+        Whether that of the ranks is larger than the standard error: a correction of first order can then not be trusted.
+    corners : mapping from str to CornerCount
+        The corners that can be counted.
+    tied_share : float
+        The share of pairs of draws that are tied, in the variable that has more of them.
+    rhat : float
+        R-hat for dependence.
+    """
+
+    fit: Fit
+    tau: TauSide
+    spreads: Mapping[str, Spread]
+    bias: float
+    bias_is_large: bool
+    corners: Mapping[str, CornerCount]
+    tied_share: float
+    rhat: float
+
+    @classmethod
+    def of(cls, block: Block, k: int, fitted: Fit, curves: Curves) -> "Side":
+        """From a finished block of pairs."""
+        spreads, bias = fitted.spreads_in(block, k), 0.0
+        if fitted.method == "mle" and fitted.regular and not fitted.pair.uniform:
+            n_eff = spreads["shape"].n_eff  # what varies is how the ranks' noise differs between the two taus
+            size = n_eff if math.isfinite(n_eff) else float(fitted.n)
+            bias = curves.tau_bias(fitted.template, fitted.theta, fitted.tau, fitted.n, size)
+        large = fitted.regular and not abs(bias) <= spreads["tau_fitted"].se
+        usable = fitted.with_blocks(0.0 if large else bias)
+        tau, rhat = block.tau_side(k), float(block.rhats[k])
+        return cls(fitted, tau, spreads, usable, large, block.corners(k), block.tied_share(k), rhat)
+
+    @property
+    def n_eff(self) -> float:
+        """The smallest effective number of draws behind tau, the fitted tau and their difference.
+
+        No draw moves a perfect tau: the ranks' own number counts then.
+        """
+        known = [spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)]
+        return min(known) if known else min(self.tau.rank_size(), self.tau.n)
+
+    @property
+    def too_discrete(self) -> bool:
+        """Whether a variable takes so few values that no likelihood of a copula describes it."""
+        return self.tied_share > TOO_DISCRETE
+
+    @property
+    def member(self) -> Copula | None:
+        """The fitted copula, unless it is a limit without a density."""
+        fitted = self.fit
+        inner = fitted.on_bound == "lower" and fitted.template.parameter.lower_included
+        return fitted.copula if (fitted.on_bound is None or inner) and math.isfinite(fitted.theta) else None
 
 
-def gap_estimates(
-    fitted: Fit, tau_target: float, reference: Fit | None, level_tested: LevelTest, confidence: float
-) -> dict[str, Estimate]:
-    """The gaps of `discrepancy`, and "tau", "theta" and "tau_fitted" of the draws; `reference` is the fit behind the target."""
+@dataclass(frozen=True)
+class Gap:
+    """A gap, its standard error, the bias that tests and intervals take off, and its p-value."""
 
-    def against(name: str) -> Spread:
-        # a perfect sample has no shape: that of the other one alone is no difference of two
-        return fitted.spreads[name].plus(reference.spreads[name] if reference is not None else None)
+    value: float
+    spread: Spread = _UNKNOWN
+    bias: float = 0.0
+    pvalue: float = math.nan
 
-    def estimate(
-        value: float, spread: Spread, limits: tuple[float, float], *, bias: float = 0.0, tested: bool = True
-    ) -> Estimate:
-        return Estimate.of(value, spread, bias=bias, tested=tested, limits=limits, confidence=confidence)
 
-    moment = fitted.method == "moment"
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """The gaps of one pair; NaN stands for what cannot be known, or not be tested.
+
+    Attributes
+    ----------
+    level, shape, total : Gap
+        In strength, in family and tails, and both together.
+    corners : mapping from str to TailGap
+        Those that could be compared.
+    tails_pvalue : float
+        Of all corners together.
+    too_rare : bool
+        Whether too few draws carry the level to test it.
+    """
+
+    level: Gap
+    shape: Gap
+    total: Gap
+    corners: Mapping[str, TailGap]
+    tails_pvalue: float
+    too_rare: bool
+
+
+def gaps(own: Side, other: Side | None, tau_target: float) -> Gaps:
+    """The gaps of draws against a reference sample, or against a known tau (NaN where there is no target)."""
+    moment, sides = own.fit.method == "moment", [own] if other is None else [own, other]
+    level, too_rare = Gap(math.nan), False
+    if not math.isnan(tau_target):
+        tested = level_test(own.tau, None if other is None else other.tau, tau_target)
+        level, too_rare = Gap(own.tau.tau - tau_target, tested.spread, 0.0, tested.pvalue), tested.too_rare
     # A tau that the family cannot reach has no theta; the moment gap is still the gap of the taus.
-    tau_fitted = fitted.sample_tau if moment else fitted.tau
-    tau_aimed, bias = tau_target, fitted.tau_bias
-    if reference is not None:
-        tau_aimed = reference.sample_tau if moment else reference.tau
-        bias -= reference.tau_bias
-    level, total = fitted.sample_tau - tau_target, tau_fitted - tau_aimed
-    fits = [fitted] if reference is None else [fitted, reference]
-    judged = moment or not any(fit.pair.too_discrete for fit in fits)  # a likelihood of two values has no normal limit
-    # nor has one of a handful of draws, and a bias beyond the error has no correction
-    tested = moment or not any(fit.bias_is_large or fit.n < FEWEST_FOR_SHAPE for fit in fits)
-    if reference is not None and not moment:
-        ties = [(fit.n, fit.pair.tied_share) for fit in fits]
-        judged = judged and not uneven_ties(*ties[0], *ties[1])
-    possible = (-1.0 - tau_target, 1.0 - tau_target) if reference is None else (-2.0, 2.0)
-    own, taus = fitted.spreads, (-1.0, 1.0)
-    return {
-        "tau": estimate(fitted.sample_tau, own["tau"], taus, tested=False),
-        "theta": fitted.theta_estimate(confidence),
-        "tau_fitted": estimate(tau_fitted, own["tau_fitted"], taus, bias=fitted.tau_bias, tested=False),
-        "level": replace(estimate(level, level_tested.spread, possible), pvalue=level_tested.pvalue),
-        "shape": estimate(total - level, against("shape"), (-2.0, 2.0), bias=bias, tested=tested)
-        if judged and not moment
-        else Estimate.unknown(total - level, confidence=confidence),
-        "total": estimate(total, against("tau_fitted"), possible, bias=bias, tested=tested)
-        if judged
-        else Estimate.unknown(total, confidence=confidence),
-    }
+    fitted, *aimed = (side.tau.tau if moment else side.fit.tau for side in sides)
+    aim = aimed[0] if aimed else tau_target
+    shape = fitted - own.tau.tau - (aim - tau_target if aimed else 0.0)
+    # a perfect sample has no shape: that of the other one alone is no difference of two
+    spreads = {name: own.spreads[name].plus(None if other is None else other.spreads[name]) for name in ("shape", "tau_fitted")}
+    bias = own.bias - (0.0 if other is None else other.bias)
+    if not moment and (any(side.too_discrete for side in sides) or _uneven(own, other)):
+        shape_gap = total_gap = Gap(math.nan)
+    else:
+        # nor has a likelihood of a handful of draws a normal limit, and a bias beyond the error no correction
+        tested_too = moment or not any(side.bias_is_large or side.tau.n < FEWEST_FOR_SHAPE for side in sides)
+        shape_gap = Gap(shape) if moment else _gap(shape, spreads["shape"], bias, tested_too)
+        total_gap = _gap(fitted - aim, spreads["tau_fitted"], bias, tested_too)
+    found = {}
+    for name in CORNERS:
+        gap = tail_gap(own.corners.get(name), None if other is None else other.corners.get(name), compared=other is not None)
+        if gap is not None:
+            found[name] = gap
+    return Gaps(level, shape_gap, total_gap, found, joint_pvalue([*found.values()]), too_rare)
+
+
+def _gap(value: float, spread: Spread, bias: float, tested: bool) -> Gap:
+    return Gap(math.nan) if math.isnan(value) else Gap(value, spread, bias, spread.pvalue(value - bias) if tested else math.nan)
+
+
+def _uneven(own: Side, other: Side | None) -> bool:
+    """Whether samples of very different size have so many ties that what these do to a likelihood does not cancel."""
+    return other is not None and uneven_ties(own.tau.n, own.tied_share, other.tau.n, other.tied_share)
+
+
+def divergence(own: Side, target: Copula | None, tau_target: float, curves: Curves) -> float:
+    """CKL of a pair: infinite for perfectly dependent draws, NaN where there is no copula, or no likelihood, to compare."""
+    if target is None or own.fit.df_on_bound == "lower":
+        return math.nan
+    copula = own.member
+    return math.inf if copula is None else curves.divergence(copula, target, (own.fit.tau, tau_target))

@@ -4,17 +4,15 @@ Every function returns one value per draw, chain after chain, with mean 0; the e
 order 1/n. Ranks estimate the margins, and the terms that pay for it are included (Genest, Ghoudi and Rivest, 1995).
 """
 
-import math
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.ranks import RankedColumn
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families.numerics import BLOCK, FloatArray, blocks
 
@@ -23,58 +21,36 @@ _NOTHING = np.empty(0)
 _BIAS_LEVEL = 2  # 33 x 33 nodes: the bias is a correction of some tenths of a standard error, two digits of it are plenty
 
 
-def tau_influence(pair: RankedPair) -> FloatArray:
-    """Influence of each draw on Kendall's tau-b.
+class Score(NamedTuple):
+    """Each draw's score in a parameter, its derivatives in u and v (0 where margins are known), and their summed slope."""
 
-    Without ties 2 (h_i - tau), h_i the mean concordance of draw i. Tau-b is the ratio S / sqrt(A B), A and B the shares of
-    pairs not tied in x and in y; A and B move with the draws too. Perfect dependence has influence 0.
-    """
-    first, second, n = pair.first, pair.second, pair.n
-    concordance = pair.concordance  # before tau, which is then their mean and need not be counted again
-    if abs(pair.tau) == 1.0:
-        return np.zeros(n)  # no draw moves it; rounding would
-    mean = float(np.mean(concordance))
-    influence = 2.0 * (concordance - mean)
-    if not first.tied_pairs and not second.tied_pairs:
-        return influence
-    pairs = 0.5 * n * (n - 1.0)
-    share_x, share_y = 1.0 - first.tied_pairs / pairs, 1.0 - second.tied_pairs / pairs
-    for column, share in ((first, share_x), (second, share_y)):
-        untied = 1.0 - (column.group_sizes() - 1.0) / (n - 1.0)
-        influence -= mean / share * (untied - share)
-    return influence / math.sqrt(share_x * share_y)
+    score: FloatArray
+    in_u: FloatArray
+    in_v: FloatArray
+    curvature: float
 
+    def influence(self, pair: RankedPair, slope: float = 1.0) -> FloatArray:
+        """Influence of each draw on `slope` times the maximum likelihood estimate, J^-1 (l_theta + W_u + W_v).
 
-@dataclass(frozen=True)
-class ThetaInfluence:
-    """Influence of each draw on theta, and on df where it was estimated."""
-
-    theta: FloatArray
-    df: FloatArray | None = None
+        J, the information, is minus the mean of l_thetatheta; W_u(i) is the mean over j of
+        (1{x_i < x_j} + 1{x_i = x_j}/2 - u_j) l_thetau(u_j, v_j): draw i moves the rank of every larger draw, and by half that
+        of an equal one.
+        """
+        found, ranks = np.empty(pair.n), (pair.first.order, pair.first.rank, pair.second.order, pair.second.rank)
+        factor = slope / (-self.curvature / pair.n)
+        kernels.score_influence(*ranks, self.score, self.in_u, self.in_v, factor, found)
+        return found
 
 
-def theta_influence(pair: RankedPair, copula: Copula, *, df_estimated: bool = False) -> ThetaInfluence:
-    """Influence of each draw on a maximum likelihood estimate, J^-1 (l_theta + W_u + W_v).
-
-    J, the information, is minus the mean of l_thetatheta; W_u(i) is the mean over j of
-    (1{x_i < x_j} + 1{x_i = x_j}/2 - u_j) l_thetau(u_j, v_j): draw i moves the rank of every larger draw, and by half that of an
-    equal one.
-    """
-    if df_estimated:
-        return _student_influence(pair, copula)
-    score, in_u, in_v, curvature = score_and_slopes(pair, copula)
-    return ThetaInfluence(_with_rank_terms(pair, score, in_u, in_v) / (-curvature / pair.n))
-
-
-def score_and_slopes(pair: RankedPair, copula: Copula) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Each draw's score in theta, its derivatives in u and v (where margins are ranked), and the sum of those in theta."""
+def theta_score(pair: RankedPair, copula: Copula) -> Score:
+    """The score in theta."""
     n, theta = pair.n, copula.theta
     if n <= BLOCK and not pair.uniform:  # nothing to put together
         (coordinates,) = pair.coordinates(copula)
         unit = next(pair.units()) if copula._scores_need_units else (_NOTHING,) * 4
         score, second, in_u, in_v = copula._score_derivatives(theta, *coordinates, *unit)
-        return score, in_u, in_v, float(np.sum(second))
-    score, in_u, in_v = np.empty(n), np.empty(n), np.empty(n)
+        return Score(score, in_u, in_v, float(np.sum(second)))
+    score, in_u, in_v = np.empty(n), np.zeros(n), np.zeros(n)
     curvature = 0.0
     units = pair.units() if copula._scores_need_units else repeat((_NOTHING,) * 4)
     for block, coordinates, unit in zip(blocks(n), pair.coordinates(copula), units, strict=False):
@@ -83,27 +59,15 @@ def score_and_slopes(pair: RankedPair, copula: Copula) -> tuple[FloatArray, Floa
         else:
             score[block], second, in_u[block], in_v[block] = copula._score_derivatives(theta, *coordinates, *unit)
         curvature += float(np.sum(second))
-    return score, in_u, in_v, curvature
+    return Score(score, in_u, in_v, curvature)
 
 
-def _with_rank_terms(pair: RankedPair, score: FloatArray, in_u: FloatArray, in_v: FloatArray) -> FloatArray:
-    """The score with what each draw does to it through the ranks of the others; mean 0."""
-    if not pair.uniform:
-        score = score + _rank_term(pair.first, in_u) + _rank_term(pair.second, in_v)
-    return score - np.mean(score)
+def student_scores(pair: RankedPair, copula: Copula) -> tuple[Score, Score]:
+    """Scores in rho and in df of a Student t copula where both are estimated; derivatives in df are central differences.
 
-
-def _rank_term(column: RankedColumn, slope: FloatArray) -> FloatArray:
-    """Sum over j of (1{x_i < x_j} + 1{x_i = x_j}/2) slope_j / (n+1): what draw i does to all ranks over n+1.
-
-    What is the same for all i is left out.
+    Each is a sum of both likelihood scores, weighted by the inverse of their information: that of one parameter alone in a
+    problem of one parameter, with an information of 1.
     """
-    sums: FloatArray = kernels.sums_above(column.order, column.rank, slope)
-    return sums / (column.n + 1.0)
-
-
-def _student_influence(pair: RankedPair, copula: Copula) -> ThetaInfluence:
-    """Influence on (rho, df) of a Student t copula together; derivatives in df are central differences."""
     inner = student_part(copula)
     if inner is None:
         raise TypeError(f"only a Student t copula has a df, not {copula!r}")
@@ -126,12 +90,14 @@ def _student_influence(pair: RankedPair, copula: Copula) -> ThetaInfluence:
         mixed = float(np.sum(score[2] - score[0])) / (2.0 * step)
         in_df = float(np.sum(log_density[2] - 2.0 * log_density[1] + log_density[0])) / step**2
         curvature += np.array([[float(np.sum(second[1])), mixed], [mixed, in_df]])
-    information = -curvature / n
-    scores = np.stack([_with_rank_terms(pair, *rho), _with_rank_terms(pair, *df)])
-    both = np.linalg.solve(information, scores)
-    return ThetaInfluence(both[0], both[1])
+    weights = np.linalg.inv(-curvature / n)
+    if pair.uniform:
+        rho[1:] = df[1:] = 0.0
+    scores = [weight[0] * rho + weight[1] * df for weight in weights]
+    return Score._make((*scores[0], -float(n))), Score._make((*scores[1], -float(n)))
 
 
+@lru_cache(maxsize=64)  # asked for on the scale of theta, and of tau
 def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
     """How far theta_MLE lies above theta on average because n draws only have ranks: mean score at ranks over the information.
 

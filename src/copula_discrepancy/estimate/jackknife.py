@@ -16,7 +16,7 @@ import numpy as np
 from copula_discrepancy._core import kernels
 from copula_discrepancy.estimate.likelihood import maximise
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.ranks import RankedColumn, tau_from_ranks
+from copula_discrepancy.estimate.ranks import RankedColumn
 from copula_discrepancy.estimate.uncertainty import Spread
 from copula_discrepancy.families import Copula
 
@@ -48,14 +48,14 @@ def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitte
         return None
     found = []
     for block in _blocks(pair):
-        part = RankedPair.from_ranks(_without(pair.first, block), _without(pair.second, block), 1, pair.names)
+        columns = _without(pair.first, block), _without(pair.second, block)
+        part = RankedPair(columns[0].rank, columns[1].rank, ranked=columns)
         if not (part.first.varies and part.second.varies):
             return None
-        tau = tau_from_ranks(part.first, part.second)
         maximum = maximise(part, template, theta)
-        if maximum.on_bound is not None or not maximum.converged or abs(tau) == 1.0:
+        if maximum.on_bound is not None or not maximum.converged or abs(part.tau) == 1.0:
             return None
-        found.append((template._tau(maximum.theta), tau))
+        found.append((template._tau(maximum.theta), part.tau))
     fitted, taus = np.array(found).T
     shapes, g = fitted - taus, len(found)
     fitted_se, shape_se = (math.sqrt((g - 1.0) / g * float(np.sum((x - np.mean(x)) ** 2))) for x in (fitted, shapes))

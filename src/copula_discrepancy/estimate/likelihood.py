@@ -13,6 +13,7 @@ from copula_discrepancy.families.t_distribution import t_quantile_df_slope
 # The iteration stops when the estimated error of theta is this small, relative to the family's scale.
 _LAST_ERROR = 1e-12
 _ULPS = 4 * 2.0**-53  # a step of a few units in the last place is none
+_FOUND_AGAIN = 1e-6  # a Newton step at a maximum is rounding; elsewhere it is of the order of a standard error
 MAX_STEPS = 100
 # A start from this many draws lies within a few percent of the maximum and costs a twentieth of a pass over 10**5 draws;
 # df is harder to estimate and dearer to evaluate, so its start is better.
@@ -52,6 +53,13 @@ def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> 
         inside = rough.converged and rough.on_bound is None
         start, bend = (rough.theta, rough.bend) if inside else (_moment_start(template, pair.tau), 0.0)
     return _newton(template, template._prepare(pair.coordinates(template), pair.n), start, bend)
+
+
+def at_maximum(pair: RankedPair, template: Copula, theta: float) -> Maximum:
+    """A maximum that was found before, in one pass over the draws; not converged where the likelihood has none at theta."""
+    value, slope, curvature = template._likelihood_sums(theta, *template._prepare(pair.coordinates(template), pair.n))
+    found = curvature < 0 and abs(slope / curvature) <= _FOUND_AGAIN * template._scale(theta)
+    return Maximum(theta, value, 0, found, None)
 
 
 def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: float = 0.0) -> Maximum:

@@ -14,13 +14,7 @@ from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.data.draws import Draws, as_draws, require_varying
-from copula_discrepancy.estimate.ranks import (
-    RankedColumn,
-    concordance_from_ranks,
-    rank_column,
-    tau_from_concordance,
-    tau_from_ranks,
-)
+from copula_discrepancy.estimate.ranks import RankedColumn, rank_column, tau_from_ranks
 from copula_discrepancy.families import Copula
 from copula_discrepancy.families.numerics import blocks, in_blocks, odd_in_blocks, stack_blocks
 
@@ -39,18 +33,42 @@ _SHARED = 0.9  # of the values of one sample that occur in another: continuous v
 _FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables for so few, or 32 for so many, keep 32 MB each
 
 
-@dataclass(frozen=True, eq=False)
 class RankedPair:
     """Two variables, their ranks and their Kendall's tau; what every estimate starts from.
 
     Ranks are computed when first asked for: a likelihood of known uniform margins does not need them.
+
+    Parameters
+    ----------
+    x, y : array
+        The values, chain after chain; ranks may stand for them.
+    uniform : bool
+        Whether they are values of known uniform margins.
+    n_chains, names
+        How many chains there are, and what the variables are called.
+    ranked, tau, margin_size
+        What is known already: both columns ranked, Kendall's tau, and the effective number of draws of the margins.
     """
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    uniform: bool
-    n_chains: int = 1
-    names: tuple[str, str] = ("x0", "x1")
+    def __init__(
+        self,
+        x: NDArray[Any],
+        y: NDArray[Any],
+        uniform: bool = False,
+        n_chains: int = 1,
+        names: tuple[str, str] = ("x0", "x1"),
+        *,
+        ranked: tuple[RankedColumn, RankedColumn] | None = None,
+        tau: float | None = None,
+        margin_size: float | None = None,
+    ) -> None:
+        self.x, self.y, self.uniform, self.n_chains, self.names = x, y, uniform, n_chains, names
+        if ranked is not None:
+            self.first, self.second = ranked
+        if tau is not None:
+            self.tau = tau
+        if margin_size is not None:
+            self.margin_size = margin_size
 
     @property
     def margins(self) -> str:
@@ -60,37 +78,9 @@ class RankedPair:
     @classmethod
     def from_draws(cls, draws: Any, margins: str = "rank") -> "RankedPair":
         """Check two columns of draws; x and y hold them chain after chain."""
-        one_of(margins, "margins", MARGINS)
-        given = as_draws(draws)
-        if given.n_variables != 2:
-            raise InputError(
-                f"draws must have two variables, got {given.n_variables} (shape {given.values.shape[1:]}); "
-                "select a pair, for example draws[:, [0, 1]]"
-            )
-        x, y = _checked_column(given, 0), _checked_column(given, 1)
-        if margins == "uniform":
-            for name, column in zip(given.names, (x, y), strict=True):
-                if column.min() <= 0.0 or column.max() >= 1.0:
-                    raise InputError(
-                        f"margins='uniform' needs values strictly between 0 and 1, but variable {name} spans "
-                        f"{column.min():g} to {column.max():g}; use margins='rank'"
-                    )
+        given = two_variables(as_draws(draws), margins)
+        x, y = given.column(0), given.column(1)
         return cls(x, y, margins == "uniform", given.n_chains, (given.names[0], given.names[1]))
-
-    @classmethod
-    def from_ranks(cls, first: RankedColumn, second: RankedColumn, n_chains: int, names: tuple[str, str]) -> "RankedPair":
-        """Two variables already ranked; ranks stand for the values, of which they are an increasing function."""
-        pair = cls(first.rank, second.rank, False, n_chains, names)  # type: ignore[arg-type]
-        pair.__dict__.update(first=first, second=second)
-        return pair
-
-    @lazy
-    def chains(self) -> "tuple[RankedPair, ...]":
-        """Each chain by itself."""
-        if self.n_chains == 1:
-            return (self,)
-        columns = zip(self.by_chain(self.x), self.by_chain(self.y), strict=True)
-        return tuple(RankedPair(x.copy(), y.copy(), False, 1, self.names) for x, y in columns)
 
     @property
     def n(self) -> int:
@@ -114,14 +104,7 @@ class RankedPair:
     @lazy
     def tau(self) -> float:
         """Kendall's tau-b."""
-        if "concordance" in self.__dict__:  # its mean is tau-a: no need to count again
-            return tau_from_concordance(self.first, self.second, self.concordance)
         return tau_from_ranks(self.first, self.second)
-
-    @lazy
-    def concordance(self) -> NDArray[np.float64]:
-        """Each draw's mean concordance with all others."""
-        return concordance_from_ranks(self.first, self.second)
 
     @lazy
     def margin_size(self) -> float:
@@ -302,7 +285,20 @@ def margin_size(column: RankedColumn, n_chains: int) -> float:
     return min((size for size in sizes if math.isfinite(size)), default=math.inf)
 
 
-def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:
-    column = given.column(k)
-    require_varying(column, given.names[k])
-    return column
+def two_variables(given: Draws, margins: str = "rank") -> Draws:
+    """Draws of two variables that vary, strictly between 0 and 1 where their margins are known to be uniform."""
+    one_of(margins, "margins", MARGINS)
+    if given.n_variables != 2:
+        raise InputError(
+            f"draws must have two variables, got {given.n_variables} (shape {given.values.shape[1:]}); "
+            "select a pair, for example draws[:, [0, 1]]"
+        )
+    for k, name in enumerate(given.names):
+        column = given.values[:, :, k]
+        require_varying(column.reshape(-1), name)
+        if margins == "uniform" and (column.min() <= 0.0 or column.max() >= 1.0):
+            raise InputError(
+                f"margins='uniform' needs values strictly between 0 and 1, but variable {name} spans "
+                f"{column.min():g} to {column.max():g}; use margins='rank'"
+            )
+    return given

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.pair import RankedPair, margin_size
 from copula_discrepancy.estimate.ranks import RankedColumn, rank_column
-from copula_discrepancy.estimate.screening import binned
 
 MISSING = -1  # the rank of a value that is not there
 _NEIGHBOURS = 3  # other variables looked at to tell repeated points from rounded values
@@ -22,7 +21,8 @@ class RankedTable:
     """All variables of a sample as ranks: all draws together, (variable, draw), and in each chain, (variable, chain, draw).
 
     `modes` holds how many draws share the most frequent value of each variable, `holes` which variables have missing values:
-    of those only ranks are there, MISSING where there is no value, and pairs are ranked anew by `of_pair`.
+    of those only ranks are there, MISSING where there is no value, and pairs are ranked anew by `of_pair`. `uniform` holds the
+    values, (variable, draw), where these are of known uniform margins.
     """
 
     orders: NDArray[np.int32]
@@ -34,14 +34,20 @@ class RankedTable:
     chain_ties: NDArray[np.int64]
     bins: NDArray[np.uint8]
     holes: NDArray[np.bool_]
+    names: tuple[str, ...] = ()
+    uniform: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, draws: Draws) -> "RankedTable":
-        """Rank the draws."""
-        return cls.of_columns([draws.column(k) for k in range(draws.n_variables)], draws.n_chains)
+    def of(cls, draws: Draws, *, uniform: bool = False) -> "RankedTable":
+        """Rank the draws; `uniform` says that their margins are known to be uniform."""
+        columns = [draws.column(k) for k in range(draws.n_variables)]
+        table = cls.of_columns(columns, draws.n_chains, draws.names)
+        return replace(table, uniform=np.stack(columns)) if uniform else table
 
     @classmethod
-    def of_columns(cls, columns: Sequence[NDArray[np.float64]], n_chains: int = 1) -> "RankedTable":
+    def of_columns(
+        cls, columns: Sequence[NDArray[np.float64]], n_chains: int = 1, names: tuple[str, ...] = ()
+    ) -> "RankedTable":
         """Rank variables given one by one, chain after chain; NaN is a missing value, which only a single sample may have."""
         d, n = len(columns), columns[0].size
         whole, parts = (d, n), (d, n_chains, n // n_chains)
@@ -59,12 +65,13 @@ class RankedTable:
                 ties[k], chain_ties[k], modes[k] = column.tied_pairs, column.tied_pairs, column.largest_group
                 continue
             column = rank_column(values)
-            orders[k], ranks[k], ties[k], bins[k] = column.order, column.rank, column.tied_pairs, binned(column)
+            orders[k], ranks[k], ties[k], bins[k] = column.order, column.rank, column.tied_pairs, column.bins
             modes[k] = column.largest_group
             for c, chain in enumerate(values.reshape(n_chains, -1)):
                 found = column if n_chains == 1 else rank_column(chain)
                 chain_orders[k, c], chain_ranks[k, c], chain_ties[k, c] = found.order, found.rank, found.tied_pairs
-        return cls(orders, ranks, ties, modes, chain_orders, chain_ranks, chain_ties, bins, holes)
+        names = names or tuple(map(str, range(d)))
+        return cls(orders, ranks, ties, modes, chain_orders, chain_ranks, chain_ties, bins, holes, names)
 
     def n_complete(self, first: int, second: int) -> int:
         """How many rows have values of both variables."""
@@ -79,7 +86,7 @@ class RankedTable:
         columns = [self.ranks[k, both].astype(np.float64) for k in (first, second)]
         if columns[0].size < 2 or any(np.ptp(column) == 0 for column in columns):
             return None
-        return RankedTable.of_columns(columns)
+        return RankedTable.of_columns(columns, 1, (self.names[first], self.names[second]))
 
     @property
     def n_chains(self) -> int:
@@ -114,11 +121,19 @@ class RankedTable:
             at = 0 if self.holes[k] else whole.index(k)
             others = [whole[(at + m) % len(whole)] for m in range(1, min(len(whole), _NEIGHBOURS + 1))]
             others = [] if self.holes[k] or not tied else others
-            pairs = [RankedPair.from_ranks(self.columns[k], self.columns[j], 1, ("", "")) for j in others]
-            shares.append(float((tied - min((pair.tied_in_both() for pair in pairs), default=0)) / every))
+            shares.append(float((tied - min((self.pair(k, j).tied_in_both() for j in others), default=0)) / every))
         return shares
 
     @lazy
     def columns(self) -> tuple[RankedColumn, ...]:
         """The variables one by one."""
         return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))
+
+    def pair(self, first: int, second: int, tau: float | None = None, *, iid: bool = True) -> RankedPair:
+        """Two variables, to be fitted; chains that are not `iid` bring the effective number of draws of their margins."""
+        ranked = self.columns[first], self.columns[second]
+        size = None if iid else min(self.margin_sizes[first], self.margin_sizes[second])
+        source = self.ranks if self.uniform is None else self.uniform
+        names = self.names[first], self.names[second]
+        known = self.uniform is not None
+        return RankedPair(source[first], source[second], known, self.n_chains, names, ranked=ranked, tau=tau, margin_size=size)

@@ -15,6 +15,7 @@ from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.workers import checked_jobs, threads
 from copula_discrepancy.data.draws import Draws, as_column, as_draws, require_varying
 
+BINS = 16  # of a variable's ranks, in which families are compared roughly
 VARIANTS = ("b", "a")
 TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth unless asked: at n = 500 some 25 joint draws
 
@@ -55,6 +56,11 @@ class RankedColumn:
         whole = 2 * (self.n + 1)
         depth = whole - self.doubled_mid_ranks if high else self.doubled_mid_ranks
         return float(np.mean(depth <= tail * whole))
+
+    @property
+    def bins(self) -> NDArray[np.uint8]:
+        """The bin of every draw, of `BINS` equal ones, by its mid-rank."""
+        return ((self.doubled_mid_ranks - 1) * BINS // (2 * self.n)).astype(np.uint8)
 
     @property
     def largest_group(self) -> int:
@@ -212,19 +218,9 @@ def concordance(x: Any, y: Any) -> NDArray[np.float64]:
     >>> cd.concordance([1, 2, 3], [1, 3, 2])
     array([1., 0., 0.])
     """
-    return concordance_from_ranks(*_paired_columns(x, y))
-
-
-def concordance_from_ranks(a: RankedColumn, b: RankedColumn) -> NDArray[np.float64]:
-    """Mean concordance of each draw with all others, from two ranked columns."""
+    a, b = _paired_columns(x, y)
     counts = kernels.concordance_counts(a.order, a.rank, a.tied_pairs, b.order, b.rank, b.tied_pairs)
     return np.asarray(counts / (a.n - 1), dtype=np.float64)
-
-
-def tau_from_concordance(a: RankedColumn, b: RankedColumn, concordance: NDArray[np.float64]) -> float:
-    """Kendall's tau-b from the draws' mean concordances, to the last digit: their sum is a whole number over n - 1."""
-    total = round(float(np.sum(concordance)) * (a.n - 1)) // 2
-    return float(_normalised(total, a.n, a.tied_pairs, b.tied_pairs, "b"))
 
 
 @enough_memory

@@ -12,14 +12,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.estimate.fit import Fit, fit_pair
+from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.fit import fit_pair
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
-from copula_discrepancy.estimate.ranks import RankedColumn
-from copula_discrepancy.estimate.selection import candidates
+from copula_discrepancy.estimate.ranks import BINS
+from copula_discrepancy.estimate.selection import Selection, candidates
 from copula_discrepancy.families import Copula, Rotated
 
-BINS = 16
 _STEPS = 40  # grid points per unit of tau: next to the best theta, half a step costs a likelihood next to nothing
 _LAST = 38  # 0.95; stronger dependence sits in so few cells that all families look alike
 # of Student t copulas: seen through one of them, both samples look alike if they are; without a reference df is refined
@@ -34,24 +35,32 @@ _CLEARLY_DEPENDENT = 0.1
 _INSIDE = 0.03  # the same for families that begin at a stronger dependence
 
 
-def binned(column: RankedColumn) -> NDArray[np.uint8]:
-    """The bin of every draw, 0 to 15, by its mid-rank."""
-    return ((column.doubled_mid_ranks - 1) * BINS // (2 * column.n)).astype(np.uint8)
+class Screened:
+    """Chooses among the families that come out best on binned ranks, of those that both samples can be seen through."""
+
+    def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
+        """The best family's maximum likelihood fit to the pair `k` of a block.
+
+        Degrees of freedom are those of a small grid unless this is the only sample. Where no finalist has a regular fit, the
+        Gaussian copula's.
+        """
+        pair, taus = guide.pair(k), [block.taus[k] for block in (guide, other) if block is not None]
+        if abs(pair.tau) == 1.0:
+            return fit_pair(pair, gaussian(), method="mle", iid=guide.iid), None
+        fits = [fit_pair(pair, template, method="mle", iid=guide.iid) for template in finalists(pair, guide.bins(k), taus)]
+        regular = [fitted for fitted in fits if fitted.regular]
+        if not regular:
+            return fit_pair(pair, gaussian(), method="mle", iid=guide.iid), None
+        best = min(regular, key=lambda fitted: _penalty(fitted.template) - fitted.log_likelihood)
+        return (_refined(best) if other is None and best.df is not None else best), None
+
+    def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
+        """The Gaussian family where that of the reference cannot follow the draws: it shows by how much they differ."""
+        lost = guide.regular and not fitted.regular and abs(fitted.sample_tau) < 1.0
+        return gaussian() if lost else None
 
 
-def screened_fit(
-    pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float], *, iid: bool, refine: bool
-) -> Fit:
-    """The best family's maximum likelihood fit, among families that reach every one of `taus` with room to spare.
-
-    Degrees of freedom are those of a small grid unless `refine`. Where no finalist has a regular fit, the Gaussian copula's.
-    """
-    fits = [fit_pair(pair, template, method="mle", iid=iid) for template in _finalists(pair, bins, taus)]
-    regular = [fitted for fitted in fits if fitted.regular]
-    if not regular:
-        return fit_pair(pair, gaussian(), method="mle", iid=iid)
-    best = min(regular, key=lambda fitted: _penalty(fitted.template) - fitted.log_likelihood)
-    return _refined(best) if refine and best.df is not None else best
+SCREENED = Screened()
 
 
 def _refined(fitted: Fit) -> Fit:
@@ -78,7 +87,8 @@ def _refined(fitted: Fit) -> Fit:
     return fit_pair(fitted.pair, with_df(fitted.template, df), method="mle", iid=fitted.iid)
 
 
-def _finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float]) -> list[Copula]:
+def finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float]) -> list[Copula]:
+    """The best families on binned ranks among those that reach every one of `taus` with room to spare."""
     counts = np.bincount(bins[0].astype(np.int64) * BINS + bins[1], minlength=BINS * BINS).astype(np.float64)
     scores = _log_cells(min(max(round(pair.tau * _STEPS), -_LAST), _LAST)) @ counts - _penalties()
     discrete = pair.discrete_share() > DISCRETE

@@ -2,15 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from copula_discrepancy._core.checks import true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.data.draws import as_draws
-from copula_discrepancy.estimate.fit import Fit, fit_pair, resolve_family
+from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.fit import fit_pair, resolve_family
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
 from copula_discrepancy.estimate.uncertainty import require_chain_length
-from copula_discrepancy.families import FAMILIES, Copula, Rotated
+from copula_discrepancy.families import FAMILIES, Copula, Gaussian, Rotated
 from copula_discrepancy.families.rotated import ROTATIONS
 
 # Burnham and Anderson (2002): a model less than 2 behind the best has about as much support, from 10 on next to none.
@@ -138,6 +140,32 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
     if not independent:
         require_chain_length(given.n_draws)
     return select_pair(RankedPair.from_draws(given, margins), iid=independent)
+
+
+class Selector(Protocol):
+    """Chooses the family that a pair is looked at through: all of them compared exactly, or the best on binned ranks."""
+
+    def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
+        """The fit of the best family to pair `k` of the sample that guides the choice, and the ranking, if one was made."""
+
+    def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
+        """Another family where the one chosen cannot follow the other sample; None to keep it."""
+
+
+class Full:
+    """Compares all families and rotations exactly on the sample that guides the choice, as `select_family` does."""
+
+    def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
+        """The fit of the family with the lowest AIC, and the ranking."""
+        pair = guide.pair(k)
+        if pair.perfect_sign(by_rank=False) != 0.0:  # every family fits infinitely well
+            return fit_pair(pair, Gaussian(0.5), method="mle", iid=guide.iid), None
+        selection = select_pair(pair, iid=guide.iid)
+        return selection.best, selection
+
+    def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
+        """The best family of the reference is kept: a bound that the draws run to is an answer."""
+        return None
 
 
 def select_pair(pair: RankedPair, *, iid: bool) -> Selection:

@@ -15,7 +15,6 @@ from scipy.special import bdtr, bdtrc, pdtr, pdtrc
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.estimate.fit import Fit
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import edge_width
 from copula_discrepancy.estimate.uncertainty import Spread
@@ -274,27 +273,6 @@ def _at_rate(count: CornerCount, inside: float, outside: float) -> Spread:
 
 def _two_sided(below: float, above: float) -> float:
     return min(2.0 * min(below, above), 1.0)
-
-
-@dataclass(frozen=True)
-class CornerInfluence:
-    """A corner of one sample and the influence of each draw, (chain, draw), on its gap."""
-
-    count: CornerCount
-    influence: NDArray[np.float64]
-
-
-def corner_of(fitted: Fit, yardstick: Yardstick, corner: Corner, tail: float) -> CornerInfluence | None:
-    """A corner of the draws behind a fit; None where ties leave no tail of about that size."""
-    pair = fitted.pair
-    u, v, joint, slope_u, slope_v, inside = sample_shares(pair, corner, tail)
-    if not (is_tail(u, tail) and is_tail(v, tail)):
-        return None
-    expected, slope = yardstick.expects(pair.tau, corner, u, v, pair.n, corner_share)
-    values = np.empty(pair.n)
-    kernels.corner_influence(fitted.influence["tau"].reshape(-1), inside, (u, v, joint, slope_u, slope_v), slope, values)
-    influence = pair.by_chain(values)
-    return CornerInfluence(CornerCount(pair.n, u, v, joint, expected, Spread.of(influence, iid=fitted.iid)), influence)
 
 
 def sample_shares(pair: RankedPair, corner: Corner, tail: float) -> tuple[float, float, float, float, float, NDArray[np.uint8]]:

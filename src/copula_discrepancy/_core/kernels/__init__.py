@@ -1,6 +1,6 @@
 """Every compiled loop of the library; nothing outside this package is compiled.
 
-All functions are cached on disk where that can be done (`_compiled.py`) and release the interpreter lock, so they may be called
+All functions are cached on disk where that can be done (`compiled.py`) and release the interpreter lock, so they may be called
 from several threads at once.
 """
 
@@ -18,6 +18,7 @@ from copula_discrepancy._core.kernels.pairs import (
     dependence_rhats,
     finish_pairs,
     gather,
+    score_influence,
     spread,
     start_pairs,
     tau_and_influence,
@@ -52,6 +53,7 @@ __all__ = [
     "leave_out",
     "long_run",
     "rank_column",
+    "score_influence",
     "split_rhat",
     "spread",
     "start_pairs",

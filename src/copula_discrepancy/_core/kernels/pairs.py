@@ -1,7 +1,6 @@
-"""All that many pairs of variables need between their ranks and their row of numbers, in three calls per pair.
+"""All that pairs of variables need between their ranks and their row of numbers, for one pair or many in one call.
 
-The same steps as for a single pair in `influence`, `agreement` and `tails`, which tests hold against each other; there each
-is a few calls to NumPy, whose overhead would take most of the time here, and make threads wait for each other.
+NumPy's overhead would take most of the time of a small pair, and make threads wait for each other.
 """
 
 import numpy as np
@@ -67,24 +66,22 @@ def spread(values, n_chains):
 
 
 @compiled(nogil=True, error_model="numpy", inline="always")
-def _gap_influence(order_x, rank_x, order_y, rank_y, tau, score, in_u, in_v, curvature, tau_slope, fitted, shape):
-    """Fill in influence values on the fitted tau, and on its difference from Kendall's.
+def score_influence(order_x, rank_x, order_y, rank_y, score, in_u, in_v, factor, found):
+    """Fill in `factor` times the score with what each draw does to it through the ranks of the others, mean 0.
 
-    `tau` holds influence values on Kendall's tau; `score` and its derivatives `in_u`, `in_v` are those of the likelihood at its
-    maximum, `curvature` their sum's second derivative.
+    Draw i moves the rank of every larger draw, and by half that of an equal one: sum over j of (1{x_i < x_j} + 1{x_i = x_j}/2)
+    times the derivative `in_u` of the score of draw j, over n + 1 (Genest, Ghoudi and Rivest, 1995).
     """
-    n = tau.size
+    n = score.size
     above_x = sums_above(order_x, rank_x, in_u)
     above_y = sums_above(order_y, rank_y, in_v)
     total = 0.0
     for i in range(n):
-        fitted[i] = score[i] + (above_x[i] + above_y[i]) / (n + 1.0)
-        total += fitted[i]
+        found[i] = score[i] + (above_x[i] + above_y[i]) / (n + 1.0)
+        total += found[i]
     mean = total / n
-    factor = tau_slope / (-curvature / n)
     for i in range(n):
-        fitted[i] = (fitted[i] - mean) * factor
-        shape[i] = fitted[i] - tau[i]
+        found[i] = (found[i] - mean) * factor
 
 
 @compiled(nogil=True, error_model="numpy", inline="always")
@@ -196,27 +193,31 @@ def dependence_rhats(taus, concordance, chain_taus, chain_influence, ties_x, tie
 @compiled(nogil=True, error_model="numpy")
 def finish_pairs(
     orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
-    n_chains, tail, width,
+    n_chains, tail, width, kept,
 ):  # fmt: skip
     """Spreads of tau, fitted tau, shape and the gap in every corner of several pairs, (pair, 3 + corner, 3); joint shares.
 
     A spread is (standard error, degrees of freedom, n_eff). `scored` says where there is a likelihood fit, `wanted` which
-    corners are looked at, `highs` at which ends of u and v each is; `n_chains` is None for independent draws.
+    corners are looked at, `highs` at which ends of u and v each is; `n_chains` is None for independent draws. `kept`, (place,
+    3 + corner, draw), has room for the influence values of every pair, which then stay in it, or of one at a time.
     """
     n_corners = highs.shape[0]
     spreads = np.empty((first.size, 3 + n_corners, 3))
     spreads[:] = np.nan
     joint = np.empty((first.size, n_corners))
     joint[:] = np.nan
-    values = np.empty((3 + n_corners, ranks.shape[1]))
+    n = ranks.shape[1]
     for k in range(first.size):
         i = first[k]
         j = second[k]
+        values = kept[k if kept.shape[0] == first.size else 0]
         if scored[k]:
-            _gap_influence(
-                orders[i], ranks[i], orders[j], ranks[j], influence[k], score[k], in_u[k], in_v[k], curvature[k], slope[k],
-                values[1], values[2],
+            factor = slope[k] / (-curvature[k] / n)
+            score_influence(
+                orders[i], ranks[i], orders[j], ranks[j], score[k], in_u[k], in_v[k], factor, values[1]
             )  # fmt: skip
+            for draw in range(n):
+                values[2, draw] = values[1, draw] - influence[k, draw]
         any_wanted = False
         for end in range(n_corners):
             any_wanted = any_wanted or wanted[k, end]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy.compare.wording import tail_sentence
-from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.report.page.meaning import explained

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import TAIL_SHARE

@@ -9,10 +9,10 @@ from copula_discrepancy._core.checks import whole_number
 from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement, chain_agreement
-from copula_discrepancy.estimate.fit import Fit
-from copula_discrepancy.estimate.influence import tau_influence
-from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import Estimate, Spread, open_probability
+from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.fit_result import Fit
+from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
 from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PLAIN, canvas, few_ticks, ink, legend_above, plain
 from copula_discrepancy.report.plots.subjects import is_discrepancy, is_pairwise, wrong_subject
 
@@ -145,8 +145,7 @@ class Forest:
 
 def fit_agreement(fitted: Fit, confidence: float) -> Agreement:
     """Whether the chains behind a fit agree, each with its tau."""
-    several = fitted.pair.n_chains > 1
-    return chain_agreement(fitted.pair, fitted.spreads["tau"], compare=several, iid=fitted.iid, confidence=confidence)
+    return chain_agreement(fitted.counted, 0, confidence=confidence)
 
 
 def draw_chains(forest: Forest, ax: Any) -> "Axes":
@@ -297,10 +296,11 @@ def pair_taus(result: "Pairwise", pair: "PairGap") -> PairTaus:
 
 
 def _sample_taus(result: "Pairwise", draws: Draws, pair: "PairGap") -> tuple[Estimate, tuple[Estimate, ...]]:
-    ranked = RankedPair.from_draws(as_draws(draws.select(pair.names), missing="drop"))  # as in the row
-    spread = Spread.of(ranked.by_chain(tau_influence(ranked)), iid=result.iid)
-    agreement = chain_agreement(ranked, spread, compare=False, iid=result.iid, confidence=result.confidence)
-    return Estimate.of(ranked.tau, spread, tested=False, limits=(-1.0, 1.0), confidence=result.confidence), agreement.taus
+    complete = as_draws(draws.select(pair.names), missing="drop")  # as in the row
+    block = Block(RankedTable.of(complete), [(0, 1)], compare=False, iid=result.iid).finish()
+    spread, agreement = block.spreads(0)["tau"], chain_agreement(block, 0, confidence=result.confidence)
+    tau = Estimate.of(block.taus[0], spread, tested=False, limits=(-1.0, 1.0), confidence=result.confidence)
+    return tau, agreement.taus
 
 
 def _pairs_forest(result: "Pairwise", chosen: "Sequence[PairGap]", ax: Any) -> "Axes":

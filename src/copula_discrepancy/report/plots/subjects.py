@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.agreement import Agreement
-from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.families import Copula
 
 if TYPE_CHECKING:

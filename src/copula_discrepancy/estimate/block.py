@@ -1,0 +1,174 @@
+"""Some pairs of variables of one sample, counted together: Kendall's taus, R-hat, influence values, standard errors, corners.
+
+The one path of every statistic, for a single pair as for thousands: `Fit`, `discrepancy`, `pairwise` and `vine` all read their
+numbers from a `Block`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.estimate.influence import Score
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.ranks import TAIL_SHARE, edge_width
+from copula_discrepancy.estimate.strength import TauSide
+from copula_discrepancy.estimate.tails import CORNERS, HIGHS, Corner, CornerCount, Shares, Yardstick, is_tail
+from copula_discrepancy.estimate.uncertainty import Spread
+
+_TAU, _FITTED, _SHAPE, _FIRST_CORNER = range(4)  # rows of influence values
+
+
+class Block:
+    """Pairs of one sample: their taus when made, standard errors once their fits are known (`score`, `expect`, `finish`).
+
+    Parameters
+    ----------
+    table : RankedTable
+        The sample.
+    pairs : sequence of (int, int)
+        The pairs, by the numbers of their variables.
+    compare : bool
+        Whether to compute R-hat.
+    iid : bool
+        Whether draws are independent.
+    tail : float
+        The share of a variable that makes a tail.
+    """
+
+    def __init__(
+        self, table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool, tail: float = TAIL_SHARE
+    ) -> None:
+        self.table, self.iid, self.tail = table, iid, tail
+        self._n_chains = None if iid else table.n_chains
+        self.first, self.second = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
+        m, n = len(pairs), table.n
+        self.influence, concordance = np.empty((m, n)), np.empty((m if compare else 0, n))
+        t, places = table, (self.first, self.second)
+        taus = kernels.start_pairs(t.orders, t.ranks, t.ties, *places, self.influence, concordance)
+        self.rhats = self._rhats(taus, concordance) if compare else np.full(m, math.nan)
+        self.taus: list[float] = taus.tolist()
+        corners = m, len(CORNERS)
+        self._scored, self._wanted = np.zeros(m, bool), np.zeros(corners, bool)
+        self._score, self._in_u, self._in_v = np.empty((m, n)), np.empty((m, n)), np.empty((m, n))
+        self._curvature, self._slope = np.full(m, -1.0), np.ones(m)
+        self._shares, self._expected = np.empty((*corners, 2)), np.empty(corners)
+        self._expected_slope = np.empty(corners)
+
+    @classmethod
+    def of_pair(cls, pair: RankedPair, *, iid: bool) -> "Block":
+        """A block of one pair."""
+        return cls(RankedTable.of_columns([pair.x, pair.y], pair.n_chains), [(0, 1)], compare=False, iid=iid)
+
+    @lazy
+    def by_chain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Each chain's own taus, (pair, chain), and influence values on them, (pair, chain, draw); NaN where nothing varies.
+
+        Chains are counted by the kernel that counts all draws, which is compiled but once.
+        """
+        t, chains = self.table, range(self.table.n_chains)
+        shape = len(self.first), *t.chain_ranks.shape[1:]
+        places = [np.add.outer(t.n_chains * variables, chains).ravel() for variables in (self.first, self.second)]
+        orders, ranks = (table.reshape(-1, shape[2]) for table in (t.chain_orders, t.chain_ranks))
+        influence, nothing = np.empty(shape), np.empty((0, shape[2]))
+        rows = influence.reshape(-1, shape[2])
+        taus = kernels.start_pairs(orders, ranks, t.chain_ties.ravel(), *places, rows, nothing)
+        return taus.reshape(shape[:2]), influence
+
+    def _rhats(self, taus: NDArray[np.float64], concordance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """R-hat for dependence of each pair."""
+        t = self.table
+        own, influence = self.by_chain if t.n_chains > 1 else (np.empty((0, 1)), np.empty((0, *t.chain_ranks.shape[1:])))
+        ties = t.chain_ties[self.first], t.chain_ties[self.second]
+        rhats: NDArray[np.float64] = kernels.dependence_rhats(taus, concordance, own, influence, *ties)
+        return rhats
+
+    def pair(self, k: int) -> RankedPair:
+        """What a fit starts from."""
+        return self.table.pair(int(self.first[k]), int(self.second[k]), self.taus[k], iid=self.iid)
+
+    def tied_share(self, k: int) -> float:
+        """The share of pairs of draws that are tied, in the variable that has more of them."""
+        t = self.table
+        return max(int(t.ties[self.first[k]]), int(t.ties[self.second[k]])) / (0.5 * t.n * (t.n - 1.0))
+
+    def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Both variables' bins."""
+        return self.table.bins[self.first[k]], self.table.bins[self.second[k]]
+
+    def score(self, k: int, score: Score, tau_slope: float) -> None:
+        """Take in a regular likelihood fit: its scores, and the derivative of its tau in theta."""
+        self._scored[k], self._slope[k] = True, tau_slope
+        self._score[k], self._in_u[k], self._in_v[k], self._curvature[k] = score
+
+    def expect(self, k: int, yardstick: Yardstick | None, share: Shares) -> None:
+        """Take in what is expected in the corners; `share` gives a family's."""
+        if yardstick is None:
+            return
+        n, tau = self.table.n, self.taus[k]
+        for end, corner in enumerate(CORNERS.values()):
+            u, v = self._tail_shares(k, corner)
+            if is_tail(u, self.tail) and is_tail(v, self.tail):
+                self._wanted[k, end], self._shares[k, end] = True, (u, v)
+                self._expected[k, end], self._expected_slope[k, end] = yardstick.expects(tau, corner, u, v, n, share)
+
+    def _tail_shares(self, k: int, corner: Corner) -> tuple[float, float]:
+        """The shares of both variables inside their tails; without ties every variable has the same."""
+        i, j, t = self.first[k], self.second[k], self.table
+        if t.ties[i] or t.ties[j]:
+            ends = (t.columns[i], corner.u_high), (t.columns[j], corner.v_high)
+            u, v = (column.tail_share(high, self.tail) for column, high in ends)
+            return u, v
+        share = math.floor(self.tail * 2 * (t.n + 1) / 2.0) / t.n  # rounded as doubled ranks are compared in the kernel
+        return share, share
+
+    def finish(self, *, keep: bool = False) -> "Block":
+        """Compute all standard errors; `keep` the influence values behind them."""
+        t = self.table
+        rows = _FIRST_CORNER + len(CORNERS)
+        self._kept = np.empty((len(self.first) if keep else min(1, len(self.first)), rows, t.n))
+        spreads, joint = kernels.finish_pairs(
+            t.orders, t.ranks, t.ties, self.first, self.second, self.influence, self._scored, self._score, self._in_u,
+            self._in_v, self._curvature, self._slope, HIGHS, self._wanted, self._expected_slope, self._n_chains, self.tail,
+            edge_width(t.n, self.tail), self._kept,
+        )  # fmt: skip
+        self._joint: list[list[float]] = joint.tolist()
+        self._spreads = [[Spread(*row) for row in rows] for rows in spreads.tolist()]
+        return self
+
+    def spreads(self, k: int) -> dict[str, Spread]:
+        """Standard errors of "tau", "tau_fitted" and "shape" from their influence values; unknown where nothing was scored."""
+        tau, fitted, shape = self._spreads[k][:_FIRST_CORNER]
+        return {"tau": tau, "tau_fitted": fitted, "shape": shape}
+
+    def influences(self, k: int) -> Mapping[str, NDArray[np.float64]]:
+        """Influence values, (chain, draw), on "tau", and on "tau_fitted" and corners where these are known; see `finish`."""
+        found = {"tau": self.influence[k]}
+        if self._scored[k]:
+            found["tau_fitted"] = self._kept[k, _FITTED]
+        found |= {name: self._kept[k, _FIRST_CORNER + end] for end, name in enumerate(CORNERS) if self._wanted[k, end]}
+        return {name: values.reshape(self.table.n_chains, -1) for name, values in found.items()}
+
+    def tau_side(self, k: int) -> TauSide:
+        """What the test of level needs."""
+        i, j, t = int(self.first[k]), int(self.second[k]), self.table
+
+        def rank_size() -> float:
+            return float(kernels.spread(t.ranks[i].astype(np.float64), self._n_chains)[2])
+
+        modes = int(t.modes[i]), int(t.modes[j])
+        return TauSide.of(self.taus[k], self._spreads[k][_TAU], t.n, modes, self.influence[k], rank_size)
+
+    def corners(self, k: int) -> dict[str, CornerCount]:
+        """The corners that can be counted."""
+        found = {}
+        for end, name in enumerate(CORNERS):
+            if self._wanted[k, end]:
+                u, v = self._shares[k, end].tolist()
+                joint, expected, spread = self._joint[k][end], float(self._expected[k, end]), self._spreads[k][3 + end]
+                found[name] = CornerCount(self.table.n, u, v, joint, expected, spread)
+        return found

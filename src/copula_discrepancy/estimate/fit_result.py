@@ -1,0 +1,374 @@
+"""What a fit says: theta, the tau it implies, their influence values and standard errors."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.influence import rank_bias, student_scores, theta_score
+from copula_discrepancy.estimate.jackknife import LeftOut, leave_out_blocks
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread, open_probability, require_chain_length
+from copula_discrepancy.families import Copula
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted copula: `theta`, the Kendall's tau it implies, and how it was found.
+
+    What `fit` gives; print it for the numbers with their errors.
+
+    Attributes
+    ----------
+    family, method, margins, n
+        What was fitted, how, with which margins, to how many draws.
+    theta, tau : float
+        The parameter and the tau of the copula with that parameter; theta is infinite (1 for elliptical families) when the
+        draws are perfectly dependent and the likelihood has no maximum.
+    df : float or None
+        Degrees of freedom of a Student t copula, fixed or estimated.
+    df_estimated, df_on_bound
+        Whether they were estimated, and whether they sit on the "lower" or "upper" end of the search range.
+    on_bound : {"lower", "upper"} or None
+        Whether theta sits on a bound of its domain: the family cannot follow the draws any further.
+    log_likelihood : float
+        Maximised sum of log densities at the pseudo-observations; NaN for the moment method.
+    iterations, converged
+        Newton steps over all draws (0 for the moment method), and whether they ended at a maximum or a bound.
+    iid : bool
+        Whether standard errors take the draws as independent.
+    warnings : tuple of str
+        What to keep in mind when reading the numbers.
+    version : str
+        The library's version.
+    template, pair, block
+        A member of the fitted family, the ranked draws, and what was counted in them, if that is known already.
+
+    See Also
+    --------
+    fit : What makes one.
+    plot_pair : The draws as ranks, with the fitted copula's contours.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
+    >>> found.family, round(found.theta, 2), round(found.se, 2), round(found.tau, 2), found.on_bound
+    ('Clayton', 3.02, 0.17, 0.6, None)
+    >>> found.copula.tail[0] > 0.7
+    True
+    """
+
+    family: str
+    method: str
+    margins: str
+    theta: float
+    tau: float
+    n: int
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    on_bound: str | None
+    df: float | None = None
+    df_estimated: bool = False
+    df_on_bound: str | None = None
+    iid: bool = False
+    warnings: tuple[str, ...] = ()
+    version: str = ""
+    template: Copula = field(repr=False, kw_only=True)
+    pair: RankedPair = field(repr=False, kw_only=True)
+    block: Block | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def sample_tau(self) -> float:
+        """Kendall's tau-b of the draws, whether or not the family can reach it."""
+        return self.pair.tau
+
+    @property
+    def copula(self) -> Copula:
+        """The fitted copula; an InputError where theta is a limit without a density."""
+        domain = self.template.parameter
+        inside = domain.lower < self.theta < domain.upper or (domain.lower_included and self.theta == domain.lower)
+        if not inside:
+            raise InputError(f"the fit ends at theta = {self.theta:g}, perfect dependence, which has no density")
+        return self.template.with_theta(self.theta)
+
+    @property
+    def regular(self) -> bool:
+        """Whether theta lies inside its domain at a maximum, so that its estimate has a normal limit."""
+        inside = self.on_bound is None and self.df_on_bound != "lower"  # a t copula with so small a df is next to none
+        return inside and self.converged and math.isfinite(self.theta)
+
+    @lazy
+    def counted(self) -> Block:
+        """The block of pairs that the numbers come from: the one this pair was compared in, or one of its own."""
+        if self.block is not None:
+            return self.block
+        if not self.iid:
+            require_chain_length(self.n // self.pair.n_chains)
+        block = Block.of_pair(self.pair, iid=self.iid)
+        self.score_in(block, 0)
+        return block.finish(keep=True)
+
+    def score_in(self, block: Block, k: int) -> None:
+        """Tell a block of pairs the scores of this fit, if it has a normal limit.
+
+        Parameters
+        ----------
+        block : Block
+            The block.
+        k : int
+            The place of the pair in it.
+        """
+        if self.method == "mle" and self.regular:
+            free_df = self.df_estimated and self.df_on_bound is None
+            score = student_scores(self.pair, self.copula)[0] if free_df else theta_score(self.pair, self.copula)
+            block.score(k, score, self._tau_slope)
+
+    @lazy
+    def influence(self) -> Mapping[str, NDArray[np.float64]]:
+        """Influence of each draw, (chain, draw), on "tau" (the draws'), "theta", "tau_fitted" and "shape"; NaN on a bound.
+
+        An estimate's error is the mean of its influence values, up to terms of order 1/n. Those of theta by maximum likelihood
+        pay for the estimated margins (Genest, Ghoudi and Rivest, 1995).
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton")
+        >>> found.influence["theta"].shape, bool(abs(found.influence["tau"]).max() <= cd.tau_influence_bound())
+        ((1, 1000), True)
+        """
+        known = self.counted.influences(0)
+        own, unknown = known["tau"], np.full_like(known["tau"], math.nan)
+        # a tau that the family cannot reach is still what the moment method fits
+        fitted = own if self.method == "moment" else known.get("tau_fitted", unknown)
+        return {"tau": own, "theta": fitted / self._tau_slope, "tau_fitted": fitted, "shape": fitted - own}
+
+    @lazy
+    def df_influence(self) -> NDArray[np.float64] | None:
+        """Influence of each draw, (chain, draw), on df; None where that was not estimated, or is on a bound."""
+        if not (self.df_estimated and self.df_on_bound is None and self.regular):
+            return None
+        return self.pair.by_chain(student_scores(self.pair, self.copula)[1].influence(self.pair))
+
+    @lazy
+    def _tau_slope(self) -> float:
+        return self.template._tau_slope(self.theta) if self.regular else math.nan
+
+    @lazy
+    def spreads(self) -> Mapping[str, Spread]:
+        """Standard errors of all that `influence` has."""
+        found = self.spreads_in(self.counted, 0)
+        return found | {"theta": found["tau_fitted"].times(1.0 / self._tau_slope)}
+
+    def spreads_in(self, block: Block, k: int) -> dict[str, Spread]:
+        """Standard errors of "tau", "tau_fitted" and "shape" from a finished block, wider where the second order counts.
+
+        Parameters
+        ----------
+        block : Block
+            The block.
+        k : int
+            The place of the pair in it.
+
+        Returns
+        -------
+        dict
+            Of Spread; those of "tau_fitted" and "shape" are at least as wide as leaving out blocks of draws says (`jackknife`).
+        """
+        found = block.spreads(k)
+        if self.method == "moment":
+            return found | {"tau_fitted": found["tau"]}
+        left_out = self.left_out
+        if left_out is None:
+            return found
+        return found | {
+            "tau_fitted": left_out.widened(found["tau_fitted"], left_out.tau_fitted_se),
+            "shape": left_out.widened(found["shape"], left_out.shape_se),
+        }
+
+    @lazy
+    def left_out(self) -> LeftOut | None:
+        """What leaving out blocks of draws says, on chains whose margins mix slowly; None elsewhere."""
+        if self.iid or self.method == "moment" or self.pair.uniform or not self.regular or abs(self.pair.tau) == 1.0:
+            return None
+        return leave_out_blocks(self.pair, self.template, self.theta, self.tau)
+
+    @lazy
+    def rank_bias(self) -> float:
+        """How far theta lies off on average though the family is right, because the margins are known by ranks only."""
+        if self.method == "moment" or self.pair.uniform or not self.regular:
+            return 0.0
+        n_eff = self.spreads["shape"].n_eff  # what varies is how the ranks' noise differs between the two taus
+        return rank_bias(self.copula, self.n, n_eff if math.isfinite(n_eff) else float(self.n))
+
+    @property
+    def bias_is_large(self) -> bool:
+        """Whether the rank bias is larger than the standard error: a correction of first order can then not be trusted."""
+        return self.regular and not abs(self.rank_bias) <= self.spreads["theta"].se
+
+    @property
+    def theta_bias(self) -> float:
+        """The rank bias that intervals and tests take off; 0 where it is too large for that."""
+        return 0.0 if self.bias_is_large else self.rank_bias
+
+    @property
+    def n_eff(self) -> float:
+        """The smallest effective number of draws behind tau, the fitted tau and their difference.
+
+        No draw moves a perfect tau: the number of its ranks counts then.
+        """
+        known = [spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)]
+        return min(known) if known else min(self.counted.tau_side(0).rank_size(), self.n)
+
+    @property
+    def tau_bias(self) -> float:
+        """The same for the tau of the fitted copula."""
+        return self.with_blocks(self._tau_slope * self.theta_bias if self.theta_bias else 0.0)
+
+    def with_blocks(self, bias: float) -> float:
+        """A bias of the fitted tau that ranks explain, averaged with what left-out blocks say where margins mix slowly.
+
+        Left-out blocks know the draws and ranks only the family: the one estimate of the bias is noisy, the other is too small
+        where the family is wrong. Their mean holds the size of the test of shape better than either.
+
+        Parameters
+        ----------
+        bias : float
+            What ranks explain.
+
+        Returns
+        -------
+        float
+            The bias that tests and intervals take off.
+        """
+        return bias if self.left_out is None else 0.5 * (bias + self.left_out.bias)
+
+    @lazy
+    def estimates(self) -> Mapping[str, Estimate]:
+        """Theta, the tau it implies and the draws' tau, each with standard error and 95% interval.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
+        >>> low, high = found.estimates["theta"].ci
+        >>> round(low, 2), round(high, 2)
+        (2.72, 3.38)
+        """
+        found = {
+            "theta": self.theta_estimate(),
+            "tau_fitted": Estimate.of(
+                self.tau, self.spreads["tau_fitted"], bias=self.tau_bias, tested=False, limits=(-1.0, 1.0)
+            ),
+            "tau": Estimate.of(self.sample_tau, self.spreads["tau"], tested=False, limits=(-1.0, 1.0)),
+        }
+        if self.df is not None and self.df_influence is not None:
+            spread = Spread.of(self.df_influence, iid=self.iid)
+            found["df"] = Estimate.of(self.df, spread, tested=False, limits=(0.0, math.inf))
+        return found
+
+    def theta_estimate(self, confidence: float = 0.95) -> Estimate:
+        """Theta with its standard error; its interval is the image of that of its tau, where estimates are normal.
+
+        Parameters
+        ----------
+        confidence : float
+            Of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            Without a p-value; NaN for error and interval where theta sits on a bound.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
+        >>> narrow, wide = found.theta_estimate(0.5).ci, found.theta_estimate(0.99).ci
+        >>> wide[0] < narrow[0] < found.theta < narrow[1] < wide[1]
+        True
+        """
+        share, spread, bias = open_probability(confidence, "confidence"), self.spreads["theta"], self.theta_bias
+        plain = Estimate.of(self.theta, spread, bias=bias, tested=False, confidence=share)
+        return replace(plain, ci=self.theta_interval(self.spreads["tau_fitted"], self.tau - self.tau_bias, share))
+
+    def theta_interval(self, spread: Spread, tau: float, confidence: float) -> tuple[float, float]:
+        """The thetas whose taus lie within a confidence interval around `tau`; NaN on a bound.
+
+        Parameters
+        ----------
+        spread : Spread
+            Standard error, degrees of freedom and effective draws of that tau.
+        tau : float
+            The centre of the interval.
+        confidence : float
+            Its confidence.
+
+        Returns
+        -------
+        (float, float)
+            Both ends.
+        """
+        if not (self.regular and spread.se > 0):
+            return math.nan, math.nan
+        reach = spread.reach(confidence)
+        low, high = sorted(self.template._theta_within(tau + side * reach) for side in (-1.0, 1.0))
+        return low, high
+
+    @property
+    def se(self) -> float:
+        """Standard error of theta; NaN on a bound."""
+        return self.estimates["theta"].se
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word by its name, ready for JSON."""
+        names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair", "block")]
+        plain = {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "warnings": [*self.warnings]}
+        if self._has_standard_errors:
+            plain["estimates"] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
+        return plain
+
+    @property
+    def _has_standard_errors(self) -> bool:
+        return self.iid or self.n // self.pair.n_chains >= FEWEST_DRAWS
+
+    def _spelled(self, name: str) -> str:
+        """How sure a number is, in a few words."""
+        if not self._has_standard_errors or name not in self.estimates or not math.isfinite(self.estimates[name].se):
+            return ""
+        low, high = self.estimates[name].ci
+        return f" (se {self.estimates[name].se:.2g}, 95% {low:.4g} to {high:.4g})"
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Fit of {self.family} by {self.method} to {self.n} draws",
+            f"  theta {self.theta:.6g}{self._spelled('theta')}",
+            f"  tau   {self.tau:.6g} implied{self._spelled('tau_fitted')}",
+            f"        {self.sample_tau:.6g} in the draws{self._spelled('tau')}",
+        ]
+        if self.df is not None:
+            lines.insert(2, f"  df    {self.df:.6g}{self._spelled('df') if self.df_estimated else ' (fixed)'}")
+        if self.method == "mle":
+            lines.append(f"  log-likelihood {self.log_likelihood:.6g} after {self.iterations} Newton steps")
+        return "\n".join(lines + [f"  note: {warning}" for warning in self.warnings])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+@cache
+def library_version() -> str:
+    """The installed version; reading it takes a file, so once is enough."""
+    return version("copula-discrepancy")
