@@ -107,7 +107,7 @@ def test_theta_and_df_together_against_the_definition():
         [estimate(np.ones(40) + STEP * np.eye(40)[i]) - estimate(np.ones(40) - STEP * np.eye(40)[i]) for i in range(40)]
     )
     expected = 40 * both / (2 * STEP)
-    found = np.column_stack([fitted.theta_influence.theta, fitted.theta_influence.df])
+    found = np.column_stack([fitted.influence["theta"][0], fitted.df_influence[0]])
     # the test's own differences in rho and df are exact to about 1e-5
     scale = np.max(np.abs(expected), axis=0)
     np.testing.assert_allclose(found / scale, expected / scale, atol=2e-3)

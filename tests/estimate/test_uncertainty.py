@@ -193,8 +193,8 @@ def test_estimated_df_has_two_parameters_of_uncertainty():
     assert low < -2 * np.sum(np.log(pvalues)) < high
     # Wald's test of (rho, 1/df), from the influence values themselves
     result = results[0]
-    inverse = -result.fit.theta_influence.df / result.fit.df**2
-    covariance = np.cov(result.fit.theta_influence.theta, inverse) / 400
+    inverse = -result.fit.df_influence[0] / result.fit.df**2
+    covariance = np.cov(result.fit.influence["theta"][0], inverse) / 400
     step = np.array([result.theta - result.fit.theta_bias - 0.5, 1 / result.fit.df - 0.2])
     statistic = step @ np.linalg.solve(covariance, step)
     assert pvalues[0] == pytest.approx(stats.f.sf(statistic / 2, 2, 399), rel=1e-6)

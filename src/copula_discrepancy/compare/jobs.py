@@ -210,9 +210,11 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
         "family": None if sweep.template is None else repr(sweep.template),
         "estimate_df": sweep.estimate_df,
         "method": sweep.method,
-        "iid": sweep.iid,
+        "iid": list(sweep.iid),
         "compared": list(sweep.compared),
         "tail": sweep.tail,
+        "curves": type(sweep.curves).__name__,
+        "selector": type(sweep.selector).__name__,
     }
 
 

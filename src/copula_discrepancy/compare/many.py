@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.checks import one_of, real_array, real_number, true_or_false
+from copula_discrepancy._core.checks import independent_sides, one_of, real_array, real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.workers import checked_jobs
-from copula_discrepancy.compare.block import Sweep
 from copula_discrepancy.compare.caveats import cautions
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one import sweep_of
 from copula_discrepancy.compare.pair_targets import PairAims, in_order, resolve_pair_targets, square_values
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.data.repeats import are_void, in_a_row
-from copula_discrepancy.estimate.agreement import comparable
+from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS, resolve_family
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
-from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.selection import FULL
 from copula_discrepancy.estimate.tails import checked_tail
-from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length
+from copula_discrepancy.estimate.uncertainty import open_probability
 
 
 def pairwise(
@@ -37,10 +37,11 @@ def pairwise(
     *,
     family: Any = None,
     method: str = "mle",
-    iid: bool = False,
+    iid: bool | str = False,
     confidence: float = 0.95,
     adjust: str = "bh",
     weights: Any = None,
+    exact: bool = False,
     var_names: str | Sequence[str] | None = None,
     filter_vars: str | None = None,
     group: str = "posterior",
@@ -74,14 +75,17 @@ def pairwise(
         rotations is chosen for each pair, on the reference.
     method : {"mle", "moment"}
         "moment" looks at Kendall's tau alone: no shape.
-    iid : bool
-        Take draws and reference as independent instead of as Markov chains.
+    iid : bool or {"draws", "reference"}
+        Take the draws, and the reference's, as independent, or one of the two samples alone.
     confidence : float
         1 less the level at which adjusted p-values count as a gap.
     adjust : {"bh", "by", "holm", "bonferroni", "none"}
         See `adjust_pvalues`.
     weights : array (d, d) or dictionary from pairs to numbers, optional
         How much each pair counts in `weighted`; by default the target's |tau|, so that what should be strong counts most.
+    exact : bool
+        Compare all families exactly and compute every function of a family by quadrature, as `discrepancy` does, instead of
+        comparing families on binned ranks first and interpolating: the same numbers as `discrepancy`, at many times the cost.
     var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; they hold for the reference as well, a number of chains aside.
     missing : {"pairs", "listwise", "raise"}, optional
@@ -150,7 +154,7 @@ def pairwise(
     """
     result = rank_pairs(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
-        var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
+        exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
         exclude=exclude, tail=tail, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     for sentence in result.warnings:
@@ -165,10 +169,11 @@ def rank_pairs(
     *,
     family: Any = None,
     method: str = "mle",
-    iid: bool = False,
+    iid: bool | str = False,
     confidence: float = 0.95,
     adjust: str = "bh",
     weights: Any = None,
+    exact: bool = False,
     chains: int | str | None = None,
     missing: str | None = None,
     tail: float = TAIL_SHARE,
@@ -180,9 +185,10 @@ def rank_pairs(
     """`pairwise` without announcing its warnings, for callers that tell them themselves; `selection` is for `as_draws`."""
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
-    independent = true_or_false(iid, "iid")
+    sides = independent_sides(iid)
     share = open_probability(confidence, "confidence")
     jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
+    accuracy: dict[str, Any] = {"curves": EXACT, "selector": FULL} if true_or_false(exact, "exact") else {}
     selection["missing"] = missing
     given = as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2:
@@ -190,38 +196,36 @@ def rank_pairs(
             f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check how "
             "columns are separated"
         )
-    aims = resolve_pair_targets(given, target, selection, called(given, independent))
+    aims = resolve_pair_targets(given, target, selection, called(given, sides[0]))
     template, estimate_df = _template(family, aims, method)
-    for sample in (aims.draws, aims.reference):
-        if sample is not None and not independent:
-            require_chain_length(sample.n_draws)
-    own = RankedTable.of(aims.draws)
-    other = None if aims.reference is None else RankedTable.of(aims.reference)
-    compared = comparable(aims.draws, independent), aims.reference is not None and comparable(aims.reference, independent)
-    sides = independent, independent
-    sweep = Sweep(own, other, aims.targets or {}, template, estimate_df, method, sides, compared, tail_level)
+    samples = aims.draws, aims.reference
+    sweep = sweep_of(
+        samples, sides, targets=aims.targets or {}, template=template, estimate_df=estimate_df, method=method,
+        tail=tail_level, **accuracy,
+    )  # fmt: skip
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
         rows = run(sweep, aims.pairs, jobs, tick, checkpoint)
 
     def label(row: Any) -> str:
         return pair_label(aims.draws.names[row["first"]], aims.draws.names[row["second"]])
 
-    noted = cautions(rows, aims, (own, other), iid=independent, unit=Pairwise.unit, label=label)
+    noted = cautions(rows, aims, (sweep.draws, sweep.reference), iid=all(sides), unit=Pairwise.unit, label=label)
     return Pairwise.of(
         rows,
         names=aims.draws.names,
         kind=aims.kind,
         method=method,
         family=None if template is None else template.name,
-        iid=independent,
+        iid=iid if isinstance(iid, str) else sides[0],
         confidence=share,
         adjust=adjust,
         weights=_weights(weights, given.names, aims.draws, rows),
-        samples=(aims.draws, aims.reference),
+        samples=samples,
         targets=aims.targets,
         template=template,
         tail=tail_level,
-        notes=(*aims.notes, *(in_a_row(aims.draws) if independent else ())),
+        exact=bool(accuracy),
+        notes=(*aims.notes, *(in_a_row(aims.draws) if sides[0] else ())),
         stuck=aims.stuck,
         left_out=aims.left_out,
         void=are_void(noted),

@@ -19,6 +19,7 @@ from copula_discrepancy.compare.ranking_wording import smallest_pvalue
 from copula_discrepancy.compare.rows import ROW, TESTED
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
+from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
 from copula_discrepancy.estimate.fit import fit
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
@@ -167,6 +168,8 @@ class Pairwise:
         A member of the family that all pairs were looked at through.
     tail : float
         The share of each variable that is a tail.
+    exact : bool
+        Whether functions of families were computed exactly, and all families compared, as in `discrepancy`.
     stuck : tuple of str
         Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
     left_out : mapping from str to str
@@ -204,7 +207,7 @@ class Pairwise:
     kind: str
     method: str
     family: str | None
-    iid: bool
+    iid: bool | str
     confidence: float
     adjust: str
     weights: NDArray[np.float64] = field(repr=False)
@@ -213,6 +216,7 @@ class Pairwise:
     targets: Mapping[tuple[int, int], Copula] | None = field(repr=False)
     template: Copula | None = field(repr=False)
     tail: float
+    exact: bool
     stuck: tuple[str, ...]
     left_out: Mapping[str, str]
     void: bool
@@ -417,9 +421,9 @@ class Pairwise:
         )
         assert draws is not None
         sweep = sweep_of(
-            (draws, reference), independent_sides(self.iid), targets={(0, 1): self.targets[i, j]} if self.targets else {},
+            (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
-            found=(float(row["theta"]), float(row["theta_target"])),
+            curves=EXACT if self.exact else TABULATED, found=(float(row["theta"]), float(row["theta_target"])),
         )  # fmt: skip
         result = detailed(sweep, (draws, reference), confidence=self.confidence)
         return replace(result, in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED})
@@ -455,7 +459,7 @@ class Pairwise:
         family = targets.get((int(row["first"]), int(row["second"]))) or self._family(row)
         if family is None:
             raise InputError(f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice")
-        return fit(as_draws(self.samples[0].select(names), missing="drop"), family, method=self.method, iid=self.iid)
+        return fit(as_draws(self.samples[0].select(names), missing="drop"), family, method=self.method, iid=self.independent[0])
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair, worst first, with both names, every number and the verdict.
@@ -485,7 +489,7 @@ class Pairwise:
         draws, reference = self.samples
         plain: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("kind", "method", "family", "iid", "confidence", "adjust", "tail", "version", "n_flagged")
+            for name in ("kind", "method", "family", "iid", "confidence", "adjust", "tail", "exact", "version", "n_flagged")
         }
         plain |= {"names": list(self.names), "n_pairs": len(self), "cd": self.aggregate()}
         plain |= {number: self.aggregate(number) for number in ("level", "shape", "total", "ckl")}
@@ -561,9 +565,14 @@ class Pairwise:
     # ---- words -----------------------------------------------------------------------------------------------------
 
     @property
+    def independent(self) -> tuple[bool, bool]:
+        """Whether the draws, and the reference's, were taken as independent."""
+        return independent_sides(self.iid)
+
+    @property
     def things(self) -> str:
         """What the lines of the samples are called: "draws" or, of a table, "rows"."""
-        return wording.called(self.samples[0], self.iid)
+        return wording.called(self.samples[0], self.independent[0])
 
     @property
     def verdict(self) -> str:

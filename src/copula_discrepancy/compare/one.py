@@ -23,7 +23,7 @@ from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair, on_one_grid, two_variables
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
-from copula_discrepancy.estimate.selection import Full
+from copula_discrepancy.estimate.selection import FULL
 from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
@@ -163,7 +163,7 @@ def discrepancy(
     sweep = sweep_of(
         samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},
         template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, curves=EXACT,
-        selector=Full(),
+        selector=FULL,
     )  # fmt: skip
     with collected_notes() as notes:
         result = detailed(sweep, samples, confidence=share, shannon=shannon, m=m, rng=rng, notes=notes)

@@ -238,7 +238,7 @@ def _often(result: "Pairwise") -> str | None:
 def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
     """How many draws there are, what they are worth, and whether chains agree."""
     n = f"{sample.n_chains * sample.n_draws:,}"
-    if result.iid:
+    if result.independent[1 if end else 0]:
         return f"{_per_pair(result, end) or n}, taken as independent."
     n_eff, rhat = result.rows["n_eff" + end], result.rows["rhat" + end]
     known = n_eff[np.isfinite(n_eff)]

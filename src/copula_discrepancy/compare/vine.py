@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.checks import is_whole, one_of, true_or_false
+from copula_discrepancy._core.checks import independent_sides, is_whole, one_of
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.workers import checked_jobs, workers
@@ -44,7 +44,7 @@ def vine(
     *,
     truncate: int | None = None,
     method: str = "mle",
-    iid: bool = False,
+    iid: bool | str = False,
     confidence: float = 0.95,
     adjust: str = "bh",
     var_names: str | Sequence[str] | None = None,
@@ -74,8 +74,8 @@ def vine(
         How many trees to fit and compare, at most d - 1, the default: a vine of d variables then has d (d - 1) / 2 edges.
     method : {"mle", "moment"}
         "moment" looks at Kendall's tau alone: no shape.
-    iid : bool
-        Take draws and reference as independent instead of as Markov chains.
+    iid : bool or {"draws", "reference"}
+        Take draws and reference as independent instead of as Markov chains, or one of the two alone.
     confidence : float
         1 less the level at which adjusted p-values count as a gap.
     adjust : {"bh", "by", "holm", "bonferroni", "none"}
@@ -157,7 +157,7 @@ def vine(
     backend = _pyvinecopulib()
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
-    independent = true_or_false(iid, "iid")
+    sides = independent_sides(iid)
     share = open_probability(confidence, "confidence")
     jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
     one_of(missing, "missing", ("raise", "listwise", "drop"))
@@ -166,20 +166,20 @@ def vine(
         "exclude": exclude,
     }  # fmt: skip
     given = as_draws(draws, **selection, chains=chains)
-    aims = _aims(given, reference, selection, called(given, independent))
+    aims = _aims(given, reference, selection, called(given, sides[0]))
     assert aims.reference is not None
-    own, other = (_ranked(sample, independent) for sample in (aims.draws, aims.reference))
+    own, other = (_ranked(sample, alone) for sample, alone in zip((aims.draws, aims.reference), sides, strict=True))
     theirs = _pseudo_observations(other)
     model = _fitted(backend, theirs, _levels(truncate, aims.draws.n_variables), jobs)
     places = _places(model)
-    compared = comparable(aims.draws, independent), comparable(aims.reference, independent)
+    compared = comparable(aims.draws, sides[0]), comparable(aims.reference, sides[1])
     rows: list[NDArray[Any]] = []
     with progress_bar(progress, "edges", sum(map(len, places))) as tick:
         levels = zip(places, climb(model, _pseudo_observations(own)), climb(model, theirs), strict=True)
         for level, (edges, here, there) in enumerate(levels):
             tables = _edge_table(aims.draws, edges, here), _edge_table(aims.reference, edges, there)
             templates = [template_of(model.get_pair_copula(level, k), turned=edge.turned) for k, edge in enumerate(edges)]
-            found = _Tree(*tables, method, independent, compared, tail_level).rows(templates, jobs)
+            found = _Tree(*tables, method, sides, compared, tail_level).rows(templates, jobs)
             found["first"], found["second"] = [edge.first for edge in edges], [edge.second for edge in edges]
             rows.append(found)
             tick(sum(map(len, rows)))
@@ -190,7 +190,7 @@ def vine(
         edge, names = edges_by_pair[int(row["first"]), int(row["second"])], aims.draws.names
         return edge_label((names[edge.first], names[edge.second]), [names[k] for k in edge.given])
 
-    notes = cautions(table, aims, (own, other), iid=independent, unit=VineGaps.unit, label=label)
+    notes = cautions(table, aims, (own, other), iid=all(sides), unit=VineGaps.unit, label=label)
     still = table[np.isnan(table["tau"])]
     if still.size:
         first = f"{still.size} edges, {label(still[0])} first"
@@ -201,7 +201,7 @@ def vine(
         kind="reference",
         method=method,
         family=None,
-        iid=independent,
+        iid=iid if isinstance(iid, str) else sides[0],
         confidence=share,
         adjust=adjust,
         weights=None,
@@ -209,6 +209,7 @@ def vine(
         targets=None,
         template=None,
         tail=tail_level,
+        exact=False,
         stuck=aims.stuck,
         left_out=aims.left_out,
         void=are_void(notes),
@@ -257,7 +258,7 @@ class _Tree:
     own: RankedTable
     other: RankedTable
     method: str
-    iid: bool
+    iid: tuple[bool, bool]
     compared: tuple[bool, bool]
     tail: float
 
@@ -283,8 +284,7 @@ class _Tree:
         return row
 
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
-        iid = self.iid, self.iid
-        return Sweep(self.own, self.other, {}, template, False, self.method, iid, self.compared, self.tail).rows([(i, j)])
+        return Sweep(self.own, self.other, {}, template, False, self.method, self.iid, self.compared, self.tail).rows([(i, j)])
 
 
 def _pyvinecopulib() -> Any:

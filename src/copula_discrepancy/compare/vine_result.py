@@ -101,7 +101,7 @@ class VineGaps(Pairwise):
     ----------
     rows, names, kind, method, family, iid, confidence, adjust, weights, own_weights
         As in `Pairwise`, with a row for every edge.
-    samples, targets, template, stuck, left_out, void, tail, notes, warnings, version
+    samples, targets, template, stuck, left_out, void, tail, exact, notes, warnings, version
         As in `Pairwise`, with a row for every edge.
     edges : mapping from pairs of variables' numbers to Edge
         Where each edge stands in the vine.

@@ -168,6 +168,9 @@ class Full:
         return None
 
 
+FULL = Full()
+
+
 def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
     """Rank the families on a ranked pair."""
     if pair.perfect_sign(by_rank=False) != 0.0:

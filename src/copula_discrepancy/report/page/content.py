@@ -65,7 +65,8 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.warnings), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
-        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid], result.things) | _own_p(result),
+        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.independent[0]], result.things)
+        | _own_p(result),
         "made": made,
         "paper": methods.PAPER,
     }
@@ -137,7 +138,7 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
         *((CORNERS[name].label, name, "+.2f", True) for name in _shown_corners(result)),
         ("CKL", "ckl", ".4f", against and shaped),
         ("n_eff", "", "", True),
-        ("R-hat", "rhat", ".3f", not result.iid),
+        ("R-hat", "rhat", ".3f", not result.independent[0]),
         ("n", "n", ",.0f", _differs(result.rows["n"])),
     ]
     known = [column for column in columns if column[3] and (not column[1] or np.isfinite(result.rows[column[1]]).any())]

@@ -94,8 +94,8 @@ def of_pairs(result: "Pairwise") -> Told:
         for draws, end in zip(result.samples, ("", "_target"), strict=True)
         if draws is not None
     ]
-    told = [("n_eff", _effective(samples, result.iid, result.unit, result.things))]
-    if not result.iid and np.isfinite(result.rows["rhat"]).any():
+    told = [("n_eff", _effective(samples, result.independent[0], result.unit, result.things))]
+    if not all(result.independent) and np.isfinite(result.rows["rhat"]).any():
         told.append(("R-hat", _agreement(samples, result.unit, result.things)))
     told.append(("p-values", _adjusted(result)))
     hidden = _hidden(result)

@@ -90,7 +90,7 @@ def of_pairs(result: Any) -> list[str]:
     found = [
         _RANKED,
         f"{through}; {_fitted(result, result.kind == 'reference')}",
-        f"Standard errors come {ERRORS[result.iid]}.",
+        f"Standard errors come {ERRORS[result.independent[0]]}.",
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners that hold few draws are counted exactly.",
         f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
     ]

@@ -289,15 +289,15 @@ def pair_taus(result: "Pairwise", pair: "PairGap") -> PairTaus:
     aim = Estimate.unknown(pair.tau_target) if not math.isnan(pair.tau_target) else None
     if not own:
         return PairTaus((), Estimate.unknown(pair.tau), aim)
-    pooled, chains = _sample_taus(result, draws, pair)
+    pooled, chains = _sample_taus(result, draws, result.independent[0], pair)
     if reference is not None:
-        aim, _ = _sample_taus(result, reference, pair)
+        aim, _ = _sample_taus(result, reference, result.independent[1], pair)
     return PairTaus(chains if len(chains) > 1 else (), pooled, aim)
 
 
-def _sample_taus(result: "Pairwise", draws: Draws, pair: "PairGap") -> tuple[Estimate, tuple[Estimate, ...]]:
+def _sample_taus(result: "Pairwise", draws: Draws, iid: bool, pair: "PairGap") -> tuple[Estimate, tuple[Estimate, ...]]:
     complete = as_draws(draws.select(pair.names), missing="drop")  # as in the row
-    block = Block(RankedTable.of(complete), [(0, 1)], compare=False, iid=result.iid).finish()
+    block = Block(RankedTable.of(complete), [(0, 1)], compare=False, iid=iid).finish()
     spread, agreement = block.spreads(0)["tau"], chain_agreement(block, 0, confidence=result.confidence)
     tau = Estimate.of(block.taus[0], spread, tested=False, limits=(-1.0, 1.0), confidence=result.confidence)
     return tau, agreement.taus
