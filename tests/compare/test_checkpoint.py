@@ -125,7 +125,7 @@ def test_threads_lose_nothing_when_a_task_raises(tmp_path, monkeypatch, computed
 def test_pairs_do_not_depend_on_those_beside_them():
     table = block.RankedTable.of(cd.as_draws(DRAWS))
     other = block.RankedTable.of(cd.as_draws(REFERENCE))
-    one = block.Sweep(table, other, {}, None, False, "mle", False, (True, True))
+    one = block.Sweep(table, other, {}, None, False, "mle", (False, False), (True, True))
     some = [(0, 1), (3, 7), (2, 5)]
     together = one.rows(some)
     for k, pair in enumerate(some):
@@ -223,7 +223,7 @@ def test_a_whole_file_with_something_else_in_it_is_no_part(tmp_path, undisturbed
     compare(tmp_path / "run")
     first, *_ = parts(tmp_path / "run")
     table = block.RankedTable.of(cd.as_draws(DRAWS)), block.RankedTable.of(cd.as_draws(REFERENCE))
-    kept = jobs.KeptPairs(tmp_path / "run", block.Sweep(*table, {}, None, False, "mle", False, (True, True)))
+    kept = jobs.KeptPairs(tmp_path / "run", block.Sweep(*table, {}, None, False, "mle", (False, False), (True, True)))
     kept._store.write(first.stem, rows)
     assert compare(tmp_path / "run") == undisturbed
 
@@ -260,7 +260,7 @@ def test_progress_counts_what_is_kept(tmp_path, monkeypatch):
     parts(tmp_path / "run")[0].unlink()
     heard = []
     table = block.RankedTable.of(cd.as_draws(DRAWS)), block.RankedTable.of(cd.as_draws(REFERENCE))
-    one = block.Sweep(*table, {}, None, False, "mle", False, (True, True))
+    one = block.Sweep(*table, {}, None, False, "mle", (False, False), (True, True))
     pairs = [(i, j) for i in range(14) for j in range(i + 1, 14)]
     jobs.run(one, pairs, 1, heard.append, tmp_path / "run")
     assert heard[0] == 91 - 32

@@ -73,11 +73,11 @@ def true_or_false(value: Any, name: str) -> bool:
 
 def independent_sides(iid: Any) -> tuple[bool, bool]:
     """Whether the draws, and the reference's, are independent: `iid` is True or False for both, or names the one that is."""
-    if isinstance(iid, str):
-        one_of(iid, "iid, unless True or False,", ("draws", "reference"))
+    if isinstance(iid, str) and iid in ("draws", "reference"):
         return iid == "draws", iid == "reference"
-    both = true_or_false(iid, "iid")
-    return both, both
+    if isinstance(iid, bool | np.bool_):
+        return bool(iid), bool(iid)
+    raise InputError(f"iid must be True or False, or 'draws' or 'reference' for one of the two samples, got {iid!r}")
 
 
 def is_monte_carlo(method: Any) -> bool:

@@ -210,7 +210,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
         "family": None if sweep.template is None else repr(sweep.template),
         "estimate_df": sweep.estimate_df,
         "method": sweep.method,
-        "iid": list(sweep.iid),
+        "iid": sweep.iid[0] if sweep.iid[0] == sweep.iid[1] else list(sweep.iid),
         "compared": list(sweep.compared),
         "tail": sweep.tail,
         "curves": type(sweep.curves).__name__,

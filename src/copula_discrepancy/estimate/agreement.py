@@ -84,6 +84,7 @@ def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
     """
     own_estimate = partial(Estimate.of, tested=False, limits=(-1.0, 1.0), confidence=confidence)
     table, rhat = block.table, float(block.rhats[k])
+    rhat = math.nan if math.isnan(rhat) else rhat  # one object: results with a NaN are then equal to themselves
     if table.n_chains == 1:
         return Agreement(rhat, (own_estimate(block.taus[k], block.spreads(k)["tau"]),))
     taus, influence = block.by_chain
