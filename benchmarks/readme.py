@@ -36,9 +36,9 @@ def accuracy(corners: Report, thetas: Report) -> str:
     asked = [f"{row['ours']} for {row['logpdf'].split(',')[0]}" for row in rows if row["asked"] != "-"]
     fitted = max(float(row["error"]) for row in thetas.records() if row["against"] == "30-digit Newton")
     return (
-        f"Log densities for u and v from 1e-15 to 1 - 1e-15 are off by at most {' and '.join(asked)}, relative to "
-        f"max(1, |log c|), and {worst['ours']} for the worst family, {worst['logpdf'].split(',')[0]}; fitted thetas are within "
-        f"{fitted:.0e} of the likelihood's maximum."
+        f"For u and v from 1e-15 to 1 - 1e-15, the error of log densities relative to max(1, |log c|) is at most "
+        f"{' and '.join(asked)}, and {worst['ours']} for the least accurate family, {worst['logpdf'].split(',')[0]}. Fitted "
+        f"parameters are within {fitted:.0e} of the maximum of the likelihood."
     )
 
 
