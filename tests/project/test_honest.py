@@ -120,7 +120,7 @@ def test_a_case_gives_a_table_that_can_be_read(case, sizes, rows):
     found = list(report.read("\n".join(table.markdown() for table in tables)).values())
     assert [table.rows for table in found] == [table.rows for table in tables]
     assert len(found[0].rows) == rows
-    assert all(record["reached"] in ("yes", "no", "-") for record in found[0].records())
+    assert all(record["met"] in ("yes", "no", "-") for record in found[0].records())
 
 
 def test_halves_need_their_packages_or_say_so(monkeypatch):
@@ -129,7 +129,7 @@ def test_halves_need_their_packages_or_say_so(monkeypatch):
 
     monkeypatch.setattr(honest_data, "real_table", not_here)
     (table,) = honest.halves(2, 1, tables=("iris",))
-    assert table.records()[0]["reached"] == "not run: sklearn is not installed"
+    assert table.records()[0]["met"] == "not run: sklearn is not installed"
 
 
 def test_a_table_of_two_kinds_of_rows_is_not_called_honest(monkeypatch):
@@ -143,7 +143,7 @@ def test_a_table_of_two_kinds_of_rows_is_not_called_honest(monkeypatch):
     monkeypatch.setattr(honest_data, "halves", lambda name, rng: broken)
     (alarm,) = honest.halves(5, 1, tables=("any",))
     assert alarm.records()[0]["splits with any pair flagged"] == "100.0 (se 0.0)"
-    assert alarm.records()[0]["reached"] == "no"
+    assert alarm.records()[0]["met"] == "no"
 
 
 def test_the_command_writes_what_it_was_asked_for(tmp_path, monkeypatch):
