@@ -43,7 +43,7 @@ def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
-        """Files of TOGETHER as a whole, of the others each test with all its parameters: a message for each takes longer.
+        """Schedule files of TOGETHER as a whole, and other tests with all their parameters, which needs fewer messages.
 
         Marks for this do not work in every version of pytest.
         """
@@ -59,7 +59,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_collection_finish(session):
-    """What all modules hold stays until the end: to look through it again and again for garbage takes 5% of the time."""
+    """Freeze objects of imported modules, which live until the end: collecting them repeatedly takes 5% of the time."""
     gc.freeze()
     gc.enable()
 

@@ -42,7 +42,7 @@ def largest_error(values: np.ndarray, truth: np.ndarray) -> tuple[float, int]:
 
 def corners(sizes: Sizes) -> Report:
     """log c of every family at the corners, ours and the peers'."""
-    columns = ("logpdf", "points", "asked", "reached", "ours", *peers.COPULA_PEERS)
+    columns = ("logpdf", "points", "required", "met", "ours", *peers.COPULA_PEERS)
     report = Report("Corners: largest error of logpdf over max(1, |log c|), u and v from 1e-15 to 1 - 1e-15", columns)
     points = corner_points(sizes.grid)
     for name, copulas in MEMBERS.items():
@@ -57,9 +57,9 @@ def corners(sizes: Sizes) -> Report:
         reached = "-" if asked == "-" else "yes" if lost == 0 and error <= float(asked) else "no: not explained"
         report.rows.append((label, f"{len(points) * len(copulas):,}", asked, reached, *cells))
     report.note = (
-        "Truth: textbook formulas in mpmath at 60 digits. A peer's error is that of its finite values, over the members that "
-        "it accepts; log(0) and log(inf) of a density that under- or overflows count as not finite. pyvinecopulib moves u and "
-        "v to at least 1e-10 from the edge."
+        "Reference values: textbook formulas in mpmath with 60 digits. The error of a peer is that of its finite values, for "
+        "the parameters it accepts; log(0) and log(inf) of a density that underflows or overflows count as not finite. "
+        "pyvinecopulib moves u and v to at least 1e-10 from the edge."
     )
     return report
 
@@ -120,7 +120,7 @@ def _distance(truth: cd.Copula, family: str, n: int) -> float:
 
 def accuracy(sizes: Sizes) -> Report:
     """Fitted thetas, Kendall's tau and entropies."""
-    report = Report("Accuracy: relative errors", ("quantity", "against", "error", "asked", "reached"))
+    report = Report("Accuracy: relative errors", ("quantity", "against", "error", "required", "met"))
     jobs = [(cd.Gumbel(2.5), "Clayton"), (cd.Clayton(3.0), "Gumbel")]
     # the largest take minutes of Python each: side by side
     work = [(truth, family, n) for n in sizes.newton for truth, family in jobs]

@@ -1,4 +1,4 @@
-"""What a person waits for at the command line: help, a check of a file, the import, the paper's experiments."""
+"""Waiting times on the command line: help, a check of a file, the import, the paper's experiments."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def first_comparison(iid: bool, folder: Path) -> float:
 
 def commands(sizes: Sizes) -> Report:
     """Wall-clock seconds, import and Python's own start included, with the compiled code in its cache."""
-    report = Report("Command line: wall-clock seconds of a new process, kernels compiled before", LIMITS)
+    report = Report("Command line: wall-clock seconds of a new process, with cached compiled kernels", LIMITS)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draws.csv"
         np.savetxt(path, cd.Gumbel(2.5).sample(sizes.draws, rng=1), delimiter=",", header="x,y", comments="")
@@ -61,13 +61,13 @@ def commands(sizes: Sizes) -> Report:
             limit_row("copula-discrepancy check, a Gumbel target", check, "s", 2.0, note=rows),
             limit_row("copula-discrepancy check, without a target", alone, "s", 2.0, note=rows),
             limit_row("copula-discrepancy --help", usage, "s", 0.3),
-            limit_row("import copula_discrepancy", imported, "s", note="parts load when they are first used"),
+            limit_row("import copula_discrepancy", imported, "s", note="submodules are loaded on first use"),
             limit_row("import copula_discrepancy; discrepancy and pairwise loaded", loaded, "s"),
         ]
         for iid in (True, False) if sizes.repeats > 1 else ():  # quick runs show that all works, which tests do, too
             told = f"copula-discrepancy compare{' --iid' * iid}, nothing compiled before"
             seconds, note = first_comparison(iid, Path(folder)), "1,000 x 5 numbers in each of two CSV files; one run"
-            reason = "numba compiles some twenty functions, and as many of its own"
+            reason = "numba compiles about twenty functions and as many of its own"
             report.rows.append(limit_row(told, seconds, "s", 10.0 if iid else None, reason=reason, note=note))
         what = f"{sizes.experiment} --replications {sizes.replications}"
         if sizes.experiment != "all":

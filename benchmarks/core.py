@@ -1,7 +1,7 @@
-"""The library against its peers: `make bench` measures medians and ratios of one run, on the same data, and writes results.md.
+"""Comparison with other libraries: `make bench` measures medians and ratios in one run on the same data and writes results.md.
 
-Each part is a module of its own: speed, all pairs, the page, the command line, growth, memory, accuracy. `--quick` runs all of
-them at tiny sizes, to see that they run; `--only speed,growth` some of them. The picture is drawn from the file written.
+Each part is a separate module: speed, all pairs, the page, the command line, growth, memory, accuracy. `--quick` runs all of
+them with tiny sizes, as a check that they run; `--only speed,growth` runs some of them. The figure is drawn from results.md.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def run(parts: list[str], sizes: Sizes, console: Console) -> Iterator[list[Repor
 
 def document(reports: list[Report], command: str, seconds: float) -> str:
     """The Markdown file."""
-    head = f"# The library against its peers\n\nWritten by `{command}` in {seconds / 60:.1f} minutes. {machine()}\n\n"
+    head = f"# Comparison with other libraries\n\nWritten by `{command}` in {seconds / 60:.1f} minutes. {machine()}\n\n"
     return head + "\n".join(report.markdown() for report in reports)
 
 
@@ -51,8 +51,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts, separated by commas (default: {','.join(PARTS)})")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
-    parser.add_argument("--write", type=Path, help="write the tables to this Markdown file, and a picture of them beside it")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to check that everything runs")
+    parser.add_argument("--write", type=Path, help="write the tables to this Markdown file, and a figure next to it")
     parser.add_argument(
         "--largest", type=int, default=max(FULL.newton), help="largest n of the 30-digit check, which takes minutes"
     )

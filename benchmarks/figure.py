@@ -38,8 +38,8 @@ def draw_ratios(ax: Any, rows: list[dict[str, str]]) -> None:
             height = place + 0.15 * (number - (len(mine) - 1) / 2)  # equal ratios lie above each other
             edge = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.5}
             ax.plot(float(row["ratio"][:-1]), height, marker, color=color, **edge)
-            if row["asked"] != "-":
-                asked = float(row["asked"][:-1])
+            if row["required"] != "-":
+                asked = float(row["required"][:-1])
                 ax.plot([asked, asked], [place - 0.38, place + 0.38], color=color, linewidth=1.8, zorder=1.5)
     ax.axvline(1.0, color="black", linewidth=0.9, zorder=1)
     ax.set_xscale("log")
@@ -47,12 +47,12 @@ def draw_ratios(ax: Any, rows: list[dict[str, str]]) -> None:
     ax.set_ylim(len(jobs) - 0.4, -0.6)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
     ax.set_xlabel("time of the peer / ours; right of 1x, ours is faster")
-    ax.set_title("Speed beside peers")
+    ax.set_title("Speed compared with peers")
     present = [peer for peer in LOOKS if any(row["peer"].split(":")[0] == peer for row in rows)]
     handles = [Line2D([], [], color=LOOKS[peer][0], marker=LOOKS[peer][1], linestyle="", markersize=5.5) for peer in present]
     handles.append(Line2D([], [], color="black", marker="|", markersize=9, markeredgewidth=1.8, linestyle=""))
     ax.legend(
-        handles, [*present, "asked"], loc="upper right", bbox_to_anchor=(1.0, -0.075), ncols=4, columnspacing=1.0,
+        handles, [*present, "required"], loc="upper right", bbox_to_anchor=(1.0, -0.075), ncols=4, columnspacing=1.0,
         handletextpad=0.1, borderaxespad=0.0,
     )  # fmt: skip
 

@@ -116,8 +116,8 @@ def in_n(sizes: Sizes) -> Report:
     report.rows = [curve.row(sizes.growth_n, repeats) for curve in curves]
     last = np.array(sizes.growth_n[-FITTED:], dtype=float)
     report.note = (
-        f"The exponent is the slope of log seconds on log size by least squares over the {FITTED} largest sizes of a row, "
-        "below which a call's fixed cost counts, with its standard error; n log n has "
+        f"The exponent is the least-squares slope of log seconds on log size over the {FITTED} largest sizes of a row, with "
+        "its standard error; at smaller sizes the fixed cost of a call matters. For n log n it would be "
         f"{exponent(last, last * np.log(last))[0]:.2f}. ksd takes n^2 steps and stops at n = {sizes.growth_stein:,}."
     )
     return report
@@ -147,5 +147,7 @@ def in_d(sizes: Sizes) -> Report:
     report.rows = [curve.row(sizes.growth_d, min(sizes.repeats, 3)) for curve in curves]
     seconds = [pairs.reference_seconds(d) for d in sizes.growth_d]
     report.rows.append(growth_row("pairwise, a reference sample", "ours", sizes.growth_d, seconds, len(seconds)))
-    report.note = "Pairs grow as d squared. pairwise: 4 x 1000 draws, with every standard error and test, on all cores."
+    report.note = (
+        "The number of pairs grows as d squared. pairwise: 4 x 1000 draws, with every standard error and test, on all cores."
+    )
     return report

@@ -1,6 +1,7 @@
-"""How often honest data are called different, and whether what differs is found, on data that no model of the library made.
+"""False alarms and power on data from outside the library's models.
 
-`make study` writes honest.md. Every row has its own seeds: it is the same whatever else is run, and in however many processes.
+`make study` writes honest.md. Every row has its own seeds, so it does not depend on what else is run, or on how
+many processes.
 """
 
 import argparse
@@ -25,7 +26,7 @@ LEVEL = 0.05
 
 
 def compared(draws: np.ndarray, reference: np.ndarray, *, iid: bool) -> cd.Pairwise:
-    """All pairs, in this process and without warnings on the screen; the result keeps them."""
+    """`pairwise` in this process, without printing warnings; the result records them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         return cd.pairwise(draws, reference, iid=iid, n_jobs=1, progress=False)
@@ -36,7 +37,7 @@ def each(run: Callable[[Any], Any], parts: Iterable[Any], jobs: int) -> list[Any
 
 
 def percent(shares: Sequence[float] | np.ndarray) -> str:
-    """The mean of the runs' shares, with its standard error; of yes and no, the binomial one."""
+    """The mean over runs with its standard error, which is binomial for booleans."""
     values = np.asarray(shares, dtype=float)
     values = 100.0 * values[np.isfinite(values)]
     if values.size == 0:
@@ -45,7 +46,7 @@ def percent(shares: Sequence[float] | np.ndarray) -> str:
 
 
 def reached(shares: Sequence[float], *, most: float = 100.0, least: float = 0.0) -> str:
-    """Whether the percentage is within what is asked."""
+    """Whether the percentage satisfies the requirement."""
     known = [share for share in shares if np.isfinite(share)]
     if not known:
         return "-"
@@ -61,14 +62,14 @@ def at_least(shares: Sequence[float], asked: float) -> tuple[str, str]:
 
 
 def pvalues_of(result: cd.Pairwise) -> dict[str, np.ndarray]:
-    """The raw p-values of every test in the rows, whichever there are; pairs that are not tested left out."""
+    """The unadjusted p-values of every test in the rows, without pairs that were not tested."""
     names = [name for name in result.rows.dtype.names or () if name.endswith("_pvalue")]
     return {name.removesuffix("_pvalue"): result.rows[name][np.isfinite(result.rows[name])] for name in names}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an answer says: is any pair flagged, are there warnings; of each test the share that rejects and the smallest p."""
+    """Summary of a result: whether a pair is flagged, whether there are warnings; rejection rate and smallest p by test."""
 
     flagged: bool
     warned: bool
@@ -105,7 +106,7 @@ def smallest(found: Sequence[Outcome], test: str) -> str:
 
 
 def others(found: Sequence[Outcome], tell: Callable[[Sequence[Outcome], str], str]) -> str:
-    """The same of every test that is neither level nor shape."""
+    """The same for every test other than level and shape."""
     tests = sorted({test for one in found for test in one.rejected} - {"level", "shape"})
     return ", ".join(f"{test} {tell(found, test)}" for test in tests) or "-"
 
@@ -127,15 +128,15 @@ def halves_run(name: str, seed: Seed) -> Outcome:
 
 
 def halves(runs: int, jobs: int, tables: Sequence[str] = data.SKLEARN + data.STATSMODELS) -> list[Report]:
-    """Rows of real tables in random order, cut in two."""
+    """Real tables split into random halves."""
     report = Report(
-        f"Honest halves of real tables: {runs} splits each, independent rows; percentages",
-        ("table", "rows", "columns", "pairs", "splits with any pair flagged", "asked", "reached")
+        f"Random halves of real tables: {runs} splits each, independent rows; percentages",
+        ("table", "rows", "columns", "pairs", "splits with any pair flagged", "required", "met")
         + ("smallest p, level", "smallest p, shape", "smallest p, other tests"),
-        note="Bundled with scikit-learn (the first five) and statsmodels, all numeric columns as they come; of randhie's "
-        "20,190 rows each split takes 2,000. ccard, cpunish and stackloss have fewer than 100 rows and are left out. Whatever "
-        "order a table came in, two random halves of its rows are alike but for chance. Smallest p-values are raw, over all "
-        "pairs of all splits.",
+        note="The tables come with scikit-learn (the first five) and statsmodels; all numeric columns are used unchanged. Each "
+        "split of randhie uses 2,000 of its 20,190 rows. ccard, cpunish and stackloss have fewer than 100 rows and are "
+        "omitted. Two random halves of a table have the same distribution, whatever the order of its rows. Smallest p-values "
+        "are unadjusted, over all pairs of all splits.",
     )
     for name in tables:
         try:
@@ -171,13 +172,13 @@ def flags_run(rates: tuple[float, ...], correlation: float, n: int, seed: Seed) 
 
 
 def flags(runs: int, jobs: int, n: int = 1000) -> list[Report]:
-    """Tables of rare flags, two honest samples of each."""
+    """Two samples from the same distribution of rare flags."""
     report = Report(
         f"Rare flags: {n:,} rows of five columns of 0 and 1, twice, {runs} runs, independent rows; percentages",
-        ("rates", "columns", "runs with any pair flagged", "asked", "reached", "level's p-values")
+        ("rates", "columns", "runs with any pair flagged", "required", "met", "level's p-values")
         + tuple(f"level, p < {threshold:g}" for threshold in THRESHOLDS)
         + ("smallest p, level", "runs without a pair"),
-        note="Dependent columns come from normals with correlation 0.7. A run has no pair where fewer than two columns vary in "
+        note="Dependent columns come from normals with correlation 0.7. A run has no pairs if fewer than two columns vary in "
         "both samples.",
     )
     for correlation in (0.0, 0.7):
@@ -204,7 +205,7 @@ PROCESSES: dict[str, tuple[bool, float | None]] = {
 
 
 def garch_run(clustered: bool, df: float | None, days: int, seed: Seed) -> tuple[Outcome, np.ndarray]:
-    """The outcome, and the rows with their pairs in one order, whichever is worst."""
+    """The outcome, and the rows in a fixed order of the pairs."""
     rng = np.random.default_rng(seed)
     paths = data.garch_paths(days, df, rng) if clustered else np.swapaxes(data.innovations(days, df, rng, 2), 0, 1)
     result = compared(paths[0], paths[1], iid=False)
@@ -223,10 +224,10 @@ def garch(runs: int, jobs: int, days: int = data.DAYS) -> list[Report]:
     """Two independent paths of the same process."""
     report = Report(
         f"Clustered volatility: {data.ASSETS} assets, {days:,} days, two paths of one process, {runs} runs; percentages",
-        ("process", "runs with any pair flagged", "asked", "reached", *REJECTIONS)
+        ("process", "runs with any pair flagged", "required", "met", *REJECTIONS)
         + ("level: se / true sd", "shape: se / true sd", "answers with warnings"),
         note=f"Compared with iid=False. omega {data.OMEGA}, alpha {data.ALPHA}, beta {data.BETA}, burn-in {data.BURN_IN} "
-        f"days; innovations have variance 1 and correlations of {data.CORRELATION}. Where se / true sd is below 1, standard "
+        f"days; innovations have variance 1 and correlations of {data.CORRELATION}. If se / true sd is below 1, standard "
         "errors are too small.",
     )
     for label, process in PROCESSES.items():
@@ -256,16 +257,16 @@ def banana_run(part: tuple[np.ndarray, np.ndarray]) -> Outcome:
 
 
 def banana(runs: int, jobs: int, shape: tuple[int, int] = (4, 1000)) -> list[Report]:
-    """Chains that start in their target and have not drawn long, against exact draws."""
+    """Short chains started in their target, compared with exact draws."""
     chains, draws = shape
     report = Report(
         f"Metropolis on a banana: {chains} x {draws:,} draws, exact starts, {chains} x {draws:,} exact draws as the reference, "
         f"{runs} runs; percentages",
-        ("banana", "step", "n_eff, mean", *REJECTIONS, "asked of shape", "reached")
-        + ("pair flagged", "answers with warnings", "asked of them"),
+        ("banana", "step", "n_eff, mean", *REJECTIONS, "required of shape", "met")
+        + ("pair flagged", "answers with warnings", "required of warnings"),
         note="x ~ N(0, 1), y | x ~ N(b (x + s)^2, w^2) with (b, s, w) = "
-        f"{tuple(data.NARROW)}, narrow, and {tuple(data.WIDE)}, wide; random-walk Metropolis with normal steps. A thinned "
-        "chain ran longer: no step alone gives the narrow one so many effective draws.",
+        f"{tuple(data.NARROW)}, narrow, and {tuple(data.WIDE)}, wide; random-walk Metropolis with normal steps. The "
+        "thinned chain was run longer: without thinning, no step size gives so many effective draws for the narrow target.",
     )
     for name, target, step, thin, most, warnings_asked in BANANAS:
         seeds = data.seeds(f"banana, {name}, {step}, {thin}", runs + 1)
@@ -295,16 +296,16 @@ def crash_run(signs: tuple[int, int], n: int, seed: Seed) -> Outcome:
 
 
 def crashes(runs: int, jobs: int, sizes: Sequence[int] = (2500, 1000)) -> list[Report]:
-    """Days on which both fall, against a generator with the same tau."""
+    """Joint crashes, compared with a generator with the same tau."""
     largest = max(sizes)
     answer = crash_result((1, 1), largest, data.seeds(f"crashes, both fall, {largest}", 1)[0])
     report = Report(
         f"Joint crashes: a Gaussian generator with the same tau, {runs} runs; percentages",
-        ("on crash days", "days", "pair flagged", "asked", "reached", *REJECTIONS),
+        ("on crash days", "days", "pair flagged", "required", "met", *REJECTIONS),
         note=f"Compared with iid=False. {100 * (1 - data.CRASH_SHARE):g}% of days have correlation {data.CALM_CORRELATION}; on "
         f"the others both are N({data.CRASH_LEVEL}, {data.CRASH_WIDTH}^2), independent. tau is {data.crash_tau():.3f} in both "
-        "samples. Mirror images change the sign of one column, and of tau, or of both columns. The first answer of the first "
-        f"row:\n\n```text\n{answer}\n```",
+        "samples. The other rows mirror one column, which changes the sign of tau, or both columns. The result of the first "
+        f"run of the first row:\n\n```text\n{answer}\n```",
     )
     for n in sizes:
         for label, signs in MIRRORS.items():
@@ -326,8 +327,8 @@ CASES: dict[str, tuple[Callable[[int, int], list[Report]], int]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="false alarms and finds on data that no model of the library made")
-    parser.add_argument("--runs", type=int, help="for every case; by default 200 or 400, as many as each needs")
+    parser = argparse.ArgumentParser(description="false alarms and power on data from outside the library's models")
+    parser.add_argument("--runs", type=int, help="runs of every case (default: depends on the case)")
     parser.add_argument("--only", choices=CASES, action="append", help="this case; may be given more than once")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--write", type=Path, help="a Markdown file for the tables")
@@ -343,7 +344,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         console.print(f"{name}: {time.perf_counter() - start:.0f} s\n")
         reports += done
     if options.write is not None:
-        title = "# False alarms and finds on data that no model of the library made\n\nWritten by `make study`."
+        title = "# False alarms and power on data from outside the library's models\n\nWritten by `make study`."
         text = [f"{title} {machine()}\n", *(report.markdown() for report in reports)]
         options.write.write_text("\n".join(text), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Data that no model of the library made: real tables, rare flags, clustered volatility, a curved posterior, joint crashes."""
+"""Data from outside the library's models: real tables, rare flags, clustered volatility, a curved posterior, joint crashes."""
 
 import importlib
 import zlib
@@ -18,7 +18,7 @@ MOST_ROWS = {"randhie": 2000}  # of 20,190: a split of all would only take longe
 
 @cache
 def real_table(name: str) -> np.ndarray:
-    """All numeric columns of a table, as they come; ImportError where its package is not installed."""
+    """All numeric columns of a table, unchanged; ImportError if its package is not installed."""
     if name in SKLEARN:
         return np.asarray(getattr(importlib.import_module("sklearn.datasets"), f"load_{name}")().data, dtype=float)
     frame = importlib.import_module(f"statsmodels.datasets.{name}").load_pandas().data
@@ -26,7 +26,7 @@ def real_table(name: str) -> np.ndarray:
 
 
 def halves(name: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a table in random order, cut in two; an odd row is left out."""
+    """Two random halves of the rows of a table; with an odd number, one row is omitted."""
     table = real_table(name)
     rows = rng.permutation(len(table))[: MOST_ROWS.get(name)]
     half = len(rows) // 2
@@ -116,7 +116,7 @@ CALM_CORRELATION, CRASH_SHARE, CRASH_LEVEL, CRASH_WIDTH = -0.35, 0.03, -2.5, 0.3
 
 
 def crash_days(n: int, signs: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
-    """Equity and bonds: most days normal and against each other, a few on which both fall. `signs` mirror the two columns."""
+    """Equities and bonds: negatively correlated on most days; on a few days both fall. `signs` mirror the columns."""
     days = rng.standard_normal((n, 2))
     days[:, 1] = CALM_CORRELATION * days[:, 0] + np.sqrt(1.0 - CALM_CORRELATION**2) * days[:, 1]
     crash = rng.random(n) < CRASH_SHARE
@@ -149,5 +149,5 @@ def gaussian_days(n: int, tau: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def seeds(label: str, runs: int) -> list[np.random.SeedSequence]:
-    """One seed for each run of a row: the same whatever else is run, and in however many processes."""
+    """One seed for each run of a row, independent of what else is run and of the number of processes."""
     return np.random.SeedSequence((20_240, zlib.crc32(label.encode()))).spawn(runs)

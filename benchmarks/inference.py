@@ -1,4 +1,4 @@
-"""Do the tests and intervals keep what they promise? `make study` counts rejections and coverage, and writes a table.
+"""Size, power and coverage of the tests and intervals: `make study` counts rejections and coverage and writes tables.
 
 Every cell has its own seed, so the numbers do not depend on the number of workers. Independent draws: samples of n = 500 from
 a copula, judged against itself and against a target with tau 0.1 higher. Chains: 4 x 500 draws whose stationary distribution
@@ -35,11 +35,11 @@ PHIS = (0.5, 0.9, 0.95)
 
 
 NOTE = """
-With 1000 replications a rate of 5% has a standard error of 0.7. `iid=True` on a chain is what the paper's theory would do.
-Where chains are worth about a hundred independent draws, at coefficient 0.95 here, the long-run variance is estimated from too
-few of them: level still holds, the tests of shape and, for Clayton, of total begin to reject too often. That is where R-hat for
-dependence is above 1.01 in nearly every run and n_eff comes close to the limit of 100 at which the result warns: run the chains
-longer before believing a gap of shape.
+With 1000 replications a rate of 5% has a standard error of 0.7. The paper's theory corresponds to `iid=True`, also for chains.
+If n_eff is about 100, here at coefficient 0.95, there are too few effective draws to estimate the long-run variance: the test
+of level still has the right size, while the tests of shape and, for Clayton, of total reject slightly too often. In nearly all
+of these runs R-hat for dependence is above 1.01 and n_eff is close to 100, below which results carry a warning: run longer
+chains before relying on a gap in shape.
 """
 
 
@@ -170,8 +170,8 @@ def power_cell(fitted: Family, truth: Family, seed: int, replications: int) -> l
 def cost() -> Report:
     report = Report(
         "Cost of one pair at n = 100,000, in milliseconds",
-        ("target", "everything of discrepancy(), (n, 2)", "the same, 4 chains", "bare value by SciPy, textbook formula",
-         "bare value by SciPy, formula tuned by hand"),
+        ("target", "all results of discrepancy(), (n, 2)", "the same, 4 chains", "estimate only, by SciPy, textbook formula",
+         "estimate only, by SciPy, formula tuned by hand"),
     )  # fmt: skip
     for target in (cd.Gumbel(2.5), cd.Clayton(3.0)):
         draws = target.with_theta(target.theta + 0.1).sample(100_000, rng=5)
@@ -197,14 +197,15 @@ def in_parallel(cell: Callable[..., list[str]], arguments: list[tuple], replicat
 def study(replications: int, console: Console) -> list[Report]:
     grid = [(family, tau) for family in FAMILIES for tau in (0.3, 0.6)]
     independent = Report(
-        f"Independent draws, n = {N}, {replications} replications: rejections at 5% of what is true, coverage of 95% intervals",
+        f"Independent draws, n = {N}, {replications} replications: rejections of true hypotheses at 5%, "
+        "coverage of 95% intervals",
         ("family", "tau", "level", "shape", "total", "CKL", "level, chain-aware", "shape, chain-aware", "total, chain-aware",
          "covers tau", "theta", "tau_fitted", "CKL = 0", "CED = 0",
          f"target {SHIFT} higher: covers level", "shape", "total", "CKL", "CED"),
         in_parallel(independent_cell, grid, replications, console),
     )  # fmt: skip
     chains = Report(
-        f"AR(1) chains, {CHAINS[0]} x {CHAINS[1]} draws, {replications} replications: rejections at 5% of what is true",
+        f"AR(1) chains, {CHAINS[0]} x {CHAINS[1]} draws, {replications} replications: rejections of true hypotheses at 5%",
         ("phi", "family", "tau", "level", "shape", "total", "level, iid=True", "shape, iid=True", "total, iid=True",
          "n_eff level", "n_eff shape", "n_eff total", "R-hat > 1.01"),
         in_parallel(chain_cell, [(*cell, phi) for phi in PHIS for cell in grid], replications, console),
@@ -222,7 +223,7 @@ def study(replications: int, console: Console) -> list[Report]:
 def summary(independent: Report, chains: Report) -> Report:
     """The range of each rejection rate over families and taus."""
     report = Report(
-        "Summary: rejections of what is true at 5%, from the smallest to the largest over families and taus",
+        "Summary: rejections of true hypotheses at 5%, from the smallest to the largest over families and taus",
         ("draws", "level", "shape", "total", "n_eff of level, mean", "R-hat > 1.01, mean"),
     )
 
@@ -237,7 +238,7 @@ def summary(independent: Report, chains: Report) -> Report:
         n_eff, rhat = (float(np.mean([float(row[k]) for row in rows])) for k in (9, 12))
         size = f"{CHAINS[0]} x {CHAINS[1]}"
         report.rows.append((f"AR(1) chains, {phi}, {size}", *spans(rows, 3), f"{n_eff:.0f}", f"{rhat:.1f}"))
-        report.rows.append((f"AR(1) chains, {phi}, {size}, taken as iid", *spans(rows, 6), "-", "-"))
+        report.rows.append((f"AR(1) chains, {phi}, {size}, treated as iid", *spans(rows, 6), "-", "-"))
     return report
 
 

@@ -1,4 +1,4 @@
-"""Maximum likelihood as people do it with SciPy: a formula in NumPy, maximised by `minimize_scalar`."""
+"""Maximum likelihood with SciPy: a formula in NumPy, maximised by `minimize_scalar`."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def tuned_likelihood(name: str, u: np.ndarray, v: np.ndarray) -> Callable[[float
 
 
 def textbook_likelihood(name: str, u: np.ndarray, v: np.ndarray) -> Callable[[float], float]:
-    """The log density as textbooks write it, with powers of u and v: what most people run."""
+    """The log density in its textbook form, with powers of u and v."""
     if name == "Gumbel":
 
         def gumbel(theta: float) -> float:
@@ -63,7 +63,7 @@ def maximised(name: str, u: np.ndarray, v: np.ndarray, formula: Formula = tuned_
 
 
 def paper_value(draws: np.ndarray, target: cd.Copula, formula: Formula) -> float:
-    """The bare discrepancy as the paper computes it: ranks, Kendall's tau, a likelihood maximised by SciPy."""
+    """The discrepancy as computed in the paper, without uncertainty: ranks, Kendall's tau, a likelihood maximised by SciPy."""
     n = len(draws)
     u, v = rankdata(draws[:, 0]) / (n + 1), rankdata(draws[:, 1]) / (n + 1)
     kendalltau(u, v)

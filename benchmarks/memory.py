@@ -81,7 +81,7 @@ def _status(key: str) -> float:
 
 
 def peak(name: str, size: int) -> float:
-    """MB by which this process grew at most while the job ran; the data and all that is loaded were there before."""
+    """The largest growth of this process in MB while the job ran, after loading the data and all modules."""
     make, small = JOBS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -107,9 +107,9 @@ def in_fresh_process(name: str, size: int) -> float | str:
 
 
 def memory(sizes: Sizes) -> Report:
-    """The jobs whose memory people ask about, with a peer where it makes a point."""
+    """Memory-intensive jobs, some of them compared with a peer."""
     largest, d = max(sizes.tau), sizes.many
-    report = Report("Memory: peak above the data, resident, in a fresh process", LIMITS)
+    report = Report("Memory: peak resident memory beyond the data, in a new process", LIMITS)
     for label, name, size, asked in (
         (f"ksd, n = {sizes.stein_memory:,}, d = 2", "ksd", sizes.stein_memory, 100.0),
         (f"the same by stein-thinning, n = {sizes.stein:,}", "stein-thinning ksd", sizes.stein, None),

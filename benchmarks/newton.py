@@ -1,4 +1,4 @@
-"""How far a fitted theta is from the likelihood's maximum: the step that Newton's iteration would still take at 30 digits."""
+"""Distance of a fitted theta from the maximum of the likelihood: the next step of Newton's method with 30 digits."""
 
 import mpmath as mp
 import numpy as np

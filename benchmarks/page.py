@@ -1,4 +1,4 @@
-"""The page: seconds to write it once the numbers are there, its size, and how fast Chromium opens and sorts it."""
+"""The HTML report: seconds to write it from a result, its size, and how fast Chromium opens and sorts it."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ SORT = """() => {
 
 
 def page(sizes: Sizes) -> Report:
-    """Pages of the numbers of variables asked for."""
+    """Reports for the given numbers of variables."""
     report = Report(f"The page: {CHAINS} x {DRAWS} draws against a reference sample", LIMITS)
     for d in sizes.pages:
         matrix = correlations(d, 1)

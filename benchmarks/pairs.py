@@ -1,4 +1,4 @@
-"""Every pair of d variables: speed against a loop of pyvinecopulib fits, and how often equal samples are called different.
+"""All pairs of d variables: speed compared with a loop of pyvinecopulib fits, false alarms and power.
 
 `make bench` writes the first to results.md, `make study` the second to pairs.md.
 """
@@ -105,7 +105,7 @@ def quiet() -> Iterator[None]:
 
 @dataclass
 class Job:
-    """A call of `pairwise`, and the peer's work that answers less: fits of the samples by a family, or by its selection."""
+    """A call of `pairwise`, and the smaller task of the peer: fits of a family, or selection of a family, for both samples."""
 
     against: str
     arguments: tuple[object, ...]
@@ -122,7 +122,7 @@ class Job:
         return Run(peer_fits(self.samples[0][..., :part], None).seconds * (d * (d - 1)) / (part * (part - 1)))
 
     def judge(self, mine: Run, theirs: Run) -> str:
-        """What the peer's thetas are beside ours."""
+        """How the peer's thetas compare with ours."""
         if self.family is None:
             return "chooses among other families"
         rows = mine.answer.rows
@@ -162,7 +162,7 @@ def speed(sizes: Sizes) -> Report:
         f"All pairs: d = {sizes.pairs}, {CHAINS} x {DRAWS} draws, with standard errors, tests, tails, CKL, R-hat; "
         f"{os.cpu_count()} cores",
         RATIOS,
-        note="Ours takes all cores. The peer's loop only fits; it is asked for theta, not for its uncertainty.",
+        note="Our computation uses all cores. The loop of the peer only fits theta, without its uncertainty.",
     )
     for job in jobs(sizes.pairs):
         name = f"pairwise, {job.against}"
@@ -182,7 +182,7 @@ def speed(sizes: Sizes) -> Report:
 
 
 def many(sizes: Sizes) -> Report:
-    """So many pairs that time counts."""
+    """Timing with many pairs."""
     d = sizes.many
     report = Report(f"Many pairs: d = {d}, {d * (d - 1) // 2:,} pairs, {CHAINS} x {DRAWS} draws", LIMITS)
     for label, df in (("Gaussian data", None), ("t(4) data", 4.0)):
@@ -200,7 +200,7 @@ SIZE = 12  # variables: 66 pairs, 132 tests in a run
 
 
 def split(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """One sample cut in two, and whether its draws are independent: 2 x 1000 rows, or 8 chains of 1000 draws as 4 and 4."""
+    """Two halves of one sample, and whether its draws are independent: 2 x 1000 rows, or 8 chains of 1000 draws as 4 and 4."""
     matrix = correlations(SIZE, 7)
     if kind.startswith("independent"):
         sample = {
@@ -231,7 +231,7 @@ def split_run(kind: str, seed: int) -> list[float]:
 
 
 def power_run(kind: str, seed: int) -> list[float]:
-    """One variable of the first sample permuted: are its pairs found, and no others?"""
+    """One variable of the first sample is permuted: are its pairs detected, and no others?"""
     first, second, iid = split(kind, seed)
     broken = first.copy()
     flat = broken.reshape(-1, SIZE)
@@ -245,10 +245,10 @@ def power_run(kind: str, seed: int) -> list[float]:
 
 
 def study(replications: int) -> list[Report]:
-    """How often equal samples are called different, and how often a lost dependence is found."""
+    """False alarms for equal samples, and power to detect lost dependence."""
     size = Report(
         f"A reference sample split in two: {SIZE} variables, {SIZE * (SIZE - 1) // 2} pairs, {replications} runs; percentages",
-        ("sample", "level, p < 5%", "shape, p < 5%", "pairs flagged at FDR 5%", "asked", "runs with any pair flagged"),
+        ("sample", "level, p < 5%", "shape, p < 5%", "pairs flagged at FDR 5%", "required", "runs with any pair flagged"),
     )
     power = Report(
         f"One variable permuted, {max(replications // 4, 2)} runs; percentages",
@@ -267,7 +267,7 @@ def study(replications: int) -> list[Report]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="how often pairwise calls equal samples different")
+    parser = argparse.ArgumentParser(description="false alarms and power of pairwise")
     parser.add_argument("--replications", type=int, default=400)
     parser.add_argument("--write", type=Path, help="a Markdown file for the tables")
     options = parser.parse_args()
@@ -276,7 +276,7 @@ def main() -> None:
     for report in reports:
         report.show(console)
     if options.write is not None:
-        title = "# All pairs: false alarms and finds\n\nWritten by `make study`."
+        title = "# All pairs: false alarms and power\n\nWritten by `make study`."
         text = [f"{title} {machine()}\n", *(report.markdown() for report in reports)]
         options.write.write_text("\n".join(text), encoding="utf-8")
 

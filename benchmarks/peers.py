@@ -1,4 +1,4 @@
-"""Other libraries: which of them are here, and one small adapter each, so that a job is asked of all of them alike."""
+"""Other libraries: which of them are installed, and a small adapter for each, so that all of them do the same jobs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from benchmarks.report import Report, error_in_a_line
 
 
 class Missing(Exception):
-    """The peer has no such thing, or is not installed."""
+    """The peer lacks this feature, or is not installed."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class Peer:
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("scipy", "scipy.stats", "Kendall's tau; ranks and the likelihood's maximum in the paper's way"),
+        Peer("scipy", "scipy.stats", "Kendall's tau; ranks and maximum likelihood as in the paper"),
         Peer("pandas", "pandas", "matrix of Kendall's tau"),
         Peer("pyvinecopulib", "pyvinecopulib", "Kendall's tau, MLE, densities, samples, a loop over all pairs"),
         Peer("statsmodels", "statsmodels.distributions.copula.api", "densities, samples, the moment fit (it has no MLE)"),
         Peer("copulae", "copulae", "densities, samples, MLE"),
         Peer("openturns", "openturns", "Kendall's tau and its matrix, MLE, densities, samples"),
         Peer("stein-thinning", "stein_thinning.stein", "kernel Stein discrepancy"),
-        Peer("mpmath", "mpmath", "fifty digits and more: the truth in the tables of accuracy"),
+        Peer("mpmath", "mpmath", "reference values with fifty digits or more for the tables of accuracy"),
     )
 }
 
 
 @cache
 def load(name: str) -> Any:
-    """The peer's module; Missing with the reason where it cannot be used."""
+    """The peer's module; raises Missing with the reason if it cannot be used."""
     peer = PEERS[name]
     try:
         version(name)
@@ -194,7 +194,7 @@ def kendall(peer: str, x: np.ndarray, y: np.ndarray) -> Call:
 
 
 def _wdm() -> Call:
-    """pyvinecopulib's dependence measures, which moved between versions; where there are none yet, that is its answer."""
+    """pyvinecopulib's dependence measures, whose location depends on the version; raises if there are none."""
     library = load("pyvinecopulib")
     return getattr(library, "utils", library).wdm
 

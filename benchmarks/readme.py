@@ -1,4 +1,4 @@
-"""The numbers in README, taken from results.md, never typed: `python -m benchmarks.readme` fills the block between markers."""
+"""Fill in the numbers of the README from results.md: `python -m benchmarks.readme` replaces the block between the markers."""
 
 import re
 from pathlib import Path
@@ -11,12 +11,12 @@ HEAD = ("job", "peer", "ours", "peer's", "ratio")
 
 
 def of_the_same_answer(tables: dict[str, Report]) -> list[dict[str, str]]:
-    """The rows of peers that did the job: one with another answer did something else."""
-    return [row for row in ratios(tables) if not row["the peer's answer"].startswith(("differs", "wrong"))]
+    """The rows in which the result of the peer agrees with ours."""
+    return [row for row in ratios(tables) if not row["result of the peer"].startswith(("differs", "wrong"))]
 
 
 def least_of_each_kind(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Of all peers, in jobs that differ in family or data only, the smallest ratio: a short table must not flatter."""
+    """The row with the smallest ratio for each kind of job, so that the short table is not too favourable to us."""
     kinds: dict[str, dict[str, str]] = {}
     for row in rows:
         kind = re.split(r" of (?!tau)|, | \d", row["job"])[0]
@@ -30,15 +30,15 @@ def _ratio(row: dict[str, str]) -> float:
 
 
 def accuracy(corners: Report, thetas: Report) -> str:
-    """One sentence about digits."""
+    """A sentence on accuracy."""
     rows = corners.records()
     worst = max(rows, key=lambda row: _leading(row["ours"]))
-    asked = [f"{row['ours']} for {row['logpdf'].split(',')[0]}" for row in rows if row["asked"] != "-"]
+    asked = [f"{row['ours']} for {row['logpdf'].split(',')[0]}" for row in rows if row["required"] != "-"]
     fitted = max(float(row["error"]) for row in thetas.records() if row["against"] == "30-digit Newton")
     return (
-        f"Log densities for u and v from 1e-15 to 1 - 1e-15 are off by at most {' and '.join(asked)}, relative to "
-        f"max(1, |log c|), and {worst['ours']} for the worst family, {worst['logpdf'].split(',')[0]}; fitted thetas are within "
-        f"{fitted:.0e} of the likelihood's maximum."
+        f"For u and v from 1e-15 to 1 - 1e-15, the error of log densities relative to max(1, |log c|) is at most "
+        f"{' and '.join(asked)}, and {worst['ours']} for the least accurate family, {worst['logpdf'].split(',')[0]}. Fitted "
+        f"parameters are within {fitted:.0e} of the maximum of the likelihood."
     )
 
 
@@ -47,7 +47,7 @@ def _leading(cell: str) -> float:
 
 
 def block(results: str) -> str:
-    """What stands between the markers."""
+    """The text between the markers."""
     tables = read(results)
     lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
     lines += [f"| {' | '.join(row[name] for name in HEAD)} |" for row in least_of_each_kind(of_the_same_answer(tables))]
@@ -58,7 +58,7 @@ def block(results: str) -> str:
 
 
 def fill(readme: str, results: str) -> str:
-    """README's text with the block between its markers made anew from the text of results.md."""
+    """The text of the README with the block between the markers regenerated from the text of results.md."""
     before, start, rest = readme.partition(START)
     _, end, after = rest.partition(END)
     if not start or not end:

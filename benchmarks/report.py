@@ -69,8 +69,8 @@ def ratios(tables: dict[str, Report]) -> list[dict[str, str]]:
     return [row for row in rows if row["job"] in largest.values()]
 
 
-RATIOS = ("job", "peer", "ours", "peer's", "ratio", "asked", "reached", "the peer's answer")
-LIMITS = ("job", "measured", "asked, at most", "reached", "note")
+RATIOS = ("job", "peer", "ours", "peer's", "ratio", "required", "met", "result of the peer")
+LIMITS = ("job", "measured", "required, at most", "met", "note")
 
 
 def ratio_in_words(ratio: float) -> str:
@@ -93,7 +93,7 @@ def ratio_row(
     answer: str = "",
     aim: float | None = None,
 ) -> tuple[str, ...]:
-    """A row of RATIOS; what was asked and not reached has its reason beside it, and so has an aim beyond what was asked."""
+    """A row of RATIOS; a missed requirement has its reason next to it, and so has a missed goal beyond the requirement."""
     ratio = theirs / ours
     reached = "-" if asked is None else "yes" if ratio >= asked else f"no: {reason or 'not explained'}"
     if aim is not None and reached == "yes":
@@ -103,7 +103,7 @@ def ratio_row(
 
 
 def failed_row(job: str, peer: str, ours: float, why: str, *, asked: float | None = None) -> tuple[str, ...]:
-    """A row of RATIOS for a peer that gives no answer."""
+    """A row of RATIOS for a peer without a result."""
     return (job, peer, in_words(ours), "-", "-", "-" if asked is None else f"{asked:g}x", "-", why)
 
 
@@ -116,6 +116,6 @@ def limit_row(
 
 
 def error_in_a_line(error: Exception, limit: int = 110) -> str:
-    """What an exception says, on one line that a table can hold."""
+    """The message of an exception on one line, for a table."""
     words = " ".join(str(error).split()).replace("|", "/")
     return f"{type(error).__name__}: {words}"[:limit]

@@ -1,4 +1,4 @@
-"""How large the jobs are: those of `make bench`, and tiny ones that show in seconds that every part runs."""
+"""Sizes of the jobs: those of `make bench`, and tiny ones to check within seconds that every part runs."""
 
 from dataclasses import dataclass
 

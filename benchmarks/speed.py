@@ -1,4 +1,4 @@
-"""Speed beside the peers': the same data, the answers compared, medians of one run."""
+"""Speed compared with other libraries: the same data, results compared, medians of one run."""
 
 import os
 import warnings
@@ -17,8 +17,8 @@ from benchmarks.sizes import Sizes
 from benchmarks.timing import Job, Run, measured
 
 CLAYTON = (
-    "Clayton's likelihood is two exponentials and a logarithm per draw, which NumPy computes with vector instructions as "
-    "fast as our kernel; what is left to win is the number of passes over the draws, two or three against some sixteen"
+    "the likelihood of Clayton takes two exponentials and a logarithm per draw, which NumPy computes with vector instructions "
+    "as fast as our kernel; the only gain is in the number of passes over the draws, two or three instead of about sixteen"
 )
 THIS = "this library"
 GUMBEL, T = cd.Gumbel(2.5), cd.StudentT(0.6, df=4.0)
@@ -26,7 +26,7 @@ GUMBEL, T = cd.Gumbel(2.5), cd.StudentT(0.6, df=4.0)
 
 @dataclass
 class Race:
-    """One job of ours against peers that do the same: `judge` says in words what the peer's answer is beside ours."""
+    """One job of ours and of peers: `judge` describes how the result of a peer compares with ours."""
 
     job: str
     ours: Job
@@ -142,7 +142,7 @@ def likelihood(sizes: Sizes) -> list[tuple[str, ...]]:
 
 
 def discrepancies(target: cd.Copula, draws: np.ndarray, sizes: Sizes) -> list[tuple[str, ...]]:
-    """Raw draws to the paper's number, and to everything that `discrepancy` gives."""
+    """From raw draws to the paper's number, and to all results of `discrepancy`."""
 
     def bare() -> float:
         fitted = cd.fit(draws, target)
@@ -226,7 +226,6 @@ def speed(sizes: Sizes) -> Report:
         RATIOS,
         kendall(sizes) + likelihood(sizes) + densities(sizes) + samples(sizes) + stein(sizes),
         "MLE from pseudo-observations; level, shape, total and discrepancy() from raw draws, the latter with all standard "
-        "errors, CKL, CED, tails and R-hat; ksd with its standard error. Ours takes all cores for the matrix of tau and for "
-        "ksd unless it says one thread; everything else of ours runs on one. A peer's answer is compared with ours before its "
-        "time counts.",
+        "errors, CKL, CED, tails and R-hat; ksd with its standard error. Our matrix of tau and ksd use all cores unless marked "
+        "as one thread; all other jobs of ours use one. The result of each peer is compared with ours.",
     )

@@ -14,7 +14,7 @@ PATIENCE = 4.0  # seconds: a job that takes longer is not run a second time
 
 @dataclass
 class Run:
-    """What a job gave and how long it took; a job that raised has the error instead."""
+    """The result and run time of a job, or the error it raised."""
 
     seconds: float
     answer: Any = None
@@ -29,7 +29,7 @@ def timed(job: Job) -> Run:
 
 
 def attempted(job: Job) -> Run:
-    """One run of a foreign job, whose errors are results too."""
+    """One run of a peer's job; errors are recorded as results."""
     try:
         return timed(job)
     except Exception as error:  # told in the table
@@ -37,7 +37,7 @@ def attempted(job: Job) -> Run:
 
 
 def first_run(job: Job) -> Run:
-    """A run that may compile; where that took longer than our patience, the one after it."""
+    """A first run, which may compile; if it takes too long, the one after it."""
     with event.install_recorder("numba:compile") as compiled:
         run = attempted(job)
     return attempted(job) if compiled.buffer and run.seconds > PATIENCE else run

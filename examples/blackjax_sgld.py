@@ -1,4 +1,4 @@
-"""Choose the step size of BlackJAX's SGLD by the dependence it keeps: `make examples`, or python examples/blackjax_sgld.py.
+"""Choose the step size of BlackJAX's SGLD by the dependence of its draws: `make examples`, or python examples/blackjax_sgld.py.
 
 The model is the two-parameter mixture of Welling and Teh (2011) with minibatches of ten of its hundred data points; its two
 parameters are strongly, and not linearly, dependent. BlackJAX samples; the library only judges the draws. BlackJAX's step is
@@ -46,7 +46,7 @@ def chain(key, start, step):
 
 
 def sampler(step, rng):
-    """(chain, draw, parameter) of four chains from points of the posterior."""
+    """Four chains started in the posterior, (chain, draw, parameter)."""
     keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), CHAINS)
     starts = jnp.asarray(MODEL.sample(CHAINS, rng=rng))
     states = jax.vmap(chain, in_axes=(0, 0, None))(keys, starts, step)

@@ -1,4 +1,4 @@
-"""A step-size study to copy: where ESS and the dependence disagree, on a posterior with real minibatch noise.
+"""A template for a step-size study in which ESS and the dependence disagree, on a posterior with minibatch noise.
 
 python examples/step_size_study.py [figure.png]
 """
@@ -11,15 +11,15 @@ posterior = cd.WellingTeh(batch=10)  # 100 data points, gradients from 10 of the
 
 
 def sampler(step, rng):
-    """Your sampler here: a setting and a random generator in, draws (chain, draw, 2) out."""
+    """Replace this by your own sampler: it takes a setting and a random generator and returns draws (chain, draw, 2)."""
     return cd.sgld(posterior, posterior.sample(4, rng=rng), step=step, n_draws=2000, rng=rng)
 
 
 study = cd.tune(
     sampler,
     [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12],
-    posterior.sample(20_000, rng=1),  # or cd.Gumbel(2.5), where the target's copula is known
-    score=posterior.gradient,  # for the kernel Stein discrepancy; leave it out where there is none
+    posterior.sample(20_000, rng=1),  # or cd.Gumbel(2.5), if the copula of the target is known
+    score=posterior.gradient,  # for the kernel Stein discrepancy; optional
     name="step size",
     rng=1,
 )

@@ -1,4 +1,4 @@
-"""Scenes of `test_faults.py` that need a process of their own: limits, other users and kills are not for the one that tests.
+"""Scenes of `test_faults.py` that need a separate process: resource limits, other users and kills.
 
 `python -m tests.fault_scenes NAME FOLDER` loads the library once, plays every scene of that name in a child forked from there,
 so that none sees the limits of another, and prints what each ended with as JSON.
@@ -21,7 +21,7 @@ import copula_discrepancy as cd
 
 
 def apart(scene, *given):
-    """What a function gives back, or the error it ends with, from a child process; None where that was killed."""
+    """The return value or error of a function in a child process; None if the process was killed."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -205,7 +205,7 @@ def cache(folder):
 
 
 def cache_at_import(folder):
-    """The library's own kernels where numba has no folder at all: imported, called, and told once."""
+    """The library's kernels when numba has no cache folder: imported and called, with one warning."""
     import numba.core.caching
 
     caching = numba.core.caching
@@ -246,7 +246,7 @@ def kills(folder):
 
 
 def _killed(call, folder):
-    """How often a run was killed until one came through, and whether its numbers are those of an undisturbed one.
+    """How often a run was killed until it completed, and whether its numbers equal those of an undisturbed run.
 
     Twice it is killed where that is worst, between the writing of a part and its name; then at random.
     """
@@ -276,7 +276,7 @@ def _killed(call, folder):
 
 
 def _die_at_the_second_file():
-    """Die when a file has been written and is to have its name: the first time all is well."""
+    """Exit between writing a file and renaming it, except the first time."""
     move, moved = os.replace, []
 
     def replace(source, target):

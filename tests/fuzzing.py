@@ -1,4 +1,4 @@
-"""Inputs at random over every public function, method and file reader: `python -m tests.fuzzing --inputs 100000 --seed 1`.
+"""Random inputs for every public function, method and file reader: `python -m tests.fuzzing --inputs 100000 --seed 1`.
 
 Each input is known by its seed and number, and `--only NUMBER` runs it alone. It ends in an answer that keeps its promises
 (`tests/fuzz/oracle.py`), or in the library's own error. Anything else is a failure: another error, a warning of another kind,
@@ -41,7 +41,7 @@ _WEIGHTS = np.cumsum([target.weight for target in ALL]) / sum(target.weight for 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an input ended: "answer", "refusal" or "failure", and for the last what was wrong."""
+    """The outcome of an input: "answer", "refusal" or "failure", with the reason for a failure."""
 
     number: int
     target: str
@@ -51,7 +51,7 @@ class Outcome:
 
 
 class TooLong(BaseException):
-    """An input took longer than it may; no `except Exception` catches it."""
+    """An input exceeded its time limit; not caught by `except Exception`."""
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def _time_limit() -> Iterator[None]:
 
 
 def planned(seed: int, number: int) -> tuple[Target, dict[str, Any], bool]:
-    """What an input calls with which arguments, and whether it is run twice."""
+    """The call and arguments of an input, and whether it is run twice."""
     fuzz = Fuzz(seed, number)
     target = ALL[int(np.searchsorted(_WEIGHTS, fuzz.rng.random()))]
     twice = fuzz.chance(_TWICE)
@@ -86,7 +86,7 @@ def planned(seed: int, number: int) -> tuple[Target, dict[str, Any], bool]:
 
 
 def _print_of(given: Any) -> Any:
-    """What an argument holds, to see whether it was changed."""
+    """The content of an argument, to check that it is not modified."""
     if isinstance(given, np.ndarray):
         data = np.asarray(given)
         return given.shape, given.dtype, data.tobytes() if data.dtype.kind != "O" else repr(data.tolist())
@@ -103,7 +103,7 @@ def _print_of(given: Any) -> Any:
 
 
 def run_one(seed: int, number: int) -> Outcome:
-    """Run an input and judge how it ended."""
+    """Run an input and classify its outcome."""
     try:
         target, arguments, twice = planned(seed, number)
     except Exception as error:  # a defect of the generator must not hide among the refusals
@@ -153,7 +153,7 @@ def run_one(seed: int, number: int) -> Outcome:
 
 
 def _work(seed: int, numbers: range, pipe: Connection) -> None:
-    """A worker: tells what it begins and how it ended, so that a crash can be laid to an input."""
+    """A worker: reports the start and outcome of each input, so that a crash can be attributed to an input."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)  # libraries in C write there about damaged files
     for number in numbers:
@@ -163,7 +163,7 @@ def _work(seed: int, numbers: range, pipe: Connection) -> None:
 
 
 class _Worker:
-    """A process with some inputs, and the one that it is at."""
+    """A process with some inputs, and the current one."""
 
     def __init__(self, seed: int, numbers: range) -> None:
         self.numbers, self.at, self.heard = numbers, numbers.start, time.monotonic()
@@ -173,7 +173,7 @@ class _Worker:
         theirs.close()
 
     def outcomes(self) -> tuple[list[Outcome], bool]:
-        """What it has told since, and whether it has ended."""
+        """New messages of the process, and whether it has ended."""
         found = []
         try:
             while self.pipe.poll():
@@ -231,7 +231,7 @@ def table(outcomes: list[Outcome]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run inputs and tell what they found; 1 where one failed."""
+    """Run inputs and report the results; return 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzzing", description=__doc__)
     parser.add_argument("--inputs", type=int, default=2000, help="how many (default: 2000)")
     parser.add_argument("--seed", type=int, default=1, help="of all inputs (default: 1)")

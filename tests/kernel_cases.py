@@ -1,4 +1,4 @@
-"""What the kernels compute, small enough for the interpreter: `python -m tests.kernel_cases` prints it, uncompiled.
+"""Small cases for the kernels, feasible without compilation: `python -m tests.kernel_cases` prints it, uncompiled.
 
 Compiled code is blind to an index out of range and to integers that overflow; the interpreter is not. It also lets coverage see
 which branches the tests reach.
@@ -24,7 +24,7 @@ def interpret():
 
 
 def numbers():
-    """Every number, by what it is of."""
+    """Every number, by name."""
     import copula_discrepancy as cd
 
     rng = np.random.default_rng(1)

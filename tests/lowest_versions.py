@@ -1,4 +1,4 @@
-"""`python -m tests.lowest_versions` prints the lowest versions that users may have, as constraints for pip."""
+"""`python -m tests.lowest_versions` prints the lowest supported versions as constraints for pip."""
 
 import re
 import tomllib

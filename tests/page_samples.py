@@ -34,7 +34,7 @@ def factors(rng, d, n, broken=0):
 
 @cache
 def comparison(name):
-    """The result called so; the warnings that it announces are its own, and the pages tell them."""
+    """The result with this name; its warnings are recorded in the result and shown on the pages."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         return _MAKERS[name]()
@@ -50,7 +50,7 @@ def page_of(name):
 
 @cache
 def timed_page_of(name):
-    """Its path, and the seconds of CPU that it took: what others do on the machine does not count.
+    """Its path and the CPU seconds it took, which do not depend on other processes.
 
     One pair in pictures says enough, where nothing else is asked for; fifty variables have as many as a user's page.
     """
@@ -123,7 +123,7 @@ def _short():
 
 
 def crash(rng, n, crashes):
-    """Two assets that move against each other on most days, and fall together on some; three more that move together."""
+    """Two assets that are negatively dependent on most days and fall together on some; three with positive dependence."""
     days = gaussian(rng, n, np.array([[1.0, -0.35], [-0.35, 1.0]]))
     days[:crashes] = -2.5 + 0.3 * rng.normal(size=(crashes, 2))
     others = rng.normal(size=(n, 3)) + rng.normal(size=(n, 1))
@@ -146,7 +146,7 @@ def _table():
 
 
 def _untestable():
-    """Every variable is the same one, and no family has a fit there to judge."""
+    """All variables are equal, so no family can be fitted."""
     x = np.random.default_rng(8).normal(size=(4, 100, 1))
     return cd.pairwise(np.concatenate([x, 2.0 * x, x + 1.0], axis=2))
 
@@ -169,7 +169,7 @@ def _fifty():
 
 
 def _two_signs():
-    """As strong as can be where nothing should be, of either sign: full colours."""
+    """The strongest dependence of either sign against independence: saturated colours."""
     rng = np.random.default_rng(14)
     x = rng.normal(size=(400, 1))
     return cd.pairwise(np.concatenate([x, -x, x], axis=1) + 0.3 * rng.normal(size=(400, 3)), np.eye(3), iid=True)

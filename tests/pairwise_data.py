@@ -43,7 +43,7 @@ def autoregressive(rng, n_chains, n_draws, phi, correlations=CORRELATIONS):
 
 
 def sticky(rng, draws, stay=0.5):
-    """What a Metropolis chain looks like: with probability `stay` a draw is the one before, in all variables at once."""
+    """Draws like those of a Metropolis chain: with probability `stay` a draw repeats the one before in all variables."""
     values = draws.copy()
     flat = values if values.ndim == 3 else values[None]
     for t in range(1, flat.shape[1]):

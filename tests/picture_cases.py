@@ -28,7 +28,7 @@ def in_chains(copula, chains, draws, rng):
 
 @cache
 def result(name):
-    """One of the results, made once in a process."""
+    """One of the results, computed once per process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         return MADE[name]()
@@ -47,7 +47,7 @@ def all_pairs(reference=True):
 
 
 def many_pairs():
-    """Thirty variables, three of which have lost what the others share."""
+    """Thirty variables, three of which have lost the common factor."""
     source = np.random.default_rng(2)
     reference, draws = (source.normal(size=(500, 30)) + source.normal(size=(500, 1)) for _ in range(2))
     draws[:, 4:7] = source.normal(size=(500, 3))
@@ -65,7 +65,7 @@ def discrete():
 
 
 def crash():
-    """A table: two columns that move against each other, and fall together in some rows."""
+    """A table with two columns that are negatively dependent but fall together in some rows."""
     x, y = np.random.default_rng(4).normal(size=(2, 2000))
     table = np.stack([x, 0.9 * y - 0.4 * x], axis=1)
     table[:60] = -3.0 + 0.3 * table[:60]

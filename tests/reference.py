@@ -1,4 +1,4 @@
-"""Textbook formulas at 60 digits: an independent route to every copula, slow and without tricks."""
+"""Textbook formulas with 60 digits: an independent, slow implementation of every copula."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Compiled kernels compute what their source says."""
+"""Compiled kernels give the same results as their uncompiled source."""
 
 import json
 import os

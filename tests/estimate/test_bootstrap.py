@@ -173,7 +173,7 @@ def test_bad_choices(options, message):
 
 
 def test_samples_that_are_all_alike_tell_nothing():
-    """One chain has one block as long as itself; of several chains, whole ones may be drawn."""
+    """A single chain has only one block of its own length; with several chains, whole chains can be resampled."""
     draws = cd.Gumbel(2.0).sample(800, rng=14)
     with pytest.raises(cd.InputError, match=r"all 20 bootstrap samples have the same tau.*draw more, or give shorter blocks"):
         cd.discrepancy(draws, cd.Gumbel(2.0)).infer(replications=20, block=800)

@@ -1,4 +1,4 @@
-"""Markov chains: sizes of tests, chains that disagree, stand still or diverge."""
+"""Markov chains: size of the tests; chains that disagree, are stuck or diverge."""
 
 import warnings
 
@@ -24,7 +24,7 @@ def modes(*centres, n=400, seed=0):
 
 
 def judge(draws, target=TARGET, **options):
-    """The result and its warnings, which are the ones that were issued."""
+    """The result and its warnings, which must be those that were issued."""
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -82,7 +82,7 @@ def test_one_stuck_chain_shows():
 
 
 def test_chains_stuck_in_different_modes_show():
-    """Each has tau 0, all of them together 0.5: the same concordance for every chain, and yet they have not mixed."""
+    """Each chain has tau 0, all of them together 0.5: the chains have not mixed although their concordance is the same."""
     result = judge(modes(-1.5, 1.5))
     assert result.tau == pytest.approx(0.5, abs=0.05)
     assert max(abs(tau.value) for tau in result.agreement.taus) < 0.15
@@ -227,7 +227,7 @@ def test_nested_lists_and_frames_of_unequal_length():
 
 @pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # that no chain moves
 def test_chains_of_one_draw_cannot_be_compared():
-    """Independent draws that came with a column of chains, one each: there is nothing within a chain."""
+    """Independent draws with a chain column that is different in every row: chains of one draw."""
     draws = cd.Gumbel(2.0).sample(30, rng=1).reshape(30, 1, 2)
     result = cd.discrepancy(draws, cd.Gumbel(2.0), iid=True)
     assert np.isnan(result.agreement.rhat)

@@ -206,7 +206,7 @@ def test_extreme_parameters_warn_or_are_right():
     ids=str,
 )  # fmt: skip
 def test_ends_of_intervals_are_worth_their_digits(copula, target):
-    """They are integrated with a coarser rule than scores, and are the scores there to seven digits all the same."""
+    """They are integrated with a coarser rule than scores, but agree with them to seven digits."""
     ends = 0.98 * copula.theta, 1.02 * copula.theta
     ckl, ced = score_intervals(copula, target, ends)
     members = [copula.with_theta(theta) for theta in ends]
@@ -215,7 +215,7 @@ def test_ends_of_intervals_are_worth_their_digits(copula, target):
 
 
 def test_two_parameters_of_short_chains():
-    """Three long-run variances may leave no covariance: on chains of 18 draws it could not be solved for at times."""
+    """Three long-run variances may not define a covariance matrix: on chains of 18 draws it was sometimes singular."""
     target, pvalues = cd.StudentT(0.2, 4.0), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)  # so short

@@ -18,7 +18,7 @@ def exact_pseudo_observations(draws):
 
 
 def newton_distance(copula, draws):
-    """How far a Newton step at 30 digits would still move theta, relative to theta."""
+    """The size of a Newton step with 30 digits from theta, relative to theta."""
     with mp.workdps(30):
         theta, h = mp.mpf(copula.theta), mp.mpf(10) ** -9
         points = exact_pseudo_observations(draws)
@@ -261,7 +261,7 @@ def test_almost_perfect_dependence_converges_alike_in_both_directions(family, si
 
 
 def test_one_swapped_pair_away_from_perfect_dependence():
-    """A Gaussian likelihood punishes the pair and has a maximum; a t likelihood forgives it and rises without end."""
+    """The Gaussian likelihood penalises the pair and has a maximum; the t likelihood does not and is unbounded."""
     x = np.arange(2000.0)
     y = x.copy()
     y[[1000, 1001]] = y[[1001, 1000]]
@@ -313,7 +313,7 @@ def test_fit_prints_what_it_found():
 
 
 def test_estimated_df_next_to_perfect_dependence():
-    """A t likelihood forgives one swapped pair whatever df is, and rises without end."""
+    """The t likelihood does not penalise one swapped pair, whatever df is, and is unbounded."""
     x = np.arange(200.0)
     y = x.copy()
     y[[100, 101]] = y[[101, 100]]
@@ -350,7 +350,7 @@ def test_tau_of_a_turned_family_at_infinity_is_minus_one(family):
 
 
 def test_fits_run_from_threads():
-    """The scratch memory of a fit belongs to its thread."""
+    """The scratch memory of a fit is local to its thread."""
     from concurrent.futures import ThreadPoolExecutor
 
     jobs = [

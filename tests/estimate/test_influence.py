@@ -1,4 +1,4 @@
-"""Influence values against their definition: what an estimate does when one draw counts a little more."""
+"""Influence values against their definition: the change of an estimate when the weight of one draw increases."""
 
 import warnings
 
@@ -65,7 +65,7 @@ def test_tau_against_the_definition(ties):
     ids=str,
 )  # fmt: skip
 def test_theta_against_the_definition(family, truth, ties):
-    """The weighted likelihood is maximised anew for every weight, ranks included."""
+    """The weighted likelihood, with weighted ranks, is maximised again for every weight."""
     draws = sample(ties, truth=truth)
     fitted = cd.fit(draws, family)
     template = fitted.template

@@ -52,7 +52,7 @@ def test_blocks_are_parts_of_chains_or_whole_ones(chains, n, blocks):
 
 
 def test_spread_and_bias_by_hand():
-    """What the formulas say, from fits to the rest that know nothing of left-out blocks."""
+    """The formulas, evaluated with separate fits to the remaining draws."""
     values = autoregressive(np.random.default_rng(3), 4, 250, 0.9)
     pair = pair_of(values)
     assert pair.margin_size < SLOW
@@ -96,7 +96,7 @@ def test_margins_are_slow_where_they_wander_or_where_their_spread_does():
 
 
 def test_clustered_volatility_is_no_gap():
-    """Two honest paths of five GARCH assets: a pair was flagged in 12 to 16% of runs. 40 runs, exact binomial band."""
+    """Two paths of five GARCH assets: without blocks a pair was flagged in 12 to 16% of runs. 40 runs, exact binomial."""
     rng = np.random.default_rng(6)
     claims, ratios, deviations = 0, [], []
     for _ in range(40):
@@ -111,7 +111,7 @@ def test_clustered_volatility_is_no_gap():
 
 
 def test_power_is_left_on_slow_chains():
-    """A wrong family on an autoregressive chain is found as before: Clayton against Gumbel, 200 effective draws."""
+    """A wrong family on an autoregressive chain is still detected: Clayton against Gumbel, 200 effective draws."""
     rng = np.random.default_rng(7)
     found = 0
     for _ in range(20):

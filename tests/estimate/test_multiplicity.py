@@ -1,4 +1,4 @@
-"""Adjusted p-values, against SciPy and against the procedures as their authors wrote them."""
+"""Adjusted p-values, against SciPy and against the procedures as published."""
 
 import numpy as np
 import pytest

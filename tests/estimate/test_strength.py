@@ -25,7 +25,7 @@ def quiet_pairwise(*samples, **options):
 
 
 def test_one_row_says_nothing():
-    """One row of both against two separate ones: tau 1 against 0, which was called certain (p = 4e-151)."""
+    """One row with both flags against two rows with one each: tau 1 against 0, which used to give p = 4e-151."""
     together, apart = np.zeros((2, 1000, 2))
     together[5] = 1.0
     apart[3, 0] = apart[9, 1] = 1.0
@@ -44,7 +44,7 @@ def test_one_row_says_nothing():
 
 @pytest.mark.parametrize("rate", [0.001, 0.002, 0.005, 0.01, 0.02])
 def test_size_with_rare_flags(rate):
-    """30 honest pairs of tables of dependent flags, 10 pairs of columns each: none absurd, few beyond chance."""
+    """30 pairs of equal tables of dependent flags, 10 pairs of columns each: no extreme and few small p-values."""
     rng = np.random.default_rng(int(1e4 * rate))
     pvalues, runs, claims = [], 0, 0
     for _ in range(30):
@@ -64,7 +64,7 @@ def test_size_with_rare_flags(rate):
 
 
 def test_a_small_sample_beside_a_large_one():
-    """Where rare values do not meet in a small sample, its own variance says next to nothing."""
+    """If rare values do not coincide in a small sample, its own variance is uninformative."""
     rng = np.random.default_rng(2)
     smallest = 1.0
     for _ in range(10):
@@ -74,7 +74,7 @@ def test_a_small_sample_beside_a_large_one():
 
 
 def test_power_with_rare_flags():
-    """Half of the flags of one column are those of the other, and in the draws none is: 20 of 1,000 rows tell."""
+    """Half of the flags of the two columns coincide in the reference and none in the draws: 20 of 1,000 rows matter."""
     rng = np.random.default_rng(3)
     found = 0
     for _ in range(30):
@@ -104,7 +104,7 @@ def test_few_carriers_by_hand():
 
 
 def test_perfect_flags_are_as_likely_as_their_carriers_make_them():
-    """Twenty flags that all meet are perfect dependence of twenty rows, not of a thousand."""
+    """Twenty flags that all coincide are perfect dependence of twenty rows, not of a thousand."""
     perfect = level_test(side(1.0, math.nan, carriers=20.0, weight=0.0), None, 0.6)
     assert perfect.pvalue == pytest.approx(0.8**10)
     assert level_test(side(1.0, math.nan), None, 0.6).pvalue == pytest.approx(0.8**500)
@@ -123,7 +123,7 @@ def test_participation_and_carriers_are_counted():
 
 @pytest.mark.parametrize(("rate", "n"), [(0.02, 1000), (0.05, 500)])
 def test_rare_flags_against_a_known_copula(rate, n):
-    """Independent flags that never meet have next to no variance: two thirds of such tables were called dependent (p 1e-8)."""
+    """Independent flags that never coincide have almost no variance: two thirds of such tables used to be flagged (p 1e-8)."""
     rng = np.random.default_rng(11)
     pvalues = [
         float(quiet_pairwise((rng.random((n, 2)) < rate).astype(float), cd.Gaussian(0.0), iid=True).rows["level_pvalue"][0])
@@ -153,7 +153,7 @@ def test_a_handful_of_rows_is_no_certainty():
 
 
 def test_dependence_too_strong_for_ranks_is_not_tested_in_shape():
-    """At tau 0.98 the rank bias is beyond the standard error: three quarters of honest samples were called wrong in shape."""
+    """At tau 0.98 the rank bias exceeds the standard error: shape used to be flagged in three quarters of correct samples."""
     target = cd.Gaussian.from_tau(0.98)
     with pytest.warns(cd.DependenceWarning, match="ranks cannot resolve a dependence this strong"):
         result = cd.pairwise(target.sample(300, rng=1), target, iid=True)

@@ -1,4 +1,4 @@
-"""The four corners: counted where they are, tested exactly where few draws are there, told as a person says it."""
+"""The four corners: counts, exact tests for few draws, and the sentences about them."""
 
 import json
 import warnings
@@ -33,7 +33,7 @@ def generated(rng, n, signs=(1, 1)):
 
 @pytest.mark.parametrize("corner", CORNERS)
 def test_joint_crashes_are_found_in_every_corner(corner):
-    """Of 20 runs all are found; a generator that has the crashes is not accused."""
+    """The gap is detected in all 20 runs; a generator with the crashes is not flagged."""
     rng = np.random.default_rng(1)
     for _ in range(20):
         result = cd.pairwise(generated(rng, 2500, ALONG[corner]), crashes(rng, 2500, ALONG[corner]), iid=True)
@@ -154,7 +154,7 @@ def test_one_p_value_for_all_corners():
 @pytest.mark.parametrize("tail", [0.1, 0.05, 0.01])
 @pytest.mark.parametrize("chains", [False, True])
 def test_size_at_every_level_of_tails(tail, chains):
-    """100 pairs of honest samples, taus of both signs, 6 pairs each: 600 tests, which never reject too often."""
+    """100 pairs of equal samples, taus of both signs, 6 pairs each: the 600 tests do not reject too often."""
     rng = np.random.default_rng(4)
     correlations = np.array([[1, -0.6, 0.1, 0.2], [-0.6, 1, -0.2, -0.1], [0.1, -0.2, 1, 0.7], [0.2, -0.1, 0.7, 1]])
     root, rejected, tested, smallest = np.linalg.cholesky(correlations), 0, 0, 1.0
@@ -217,7 +217,7 @@ def test_a_corner_says_where_it_is():
     ("n", "reference", "tail"), [(600, None, 0.1), (2400, None, 0.05), (600, 10_000, 0.1)], ids=["known", "far out", "uneven"]
 )
 def test_few_draws_by_chance_are_no_find(n, reference, tail):
-    """Six draws expected in each corner: none or one came in one of fifty samples, and was called one in a million."""
+    """Six draws are expected in each corner: none or one occurs in one of fifty samples, and used to give p = 1e-6."""
     rng = np.random.default_rng(9)
     pvalues = []
     for _ in range(80):

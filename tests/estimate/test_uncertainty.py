@@ -172,7 +172,7 @@ def test_scores_next_to_independence(target):
 
 @pytest.mark.parametrize("target", [cd.Gumbel(1.0), cd.Joe(1.0), cd.Rotated(cd.Gumbel(1.0), 180)], ids=str)
 def test_targets_with_infinite_information(target):
-    """At independence Gumbel's and Joe's Fisher information is infinite; a gross gap is one all the same."""
+    """At independence the Fisher information of Gumbel and Joe is infinite; a large gap is still detected."""
     result = cd.discrepancy(target.with_theta(1.3).sample(500, rng=1), target)
     assert result.estimates["ckl"].pvalue < 1e-3
     assert result.estimates["ckl"].pvalue == pytest.approx(result.total.pvalue, abs=1e-3)

@@ -1,1 +1,1 @@
-"""Inputs at random over everything public: see `tests/fuzzing.py`, which runs them."""
+"""Random inputs for the whole public API; `tests/fuzzing.py` runs them."""

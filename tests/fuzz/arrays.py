@@ -1,4 +1,4 @@
-"""Arrays at random, of every shape, type, layout and container, right or wrong in one way."""
+"""Random arrays of every shape, type, memory layout and container, valid or invalid in one way."""
 
 import array
 import decimal
@@ -15,7 +15,7 @@ import copula_discrepancy as cd
 
 
 class Fuzz:
-    """The randomness of one input, and the size its arguments share."""
+    """The random generator of one input, and the size that its arguments share."""
 
     def __init__(self, seed: int, number: int) -> None:
         self.rng = np.random.default_rng([seed, number])
@@ -32,7 +32,7 @@ class Fuzz:
         return bool(self.rng.random() < probability)
 
     def number(self) -> float:
-        """A float of any size, with the awkward ones often."""
+        """A float of any size; special values are frequent."""
         return float(self.one(*NUMBERS)) if self.chance(0.4) else float(self.rng.normal() * 10.0 ** self.rng.integers(-6, 7))
 
 
@@ -53,7 +53,7 @@ class Refusing:
 
 
 class Answering:
-    """An object that becomes an array when asked."""
+    """An object that converts to an array."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values
@@ -63,7 +63,7 @@ class Answering:
 
 
 def anything(f: Fuzz) -> Any:
-    """A value of no particular kind."""
+    """A value of any type."""
     itself: list[Any] = []
     itself.append(itself)
     return f.one(
@@ -83,7 +83,7 @@ def anything(f: Fuzz) -> Any:
 
 
 def values(f: Fuzz, n: int, d: int) -> np.ndarray:
-    """Finite draws (n, d), of one of the kinds that samplers and users make."""
+    """Finite draws (n, d) of a kind that samplers and users produce."""
     z = f.rng.standard_normal((n, d))
     common = f.rng.standard_normal((n, 1))
     weight = f.one(0.0, 0.5, 0.9, -0.9, 0.999, 1.0)
@@ -137,7 +137,7 @@ _SHAPES: tuple[Callable[[Fuzz, np.ndarray], np.ndarray], ...] = (
 
 
 def retyped(f: Fuzz, x: np.ndarray) -> np.ndarray:
-    """The values in another real type or another order in memory."""
+    """The values with another real dtype or memory order."""
     with np.errstate(all="ignore"):
         kind = f.one(*_TYPES)
         if kind in ("u8", "i8") and f.chance(0.5):
@@ -168,7 +168,7 @@ _LAYOUTS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (
 
 
 def damaged(f: Fuzz, x: np.ndarray) -> Any:
-    """An array that is wrong in one way."""
+    """An array that is invalid in one way."""
     return f.one(*_DAMAGES)(f, x)
 
 

@@ -1,4 +1,4 @@
-"""The command line, over files and options that are right or wrong."""
+"""The command line, with valid and invalid files and options."""
 
 import contextlib
 import io
@@ -15,7 +15,7 @@ from tests.fuzz.target import Target
 
 
 def _command(f: Fuzz) -> list[str]:
-    """The words of a command: a study in small, or a comparison with some options, of which most are right."""
+    """The arguments of a command: a small study, or a comparison with some options, most of them valid."""
     if f.chance(0.01):
         words = ["reproduce", "experiment1", "--replications", "2", "--sizes", "20", "--jobs", "1", "--out", "new"]
     else:
@@ -59,7 +59,7 @@ COMMAND = Kind(_command, _command)
 
 
 def command(files: dict[str, bytes | None], arguments: list[str]) -> tuple[int, str]:
-    """The exit code of the command line, and what it said, where that is an answer: 1 and 2 are refusals."""
+    """The exit code of the command line and, for a result, its output; 1 and 2 are refusals."""
     out, err = io.StringIO(), io.StringIO()
     first = next(iter(files))
     with (

@@ -1,4 +1,4 @@
-"""What is called: copulas, at points and as a whole."""
+"""Fuzz targets: methods of copulas."""
 
 from collections.abc import Callable
 from typing import Any

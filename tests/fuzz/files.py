@@ -1,4 +1,4 @@
-"""Files that are right, then broken at random, read by the library."""
+"""Valid files, damaged at random and read by the library."""
 
 import contextlib
 import gzip
@@ -138,14 +138,14 @@ _WORDS = (
 
 
 def broken(f: Fuzz, raw: bytes) -> bytes:
-    """The file after one to three accidents."""
+    """The file after one to three random damages."""
     for _ in range(f.one(1, 1, 1, 2, 3)):
         raw = f.one(*_ACCIDENTS)(f, raw)
     return raw
 
 
 def _place(f: Fuzz, raw: bytes) -> int:
-    """Anywhere, but headers and ends more often than their share."""
+    """A random position; headers and ends are more frequent."""
     reach = f.one(len(raw), len(raw), min(len(raw), 200))
     place = f.between(0, max(reach - 1, 0))
     return len(raw) - 1 - place if f.chance(0.25) and raw else place
@@ -195,7 +195,7 @@ def _with_lines_moved(f: Fuzz, raw: bytes) -> bytes:
 
 
 def _without_a_line(f: Fuzz, raw: bytes) -> bytes:
-    """A line among the first is gone: a setting, a header."""
+    """One of the first lines, a setting or the header, is removed."""
     lines = raw.split(b"\n")
     del lines[f.between(0, min(len(lines), 12) - 1)]
     return b"\n".join(lines)
@@ -237,7 +237,7 @@ def _packed(f: Fuzz, raw: bytes) -> bytes:
 
 
 def _other(f: Fuzz, raw: bytes) -> bytes:
-    """Another file under this name."""
+    """Another file with this name."""
     return f.one(
         b"",
         b"\n",

@@ -1,4 +1,4 @@
-"""Arguments at random, by kind: right, nearly right or wrong.
+"""Random arguments by kind: valid, nearly valid or invalid.
 
 An input is known by (seed, number). Most begin as a valid call, of which at most three arguments are then replaced.
 """
@@ -16,7 +16,7 @@ from tests.fuzz.arrays import Fuzz, anything, contained, damaged, damaged_frame,
 
 @dataclass(frozen=True)
 class Kind:
-    """What an argument may be: values that suit it, and values that may not."""
+    """A kind of argument: valid values, and values that may be invalid."""
 
     valid: Callable[[Fuzz], Any]
     odd: Callable[[Fuzz], Any]
@@ -68,7 +68,7 @@ ANYTHING = Kind(anything, anything)
 
 
 def choice(*names: Any) -> Kind:
-    """One of some names; wrong ones are other spellings, or no names at all."""
+    """One of some names; invalid ones are other spellings or not strings."""
 
     def odd(f: Fuzz) -> Any:
         name = f.one(*names)
@@ -79,7 +79,7 @@ def choice(*names: Any) -> Kind:
 
 
 def number(low: float, high: float) -> Kind:
-    """A number in a range, in any type; odd ones are anywhere."""
+    """A number in a range, of any type; invalid ones are anywhere."""
 
     def valid(f: Fuzz) -> Any:
         x = f.rng.uniform(low, high)
@@ -89,7 +89,7 @@ def number(low: float, high: float) -> Kind:
 
 
 def count(low: int, high: int) -> Kind:
-    """A whole number in a range; odd ones are small, not whole or no numbers: never so large that memory ends."""
+    """An integer in a range; invalid ones are small, fractional or not numbers, but never large enough to exhaust memory."""
 
     def odd(f: Fuzz) -> Any:
         found = f.one(
@@ -130,7 +130,7 @@ def copula(f: Fuzz) -> cd.Copula:
 
 
 def ordinary_copula(f: Fuzz) -> cd.Copula:
-    """A member of a family with moderate dependence, for what takes long where it is extreme."""
+    """A member of a family with moderate dependence, for functions that are slow in extreme cases."""
     tau = float(f.rng.uniform(0.6, 0.8) if f.chance(0.3) else f.rng.uniform(0.05, 0.5))
     family = f.one(*cd.FAMILIES) if tau >= 0.6 else f.one(cd.Clayton, cd.Gumbel, cd.Frank, cd.Joe, cd.Gaussian, cd.StudentT)
     made = family.from_tau(tau, df=4.0) if family is cd.StudentT else family.from_tau(tau)

@@ -1,4 +1,4 @@
-"""What an answer must be: finite, in its range and in step with the rest of the result.
+"""Checks of results: finite, within range and consistent with the rest of the result.
 
 The only exceptions stand in `DOCUMENTED`.
 """
@@ -40,7 +40,7 @@ DOCUMENTED = {
 
 
 class Broken(AssertionError):
-    """An answer that breaks a promise."""
+    """A result that violates a documented property."""
 
 
 def need(condition: Any, told: str) -> None:
@@ -261,7 +261,7 @@ def copula(found: cd.Copula) -> None:
 
 
 def plain(answer: Any) -> Any:
-    """An answer as text and numbers, to be compared with that of a second call; times are left out."""
+    """A result as text and numbers, to compare with that of a second call; times are omitted."""
     if hasattr(answer, "to_dict") and not isinstance(answer, pd.DataFrame | pd.Series | type):
         return plain(answer.to_dict())
     if isinstance(answer, np.ndarray):

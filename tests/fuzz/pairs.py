@@ -1,4 +1,4 @@
-"""What is called: everything about one pair of variables, and how draws are read."""
+"""Fuzz targets: functions of one pair of variables, and reading of draws."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is called: pictures, pages, the paper's studies."""
+"""Fuzz targets: plots, reports and the paper's studies."""
 
 import tempfile
 from pathlib import Path

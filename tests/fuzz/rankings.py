@@ -1,4 +1,4 @@
-"""What is called: all pairs, vines, tables in the shape of other tools."""
+"""Fuzz targets: all pairs, vines, and tables in the format of other tools."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is called: samplers, their targets, tuning."""
+"""Fuzz targets: samplers, their targets and tuning."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an input calls."""
+"""A fuzz target: the function that an input calls."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Bad input gets one clear error of the library's own kind; odd but good input the right answer, untouched."""
+"""Invalid input raises a clear InputError; unusual but valid input gives the right result and is not modified."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ OPPOSITE = Corner(False, True)
 
 
 class Refusing:
-    """Another library's object, in trouble."""
+    """An object of another library that raises."""
 
     def __init__(self, error):
         self.error = error

@@ -86,7 +86,7 @@ def test_a_job_that_fails_is_told_and_not_timed():
 
 
 def test_compiling_is_never_the_time_that_counts(monkeypatch):
-    """Where there is no cache yet a first run takes seconds, as long as a job that is run once only."""
+    """Without a cache a first run takes seconds, as long as a job that is run only once."""
     monkeypatch.setattr(timing, "PATIENCE", 0.01)
     compiled = numba.njit(lambda x: x * np.cos(x) + np.sin(x) ** 2)
     assert timing.measured(lambda: compiled(0.5), repeats=3)[0].seconds < 0.01
@@ -114,7 +114,7 @@ def test_readme_shows_what_was_measured():
 
 
 def test_the_short_table_has_the_worst_of_each_kind():
-    """Whichever family, data and peer: no peer that gave the same answer is closer than README says."""
+    """For all families, data and peers: no peer with the same result has a smaller ratio than the README shows."""
     rows = readme.of_the_same_answer(report.read(RESULTS))
     short = readme.least_of_each_kind(rows)
     for kind in ("Kendall's tau", "matrix of tau", "MLE", "discrepancy()", "logpdf", "sample", "ksd", "pairwise"):
@@ -125,10 +125,10 @@ def test_the_short_table_has_the_worst_of_each_kind():
 
 
 def test_every_speed_that_was_asked_for_is_in_the_results():
-    """And each is reached, or has a reason beside it."""
+    """Each is met or has its reason next to it."""
     tables = report.read(RESULTS)
     asked = {
-        row["job"].split(",")[0] for row in tables["Speed"].records() + tables["All pairs"].records() if row["asked"] != "-"
+        row["job"].split(",")[0] for row in tables["Speed"].records() + tables["All pairs"].records() if row["required"] != "-"
     }
     assert asked >= {"Kendall's tau", "matrix of tau", "MLE of Gumbel", "MLE of Clayton", "ksd", "sample 1", "pairwise"}
     assert len(tables["Command line"].rows) == 6

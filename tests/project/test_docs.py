@@ -1,4 +1,4 @@
-"""The sources of the site: every number in prose has code that makes it, and every page is on the way from the first."""
+"""The sources of the site: every number in prose is computed by code, and every page can be reached from the first."""
 
 import importlib.util
 import re

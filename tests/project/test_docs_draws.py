@@ -1,4 +1,4 @@
-"""The draws that pages show: each stored file says which script made it, and that this script has not changed since."""
+"""Stored draws of the documentation: each file names the script that created it, which has not changed since."""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every public name says what comes back, with which arguments, from whom, and what happens with ties, with NaN and at limits.
+"""Docstrings of public names document the return value, arguments, sources, and the behaviour with ties, NaN and at limits.
 
 That examples are true is checked where they stand: they run as doctests.
 """
@@ -66,7 +66,7 @@ METHODS = [
 
 @cache
 def sections(obj):
-    """The docstring, taken apart by numpydoc."""
+    """The docstring, parsed by numpydoc."""
     return get_doc_object(obj)
 
 
@@ -76,7 +76,7 @@ def documented(obj, section):
 
 
 def is_result(obj):
-    """Whether a class is made by the library only, so that its fields are told as attributes, not as parameters."""
+    """Whether a class is created only by the library, so that its fields are documented as attributes, not as parameters."""
     return dataclasses.is_dataclass(obj) and inspect.isclass(obj) and not sections(obj)["Parameters"]
 
 

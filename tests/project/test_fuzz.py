@@ -1,4 +1,4 @@
-"""Two thousand inputs at random, none of which may end in anything but a sound answer or the library's own error."""
+"""Two thousand random inputs, each of which must give a valid result or the library's own error."""
 
 import inspect
 import math
@@ -121,7 +121,7 @@ def test_the_oracle_looks_at_the_corners_of_rows():
 
 @forking
 def test_what_breaks_a_promise_is_told(monkeypatch):
-    """A function that fails in other ways than its own, here and in a worker, with the line that shows it again."""
+    """Unexpected failures of a function, here and in a worker, are reported with the command that reproduces them."""
 
     def broken(**arguments):
         raise KeyError("no promise")

@@ -1,4 +1,4 @@
-"""What keeps the project healthy works: the floor under the number of tests, lowest versions, one version everywhere."""
+"""Project checks: the minimum number of tests, lowest versions, one version number everywhere."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""The study on data that no model of the library made: its data are what they are said to be, and its parts run."""
+"""The study on data from outside the library's models: its data have the stated properties, and its parts run."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_innovations_have_variance_one_and_equal_correlations(df):
 
 @pytest.mark.parametrize("target", [honest_data.NARROW, honest_data.WIDE], ids=["narrow", "wide"])
 def test_metropolis_keeps_the_banana_from_its_first_draw_to_its_last(target):
-    """Exact starts: every draw of a chain has the target's distribution, so that all chains' last draws are a sample of it."""
+    """With exact starts every draw of a chain has the target's distribution, so the last draws of chains are a sample of it."""
     rng = np.random.default_rng(6)
     exact = target.draws((40_000,), rng)
     last = honest_data.metropolis(target, 10_000, (4, 20), 1.0, 2, rng)[:, :, -1].reshape(-1, 2)
@@ -120,7 +120,7 @@ def test_a_case_gives_a_table_that_can_be_read(case, sizes, rows):
     found = list(report.read("\n".join(table.markdown() for table in tables)).values())
     assert [table.rows for table in found] == [table.rows for table in tables]
     assert len(found[0].rows) == rows
-    assert all(record["reached"] in ("yes", "no", "-") for record in found[0].records())
+    assert all(record["met"] in ("yes", "no", "-") for record in found[0].records())
 
 
 def test_halves_need_their_packages_or_say_so(monkeypatch):
@@ -129,11 +129,11 @@ def test_halves_need_their_packages_or_say_so(monkeypatch):
 
     monkeypatch.setattr(honest_data, "real_table", not_here)
     (table,) = honest.halves(2, 1, tables=("iris",))
-    assert table.records()[0]["reached"] == "not run: sklearn is not installed"
+    assert table.records()[0]["met"] == "not run: sklearn is not installed"
 
 
 def test_a_table_of_two_kinds_of_rows_is_not_called_honest(monkeypatch):
-    """The study would see a false alarm: halves that differ are flagged in every run, honest ones are not."""
+    """The study can detect false alarms: halves that differ are flagged in every run, equal ones are not."""
     rng = np.random.default_rng(10)
     normal = rng.standard_normal((400, 2))
     monkeypatch.setattr(honest_data, "real_table", lambda name: normal)
@@ -143,7 +143,7 @@ def test_a_table_of_two_kinds_of_rows_is_not_called_honest(monkeypatch):
     monkeypatch.setattr(honest_data, "halves", lambda name, rng: broken)
     (alarm,) = honest.halves(5, 1, tables=("any",))
     assert alarm.records()[0]["splits with any pair flagged"] == "100.0 (se 0.0)"
-    assert alarm.records()[0]["reached"] == "no"
+    assert alarm.records()[0]["met"] == "no"
 
 
 def test_the_command_writes_what_it_was_asked_for(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The gallery's notebooks are kept with their outputs, as `make notebooks` writes them; the site's build runs them again."""
+"""Notebooks of the gallery are stored with their outputs, as `make notebooks` writes them; building the site reruns them."""
 
 import json
 from pathlib import Path

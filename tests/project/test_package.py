@@ -1,4 +1,4 @@
-"""What a user meets before any number: imports, names, the command line."""
+"""Imports, public names and the command line."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def fresh():
-    """What a new process has loaded, from a plain import to the commands; one, as importing is all that it costs."""
+    """The modules that a new process loads, from a plain import to the commands; one process, to save time."""
     code = (
         "import json, sys\n"
         "import copula_discrepancy as cd\n"
@@ -44,7 +44,7 @@ def test_every_public_name_exists_and_is_listed():
 
 
 def test_submodules_do_not_shadow_public_names(fresh):
-    """`cd.pairwise` stays the function whatever was imported first: no module has the name of a function."""
+    """`cd.pairwise` is the function whatever was imported first: no module has the name of a function."""
     package = Path(cd.__file__).parent
     modules = {path.stem for path in package.iterdir()}
     assert modules & set(cd.__all__) == set()

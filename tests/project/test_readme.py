@@ -1,4 +1,4 @@
-"""README shows what the commands and the code really print, and no page names what does not exist."""
+"""The README shows the actual output of commands and code, and names only what exists."""
 
 import contextlib
 import io
@@ -22,7 +22,7 @@ def printed(action):
 
 
 def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
-    """Not all of it, but line by line, and in this order."""
+    """The README shows an excerpt: each of its lines occurs in the output, in this order."""
     from copula_discrepancy.cli.parser import main
 
     monkeypatch.setenv("COLUMNS", "80")
@@ -62,7 +62,7 @@ def test_its_commands_are_understood(capsys):
 
 
 def test_its_picture_is_what_its_code_draws():
-    """By the digest of its points and words that the file carries: releases of matplotlib paint them a little otherwise."""
+    """Compare the digest of points and texts stored in the file: pixels differ between versions of matplotlib."""
     import importlib.util
 
     import matplotlib.pyplot as plt
