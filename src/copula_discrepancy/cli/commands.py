@@ -265,7 +265,11 @@ def _write_files(options: argparse.Namespace, result: Pairwise) -> str:
 def _console() -> "Console":
     from rich.console import Console
 
-    console = Console()
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would exit with 1, the code of an error
+
+    console = Output()
     console.width = max(console.width, _NARROWEST) if console.is_terminal else _UNBOUND
     return console
 
