@@ -59,7 +59,7 @@ def gate(
         The fewest effective draws allowed, in either sample.
     """
     if result.void:
-        return Outcome("void", f"undecided, the reference has the same rows as the {result.things}, so every test is void")
+        return Outcome("void", f"undecided, the {result.things} and the reference are the same, so every test is void")
     if result.stuck and max_gap is not None:
         lost = f"constant in the {result.things} but not in the target: {some_of(result.stuck)}"
         return Outcome("constant", f"failed, {lost}; the dependence on a constant is lost")
