@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import json_chunks, text_file
-from copula_discrepancy.cli.parser import STANDARD_OUTPUT, discard_output
+from copula_discrepancy.cli.options import STANDARD_OUTPUT
+from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
