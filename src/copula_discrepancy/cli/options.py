@@ -147,7 +147,7 @@ _EXPERIMENTS = ("all", "experiment1", "experiment2", "experiment3", "overhead")
 REPRODUCE: Options = {
     "experiment": {"nargs": "?", "default": "all", "choices": _EXPERIMENTS, "metavar": "experiment",
                    "help": "experiment1, experiment2, experiment3, overhead or all (default: all)"},
-    "--replications": {"type": int, "default": 100, "metavar": "R", "help": "replications per size or step size (default: 100)"},
+    "--replications": {"type": int, "default": 100, "metavar": "R", "help": "runs per size or step size (default: 100)"},
     "--sizes": {"type": _sizes, "metavar": "N,N,...", "help": "sample sizes (default: those of the paper)"},
     "--seed": {"type": int, "default": 1, "help": "seed of the random numbers (default: 1)"},
     "--jobs": {"type": _jobs, "default": -1, "metavar": "J", "help": "worker processes (default: one per core)"},
