@@ -13,7 +13,6 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
-from copula_discrepancy.compare.wording import answer_line
 
 
 @pytest.fixture
@@ -41,9 +40,25 @@ def test_check_says_that_a_right_sample_is_right(folder, capsys):
     code, out, err = run("check", "draws.csv", "--family", "gumbel", "--theta", "2.5", capsys=capsys)
     assert (code, err) == (0, "")
     result = cd.pairwise("draws.csv", cd.Gumbel(2.5))
-    assert out.startswith(f"{answer_line(result.verdict, reserved=False)}: {result.title}\n")
+    assert out.startswith(f"{answer(result)}: {result.title}\n")
     for topic in result.sentences():
         assert f"\n{topic}:" in out
+
+
+def answer(result):
+    """What Python prints first, with a capital letter."""
+    told = repr(result).splitlines()[0].removeprefix("Copula discrepancy: ")
+    return told[0].upper() + told[1:]
+
+
+def test_reservations_and_void_comparisons_are_told_as_in_python(folder, capsys):
+    write("few.csv", cd.Gumbel(2.5).sample(60, rng=1))
+    write("others.csv", cd.Gumbel(2.5).sample(60, rng=2))
+    for reference in ("others.csv", "few.csv"):
+        _, out, _ = run("compare", "few.csv", reference, "--iid", capsys=capsys)
+        with pytest.warns(cd.DependenceWarning):
+            result = cd.pairwise("few.csv", reference, iid=True)
+        assert out.startswith(f"{answer(result)}: {result.title}\n")
 
 
 def test_check_finds_the_wrong_tails(folder, capsys):
@@ -179,7 +194,7 @@ def test_the_demo_finds_what_is_known(capsys):
         ("", (), "draws.csv"),
         ("a|b\n1|2\n3|4\n5|6\n", (), "'|'"),
         ("a,name\n1,x\n2,y\n3,z\n4,w\n", (), "name"),
-        ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "variable a"),
+        ("price,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "price"),
         ("a\n1\n2\n3\n4\n", (), "(a)"),
         ("a,a\n1,2\n3,4\n5,6\n7,8\n", (), "a"),
         ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "a"),

@@ -259,8 +259,8 @@ def _write_files(options: argparse.Namespace, result: Pairwise) -> str:
         with text_file(path, "give a path in a folder that you can write to") as file:
             file.writelines(json_chunks(_numbers(result)))
     if page is None:
-        return "" if path is None else f"Every number: {path}"
-    return f"Page: {page} (open it in a browser); every number: {path or page.with_suffix('.json')}"
+        return "" if path is None else f"Numbers: {path}"
+    return f"Page: {page} (open it in a browser); numbers: {path or page.with_suffix('.json')}"
 
 
 def _console() -> "Console":
