@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.compare.many_result import Pairwise, gap_sizes
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 
 
@@ -61,7 +61,7 @@ def gate(
     if result.void:
         return Outcome("void", f"undecided, the {result.things} and the reference are the same, so every test is void")
     if result.stuck and max_gap is not None:
-        lost = f"constant in the {result.things} but not in the target: {some_of(result.stuck)}"
+        lost = f"constant in the {result.things} but not in the target: {listed(result.stuck)}"
         return Outcome("constant", f"failed, {lost}; the dependence on a constant is lost")
     if not result.tested.any():
         return Outcome("untested", f"undecided, no {result.unit} could be tested; the notes say why")
