@@ -284,9 +284,9 @@ def test_command_line(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(block.Sweep, "rows", stop)
     assert main([*command, "--checkpoint", str(tmp_path / "other")]) == 130
-    assert f"what is finished is in {tmp_path / 'other'}; the same command goes on from there" in capsys.readouterr().err
+    assert str(tmp_path / "other") in capsys.readouterr().err
     assert main(["compare", command[1], command[1]]) == 130
-    assert "with --checkpoint FOLDER the same command can go on" in capsys.readouterr().err
+    assert "--checkpoint FOLDER" in capsys.readouterr().err
     assert "checkpoint" in sys.modules["copula_discrepancy.compare.many"].pairwise.__doc__
 
 

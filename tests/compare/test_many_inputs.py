@@ -65,7 +65,7 @@ def test_a_variable_stuck_in_the_draws_is_told_and_fails_the_gate(tmp_path, monk
     draws.to_csv("draws.csv", index=False)
     reference.to_csv("reference.csv", index=False)
     assert main(["compare", "draws.csv", "reference.csv", "--iid", "--fail-above", "0.5"]) == 3
-    assert "c constant in the rows" in capsys.readouterr().err
+    assert "constant in the rows" in capsys.readouterr().err
     assert cd.pairwise(draws, reference.assign(c=1.0), iid=True).stuck == ()
 
 
@@ -287,11 +287,10 @@ def test_a_variable_stuck_against_a_known_target_fails_the_gate(tmp_path, capsys
 
 
 @quietly
-def test_a_gate_with_nothing_to_judge_is_an_error(tmp_path, capsys):
+def test_a_gate_with_nothing_to_judge_does_not_pass(tmp_path, capsys):
     path = tmp_path / "draws.csv"
     (normal(22)[["a", "b"]] > 0).astype(int).to_csv(path, index=False)
-    assert main(["check", str(path), "--iid", "--fail-above", "0.05"]) == 1
-    assert "nothing to judge" in capsys.readouterr().err
+    assert main(["check", str(path), "--iid", "--fail-above", "0.05"]) == 4
 
 
 def test_the_gate_sees_shape_and_the_adjustment(tmp_path, capsys):

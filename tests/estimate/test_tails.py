@@ -190,7 +190,9 @@ def test_a_wrong_tail_is_wrong_usage(wrong, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["check", "draws.csv", "--tail", wrong])
     assert ended.value.code == 2
-    assert f"a share between 0 and 0.5, such as 0.1 for tenths, not '{wrong}'" in capsys.readouterr().err
+    assert (
+        f"argument --tail: must be a number strictly between 0 and 0.5, such as 0.1, got '{wrong}'" in capsys.readouterr().err
+    )
 
 
 def test_where_the_family_cannot_follow_corners_are_compared_all_the_same():

@@ -48,9 +48,13 @@ _OPTIONS = {
     "--tail": (0.05, 0.01, 0.5, 0, "nan", "x"),
     "--adjust": ("by", "none", "x"),
     "--fail-above": (0.05, 0, -1, "inf", "x"),
+    "--max-rhat": (1.01, 1, 0.5, "inf", "nan", "x"),
+    "--min-n-eff": (400, 0, -1, "inf", "x"),
     "--jobs": (1, -1, 0, "x"),
     "--top": (0, 3, -1, "x", "²"),
     "--iid": (),
+    "--iid-draws": (),
+    "--iid-reference": (),
     "--json": (),
     "--csv": (),
     "--force": (),
@@ -78,7 +82,7 @@ def command(files: dict[str, bytes | None], arguments: list[str]) -> tuple[int, 
 
 
 def _check_command(code: Any, out: str, err: str, arguments: list[str]) -> None:
-    need(code in (0, 1, 2, 3), f"exit code {code!r}")
+    need(code in (0, 1, 2, 3, 4), f"exit code {code!r}")
     need("Traceback" not in err + out and "unexpected" not in err, f"an error that is not the library's: {err}")
     if code == 0:
         need(out.strip(), "exit code 0, and not a word")
@@ -88,6 +92,8 @@ def _check_command(code: Any, out: str, err: str, arguments: list[str]) -> None:
         need("error: " in err or "usage:" in out, f"no word about the usage: {err!r}")
     if code == 3:
         need("failed" in err, f"no word about the failure: {err!r}")
+    if code == 4:
+        need("undecided" in err, f"no word about why: {err!r}")
     if "--json" in arguments and code == 0 and not {"-h", "--version"} & set(arguments):
         json.loads(out)
 
@@ -97,7 +103,7 @@ TARGETS = [
         "command line",
         command,
         {"files": Kind(*[lambda f: files(f, whole=0.8)] * 2), "arguments": COMMAND},
-        lambda a, g: need(a[1] or a[0] == 3, "not a word"),
+        lambda a, g: need(a[1] or a[0] in (3, 4), "not a word"),
         2.0,
         ("main",),
     ),

@@ -1,15 +1,20 @@
 """What each command does with its arguments: call the library and print the answer."""
 
 import argparse
+import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy._core.files import json_text
+from copula_discrepancy._core.files import json_chunks, text_file
+from copula_discrepancy.cli.options import STANDARD_OUTPUT
+from copula_discrepancy.cli.parser import discard_output
+from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.many import rank_pairs
-from copula_discrepancy.compare.many_result import Pairwise, gap_sizes
+from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.wording import NO_GAP, answer_line
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.readers.request import IfThere, Request, UnknownExcluded
@@ -18,50 +23,43 @@ from copula_discrepancy.families import Copula, family
 if TYPE_CHECKING:
     from rich.console import Console
 
-_FAILED = 3  # exit code of a gap above the threshold
+_FAILED, _UNDECIDED = 3, 4  # exit codes
 _NARROWEST = 80
 _UNBOUND = 120  # columns where output goes to a file or a pipe
-_GO_ON = "what is finished is in {}; the same command goes on from there"
+_RESUME = "finished results are kept in {}; repeat the command to resume"
 
 
 def check(options: argparse.Namespace) -> int:
-    """Every pair of one sample against a copula, or on its own."""
+    """Every pair of one sample against a copula, or without a target."""
     _check_usage(options)
     target = _known_target(options)
     if target is None and options.method == "moment":
         options.parser.error("--method moment needs a target: give --family with --theta or --tau")
-    draws = _read(options, options.files if len(options.files) > 1 else options.files[0], options.chains)
+    files = options.files if len(options.files) > 1 else options.files[0]
+    draws = _read(options, files, options.chains, options.exclude, options.iid)
     choices = {} if target is not None else {"family": options.family}
-    return _answer(options, _judge(options, draws, target, **choices))
+    return _answer(options, _judge(options, draws, target, iid=options.iid, **choices))
 
 
 def compare(options: argparse.Namespace) -> int:
     """Every pair of one sample against those of another."""
     _check_usage(options)
-    draws, reference = _two(options)
-    return _answer(options, _judge(options, draws, reference, family=options.family))
+    independent = options.iid or options.iid_draws, options.iid or options.iid_reference
+    draws, reference = _read_both(options, independent)
+    iid = {(True, False): "draws", (False, True): "reference"}.get(independent, independent[0])
+    return _answer(options, _judge(options, draws, reference, iid=iid, family=options.family))
 
 
-def _two(options: argparse.Namespace) -> tuple[Draws, Draws]:
-    """Candidate and reference; what is named for both, a chain column or one to leave out, may be in one of them only."""
-    paths = options.candidate, options.reference
-    if options.reference_chains is not None or not isinstance(options.chains, str):
-        there = options.chains if options.reference_chains is None else options.reference_chains
-        return _both(options, paths, (options.chains, there))
-    both = _both(options, paths, (IfThere(options.chains),) * 2)
-    if not any(draws.chain_column == options.chains for draws in both):
-        _read(options, options.candidate, options.chains)  # says which columns there are
-    return both
-
-
-def _both(options: argparse.Namespace, paths: tuple[Any, Any], chains: tuple[Any, Any]) -> tuple[Draws, Draws]:
-    """Both samples, each without those columns to leave out that it has; one that neither has is an error."""
+def _read_both(options: argparse.Namespace, independent: tuple[bool, bool]) -> tuple[Draws, Draws]:
+    """Candidate and reference; a chain column or a name to exclude may be in one of them only, but not in neither."""
+    chains = options.chains, options.chains if options.reference_chains is None else options.reference_chains
+    optional = options.reference_chains is None and isinstance(options.chains, str)
     read, unknown = [], []
-    for path, own in zip(paths, chains, strict=True):
+    for path, own, iid in zip((options.candidate, options.reference), chains, independent, strict=True):
         excluded, missed = list(options.exclude or ()), {}
         while True:
             try:
-                read.append(_read(options, path, own, excluded))
+                read.append(_read(options, path, IfThere(own) if optional else own, excluded, iid))
                 break
             except UnknownExcluded as error:
                 missed[error.name] = error
@@ -70,12 +68,15 @@ def _both(options: argparse.Namespace, paths: tuple[Any, Any], chains: tuple[Any
     for name in unknown[0]:
         if name in unknown[1]:
             raise unknown[0][name]
+    if optional and not any(draws.chain_column == options.chains for draws in read):
+        _read(options, options.candidate, options.chains, options.exclude, independent[0])  # raises, with the columns there are
     return read[0], read[1]
 
 
 def demo(options: argparse.Namespace) -> int:
     """Eight schools: the centered parametrisation against the non-centered one, both real PyMC output that ArviZ bundles."""
-    _check_page(options)
+    _check_output(options)
+    import numpy as np
     from arviz_base import load_arviz_data
 
     load: Any = load_arviz_data  # its types know no options of xarray
@@ -83,26 +84,18 @@ def demo(options: argparse.Namespace) -> int:
     # one group: the others take eight times as long to read
     centered, other = (as_draws(load(name, group="posterior"), var_names=chosen) for name in names)
     result = rank_pairs(centered, other)
-    if not (options.json or options.csv):
-        console = _console()
-        for line in (
-            "[bold]Eight schools[/bold] (Rubin, 1981), sampled by PyMC in two parametrisations of one posterior.",
-            "Does the centered run keep the dependence that the non-centered run has?",
-            f"The usual table sees little: {_margins(centered, other)}",
-            "",
-        ):
-            console.print(line, highlight=False)
+    if _prints_table(options):
+        a, b = (sample.values.reshape(-1, sample.n_variables) for sample in (centered, other))
+        shift = np.abs(a.mean(axis=0) - b.mean(axis=0)) / b.std(axis=0)
+        worst = int(np.argmax(shift))
+        _console().print(
+            "[bold]Eight schools[/bold] (Rubin, 1981), sampled by PyMC in two parametrisations of one posterior.\n"
+            "Does the centered run keep the dependence that the non-centered run has?\n"
+            f"The usual table sees little: no mean is off by more than {shift[worst]:.2f} posterior standard deviations "
+            f"(that of {centered.names[worst]}).\n",
+            highlight=False,
+        )
     return _answer(options, result)
-
-
-def _margins(draws: Draws, reference: Draws) -> str:
-    """What a table of means says about the two samples."""
-    import numpy as np
-
-    a, b = (sample.values.reshape(-1, sample.n_variables) for sample in (draws, reference))
-    shift = np.abs(a.mean(axis=0) - b.mean(axis=0)) / b.std(axis=0)
-    worst = int(np.argmax(shift))
-    return f"no mean is off by more than {shift[worst]:.2f} posterior standard deviations (that of {draws.names[worst]})."
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -116,7 +109,7 @@ def reproduce(options: argparse.Namespace) -> int:
             out=options.out,
         )  # fmt: skip
     except KeyboardInterrupt:
-        _say(_GO_ON.format(options.out))
+        _say(_RESUME.format(options.out))
         raise
     console = _console()
     for experiment in result.experiments.values():
@@ -135,29 +128,38 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _check_usage(options: argparse.Namespace) -> None:
-    """What can be seen to be wrong before any file is read."""
-    parser: argparse.ArgumentParser = options.parser
+    """End with a message about wrong usage where that is clear before any file is read."""
     try:
         Request.checked(
             options.columns, options.filter, options.group, None, options.chains, options.delimiter, options.exclude
         )  # fmt: skip
-        if options.family is not None and options.family != "auto":
+        if options.family not in (None, "auto"):
             family(options.family)
     except InputError as error:
-        told = str(error).replace("filter_vars", "--filter").replace("var_names", "--columns")
-        parser.error(told.replace("exclude must", "--exclude must"))
-    _check_page(options)
+        message = str(error)
+        for argument, option in (("filter_vars", "--filter"), ("var_names", "--columns"), ("exclude must", "--exclude must")):
+            message = message.replace(argument, option)
+        options.parser.error(message)
+    _check_output(options)
 
 
-def _check_page(options: argparse.Namespace) -> None:
-    """Whether the page can be written, before anything is computed."""
-    if options.html is None:
-        if options.force:
-            options.parser.error("--force belongs to --html: it overwrites the page and its .json")
-        return
-    from copula_discrepancy.report.page.writing import page_path
+def _check_output(options: argparse.Namespace) -> None:
+    """Check that the files asked for can be written, before anything is computed."""
+    path = _json_file(options)
+    if options.force and options.html is None and path is None:
+        options.parser.error("--force belongs to --html and to --json with a file: it overwrites them")
+    if options.html is not None:
+        from copula_discrepancy.report.page.writing import page_path
 
-    page_path(options.html, options.force)
+        page_path(options.html, options.force)
+    if path is not None and not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}; create it first", code="file")
+    if path is not None and os.path.lexists(path) and not options.force:
+        raise InputError(f"{path} already exists; give another name, or overwrite it with --force", code="file")
+
+
+def _json_file(options: argparse.Namespace) -> Path | None:
+    return None if options.json in (None, STANDARD_OUTPUT) else Path(options.json)
 
 
 def _known_target(options: argparse.Namespace) -> Copula | None:
@@ -182,40 +184,26 @@ def _known_target(options: argparse.Namespace) -> Copula | None:
     return made
 
 
-def _read(options: argparse.Namespace, path: Any, chains: int | str | None, exclude: list[str] | None = None) -> Draws:
+def _read(options: argparse.Namespace, path: Any, chains: int | str | None, exclude: list[str] | None, iid: bool) -> Draws:
+    coords: dict[str, list[str]] = {}
+    for dimension, labels in options.coords or ():
+        coords.setdefault(dimension, []).extend(labels)
     return as_draws(
-        path,
-        var_names=options.columns,
-        exclude=(options.exclude if exclude is None else exclude) or None,
-        filter_vars=options.filter,
-        group=options.group,
-        coords=_merged(options.coords) if options.coords else None,
-        chains=chains,
-        delimiter=options.delimiter,
-        missing="drop" if options.missing == "listwise" else options.missing,
-        parts="rows" if options.iid else "auto",
-    )
-
-
-def _merged(coords: list[tuple[str, list[str]]]) -> dict[str, list[str]]:
-    """Labels by dimension; one named twice has the labels of both."""
-    found: dict[str, list[str]] = {}
-    for dimension, labels in coords:
-        found.setdefault(dimension, []).extend(labels)
-    return found
+        path, var_names=options.columns, exclude=exclude or None, filter_vars=options.filter, group=options.group,
+        coords=coords or None, chains=chains, delimiter=options.delimiter,
+        missing="drop" if options.missing == "listwise" else options.missing, parts="rows" if iid else "auto",
+    )  # fmt: skip
 
 
 def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: Any) -> Pairwise:
     try:
         return rank_pairs(  # warnings are printed below the table
-            draws, target, method=options.method, iid=options.iid, confidence=options.confidence, adjust=options.adjust,
-            missing="pairs", tail=options.tail, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
+            draws, target, method=options.method, confidence=options.confidence, adjust=options.adjust, missing="pairs",
+            tail=options.tail, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
         )  # fmt: skip
     except KeyboardInterrupt:
-        if options.checkpoint is None:
-            _say("nothing is kept; with --checkpoint FOLDER the same command can go on where it was stopped")
-        else:
-            _say(_GO_ON.format(options.checkpoint))
+        kept = "no results are kept; with --checkpoint FOLDER, repeating the command resumes it"
+        _say(kept if options.checkpoint is None else _RESUME.format(options.checkpoint))
         raise
 
 
@@ -224,79 +212,65 @@ def _say(sentence: str) -> None:
 
 
 def _answer(options: argparse.Namespace, result: Pairwise) -> int:
-    """Print the result in the form asked for, and write its page; the exit code."""
+    """Print the result in the form asked for, and write its files; the exit code."""
     try:
         _print(options, result)
-    except OSError:  # whoever reads has gone, or the disk is full: the page was asked for all the same
-        if options.html is not None:
-            _write_page(options, result)
+    except BrokenPipeError:
+        discard_output()  # nobody reads on, but files and the exit code are for others
+    except OSError:  # the disk is full: the files were asked for all the same
+        _write_files(options, result)
         raise
-    if options.html is not None:
-        page, beside = _write_page(options, result)
-        told = f"Page: {page} (open it in a browser); every number: {beside}"
-        apart = options.json or options.csv
-        print(told if apart else f"\n{told}", file=sys.stderr if apart else sys.stdout)
-    return _threshold(result, getattr(options, "fail_above", None))
+    written = _write_files(options, result)
+    if written:
+        print(f"\n{written}" if _prints_table(options) else written, file=sys.stdout if _prints_table(options) else sys.stderr)
+    outcome = gate(result, max_gap=options.fail_above, max_rhat=options.max_rhat, min_n_eff=options.min_n_eff)
+    code = _FAILED if outcome.failed else _UNDECIDED if outcome.undecided else 0
+    if outcome.sentence:
+        _say(f"{outcome.sentence} (exit code {code})" if code else outcome.sentence)
+    return code
+
+
+def _prints_table(options: argparse.Namespace) -> bool:
+    return not options.csv and options.json != STANDARD_OUTPUT
 
 
 def _print(options: argparse.Namespace, result: Pairwise) -> None:
-    if options.json:
-        ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
-        print(json_text(result.to_dict(), ascii_only=ascii_only), end="")
+    if _prints_table(options):
+        _print_table(_console(), result, options.top)
     elif options.csv:
         result.to_dataframe().to_csv(sys.stdout, index=False, lineterminator="\n")
     else:
-        _print_table(_console(), result, options.top)
+        ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+        sys.stdout.writelines(json_chunks(_numbers(result), ascii_only=ascii_only))
     sys.stdout.flush()  # what cannot be written should be known here
 
 
-def _write_page(options: argparse.Namespace, result: Pairwise) -> tuple[Path, Path]:
-    """The page, and the JSON beside it."""
-    from copula_discrepancy.report.page.writing import json_path
-
-    page = result.to_html(options.html, force=options.force, command=shlex.join(["copula-discrepancy", *options.given]))
-    return page, json_path(page)
+def _numbers(result: Pairwise) -> dict[str, Any]:
+    """`to_dict` with the pairs as an iterator: half a million of them need not be in memory."""
+    return result.overview() | {"pairs": (pair.to_dict() for pair in result)}
 
 
-def _threshold(result: Pairwise, limit: float | None) -> int:
-    if limit is None:
-        return 0
-    import numpy as np
-
-    if result.void:
-        _say("failed, the reference has the same rows: every test is void; compare with other rows")
-        return _FAILED
-    if result.stuck:
-        told = (
-            f"{', '.join(result.stuck)} constant in the {result.things} but not in the target: every dependence of it is lost"
-        )
-        _say(f"failed, {told}")
-        return _FAILED
-    if not result.tested.any():
-        raise InputError("no pair could be tested, so --fail-above has nothing to judge; the notes say why")
-    # a corner's gap counts only beyond chance: with a few dozen rows in a tail, it is seldom below 0.05 by itself
-    gaps = gap_sizes(result.rows, ("level", "shape", "total"), 1.0 - result.confidence)
-    if not np.isfinite(gaps).any():
-        raise InputError("no gap could be measured, so --fail-above has nothing to judge; see the notes of check without it")
-    sizes = np.where(np.isfinite(gaps), gaps, -1.0)
-    above = np.flatnonzero(sizes > limit)
-    if not above.size:
-        _say(f"passed, no gap is above {limit:g} (largest {max(sizes.max(), 0.0):.4f})")
-        return 0
-    worst = result[int(above[np.argmax(sizes[above])])]
-    more = "draw more" if result.things == "draws" else "take more rows"
-    chance = f", {worst.verdict}" if worst.flagged else f", though chance may explain it: {more}"
-    _say(
-        f"failed, {above.size} of {len(result)} pair{'s' * (len(result) != 1)} with a gap above {limit:g}; the largest is "
-        f"{sizes.max():.4f}, {worst.label}{chance}"
-    )
-    return _FAILED
+def _write_files(options: argparse.Namespace, result: Pairwise) -> str:
+    """Write the page and the JSON that were asked for; a line that says where they are."""
+    path, page = _json_file(options), None
+    if options.html is not None:
+        page = result.to_html(options.html, force=options.force, command=shlex.join(["copula-discrepancy", *options.given]))
+    if path is not None:  # after the page, whose own JSON may be this file
+        with text_file(path, "give a path in a folder that you can write to") as file:
+            file.writelines(json_chunks(_numbers(result)))
+    if page is None:
+        return "" if path is None else f"Numbers: {path}"
+    return f"Page: {page} (open it in a browser); numbers: {path or page.with_suffix('.json')}"
 
 
 def _console() -> "Console":
     from rich.console import Console
 
-    console = Console()
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would exit with 1, the code of an error
+
+    console = Output()
     console.width = max(console.width, _NARROWEST) if console.is_terminal else _UNBOUND
     return console
 
@@ -351,3 +325,8 @@ def _fitting(rows: list[list[str]], width: int) -> list[list[str]]:
         if sum(widths) + 2 * len(widths) <= width:
             return layout
     return layouts[-1]
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "check": check, "compare": compare, "demo": demo, "reproduce": reproduce,
+}  # fmt: skip

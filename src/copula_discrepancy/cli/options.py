@@ -1,0 +1,156 @@
+"""The options of the commands, group by group: what each takes, and what `--help` says about it."""
+
+import argparse
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+Options = dict[str, dict[str, Any]]  # by name, the arguments of add_argument
+STANDARD_OUTPUT = "-"  # where --json goes unless a file is given
+
+
+def _names(text: str) -> list[str]:
+    """mu,theta[0, 1],"a, b" as names: commas inside brackets, or quotes around a whole name, belong to it."""
+    names, depth, quoted = [""], 0, False
+    for k, sign in enumerate(text):
+        if sign == '"' and (text[k + 1 : k + 2] in ("", ",") if quoted else not names[-1].strip()):
+            quoted = not quoted
+            continue
+        depth += 0 if quoted else {"[": 1, "]": -1}.get(sign, 0)
+        if sign == "," and depth <= 0 and not quoted:
+            names.append("")
+        else:
+            names[-1] += sign
+    stripped = [name.strip() for name in names if name.strip()]
+    if not stripped:
+        raise argparse.ArgumentTypeError(f"must be names separated by commas, such as mu,theta, got {text!r}")
+    return stripped
+
+
+def _coordinate(text: str) -> tuple[str, list[str]]:
+    dimension, equals, labels = text.partition("=")
+    if not (dimension.strip() and equals and labels.strip()):
+        raise argparse.ArgumentTypeError(f"must be a dimension and its labels, such as school=Choate,Deerfield, got {text!r}")
+    return dimension.strip(), [label.strip() for label in labels.split(",")]
+
+
+def _checked(convert: Callable[[str], Value], allowed: Callable[[Value], bool], rule: str) -> Callable[[str], Value]:
+    """What argparse calls to convert the text of an option; text that cannot be converted is not allowed either."""
+
+    def value_of(text: str) -> Value:
+        with suppress(ValueError):
+            value = convert(text)
+            if allowed(value):
+                return value
+        raise argparse.ArgumentTypeError(f"must be {rule}, got {text!r}")
+
+    return value_of
+
+
+def _whole(text: str) -> int:
+    """1000 for "1e3" as well."""
+    number = float(text)
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
+
+
+def _chains(text: str) -> int | str:
+    """A number of chains, or the name of a column."""
+    try:
+        float(text)
+    except ValueError:
+        return text
+    return _chain_count(text)
+
+
+_chain_count = _checked(_whole, lambda count: count >= 1, "a whole number of chains, 1 or more, or the name of a column")
+_sizes = _checked(lambda text: [*map(_whole, text.split(","))], bool, "whole numbers separated by commas, such as 100,1e4")
+_probability = _checked(float, lambda share: 0 < share < 1, "a number strictly between 0 and 1, such as 0.95")
+_tail = _checked(float, lambda share: 0 < share < 0.5, "a number strictly between 0 and 0.5, such as 0.1")
+_size = _checked(float, lambda size: 0 <= size < math.inf, "a number that is not negative, such as 0.05")
+_rhat = _checked(float, lambda rhat: rhat >= 1, "a number of 1 or more, such as 1.01")
+_rows = _checked(lambda text: int(text) if text.isdecimal() else -1, lambda rows: rows >= 0, "a number of rows, or 0 for all")
+_jobs = _checked(int, lambda jobs: jobs != 0, "a number of workers, or -1 for one per core")
+_json_file = _checked(str, lambda path: path == STANDARD_OUTPUT or path.endswith(".json"), "a file that ends in .json")
+
+_DEBUG: Options = {"--debug": {"action": "store_true", "help": "show the traceback of an error"}}
+FILES = (
+    "a .csv, .tsv, .parquet, .npy, .npz, .nc or Stan CSV file, or a folder of them; several files are chains or, with --iid, "
+    "parts of one table"
+)
+SAMPLE = "a file or folder as for check, or a quoted pattern such as 'run_*.csv'"
+TARGET: Options = {
+    "--theta": {"type": float, "metavar": "X", "help": "parameter of the target copula"},
+    "--tau": {"type": float, "metavar": "X", "help": "Kendall's tau of the target copula, instead of --theta"},
+    "--df": {"type": float, "metavar": "X", "help": "degrees of freedom of a studentt target"},
+}
+INPUT: Options = {
+    "--columns": {"type": _names, "metavar": "A,B,...", "help": "variables to use, by name: mu,theta or 'theta[Choate]'"},
+    "--exclude": {"type": _names, "metavar": "A,B,...", "help": "variables to leave out, by name"},
+    "--filter": {"choices": ("like", "regex"),
+                 "help": "match --columns and --exclude as substrings, or as regular expressions"},
+    "--group": {"default": "posterior", "help": "group of a netCDF file (default: posterior)"},
+    "--coords": {"type": _coordinate, "action": "append", "metavar": "DIM=LABEL,...",
+                 "help": "labels to use along a netCDF dimension"},
+    "--delimiter": {"metavar": "C", "help": "character between the values of a text file (default: a comma, in .tsv a tab)"},
+    "--missing": {"choices": ("pairs", "listwise", "raise"), "help": "empty cells: for each pair use the rows that have both "
+                  "values, use only complete rows, or exit with an error (default: pairs for a table, raise for chains)"},
+    "--drop-missing": {"action": "store_const", "dest": "missing", "const": "pairs", "help": "same as --missing pairs"},
+    "--chains": {"type": _chains, "metavar": "N", "help": "number of chains, one after another in the rows; or the name of the "
+                 "column that identifies the chain"},
+}  # fmt: skip
+TWO_INPUTS = INPUT | {
+    "--reference-chains": {"type": _chains, "metavar": "N", "help": "the same for the reference (default: as --chains)"},
+}
+TESTS: Options = {
+    "--family": {"metavar": "NAME", "help": "clayton, gumbel, frank, joe, a1, a2, gaussian, studentt, clayton180, ... "
+                 "(default: the best for each pair)"},
+    "--method": {"choices": ("mle", "moment"), "default": "mle", "help": "moment compares Kendall's tau only (default: mle)"},
+    "--confidence": {"type": _probability, "default": 0.95, "metavar": "P",
+                     "help": "confidence level of the tests (default: 0.95)"},
+    "--adjust": {"choices": ("bh", "by", "holm", "bonferroni", "none"), "default": "bh",
+                 "help": "adjustment of p-values for the number of tests (default: bh)"},
+    "--tail": {"type": _tail, "default": 0.1, "metavar": "P",
+               "help": "share of each variable that counts as a tail (default: 0.1)"},
+    "--jobs": {"type": _jobs, "default": -1, "metavar": "J", "help": "number of threads (default: one per core)"},
+    "--checkpoint": {"metavar": "FOLDER",
+                     "help": "keep finished pairs in FOLDER: an interrupted command resumes when repeated"},
+    "--iid": {"action": "store_true", "help": "treat rows as independent; not for Markov chains or time series"},
+}  # fmt: skip
+TWO_TESTS = TESTS | {
+    "--iid-draws": {"action": "store_true", "help": "treat the rows of the candidate alone as independent"},
+    "--iid-reference": {"action": "store_true", "help": "treat the rows of the reference alone as independent"},
+}
+LIMITS: Options = {
+    "--fail-above": {"type": _size, "metavar": "X",
+                     "help": "exit with 3 if a level, shape or total gap, or a corner's gap beyond chance, is above X"},
+    "--max-rhat": {"type": _rhat, "metavar": "X", "help": "exit with 4 if R-hat for dependence is above X in either sample "
+                   "(default: 1.01 with --fail-above, else none)"},
+    "--min-n-eff": {"type": _size, "metavar": "N",
+                    "help": "exit with 4 if a pair has fewer than N effective draws in either sample"},
+}  # fmt: skip
+FORMS: Options = {
+    "--json": {"nargs": "?", "const": STANDARD_OUTPUT, "type": _json_file, "metavar": "FILE.json",
+               "help": "print every number as JSON instead of a table; with a file, write them there and print the table"},
+    "--csv": {"action": "store_true", "help": "print all pairs as CSV instead of a table"},
+}  # fmt: skip
+OUTPUT: Options = {
+    "--html": {"metavar": "FILE", "help": "also write a page with pictures, and its numbers as .json beside it"},
+    "--force": {"action": "store_true", "help": "overwrite existing files of --html and --json"},
+    "--top": {"type": _rows, "default": 10, "metavar": "N", "help": "rows of the table, 0 for all (default: 10)"},
+    **_DEBUG,
+}
+_EXPERIMENTS = ("all", "experiment1", "experiment2", "experiment3", "overhead")
+REPRODUCE: Options = {
+    "experiment": {"nargs": "?", "default": "all", "choices": _EXPERIMENTS, "metavar": "experiment",
+                   "help": "experiment1, experiment2, experiment3, overhead or all (default: all)"},
+    "--replications": {"type": int, "default": 100, "metavar": "R", "help": "runs per size or step size (default: 100)"},
+    "--sizes": {"type": _sizes, "metavar": "N,N,...", "help": "sample sizes (default: those of the paper)"},
+    "--seed": {"type": int, "default": 1, "help": "seed of the random numbers (default: 1)"},
+    "--jobs": {"type": _jobs, "default": -1, "metavar": "J", "help": "worker processes (default: one per core)"},
+    "--out": {"default": "reproduction", "metavar": "FOLDER", "help": "folder of the results (default: reproduction)"},
+    **_DEBUG,
+}  # fmt: skip
