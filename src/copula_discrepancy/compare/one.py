@@ -1,31 +1,37 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy.compare.caveats import Compared, Side, comparison_caveats
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
+from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import Aim, resolve_target
-from copula_discrepancy.compare.wording import called, few_draws, so_few_values, too_few, too_rare
+from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.estimate.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
+from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.divergence import shannon_scores
 from copula_discrepancy.estimate.fit import METHODS, Fit, announce, fit_pair, library_version
-from copula_discrepancy.estimate.gaps import gap_estimates, tested_level
+from copula_discrepancy.estimate.gaps import gap_estimates, tau_side, tested_level
 from copula_discrepancy.estimate.likelihood import student_part
-from copula_discrepancy.estimate.pair import DISCRETE, RankedPair, on_one_grid
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
-from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.estimate.tails import CORNERS, TailGap, Yardstick, checked_tail, corner_of, tail_gap
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
 from copula_discrepancy.families.quadrature import collected_notes
+
+_OF_FITS = ("df-bound", "unconverged")  # what a fit knows and its numbers alone do not tell
 
 
 @enough_memory
@@ -176,8 +182,6 @@ def discrepancy(
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
     compare = comparable(given, independent)
     agreement = chain_agreement(pair, fitted.spreads["tau"], compare=compare, iid=independent, confidence=share)
-    things = called(given, independent)
-    rare = _rare(fitted, aim.fit) if level.too_rare else []
     result = Discrepancy(
         target=aim.copula,
         estimates=estimates,
@@ -193,12 +197,13 @@ def discrepancy(
         selection=aim.selection,
         tail=tail_level,
         corners={name: gap for name, (gap, _) in found.items()},
-        things=things,
-        too_rare=too_rare(rare, things) if rare else "",
-        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given, things, rare)),
+        things=called(given, independent),
+        caveats=(),
+        notes=_notes(given, aim.sample, independent),
         version=library_version(),
     )
-    announce(result.warnings)
+    result = replace(result, caveats=_caveats(result, given, aim, notes))
+    announce(result.caveats)
     return result
 
 
@@ -220,53 +225,42 @@ def _corners(fitted: Fit, aim: Aim, tail: float) -> dict[str, tuple[TailGap, NDA
     return found
 
 
-def _rare(fitted: Fit, reference: Fit | None) -> list[str]:
-    """Why a level is not tested: the variables of which nearly all values are one."""
-    pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
-    return [
-        name
-        for k, name in enumerate(fitted.pair.names)
-        if any((pair.first, pair.second)[k].largest_group > FREQUENT * pair.n for pair in pairs)
-    ]
+def _notes(given: Draws, reference: Draws | None, iid: bool) -> tuple[str, ...]:
+    """How the draws were read, and the reference."""
+    theirs = () if reference is None else tuple(f"reference: {note}" for note in reference.notes)
+    return (*given.notes, *theirs, *(in_a_row(given) if iid else ()))
 
 
-def _cautions(
-    fitted: Fit, reference: Fit | None, agreement: Agreement, given: Draws, things: str, rare: Sequence[str]
-) -> tuple[str, ...]:
-    """What to keep in mind about chains, effective draws and bounds."""
-    notes = list(stuck_chains(fitted.pair, things)) if not fitted.iid or given.chained else []
-    pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
-    few = [*dict.fromkeys(name for pair in pairs for name in pair.too_discrete)] if fitted.method != "moment" else []
-    if rare:
-        notes.append(too_rare(rare, things))
-    else:
-        notes += [so_few_values(few)] if few else _ties(*pairs)
-    if fitted.bias_is_large:
-        notes.append(f"ranks cannot resolve a dependence this strong with so few {things}: shape, total, CKL and CED are rough")
-    limit = few_draws(given.n_chains, fitted.iid)
-    if fitted.n_eff < limit:
-        notes.append(too_few(f"n_eff is {fitted.n_eff:.0f}", limit, given.n_chains, fitted.iid, things))
-    if given.chained and given.n_chains == 1 and not fitted.iid:
-        notes.append("one chain: nothing tells whether another one would agree; R-hat compares its halves")
-    if given.n_chains > given.n_draws and not fitted.iid:
-        notes.append(
-            f"{given.n_chains} chains of {given.n_draws} draws: more chains than draws; arrays are (chain, draw, variable), "
-            "are the first two axes swapped?"
-        )
-    return (*notes, *disagreement(agreement, things))
+def _caveats(result: Discrepancy, given: Draws, aim: Aim, inexact: Iterable[str]) -> tuple[Caveat, ...]:
+    """Those of a comparison of a single pair, and what its fits and integrals add."""
+    sides = [Side(given, RankedTable.of(given), result.iid)]
+    if aim.sample is not None:
+        sides.append(Side(aim.sample, RankedTable.of(aim.sample), result.iid, reference=True))
+    families = {result.fit.template.name: result.fit.template}
+    label = pair_label(*result.fit.pair.names)
+    found = comparison_caveats(Compared(_row(result), "pair", lambda _: label, result.method, families), sides)
+    fits = [caveat for caveat in result.fit.caveats if caveat.code in _OF_FITS]
+    fits += [sides[-1].caveat(caveat.code, caveat.sentence) for caveat in aim.caveats if caveat.code in _OF_FITS]
+    return (*found, *fits, *(caveat_of("quadrature", sentence) for sentence in inexact))
 
 
-def _ties(pair: RankedPair, reference: RankedPair | None = None) -> list[str]:
-    """A sentence where values are rounded or discrete, unless the reference's are so alike."""
-    tied, other = pair.discrete_share(), reference.discrete_share() if reference is not None else 0.0
-    if max(tied, other) <= DISCRETE or 0.5 * tied < other < 2.0 * tied:
-        return []
-    if reference is not None and on_one_grid(pair.x, reference.x) and on_one_grid(pair.y, reference.y):
-        return []
-    whose = "reference: " if other > tied else ""
-    share = f"{100 * max(tied, other):.2g}%"
-    return [
-        f"{whose}{share} of all pairs of draws are tied in a variable, as rounded or discrete values are: "
-        "a likelihood fit treats them as continuous, which biases shape, and level a little; compare samples that are rounded "
-        "alike"
-    ]
+def _row(result: Discrepancy) -> NDArray[Any]:
+    """The result as a row of a ranking of one pair, as far as its caveats need it."""
+    rows, reference = empty_rows(1), result.reference
+    rows["first"], rows["second"] = 0, 1
+    sizes = {"n": result.n, "n_eff": _effective(result.fit), "rhat": result.rhat, "tau": result.tau, "theta": result.theta}
+    for name in ("level", "shape"):
+        gap = result.estimates[name]
+        sizes |= {name: gap.value, f"{name}_se": gap.se, f"{name}_pvalue": gap.pvalue}
+    if reference is not None and result.reference_agreement is not None:
+        sizes |= {"n_target": reference.n, "n_eff_target": _effective(reference), "theta_target": reference.theta}
+        sizes |= {"rhat_target": result.reference_agreement.rhat, "tau_target": result.tau_target}
+    for name, size in sizes.items():
+        rows[name] = size
+    rows["family"] = result.fit.family
+    return rows
+
+
+def _effective(fitted: Fit) -> float:
+    """Effective draws; with perfect dependence no draw moves tau, and those of the ranks stand in."""
+    return fitted.n_eff if math.isfinite(fitted.n_eff) else min(tau_side(fitted).rank_size(), fitted.n)
