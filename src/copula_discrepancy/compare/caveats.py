@@ -97,13 +97,13 @@ class Compared:
     families: Mapping[str, Copula]
     df_estimated: bool = False
 
-    def located(self, sentence: str, some: NDArray[Any], worst: Any) -> str:
-        """The sentence about the worst of some rows, and which these are; of a single row it says all there is to say."""
+    def located(self, sentence: str, some: NDArray[Any], row: Any, such: str = "worst in") -> str:
+        """A sentence about a row, with the number of rows that it holds for; a comparison of one row needs no such words."""
         if len(self.rows) == 1:
             return sentence
         if some.size == 1:
-            return f"{sentence} (in {self.label(worst)})"
-        return f"{sentence} (in {some.size:,} of {len(self.rows):,} {self.unit}s; worst in {self.label(worst)})"
+            return f"{sentence} (in {self.label(row)})"
+        return f"{sentence} (in {some.size:,} of {len(self.rows):,} {self.unit}s, {such} {self.label(row)})"
 
     def family(self, name: str) -> Copula:
         """A member of a family."""
@@ -255,7 +255,9 @@ def _by_kind(compared: Compared, side: Side, found: Iterable[tuple[Any, Caveat |
     for row, caveat in found:
         if caveat is not None:
             kinds.setdefault(caveat.code, (caveat.sentence, []))[1].append(row)
-    return [side.caveat(code, compared.located(said, np.array(some), some[0])) for code, (said, some) in kinds.items()]
+    return [
+        side.caveat(code, compared.located(said, np.array(some), some[0], "such as")) for code, (said, some) in kinds.items()
+    ]
 
 
 def _strong(compared: Compared, own: Side) -> list[Caveat]:

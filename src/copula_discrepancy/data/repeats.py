@@ -19,7 +19,7 @@ _NOISE = 1e-9  # gaps between values, relative to their spread, that are roundin
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two columns' bits become one; the golden ratio of 2^64
 _SHIFT = np.uint64(32)
 
-_DEPENDENT = "so the samples are not independent and every test is void"
+_DEPENDENT = "so they are not independent and every test is void"
 
 Labels = NDArray[np.intp]
 
@@ -86,10 +86,10 @@ def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[L
     own, other = labels
     if own.size == other.size:
         if np.array_equal(own, other):
-            return [caveat_of("same-rows", f"the reference is the sample itself, {_DEPENDENT}")]
+            return [caveat_of("same-rows", f"draws and reference are the same sample, {_DEPENDENT}")]
         different = np.unique(own).size
         if different >= min(own.size, _DISTINCT) and np.array_equal(np.sort(own), np.sort(other)):
-            return [caveat_of("same-rows", f"the reference has the same rows in another order, {_DEPENDENT}")]
+            return [caveat_of("same-rows", f"draws and reference have the same rows in different order, {_DEPENDENT}")]
     if steps is None:
         return []
     here, there = (np.unique(rows) for rows in steps)
