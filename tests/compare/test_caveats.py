@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import copula_discrepancy as cd
-from copula_discrepancy._core.caveats import KINDS, caveat_of
+from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import answer_line
-from copula_discrepancy.report.page import content, meaning
+from copula_discrepancy.report.page import content
 from tests.caveat_codes import codes_of
 
 pytest.importorskip("pyvinecopulib")
@@ -176,14 +176,6 @@ def test_reading_notes_travel_into_every_result(tmp_path):
 def page_notes(result):
     page, _ = (content.of_one if isinstance(result, cd.Discrepancy) else content.of_pairs)(result, "")
     return page["notes"]
-
-
-def test_advice_stands_once_below_the_last_of_a_kind():
-    first, second = caveat_of("stuck-chain", "chain 0"), caveat_of("stuck-chain", "chain 1")
-    other = caveat_of("one-chain", "one")
-    assert meaning.explained([first, other, second]) == [
-        ("chain 0", ""), ("one", other.advice), ("chain 1", second.advice),
-    ]  # fmt: skip
 
 
 def test_kinds_of_gaps_add_up():

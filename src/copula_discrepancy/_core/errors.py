@@ -47,11 +47,6 @@ class DependenceWarning(UserWarning):
 
     Such as a fit at a bound of its family, fewer than 100 effective draws, or chains that do not agree.
 
-    Parameters
-    ----------
-    message : Caveat or object
-        What to say.
-
     See Also
     --------
     InputError : For what cannot be computed at all.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import Caveat, is_void, sentences
+from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import is_whole, one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import ranking_wording, wording
@@ -43,7 +43,7 @@ class _NoSuchPlace(InputError, IndexError):
 
 
 @dataclass(frozen=True, eq=False)
-class Pairwise:
+class Pairwise(WithCaveats):
     """Every pair of variables, compared with what it should be, worst first.
 
     What `pairwise` gives; print it for the answer in words. Pairs with a gap beyond chance come first, then the others, each by
@@ -185,16 +185,6 @@ class Pairwise:
         if not -len(self) <= key < len(self):
             raise _NoSuchPlace(f"the ranking of {len(self)} has no place {key!r}; places are counted from 0")
         return self._gap(self.rows[key])
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the caveats."""
-        return sentences(self.caveats)
-
-    @property
-    def void(self) -> bool:
-        """Whether draws and reference are the same rows, in any order: no test then says anything."""
-        return is_void(self.caveats)
 
     @property
     def worst(self) -> PairGap:
@@ -412,14 +402,16 @@ class Pairwise:
         plain |= {number: self.aggregate(number) for number in ("level", "shape", "total", "ckl")}
         plain["draws"] = {"n_chains": draws.n_chains, "n_draws": draws.n_draws}
         plain["reference"] = None if reference is None else {"n_chains": reference.n_chains, "n_draws": reference.n_draws}
-        return plain | {
-            "stuck": list(self.stuck),
-            "left_out": dict(self.left_out),
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-            "caveats": [caveat.to_dict() for caveat in self.caveats],
-            "words": self.sentences(),
-        }
+        return (
+            plain
+            | {
+                "stuck": list(self.stuck),
+                "left_out": dict(self.left_out),
+                "notes": list(self.notes),
+                "words": self.sentences(),
+            }
+            | self._recorded()
+        )
 
     def plot(self, number: str = "level", *, ax: Any = None) -> "Axes":
         """Draw a number of all pairs as a coloured matrix: every pair above the diagonal, those beyond chance below it.

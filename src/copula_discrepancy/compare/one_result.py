@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import Caveat, is_void, sentences
+from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import RandomSource, one_of, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import wording
@@ -38,7 +38,7 @@ INFERENCE_METHODS = ("influence", "bootstrap")
 
 
 @dataclass(frozen=True, eq=False)
-class Discrepancy:
+class Discrepancy(WithCaveats):
     """How far the dependence of the draws is from the target's, and how sure that is.
 
     What `discrepancy` gives; print it for the answer in words.
@@ -124,16 +124,6 @@ class Discrepancy:
     notes: tuple[str, ...]
     version: str
     in_ranking: Mapping[str, float] | None = None
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the caveats."""
-        return sentences(self.caveats)
-
-    @property
-    def void(self) -> bool:
-        """Whether draws and reference are the same rows, in any order: no test then says anything."""
-        return is_void(self.caveats)
 
     @property
     def too_rare(self) -> str:
@@ -444,8 +434,7 @@ class Discrepancy:
         plain["reference_agreement"] = self.reference_agreement.to_dict() if self.reference_agreement is not None else None
         plain["reference"] = self.reference.to_dict() if self.reference is not None else None
         plain["selection"] = self.selection.to_dict() if self.selection is not None else None
-        plain |= {"notes": list(self.notes), "warnings": list(self.warnings)}
-        return plain | {"caveats": [caveat.to_dict() for caveat in self.caveats]}
+        return plain | {"notes": list(self.notes)} | self._recorded()
 
     def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
         """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.

@@ -4,13 +4,15 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from copula_discrepancy._core.caveats import Caveat, reserved
+from copula_discrepancy._core.caveats import reserved
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement
 from copula_discrepancy.estimate.uncertainty import Estimate
 
 if TYPE_CHECKING:
+    from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.data.draws import Draws
 
 FEW_DRAWS = 100  # effective draws per chain below which long-run variances are not to be trusted (Vehtari et al., 2021)
@@ -203,23 +205,7 @@ def heading(confidence: float) -> list[str]:
     return ["", "value", "se", f"{100 * confidence:g}% interval", "p", "n_eff"]
 
 
-class Answer(Protocol):
-    """What every comparison has."""
-
-    @property
-    def verdict(self) -> str:
-        """What was found, in a few words."""
-
-    @property
-    def outcome(self) -> str:
-        """Which of "gap", "no gap", "not tested" and "void" it is."""
-
-    @property
-    def caveats(self) -> tuple[Caveat, ...]:
-        """What to keep in mind."""
-
-
-def answer_line(result: Answer, *, capital: bool = True) -> str:
+def answer_line(result: "Discrepancy | Pairwise", *, capital: bool = True) -> str:
     """The answer of a comparison, the same wherever it is printed.
 
     One that found nothing, but may have been unable to, says so at once. No verdict begins with a variable's name, so that its

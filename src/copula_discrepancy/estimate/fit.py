@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import Caveat, sentences
+from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.lazy import lazy
@@ -28,7 +28,7 @@ METHODS = ("mle", "moment")
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(WithCaveats):
     """A fitted copula: `theta`, the Kendall's tau it implies, and how it was found.
 
     What `fit` gives; print it for the numbers with their errors.
@@ -95,11 +95,6 @@ class Fit:
     version: str = ""
     template: Copula = field(repr=False, kw_only=True)
     pair: RankedPair = field(repr=False, kw_only=True)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the caveats."""
-        return sentences(self.caveats)
 
     @property
     def sample_tau(self) -> float:
@@ -319,7 +314,7 @@ class Fit:
         """Every number and word by its name, ready for JSON."""
         names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair")]
         plain = {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "notes": [*self.notes]}
-        plain |= {"warnings": [*self.warnings], "caveats": [caveat.to_dict() for caveat in self.caveats]}
+        plain |= self._recorded()
         if self._has_standard_errors:
             plain["estimates"] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
         return plain

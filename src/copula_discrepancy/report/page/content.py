@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import reserved
-from copula_discrepancy.compare.wording import Answer, answer_line, pair_label, short_names, short_pvalue, shortened
+from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import details, meaning, methods
 from copula_discrepancy.report.page.pictures import packed, png_image
@@ -107,7 +107,7 @@ def _own_p(result: "Pairwise") -> dict[str, str]:
     return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
 
 
-def _state(result: Answer) -> str:
+def _state(result: "Discrepancy | Pairwise") -> str:
     """The colour of the answer: one with reservations is neither good nor bad."""
     if result.outcome == "gap":
         return "off"

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import Caveat, caveat_of, sentences
+from copula_discrepancy._core.caveats import Caveat, WithCaveats, caveat_of
 from copula_discrepancy._core.checks import (
     LARGEST,
     RandomSource,
@@ -40,7 +40,7 @@ _NOT_A_DISCREPANCY = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SteinDiscrepancy:
+class SteinDiscrepancy(WithCaveats):
     """A kernel Stein discrepancy of draws from a target.
 
     What `ksd` gives; ``float(result)`` is its value.
@@ -90,11 +90,6 @@ class SteinDiscrepancy:
     caveats: tuple[Caveat, ...] = ()
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the caveats."""
-        return sentences(self.caveats)
-
-    @property
     def ksd(self) -> float:
         """The discrepancy itself, the square root of the value; 0 where a U-statistic is negative."""
         return math.sqrt(max(self.value, 0.0))
@@ -118,8 +113,7 @@ class SteinDiscrepancy:
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and word by its name, ready for JSON."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__} | {"warnings": list(self.warnings)}
-        return plain | {"caveats": [caveat.to_dict() for caveat in self.caveats]}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | self._recorded()
 
 
 @enough_memory
