@@ -165,7 +165,7 @@ def test_reading_notes_travel_into_every_result(tmp_path):
         assert result.to_dict()["notes"] == list(expected)
         assert all(note in " ".join(repr(result).split()) for note in expected)
         assert all((note, "") in page_notes(result) for note in expected)
-    assert cd.fit(path, "gaussian").notes == notes
+    assert cd.fit(path, "gaussian").notes == cd.select_family(path).notes == notes
     assert all(f"note: {note}" in repr(cd.fit(path, "gaussian")) for note in notes)
     assert cd.discrepancy(path, cd.Gaussian(0.5)).notes == notes
     holes = pd.DataFrame(normal(3), columns=["a", "b"])
