@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from copula_discrepancy._core.errors import DependenceWarning, InputError
     from copula_discrepancy.compare.fidelity import DependenceFidelity
     from copula_discrepancy.compare.many import pairwise
-    from copula_discrepancy.compare.many_result import PairGap, Pairwise
+    from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.one import discrepancy
     from copula_discrepancy.compare.one_result import Discrepancy
+    from copula_discrepancy.compare.pair_gap import PairGap
     from copula_discrepancy.compare.summary import summary
     from copula_discrepancy.compare.vine import vine
     from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
@@ -71,9 +72,10 @@ _HOME = {
     "estimate.agreement": ("Agreement",),
     "estimate.multiplicity": ("adjust_pvalues",),
     "compare.many": ("pairwise",),
-    "compare.many_result": ("PairGap", "Pairwise"),
+    "compare.many_result": ("Pairwise",),
     "compare.one": ("discrepancy",),
     "compare.one_result": ("Discrepancy",),
+    "compare.pair_gap": ("PairGap",),
     "estimate.uncertainty": (
         "Estimate", "LongRun", "PaperTest", "contamination_bound", "long_run_variance", "tau_influence_bound",
     ),

@@ -14,6 +14,7 @@ from scipy import stats
 
 import copula_discrepancy as cd
 from copula_discrepancy._core import progress
+from tests.caveat_codes import codes_of, warned
 from tests.pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, gumbel_pair, student
 
 careful = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
@@ -220,7 +221,7 @@ def test_words_say_what_is_off(result):
     assert "false discovery rate 5%" in result.sentences()["Answer"]
     assert "mu ~ sigma" in result.sentences()["Worst"]
     assert "too weak" in result.sentences()["Worst"]
-    assert "taken as independent" in result.sentences()["Rows"]
+    assert "treated as independent" in result.sentences()["Rows"]
     assert all(len(line) <= 100 for line in said.splitlines())
     assert said.splitlines()[-6:][0].split()[:3] == ["mu", "~", "sigma"]
 
@@ -329,20 +330,20 @@ def test_no_target_needs_the_draws_alone():
 def test_constant_variables_are_left_out():
     draws, reference = frame(18), frame(19)
     still, elsewhere = draws.assign(k=2.0), reference.assign(k=3.0)
-    with pytest.warns(cd.DependenceWarning, match="1 variable is constant, so without dependence, and left out: k"):
+    with warned("constant"):
         both = cd.pairwise(still, elsewhere, iid=True)
     pd.testing.assert_frame_equal(numbers(both), numbers(cd.pairwise(draws, reference, iid=True)))
-    assert any("left out: k" in note for note in both.warnings)
-    with pytest.warns(cd.DependenceWarning, match="constant in the rows but not in the reference, and left out: k"):
+    assert codes_of(both) == ["constant"]
+    with warned("constant-in-draws"):
         cd.pairwise(still, reference.assign(k=np.arange(600.0)), iid=True)
-    with pytest.warns(cd.DependenceWarning, match="constant in the reference but not in the rows, and left out: k"):
+    with warned("constant-in-reference"):
         cd.pairwise(draws.assign(k=np.arange(600.0)), elsewhere, iid=True)
     matrix = np.eye(5)
     matrix[:4, :4] = CORRELATIONS
-    with pytest.warns(cd.DependenceWarning, match="left out: k"):
+    with warned("constant"):
         known = cd.pairwise(still[["k", *NAMES]], pd.DataFrame(matrix, [*NAMES, "k"], [*NAMES, "k"]), iid=True)
     assert known["mu", "sigma"].theta_target == 0.8
-    with pytest.warns(cd.DependenceWarning, match="left out: k"):
+    with warned("constant"):
         some = cd.pairwise(still, {("k", "mu"): cd.Gaussian(0.1), ("nu", "mu"): cd.Gaussian(0.3)}, iid=True)
     assert [gap.names for gap in some] == [("mu", "nu")]
     with pytest.raises(cd.InputError, match=r"no pair is left|at least two variables that vary"):
@@ -446,14 +447,15 @@ def test_cautions_are_counted_over_pairs():
     with pytest.warns(cd.DependenceWarning) as told:
         result = cd.pairwise(stuck, CORRELATIONS)
     assert {str(entry.message) for entry in told} == set(result.warnings)
-    assert any("R-hat for dependence is above 1.01 in 6 of 6 pairs" in note for note in result.warnings)
+    assert codes_of(result).count("chains-disagree") == 1
+    assert "in 6 of 6 pairs" in next(caveat.sentence for caveat in result.caveats if caveat.code == "chains-disagree")
     assert "do not agree" in result.sentences()["Draws"]
-    with pytest.warns(cd.DependenceWarning, match="reference: n_eff is 60 in x0 ~ x1 and low in 6 of 6 pairs, below 100"):
+    with warned("few-effective-draws"):
         cd.pairwise(gaussian(rng, 500), gaussian(rng, 60), iid=True, family="gaussian")
-    with pytest.warns(cd.DependenceWarning, match="values of x0 are tied"):
+    with warned("rounded-values"):
         cd.pairwise(np.column_stack([np.round(gaussian(rng, 500)[:, 0]), rng.random((500, 2))]), cd.Gaussian(0.1), iid=True)
     same = gaussian(rng, 300)
-    with pytest.warns(cd.DependenceWarning, match="the draws themselves"):
+    with warned("same-rows"):
         assert cd.pairwise(same, same, iid=True).max == 0.0
 
 
@@ -476,11 +478,10 @@ def test_a_bootstrap_of_rounded_values_is_not_rounded_otherwise():
         rounded = np.round(gaussian(rng, 100)[:, :2], 1)
         some = rounded[rng.integers(0, 100, 25)]
         for samples in ((some, rounded), (rounded, some)):
-            assert not any("one sample only" in note for note in cd.pairwise(*samples, iid=True).warnings)
-            single = cd.discrepancy(*samples, family="gaussian", iid=True)
-            assert not any("tied in a variable" in note for note in single.warnings)
+            assert "rounded-values" not in codes_of(cd.pairwise(*samples, iid=True))
+            assert "rounded-values" not in codes_of(cd.discrepancy(*samples, family="gaussian", iid=True))
         mixed = cd.pairwise(np.round(gaussian(rng, 100)[:, :2]), gaussian(rng, 100)[:, :2], iid=True)
-        said += any("one sample only" in note for note in mixed.warnings)
+        said += "rounded-values" in codes_of(mixed)
     assert said == 20
 
 
@@ -516,7 +517,7 @@ def test_bars_are_drawn_on_terminals_after_a_while(monkeypatch, show, terminal, 
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "_PATIENCE", patience)
     values = np.random.default_rng(28).standard_normal((60, 12))  # 66 pairs, three tasks: the bar has something to show
-    with pytest.warns(cd.DependenceWarning, match="n_eff is 60 in x0 ~ x1 and low in 66 of 66 pairs, below 100"):
+    with warned("few-effective-draws"):
         cd.pairwise(values, np.eye(12), iid=True, progress=show, n_jobs=1)
     assert bool(stream.getvalue()) == drawn
     assert ("pairs" in stream.getvalue()) == drawn

@@ -10,6 +10,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
+from tests.caveat_codes import warned
 
 quietly = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
 
@@ -22,7 +23,7 @@ def normal(seed, n=300, names="abc"):
 def test_shape_is_not_tested_where_a_variable_takes_few_values():
     """Without the limit, equal binary samples were called different in 45% of all pairs."""
     rng = np.random.default_rng(1)
-    with pytest.warns(cd.DependenceWarning, match="x0, x1 take so few values"):
+    with warned("few-values"):
         result = cd.pairwise(
             np.column_stack([rng.random((400, 2)) < 0.2, rng.standard_normal(400)]),
             np.column_stack([rng.random((400, 2)) < 0.2, rng.standard_normal(400)]),
@@ -56,11 +57,12 @@ def test_a_variable_stuck_in_the_draws_is_told_and_fails_the_gate(tmp_path, monk
     draws = normal(2).assign(c=0.0)
     result = cd.pairwise(draws, reference, iid=True)
     assert result.stuck == ("c",)
-    assert result.verdict.startswith("c constant, ")
-    assert "c never varies in the rows, those pairs are lost" in result.sentences()["Answer"]
+    assert result.verdict.startswith("1 variable is constant (c); ")
+    assert result.outcome == "gap"
+    assert "c never varies in the rows" in result.sentences()["Answer"]
     assert "stuck" not in repr(result)
     chains = [np.stack(np.split(frame.to_numpy(), 2)) for frame in (draws, reference)]
-    assert cd.pairwise(*chains).verdict.startswith("x2 stuck, ")
+    assert cd.pairwise(*chains).verdict.startswith("1 variable is stuck (x2); ")
     assert result.to_dict()["stuck"] == ["c"]
     draws.to_csv("draws.csv", index=False)
     reference.to_csv("reference.csv", index=False)
@@ -173,7 +175,8 @@ def test_signs_are_wrong_only_where_there_are_two():
     ]
     assert {verdict.split(",")[0] for verdict in made_up} == {"too strong"}
     x = np.random.default_rng(1).standard_normal(300)
-    assert cd.pairwise(np.column_stack([x, -x]), cd.Gumbel(2.0), iid=True).worst.verdict == "of the wrong sign"
+    with warned("family-bound"):
+        assert cd.pairwise(np.column_stack([x, -x]), cd.Gumbel(2.0), iid=True).worst.verdict == "of the wrong sign"
 
 
 def test_moments_without_a_target_are_refused_with_a_family_too():
@@ -344,7 +347,7 @@ def test_aggregates_leave_no_pair_out_but_unknown_ones():
 
 def test_weights_may_name_what_is_constant():
     draws, reference = normal(27).assign(k=1.0), normal(28).assign(k=1.0)
-    with pytest.warns(cd.DependenceWarning, match="constant"):
+    with pytest.warns(cd.DependenceWarning):
         result = cd.pairwise(draws, reference, weights=np.ones((4, 4)), iid=True)
     assert result.weighted == pytest.approx(result.mean)
 

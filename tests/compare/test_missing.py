@@ -13,6 +13,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.cli import parser
 from copula_discrepancy.cli.parser import main
+from tests.caveat_codes import warned
 
 RNG = np.random.default_rng(1)
 N = 1000
@@ -228,7 +229,7 @@ def test_pairs_without_rows_in_common_are_not_tested():
     draws.loc[:299, "c0"] = np.nan
     draws.loc[300:, "c1"] = np.nan
     draws.loc[5:, "c2"] = np.nan
-    with pytest.warns(cd.DependenceWarning, match="n_eff is 5 in c1 ~ c2"):
+    with warned("few-effective-draws"):
         result = cd.pairwise(draws, gappy(9), iid=True)
     assert result["c0", "c1"].verdict == "not tested"
     assert result["c0", "c1"].n == 0

@@ -10,6 +10,7 @@ from benchmarks.inference import ar_chains
 from copula_discrepancy.estimate.bootstrap import _moving_blocks, block_length, bootstrap_estimate
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread
+from tests.caveat_codes import warned
 
 NAMES = ("tau", "theta", "tau_fitted", "level", "shape", "total")
 
@@ -111,12 +112,12 @@ def test_moments_and_bounds():
     assert again.level.se == again.total.se == pytest.approx(moment.level.se, rel=0.25)
     assert np.isnan(again.shape.pvalue)
     draws = cd.Frank(-3.0).sample(300, rng=12)
-    with pytest.warns(cd.DependenceWarning, match="bound"):
+    with warned("family-bound"):
         on_bound = cd.discrepancy(draws, cd.Gumbel(2.0)).infer(replications=100, rng=1)
     assert on_bound.level.ci[0] < on_bound.level.value < on_bound.level.ci[1]
     assert np.isnan(on_bound.total.se)  # the note still holds
     assert np.isnan(on_bound.shape.pvalue)
-    with pytest.warns(cd.DependenceWarning, match="bound"):
+    with warned("family-bound"):
         independent = cd.discrepancy(draws, cd.Gumbel(2.0), iid=True)
     with pytest.raises(cd.InputError, match="Gumbel sits on a bound and cannot follow the draws"):
         independent.infer(replications=20)
@@ -135,14 +136,14 @@ def test_pvalues_and_intervals_say_the_same():
 
 def test_references_must_be_long_enough_for_the_block():
     draws, reference = cd.Gaussian(0.5).sample(300, rng=17), cd.Gaussian(0.5).sample(140, rng=18).reshape(7, 20, 2)
-    with pytest.warns(cd.DependenceWarning, match="reference: n_eff is .*, below 400"):
+    with warned("few-effective-draws"):
         result = cd.discrepancy(draws, reference, family="gaussian", iid=False)
     with pytest.raises(cd.InputError, match="a chain of the reference's draws, 20 draws, got 50"):
         result.infer(block=50)
 
 
 def test_tiny_samples_are_resampled_until_they_can_be_fitted():
-    with pytest.warns(cd.DependenceWarning, match="n_eff"):
+    with warned("few-effective-draws"):
         result = cd.discrepancy(cd.Clayton(2.0).sample(8, rng=19), cd.Clayton(2.0))
     assert np.isfinite(result.infer(replications=100, rng=1).total.se)
 
@@ -187,7 +188,7 @@ def test_the_way_to_the_bootstrap_is_named():
 
 def test_nothing_can_be_simulated_from_a_limit():
     x = np.linspace(0.0, 1.0, 200)
-    with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
+    with warned("perfect-dependence"):
         result = cd.discrepancy(np.column_stack([x, x]), cd.Gumbel(2.0), iid=True)
     with pytest.raises(cd.InputError, match="perfectly dependent, and so is every bootstrap sample"):
         result.infer(replications=20)

@@ -9,6 +9,7 @@ from scipy import stats
 
 import copula_discrepancy as cd
 from benchmarks.inference import ar_chains
+from tests.caveat_codes import codes_of
 
 TARGET = cd.Gumbel(2.0)
 
@@ -59,7 +60,7 @@ def test_standard_errors_grow_with_autocorrelation():
 def test_mixing_chains_agree():
     result = judge(modes(None, None, None, None))
     assert result.rhat < 1.01
-    assert not any("R-hat" in warning for warning in result.warnings)
+    assert "chains-disagree" not in codes_of(result)
     for tau in result.agreement.taus:
         assert abs(tau.value - 0.5) < 5 * tau.se
 
@@ -74,7 +75,8 @@ def test_each_chains_interval_stays_within_what_a_tau_can_be():
 def test_one_stuck_chain_shows():
     result = judge(modes(None, None, 1.5, None))
     assert result.rhat > 1.05
-    assert any("R-hat for dependence" in warning and "0.0" in warning for warning in result.warnings)
+    assert "chains-disagree" in codes_of(result)
+    assert f"{result.agreement.taus[2].value:.2f} (se " in result.sentences()["Draws"]
     stuck = result.agreement.taus[2]
     assert abs(stuck.value) < 4 * stuck.se
     assert all(abs(tau.value - 0.5) < 5 * tau.se for k, tau in enumerate(result.agreement.taus) if k != 2)
@@ -102,7 +104,7 @@ def test_a_chain_that_never_moves_is_named():
     draws = modes(None, None, None)
     draws[1, :, 0] = 7.0
     result = judge(draws)
-    assert any("chain 1 never moves in x0 (all 400 values are 7)" in warning for warning in result.warnings)
+    assert codes_of(result).count("stuck-chain") == 1
     assert np.isnan(result.agreement.taus[1].value)
     assert np.isfinite(result.level.se)
 
@@ -111,12 +113,11 @@ def test_a_chain_that_stops_is_named_with_its_draw():
     draws = pd.DataFrame(cd.Gumbel(2.0).sample(600, rng=4), columns=["mu", "tau"])
     draws.loc[250:, "tau"] = 0.5
     result = judge(draws)  # a table has rows, and no chain that could have stopped
-    assert any("tau stays at 0.5 from row 250 on" in warning for warning in result.warnings)
-    chain = cd.as_draws(draws, chains=1)
-    assert any("does not move in tau from draw 250 on (it stays at 0.5)" in warning for warning in judge(chain).warnings)
-    with pytest.warns(cd.DependenceWarning) as told:  # of ties, but rows without an order cannot stop
-        cd.pairwise(draws, cd.Gumbel(2.0), iid=True)
-    assert not any("stays" in str(entry.message) or "move" in str(entry.message) for entry in told)
+    chain = judge(cd.as_draws(draws, chains=1))
+    for found, place in ((result, "row 250"), (chain, "draw 250")):
+        assert place in next(caveat.sentence for caveat in found.caveats if caveat.code == "stuck-chain")
+    with pytest.warns(cd.DependenceWarning):  # of ties, but rows without an order cannot stop
+        assert "stuck-chain" not in codes_of(cd.pairwise(draws, cd.Gumbel(2.0), iid=True))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_chains_of_unequal_length():
 
 def test_one_chain_is_said_to_be_one():
     draws = cd.Gumbel(2.0).sample(1000, rng=5)
-    assert any("one chain" in warning for warning in judge(draws[None]).warnings)
+    assert codes_of(judge(draws[None])) == ["one-chain"]
     assert not judge(draws).warnings  # a plain array claims nothing about chains
     assert not judge(draws[None], iid=True).warnings
 
@@ -170,7 +171,7 @@ def test_too_few_draws_per_chain(shape):
 def test_few_effective_draws_are_said():
     result = judge(ar_chains(TARGET, 0.98, np.random.default_rng(7)))
     assert result.n_eff < 100
-    assert any("n_eff is" in warning for warning in result.warnings)
+    assert "few-effective-draws" in codes_of(result)
     assert "too few to trust" in repr(result)
 
 
@@ -186,13 +187,13 @@ def test_independence_must_be_a_truth_value():
 def test_only_long_stands_are_told(still_from, told):
     draws = cd.Gumbel(2.0).sample(600, rng=9)
     draws[still_from:, 0] = 0.5
-    assert any("does not move" in warning for warning in judge(draws).warnings) == told
+    assert ("stuck-chain" in codes_of(judge(draws))) == told
 
 
 def test_swapped_axes_are_asked_about():
     draws = np.random.default_rng(10).standard_normal((300, 4, 2))
     result = judge(draws, cd.Gaussian(0.0))
-    assert any("300 chains of 4 draws: more chains than draws" in warning for warning in result.warnings)
+    assert "swapped-axes" in codes_of(result)
     assert "chains too short to be compared" in result.sentences()["Draws"]
     assert np.isnan(result.rhat)
 
@@ -200,22 +201,29 @@ def test_swapped_axes_are_asked_about():
 def test_a_reference_that_has_not_mixed_is_told():
     draws = modes(None, None, None, None, seed=11)
     result = judge(draws, modes(-1.5, 1.5, seed=12), family="gaussian")
-    assert any(warning.startswith("reference: R-hat for dependence") for warning in result.warnings)
+    (caveat,) = (caveat for caveat in result.caveats if caveat.code == "chains-disagree")
+    assert caveat.sentence.startswith("reference: ")
     assert "do not agree yet" in result.sentences()["Reference"]
     assert result.reference_agreement.rhat > 1.1
 
 
 def test_stuck_chains_are_told_even_where_draws_are_taken_as_independent():
     result = judge(modes(None, None, 1.5, None), iid=True)
-    assert any("R-hat for dependence" in warning for warning in result.warnings)
+    assert "chains-disagree" in codes_of(result)
 
 
 def test_the_limit_of_rhat_is_the_limit_of_the_warning():
-    from copula_discrepancy.estimate.agreement import Agreement, disagreement
+    from copula_discrepancy.compare.caveats import Compared, Side, comparison_caveats
+    from copula_discrepancy.compare.rows import empty_rows
+    from copula_discrepancy.estimate.rank_table import RankedTable
 
-    assert disagreement(Agreement(1.0099, ())) == ()
-    assert disagreement(Agreement(float("nan"), ())) == ()
-    assert "1.011, above 1.01" in disagreement(Agreement(1.0111, ()))[0]
+    given = cd.as_draws(np.random.default_rng(14).normal(size=(4, 100, 2)))
+    sides = [Side(given, RankedTable.of(given), iid=False)]
+    for rhat, expected in ((1.0099, []), (float("nan"), []), (1.0111, ["chains-disagree"])):
+        rows = empty_rows(1)
+        rows["rhat"] = rhat
+        found = comparison_caveats(Compared(rows, "pair", str, "mle", {}), sides)
+        assert [caveat.code for caveat in found] == expected
 
 
 def test_nested_lists_and_frames_of_unequal_length():

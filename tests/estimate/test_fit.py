@@ -6,6 +6,7 @@ import pytest
 
 import copula_discrepancy as cd
 from tests import reference
+from tests.caveat_codes import warned
 
 PROMISED = 1e-10  # relative error of theta
 
@@ -142,7 +143,7 @@ def test_df_is_estimated_fixed_or_taken_from_an_instance():
 
 
 def test_gaussian_draws_put_df_on_its_upper_end():
-    with pytest.warns(cd.DependenceWarning, match="Gaussian copula fits"):
+    with warned("df-bound"):
         fitted = cd.fit(cd.Gaussian(0.3).sample(300, rng=1), "studentt")
     assert fitted.df == 1000.0
 
@@ -186,7 +187,7 @@ def test_known_uniform_margins_skip_the_ranks():
 @pytest.mark.parametrize("method", ["mle", "moment"])
 def test_tau_outside_the_range_puts_theta_on_its_bound_and_says_so(family, lower, method):
     draws = cd.Frank(-5.0).sample(400, rng=26)
-    with pytest.warns(cd.DependenceWarning, match="bound|outside the range"):
+    with warned("family-bound"):
         fitted = cd.fit(draws, family, method=method)
     assert fitted.theta == lower
     assert fitted.on_bound == "lower"
@@ -207,7 +208,7 @@ LIMITS = [
 def test_perfect_dependence_has_the_limit_as_its_theta(family, sign, limit, method):
     x = np.random.default_rng(27).normal(size=50)
     df = 4.0 if family == "studentt" else None
-    with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
+    with warned("perfect-dependence"):
         fitted = cd.fit(np.column_stack([x, sign * np.exp(x)]), family, method=method, df=df)
     assert fitted.theta == limit
     assert fitted.df == df
@@ -270,7 +271,7 @@ def test_one_swapped_pair_away_from_perfect_dependence():
         fitted = cd.fit(draws, "gaussian")
         assert fitted.converged
         assert 0 < 1.0 - sign * fitted.theta < 1e-8
-        with pytest.warns(cd.DependenceWarning, match="ask for perfect dependence"):
+        with warned("perfect-dependence"):
             student = cd.fit(draws, cd.StudentT, df=4.0)
         assert student.theta == sign
         assert student.on_bound == ("upper" if sign > 0 else "lower")
@@ -279,7 +280,7 @@ def test_one_swapped_pair_away_from_perfect_dependence():
 def test_known_margins_on_the_diagonal_have_no_maximum():
     q = np.linspace(0.05, 0.95, 30)
     for family, limit in (("frank", -np.inf), ("studentt", -1.0), ("gaussian", -1.0)):
-        with pytest.warns(cd.DependenceWarning, match="perfectly dependent"):
+        with warned("perfect-dependence"):
             fitted = cd.fit(np.column_stack([q, 1.0 - q]), family, margins="uniform")
         assert fitted.theta == limit
         assert fitted.df is None
@@ -318,7 +319,7 @@ def test_estimated_df_next_to_perfect_dependence():
     y = x.copy()
     y[[100, 101]] = y[[101, 100]]
     for family, sign in (("studentt", 1.0), ("studentt90", -1.0)):
-        with pytest.warns(cd.DependenceWarning, match="ask for perfect dependence"):
+        with warned("perfect-dependence"):
             fitted = cd.fit(np.column_stack([x, sign * y]), family)
         assert fitted.theta == 1.0
         assert fitted.tau == sign
@@ -330,7 +331,7 @@ def test_moments_of_monotone_draws_with_known_margins(family):
     """(u, u**2) has tau = 1 but unequal probabilities: moments look at ranks, the likelihood has a maximum."""
     u = np.linspace(0.05, 0.95, 30)
     draws = np.column_stack([u, u**2])
-    with pytest.warns(cd.DependenceWarning, match="perfectly dependent; theta is the limit"):
+    with warned("perfect-dependence"):
         fitted = cd.fit(draws, family, method="moment", margins="uniform")
     assert fitted.tau == 1.0
     if family in ("gumbel", "frank", "gaussian"):
@@ -343,7 +344,7 @@ def test_moments_of_monotone_draws_with_known_margins(family):
 def test_tau_of_a_turned_family_at_infinity_is_minus_one(family):
     u = np.linspace(0.05, 0.95, 30)
     v = 1.0 - u + np.where(np.arange(30) % 2, 1e-14, -1e-14)
-    with pytest.warns(cd.DependenceWarning, match="perfect dependence"):
+    with warned("perfect-dependence"):
         fitted = cd.fit(np.column_stack([u, v]), family, margins="uniform")
     assert fitted.theta == np.inf
     assert fitted.tau == -1.0

@@ -12,6 +12,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.estimate.tails import CORNERS, Corner, CornerCount, TailGap, joint_pvalue, part_name, tail_gap
 from copula_discrepancy.estimate.uncertainty import Spread
+from tests.caveat_codes import warned
 
 NAMES = ["equity", "bonds"]
 ALONG = {"low_low": (1, 1), "high_high": (-1, -1), "low_high": (1, -1), "high_low": (-1, 1)}  # signs that bring it to low-low
@@ -199,12 +200,12 @@ def test_where_the_family_cannot_follow_corners_are_compared_all_the_same():
     """Gumbel has no negative tau: against a known one the corner's own probability counts, between samples the Gaussian's."""
     rng = np.random.default_rng(5)
     draws = cd.Gaussian(-0.3).sample(2000, rng=rng)
-    with pytest.warns(cd.DependenceWarning, match="bound"):
+    with warned("family-bound"):
         known = cd.discrepancy(draws, cd.Gumbel(1.2), iid=True)
     u, v = cd.pseudo_observations(draws).T
     expected = np.mean((u < 0.1) & (v < 0.1)) / 0.1 - cd.Gumbel(1.2).cdf(0.1, 0.1) / 0.1
     assert known.low_low.value == pytest.approx(expected, abs=0.01)
-    with pytest.warns(cd.DependenceWarning, match="bound"):
+    with warned("family-bound"):
         sample = cd.discrepancy(draws, cd.Gumbel(1.2).sample(2000, rng=rng), family="gumbel", iid=True)
     assert sample.corners["low_low"].share == pytest.approx(np.mean((u < 0.1) & (v < 0.1)) / 0.1, abs=0.01)
     assert np.isfinite(sample.tails_pvalue)
@@ -233,7 +234,7 @@ def test_few_draws_by_chance_are_no_find(n, reference, tail):
 def test_sentences_count_the_corners_that_could_be_compared():
     rng = np.random.default_rng(10)
     table = np.column_stack([rng.standard_normal(1000), rng.random(1000) < 0.1])
-    with pytest.warns(cd.DependenceWarning, match="x1 takes so few values"):
+    with warned("few-values"):
         result = cd.discrepancy(table, cd.Gaussian(0.0), iid=True)
     assert set(result.corners) == {"high_high", "low_high"}
     assert "2 of the four corners, all that could be compared" in result.sentences()["Tails"]

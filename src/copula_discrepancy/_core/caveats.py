@@ -1,7 +1,56 @@
-"""What to keep in mind when reading a number, as data: a code for programs, a sentence for people, and what to do."""
+"""Caveats as data: a code for programs, a sentence for people, and advice on what to do."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+NOTE, RESERVATION, VOID = "note", "reservation", "void"
+
+# Every kind of caveat: its severity, and what to do about it. A note does not affect how far the tests can be trusted; a
+# reservation does; after a void one, no test says anything.
+KINDS: dict[str, tuple[str, str]] = {
+    "same-rows": (VOID, "A sample compared with itself has no gap by construction. Compare with an independent reference."),
+    "copied-rows": (RESERVATION, "Rows that both samples share make the samples look more alike than they are. Compare with "
+        "rows that were not copied."),
+    "repeated-rows": (RESERVATION, "Copies of a row add no information, but the tests count them as independent rows. Remove "
+        "the copies."),
+    "stuck-chain": (RESERVATION, "A chain that stops moving adds ties but no information, and biases every estimate. Find "
+        "out why it stopped, or leave it out."),
+    "few-effective-draws": (RESERVATION, "With so few effective draws, a gap found may be chance, and finding none means "
+        "little. Use more draws."),
+    "chains-disagree": (RESERVATION, "Longer runs may change these numbers. Look at the chains one by one: a chain that "
+        "differs from the others may be in another mode, or still be warming up."),
+    "one-chain": (RESERVATION, "Run several chains from different starting points; they would show whether this chain has "
+        "explored the whole distribution."),
+    "swapped-axes": (RESERVATION, "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
+    "rare-values": (RESERVATION, "Where nearly all values are the same, a handful of rows carries all the information about "
+        "the dependence. Collect more rows in which the variable takes another value."),
+    "few-values": (RESERVATION, "A copula describes continuous variables. With two or three values, only the strength of "
+        "dependence can be compared, and even that depends on how often each value occurs."),
+    "rounded-values": (RESERVATION, "Rounding looks like a change of family. Compare samples that are rounded in the same "
+        "way, or rely on level alone."),
+    "strong-dependence": (RESERVATION, "Use more draws, or rely on level and tails: the ranks of so few draws cannot tell "
+        "such strong dependence from an even stronger one."),
+    "perfect-dependence": (RESERVATION, "Check whether one variable is computed from the other. No copula with a density "
+        "describes perfect dependence, so numbers that depend on the fit have no standard error."),
+    "family-bound": (RESERVATION, "Choose a family that allows weaker or negative dependence, such as Frank, Gaussian or a "
+        "rotation. At a bound, numbers that depend on the fit have no standard error."),
+    "df-bound": (RESERVATION, "At the upper end use the Gaussian family, whose numbers are the same; at the lower end a "
+        "family with heavier tails."),
+    "unconverged": (RESERVATION, "Numbers that depend on the fit are unreliable. Try another family, or method='moment'."),
+    "no-variation": (RESERVATION, "Look at the edges of the earlier trees instead, where the dependence is nearly perfect."),
+    "memory": (RESERVATION, "Nothing is known about these pairs. Thin the chains, or use fewer workers."),
+    "constant": (NOTE, "A variable that does not vary has no dependence to compare. If it should vary, check how the samples "
+        "were made."),
+    "constant-in-draws": (RESERVATION, "The draws have lost every dependence of this variable. Check the sampler, or "
+        "whatever generated the sample."),
+    "constant-in-reference": (RESERVATION, "Nothing is known about the dependence that this variable should have. Check the "
+        "reference."),
+    "pairs-left-out": (NOTE, "The score says nothing about these columns. Describe them in the metadata, or convert them to "
+        "numbers."),
+    "quadrature": (NOTE, "This concerns the Shannon scores only; the gaps and their tests are not affected."),
+    "not-a-discrepancy": (NOTE, "Use space='normal' for a number that is 0 on draws from the target."),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -26,14 +75,19 @@ class Caveat:
     Examples
     --------
     >>> import copula_discrepancy as cd
-    >>> caveat = cd.Caveat("one-chain", "one chain: nothing tells whether another one would agree", "Run more chains.")
-    >>> caveat.code, str(caveat)
-    ('one-chain', 'one chain: nothing tells whether another one would agree')
+    >>> caveat = cd.Caveat("one-chain", "there is one chain only, so R-hat compares its halves", "Run several chains.")
+    >>> caveat.code, caveat.severity, str(caveat)
+    ('one-chain', 'reservation', 'there is one chain only, so R-hat compares its halves')
     """
 
     code: str
     sentence: str
     advice: str = ""
+
+    @property
+    def severity(self) -> str:
+        """How much it weighs: "note", "reservation" (tests may be off), or "void" (no test says anything)."""
+        return KINDS.get(self.code, (RESERVATION, ""))[0]
 
     def __str__(self) -> str:
         return self.sentence
@@ -43,6 +97,31 @@ class Caveat:
         return {"code": self.code, "sentence": self.sentence, "advice": self.advice}
 
 
-def sentences(caveats: Iterable[Caveat]) -> tuple[str, ...]:
-    """What caveats say."""
-    return tuple(caveat.sentence for caveat in caveats)
+def caveat_of(code: str, sentence: str) -> Caveat:
+    """A caveat of a known kind, with the advice of that kind."""
+    return Caveat(code, sentence, KINDS[code][1])
+
+
+class WithCaveats:
+    """A result that records caveats; a base of the results' dataclasses, which hold them."""
+
+    caveats: tuple[Caveat, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences of the caveats."""
+        return tuple(caveat.sentence for caveat in self.caveats)
+
+    @property
+    def void(self) -> bool:
+        """Whether draws and reference are the same rows, in any order: no test then says anything."""
+        return any(caveat.severity == VOID for caveat in self.caveats)
+
+    def _recorded(self) -> dict[str, Any]:
+        """Sentences and caveats, ready for JSON."""
+        return {"warnings": list(self.warnings), "caveats": [caveat.to_dict() for caveat in self.caveats]}
+
+
+def reserved(caveats: Iterable[Caveat]) -> bool:
+    """Whether finding no gap may only mean that none could be found."""
+    return any(caveat.severity != NOTE for caveat in caveats)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from copula_discrepancy._core.caveats import Caveat
+
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -41,24 +43,35 @@ class InputError(ValueError):
 
 
 class DependenceWarning(UserWarning):
-    """A number is right but needs reading with care; the same sentence stands in the ``warnings`` of the result.
+    """A number is right but needs to be read with care; the ``caveats`` of the result record the same.
 
-    Such as a fit on the bound of its family, fewer than 100 effective draws, or chains that do not agree.
+    Such as a fit at a bound of its family, fewer than 100 effective draws, or chains that do not agree.
 
     See Also
     --------
     InputError : For what cannot be computed at all.
+    Caveat : Its ``code`` tells which kind it is.
 
     Examples
     --------
     >>> import warnings
     >>> import copula_discrepancy as cd
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as issued:
     ...     warnings.simplefilter("always")
     ...     result = cd.fit([[1, 3], [2, 2], [3, 1], [4, 0]], "clayton")
-    >>> told[0].category.__name__, str(told[0].message) == result.warnings[0]
-    ('DependenceWarning', True)
+    >>> issued[0].message.code, issued[0].message.caveat == result.caveats[0]
+    ('family-bound', True)
     """
+
+    @property
+    def caveat(self) -> Caveat | None:
+        """The caveat that it was issued for, if any."""
+        return self.args[0] if self.args and isinstance(self.args[0], Caveat) else None
+
+    @property
+    def code(self) -> str:
+        """The caveat's code; empty without one."""
+        return "" if self.caveat is None else self.caveat.code
 
 
 def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:

@@ -282,9 +282,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console.print(
-        f"[bold]{escape(answer_line(result.verdict, bool(result.warnings)))}[/bold]: {escape(result.title)}", highlight=False
-    )
+    console.print(f"[bold]{escape(answer_line(result))}[/bold]: {escape(result.title)}", highlight=False)
     for topic, sentence in result.sentences().items():
         grid = Table.grid()  # without padding, which a width counts in rich 15 and did not before
         grid.add_column(width=11)

@@ -1,106 +1,318 @@
-"""What to keep in mind when reading the numbers of many pairs, or of a vine's edges."""
+"""What to keep in mind when reading a comparison: the same caveats for one pair, for many pairs and for the edges of a vine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.compare.pair_targets import PairAims
-from copula_discrepancy.compare.wording import called, few_draws, so_few_values, too_few, too_rare
+from copula_discrepancy._core.caveats import Caveat, caveat_of
+from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain
+from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.data.repeats import repeated_rows
-from copula_discrepancy.estimate.agreement import RHAT_LIMIT, halves, still_chains
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+from copula_discrepancy.estimate.fit import resolve_family
+from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
+from copula_discrepancy.estimate.likelihood import DF_RANGE
 from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.strength import FREQUENT
+from copula_discrepancy.families import Copula
+
+_NAMED = 8  # chains that stand still, each with a caveat of its own; beyond, only their number
+_FITTED = ("tau", "theta")
+_NEARLY = 1.0 - 1e-9  # |tau| from which on a moment estimate may round to its limit
+
+ABOUT_ROWS = ("same-rows", "copied-rows", "repeated-rows")  # codes about whole rows, whatever the pair
 
 
-def cautions(
-    rows: NDArray[Any],
-    aims: PairAims,
-    tables: tuple[RankedTable, RankedTable | None],
-    *,
-    iid: bool,
-    unit: str,
-    label: Callable[[Any], str],
-) -> tuple[str, ...]:
-    """What to keep in mind about chains, effective draws, discrete values and repeated rows, over all, `unit` by `unit`."""
-    own, other = tables
-    notes: list[str] = []
-    m, things = len(rows), called(aims.draws, iid)
-    for whose, sample, table in (("", aims.draws, own), ("reference: ", aims.reference, other)):
-        if sample is None or table is None:
-            continue
-        end = "_target" if whose else ""
-        if not iid or sample.chained:
-            notes += [whose + sentence for sentence in still_chains(sample, called(sample, iid))]
-        limit = few_draws(sample.n_chains, iid)
-        few = rows[rows["n_eff" + end] < limit]
-        if few.size:
-            least = few[np.argmin(few["n_eff" + end])]
-            what = f"{whose}n_eff is {least['n_eff' + end]:.0f} in {label(least)} and low in {few.size} of {m} {unit}s"
-            notes.append(too_few(what, limit, sample.n_chains, iid, things))
-        apart = rows[rows["rhat" + end] > RHAT_LIMIT]
-        if apart.size:
-            most = apart[np.argmax(apart["rhat" + end])]
-            where = f"in {apart.size} of {m} {unit}s, {most['rhat' + end]:.3f} in {label(most)}"
-            above = f"{whose}R-hat for dependence is above {RHAT_LIMIT} {where}"
-            parts = "the chains" if sample.n_chains > 1 else halves(called(sample, iid))
-            notes.append(f"{above}: {parts} do not agree about Kendall's tau there yet")
-        if sample.n_chains > sample.n_draws and not iid:
-            notes.append(
-                f"{whose}{sample.n_chains} chains of {sample.n_draws} draws: more chains than draws; arrays are (chain, draw, "
-                "variable), are the first two axes swapped?"
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of the two samples of a comparison.
+
+    Attributes
+    ----------
+    draws : Draws
+        The sample.
+    table : RankedTable
+        The same as ranks, variable by variable.
+    iid : bool
+        Whether its draws were taken as independent.
+    reference : bool
+        Whether it is the reference; its columns in a row then end in "_target".
+    """
+
+    draws: Draws
+    table: RankedTable
+    iid: bool
+    reference: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """What its sentences begin with."""
+        return "reference: " if self.reference else ""
+
+    @property
+    def end(self) -> str:
+        """What its columns in a row end in."""
+        return "_target" if self.reference else ""
+
+    @property
+    def things(self) -> str:
+        """What its lines are called."""
+        return called(self.draws, self.iid)
+
+    def caveat(self, code: str, sentence: str) -> Caveat:
+        """A caveat about this sample."""
+        return caveat_of(code, self.prefix + sentence)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The rows of a comparison, and how to say which of them a sentence is about.
+
+    Attributes
+    ----------
+    rows : structured array
+        One row per pair; see `compare.rows`.
+    unit : str
+        What a row is about, "pair" or "edge".
+    label : callable
+        A row's pair as text.
+    method : {"mle", "moment"}
+        How families were fitted.
+    families : mapping from str to Copula
+        Members of the families that were given; others are found by the name in a row.
+    df_estimated : bool
+        Whether degrees of freedom were estimated.
+    """
+
+    rows: NDArray[Any]
+    unit: str
+    label: Callable[[Any], str]
+    method: str
+    families: Mapping[str, Copula]
+    df_estimated: bool = False
+
+    def located(self, sentence: str, some: NDArray[Any], row: Any, such: str = "worst in") -> str:
+        """A sentence about a row, with the number of rows that it holds for; a comparison of one row needs no such words."""
+        if len(self.rows) == 1:
+            return sentence
+        if some.size == 1:
+            return f"{sentence} (in {self.label(row)})"
+        return f"{sentence} (in {some.size:,} of {len(self.rows):,} {self.unit}s, {such} {self.label(row)})"
+
+    def family(self, name: str) -> Copula:
+        """A member of a family."""
+        return self.families.get(name) or resolve_family(name, None)[0]
+
+
+def sides_of(
+    samples: tuple[Draws, Draws | None], tables: tuple[RankedTable, RankedTable | None], iid: tuple[bool, bool]
+) -> list[Side]:
+    """The draws, and the reference if there is one."""
+    both = zip(samples, tables, iid, (False, True), strict=True)
+    return [Side(draws, table, *rest) for draws, table, *rest in both if draws is not None and table is not None]
+
+
+def comparison_caveats(compared: Compared, sides: Sequence[Side]) -> tuple[Caveat, ...]:
+    """All caveats of a comparison: of rows, chains, effective draws, fits at a bound, and of discrete values.
+
+    Parameters
+    ----------
+    compared : Compared
+        The rows, one for every pair.
+    sides : sequence of Side
+        The draws and, if there is one, the reference.
+
+    Returns
+    -------
+    tuple of Caveat
+        What makes every test void comes first.
+    """
+    own, other = sides[0], sides[1] if len(sides) > 1 else None
+    iid = own.iid, other is not None and other.iid
+    found = [*repeated_rows(own.draws, None if other is None else other.draws, iid)]
+    for side in sides:
+        found += [*_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
+        found += _bounds(compared, side)
+    found += _degrees(compared, sides[-1])  # they are the reference's, where there is one
+    found += _strong(compared, own)
+    rare = _rare(compared, sides)
+    if rare:
+        sentence = f"too few {own.things} differ from the most frequent value of {some_of(rare)} to test its dependence"
+        found.append(caveat_of("rare-values", sentence))
+    return *found, *_discrete(compared, sides, rare)
+
+
+def _still(side: Side) -> list[Caveat]:
+    """A caveat for each chain in which a variable is constant, or does not change in the second half."""
+    if side.iid and not side.draws.chained:
+        return []
+    told = [
+        sentence
+        for k, name in enumerate(side.draws.names)
+        for sentence in _stops(name, side.draws.values[:, :, k], side.things)
+    ]
+    more = len(told) - _NAMED
+    if more > 0:
+        which = "chains and variables" if side.things == "draws" else "columns"
+        told = [*told[:_NAMED], f"{more} more {which} stand still"]
+    return [side.caveat("stuck-chain", sentence) for sentence in told]
+
+
+def _stops(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
+    sentences = []
+    for k, chain in enumerate(chains):
+        if chain.size > 1 and chain[-1] != chain[-2]:
+            continue  # it moved in the end
+        moves = np.flatnonzero(chain != chain[-1])
+        still_from = 0 if moves.size == 0 else int(moves[-1]) + 1
+        where = f"chain {k}" if len(chains) > 1 else "the chain"
+        if still_from == 0:
+            sentences.append(f"{where} never moves in {name} (all {chain.size} values are {chain[-1]:g})")
+        elif chain.size - still_from > max(chain.size // 2, 10):
+            sentences.append(
+                f"{name} stays at {chain[-1]:g} from row {still_from} on; if the rows have no order, use iid=True (--iid)"
+                if things == "rows"
+                else f"{where} does not move in {name} from draw {still_from} on (it stays at {chain[-1]:g})"
             )
-    few = np.fmin(rows["n"], rows["n_target"]) < FEWEST_FOR_SHAPE
-    strong = rows[np.isfinite(rows["shape_se"]) & np.isnan(rows["shape_pvalue"]) & ~few]
-    if strong.size:
-        which = some_of([label(row) for row in strong])
-        notes.append(f"ranks cannot resolve a dependence this strong with so few {things}: shape is not tested in {which}")
-    rare = _rare(rows, aims, own, other)
-    notes += [too_rare(rare, things)] if rare else []
-    notes += _discrete(aims, own, other, rare)
-    repeats = repeated_rows(aims.draws, aims.reference, iid)
-    return *repeats, *notes  # what makes every test void comes first
+    return sentences
 
 
-def _rare(rows: NDArray[Any], aims: PairAims, own: RankedTable, other: RankedTable | None) -> list[str]:
-    """The variables with which level was not tested because nearly all of their values are one."""
-    untested = rows[np.isfinite(rows["level"]) & np.isnan(rows["level_pvalue"])]
-    involved = {int(k) for side in ("first", "second") for k in untested[side]}
-    tables = [own] if other is None else [own, other]
+def _effective(compared: Compared, side: Side) -> list[Caveat]:
+    """Too few effective draws."""
+    limit, n_eff = few_draws(side.draws.n_chains, side.iid), compared.rows["n_eff" + side.end]
+    few = compared.rows[n_eff < limit]
+    if not few.size:
+        return []
+    worst = few[np.argmin(few["n_eff" + side.end])]
+    more = "; draw more" if side.things == "draws" else ""
+    below = f"below {limit}{per_chain(side.draws.n_chains, side.iid)}"
+    sentence = f"n_eff is {worst['n_eff' + side.end]:.0f}, {below}: standard errors and tests are rough{more}"
+    return [side.caveat("few-effective-draws", compared.located(sentence, few, worst))]
+
+
+def _agreement(compared: Compared, side: Side) -> list[Caveat]:
+    """Chains, or halves of one, that disagree about Kendall's tau."""
+    apart = compared.rows[compared.rows["rhat" + side.end] > RHAT_LIMIT]
+    if not apart.size:
+        return []
+    worst = apart[np.argmax(apart["rhat" + side.end])]
+    parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
+    sentence = (
+        f"R-hat for dependence is {worst['rhat' + side.end]:.3f}, above {RHAT_LIMIT}: {parts} do not agree about Kendall's tau "
+        "yet"
+    )
+    return [side.caveat("chains-disagree", compared.located(sentence, apart, worst))]
+
+
+def _chains(side: Side) -> list[Caveat]:
+    """One chain only, or so many that the axes may be swapped."""
+    draws, found = side.draws, []
+    if side.iid:
+        return []
+    if draws.chained and draws.n_chains == 1:
+        found.append(side.caveat("one-chain", "there is only one chain, so R-hat can compare no more than its two halves"))
+    if draws.n_chains > draws.n_draws:
+        sentence = (
+            f"{draws.n_chains} chains of {draws.n_draws} draws: more chains than draws; arrays are (chain, draw, variable), "
+            "are the first two axes swapped?"
+        )
+        found.append(side.caveat("swapped-axes", sentence))
+    return found
+
+
+def _bounds(compared: Compared, side: Side) -> list[Caveat]:
+    """Fits at a bound of their family, one caveat for each kind."""
+    rows = compared.rows
+    theta, tau, suspect = rows["theta" + side.end], rows["tau" + side.end], np.zeros(len(rows), bool)
+    for name in filter(None, np.unique(rows["family"]).tolist()):
+        domain = compared.family(name).parameter
+        suspect |= (rows["family"] == name) & ((theta <= domain.lower) | (theta >= domain.upper) | (np.abs(tau) >= _NEARLY))
+    found = (
+        (row, bound_caveat(compared.family(str(row["family"])), compared.method, *(float(row[k + side.end]) for k in _FITTED)))
+        for row in rows[suspect]
+    )
+    return _by_kind(compared, side, found)
+
+
+def _degrees(compared: Compared, side: Side) -> list[Caveat]:
+    """Estimated degrees of freedom at an end of their search range."""
+    if not compared.df_estimated:
+        return []
+    low, high = (compared.rows["df"] <= DF_RANGE[0]), (compared.rows["df"] >= DF_RANGE[1])
+    ends = ((compared.rows[low], "lower"), (compared.rows[high], "upper"))
+    return _by_kind(compared, side, ((row, df_caveat(float(row["df"]), end)) for rows, end in ends for row in rows))
+
+
+def _by_kind(compared: Compared, side: Side, found: Iterable[tuple[Any, Caveat | None]]) -> list[Caveat]:
+    """One caveat of each kind, about the first of its rows."""
+    kinds: dict[str, tuple[str, list[Any]]] = {}
+    for row, caveat in found:
+        if caveat is not None:
+            kinds.setdefault(caveat.code, (caveat.sentence, []))[1].append(row)
     return [
-        aims.draws.names[k] for k in sorted(involved) if any(table.modes[k] > FREQUENT * table.present[k] for table in tables)
+        side.caveat(code, compared.located(said, np.array(some), some[0], "such as")) for code, (said, some) in kinds.items()
     ]
 
 
-def _on_one_grid(aims: PairAims, k: int) -> bool:
-    """Whether a variable takes the same values in both samples, however often each."""
-    return aims.reference is not None and on_one_grid(aims.draws.values[:, :, k], aims.reference.values[:, :, k])
+def _strong(compared: Compared, own: Side) -> list[Caveat]:
+    """Dependence so strong that ranks of so few draws cannot tell how strong."""
+    rows = compared.rows
+    enough = ~(np.fmin(rows["n"], rows["n_target"]) < FEWEST_FOR_SHAPE)
+    strong = rows[np.isfinite(rows["shape_se"]) & np.isnan(rows["shape_pvalue"]) & enough]
+    if not strong.size:
+        return []
+    sentence = f"ranks of so few {own.things} cannot resolve a dependence this strong: shape and total are not tested"
+    return [caveat_of("strong-dependence", compared.located(sentence, strong, strong[np.nanargmax(np.abs(strong["tau"]))]))]
 
 
-def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None, rare: Sequence[str]) -> list[str]:
-    """Sentences where variables are rounded or discrete, unless the reference's are so alike, or take too few values.
+def _rare(compared: Compared, sides: Iterable[Side]) -> list[str]:
+    """The variables with which level was not tested because nearly all of their values are the same."""
+    rows, sides = compared.rows, [*sides]
+    untested = rows[np.isfinite(rows["level"]) & np.isnan(rows["level_pvalue"])]
+    involved = {int(k) for end in ("first", "second") for k in untested[end]}
+    names = sides[0].draws.names
+    return [names[k] for k in sorted(involved) if any(s.table.modes[k] > FREQUENT * s.table.present[k] for s in sides)]
 
-    Of `rare` ones it is told already that nothing is tested.
+
+def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) -> list[Caveat]:
+    """Variables that are rounded or discrete, unless the reference's are in the same way, or that take too few values.
+
+    The `rare` ones have a caveat already, which says that nothing is tested.
     """
     rounded, few = [], []
-    tables = [own] if other is None else [own, other]
-    for k, name in enumerate(aims.draws.names):
-        shares = [table.tied_shares[k] for table in tables]
-        here, there = shares[0], shares[-1] if other is not None else 0.0
-        if max(table.ties[k] / (0.5 * table.present[k] * (table.present[k] - 1.0)) for table in tables) > TOO_DISCRETE:
-            few += [] if name in rare else [name]
-        elif max(here, there) > DISCRETE and not (0.5 * here < there < 2.0 * here or _on_one_grid(aims, k)):
+    for k, name in enumerate(sides[0].draws.names):
+        if name in rare:
+            continue
+        tied = [side.table.ties[k] / (0.5 * side.table.present[k] * (side.table.present[k] - 1.0)) for side in sides]
+        if max(tied) > TOO_DISCRETE and compared.method != "moment":
+            few.append(name)
+        elif max(tied) > DISCRETE and not _alike(sides, k):
             rounded.append(name)
     found = []
     if few:
-        found.append(so_few_values(few))
+        take, them = ("takes", "it") if len(few) == 1 else ("take", "them")
+        sentence = f"{some_of(few)} {take} so few values that no copula density describes {them}: shape is not tested"
+        found.append(caveat_of("few-values", sentence))
     if rounded:
-        tied = "are tied, as rounded or discrete ones are" if other is None else "are rounded or discrete in one sample only"
-        found.append(
-            f"values of {some_of(rounded)} {tied}: a likelihood fit treats them as continuous, which biases shape, and "
-            "level a little; compare samples that are rounded alike"
+        where = "" if len(sides) == 1 else " in one sample only"
+        sentence = (
+            f"values of {some_of(rounded)} are tied{where}, as rounded or discrete ones are: a likelihood fit treats them as "
+            "continuous, which biases shape, and level a little"
         )
+        found.append(caveat_of("rounded-values", sentence))
     return found
+
+
+def _alike(sides: Sequence[Side], k: int) -> bool:
+    """Whether ties of a variable do not matter: few but for repeated points, as many in both samples, or of the same values."""
+    shares = [side.table.tied_shares[k] for side in sides]
+    if max(shares) <= DISCRETE:
+        return True
+    if len(sides) == 1:
+        return False
+    return 0.5 * shares[0] < shares[1] < 2.0 * shares[0] or on_one_grid(*(side.draws.values[:, :, k] for side in sides))

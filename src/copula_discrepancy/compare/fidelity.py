@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy.compare.many import rank_pairs
-from copula_discrepancy.compare.many_result import PairGap
 from copula_discrepancy.compare.metadata import Description
+from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.pair_targets import matching
+from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.estimate.ranks import kendall_tau
@@ -141,9 +143,10 @@ class DependenceFidelity:
         -------
         dict
             ``{"score": ..., "pairs": {("a", "b"): {"score", "weight", "tau_real", "tau_synthetic", "level", "shape", ...}},
-            "n_pairs": ..., "n_possible_pairs": ..., "left_out": {"name": "why"}, "warnings": [...]}``. Possible pairs count
-            the columns that were left out, too. A column that is constant in the synthetic table only has lost its dependence:
-            its pairs score 0.
+            "n_pairs": ..., "n_possible_pairs": ..., "left_out": {"name": "why"}, "answer": ..., "caveats": [...],
+            "warnings": [...]}``. Possible pairs count the columns that were left out, too. A column that is constant in the
+            synthetic table only has lost its dependence: its pairs score 0. The answer is that of `pairwise`, None where
+            nothing could be compared; "warnings" are notes on reading and the sentences of the caveats.
 
         Examples
         --------
@@ -169,22 +172,27 @@ class DependenceFidelity:
         left_out |= {name: "constant in the real table" for name in real.names if name not in alive}
         lost = _lost(synthetic, real, alive)
         if lost and sum(_varies(synthetic, name) for name in alive) < 2:
-            told = _scored([], lost, _rough_error(real), ["every other column is constant in the synthetic table"])
+            told = _scored([], lost, _rough_error(real))
+            others = "every other column is constant in the synthetic table"
+            notes, caveats, told["answer"] = [], [caveat_of("constant-in-draws", others)], None
         else:
             result = rank_pairs(synthetic, real, **{"iid": True, "missing": "pairs", **choices})
             known = np.isfinite(result.rows["level_se"])
             noise = float(np.nanmedian(result.rows["level_se"])) if known.any() else _rough_error(real)
-            told = _scored(list(result), lost, noise, [_of_tables(note) for note in (*result.notes, *result.warnings)])
+            told = _scored(list(result), lost, noise)
+            notes, caveats = [_of_tables(note, synthetic) for note in result.notes], [*result.caveats]
+            told["answer"] = answer_line(result)
             if result.void:
-                python_warnings.warn(
-                    "the synthetic table has the rows of the real one: its score says nothing", DependenceWarning, stacklevel=3
-                )
+                says_nothing = "the synthetic table has the rows of the real one, so its score says nothing"
+                python_warnings.warn(DependenceWarning(caveat_of("same-rows", says_nothing)), stacklevel=3)
         possible = math.comb(len({*real.names, *left_out}), 2)
         told |= {"n_pairs": len(told["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
         if left_out:
             which = some_of([f"{name} ({reason})" for name, reason in left_out.items()])
-            told["warnings"].insert(0, f"{told['n_pairs']} of {possible} pairs judged; left out: {which}")
-        return told
+            judged = f"{told['n_pairs']} of {possible} pairs were compared; left out: {which}"
+            caveats.insert(0, caveat_of("pairs-left-out", judged))
+        told["caveats"] = [caveat.to_dict() for caveat in caveats]
+        return told | {"warnings": [*notes, *map(str, caveats)]}
 
     @classmethod
     def normalize(cls, raw_score: float) -> float:
@@ -232,10 +240,11 @@ def _rough_error(sample: Draws) -> float:
     return float((sample.n_chains * sample.n_draws) ** -0.5)
 
 
-def _of_tables(note: str) -> str:
-    """A note about draws and reference in the words of this score."""
-    whose = "real table: " if note.startswith("reference: ") else "synthetic table: "
-    return whose + note.removeprefix("reference: ") if "missing value" in note else note
+def _of_tables(note: str, synthetic: Draws) -> str:
+    """A note on reading, with the name that the sample has here."""
+    if note.startswith("reference: "):
+        return "real table: " + note.removeprefix("reference: ")
+    return f"synthetic table: {note}" if note in synthetic.notes else note
 
 
 def _varies(sample: Draws, name: str) -> bool:
@@ -266,10 +275,8 @@ def _tau_of_complete(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return kendall_tau(x, y) if x.size > 1 and np.ptp(x) > 0 and np.ptp(y) > 0 else 0.0
 
 
-def _scored(
-    compared: Sequence[PairGap], lost: Mapping[tuple[str, str], float], error: float, warnings: list[str]
-) -> dict[str, Any]:
-    """`error` is a typical standard error of a level, which lost pairs do not have."""
+def _scored(compared: Sequence[PairGap], lost: Mapping[tuple[str, str], float], error: float) -> dict[str, Any]:
+    """The score of a table and of its pairs; `error` is a typical standard error of a level, which lost pairs do not have."""
     found: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
     # without memory a pair has no numbers; where too few rows carry it, a level says nothing
     known = [pair for pair in compared if pair.level == 0.0 or math.isfinite(pair.numbers.get("level_pvalue", pair.level))]
@@ -296,7 +303,7 @@ def _scored(
     }
     # the weights add up to 1 but for rounding; of nothing there is no score
     score = sum(pair["weight"] * pair["score"] for pair in pairs.values()) if pairs else math.nan
-    return {"score": min(float(score), 1.0), "pairs": pairs, "warnings": warnings}
+    return {"score": min(float(score), 1.0), "pairs": pairs}
 
 
 def _reach(gaps: Sequence[tuple[float, float]]) -> float:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import independent_sides, one_of, real_array, real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.workers import checked_jobs
-from copula_discrepancy.compare.caveats import cautions
+from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one import sweep_of
@@ -20,7 +21,7 @@ from copula_discrepancy.compare.pair_targets import PairAims, in_order, resolve_
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import some_of
-from copula_discrepancy.data.repeats import are_void, in_a_row
+from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS, resolve_family
 from copula_discrepancy.estimate.fit_result import library_version
@@ -157,8 +158,8 @@ def pairwise(
         exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
         exclude=exclude, tail=tail, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
-    for sentence in result.warnings:
-        python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
+    for caveat in result.caveats:
+        python_warnings.warn(DependenceWarning(caveat), stacklevel=2)
     return result
 
 
@@ -209,7 +210,11 @@ def rank_pairs(
     def label(row: Any) -> str:
         return pair_label(aims.draws.names[row["first"]], aims.draws.names[row["second"]])
 
-    noted = cautions(rows, aims, (sweep.draws, sweep.reference), iid=all(sides), unit=Pairwise.unit, label=label)
+    families = {copula.name: copula for copula in (aims.targets or {}).values()}
+    families |= {} if template is None else {template.name: template}
+    compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df)
+    told = comparison_caveats(compared, sides_of(samples, (sweep.draws, sweep.reference), sides))
+    lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
     return Pairwise.of(
         rows,
         names=aims.draws.names,
@@ -228,8 +233,11 @@ def rank_pairs(
         notes=(*aims.notes, *(in_a_row(aims.draws) if sides[0] else ())),
         stuck=aims.stuck,
         left_out=aims.left_out,
-        void=are_void(noted),
-        warnings=(*aims.warnings, *out_of_memory(rows, label), *noted),
+        caveats=(
+            *aims.caveats,
+            *lost,
+            *comparison_caveats(compared_rows, sides_of(samples, (sweep.draws, sweep.reference), sides)),
+        ),
         version=library_version(),
     )
 

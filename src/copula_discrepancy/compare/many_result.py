@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import independent_sides, is_whole, one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import ranking_wording, wording
+from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.one import detailed, sweep_of
 from copula_discrepancy.compare.one_result import Discrepancy
-from copula_discrepancy.compare.ranking_wording import smallest_pvalue
+from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
 from copula_discrepancy.compare.rows import ROW, TESTED
+from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
@@ -24,7 +27,7 @@ from copula_discrepancy.estimate.fit import fit
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
-from copula_discrepancy.estimate.tails import CORNERS, along
+from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.families import Copula
 
 if TYPE_CHECKING:
@@ -34,103 +37,6 @@ if TYPE_CHECKING:
 _SHOWN = 10  # rows of a printed table
 _SHOWN_HTML = 50  # and in a notebook, where one can scroll
 _RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)])
-OLD_TAILS = ("lower_tail", "upper_tail", "lower_tail_se", "upper_tail_se")  # names before corners had theirs
-NUMBERS = tuple(name for name in ROW.names or () if ROW[name].kind == "f")
-_ROW_NUMBERS = (*NUMBERS, *(f"{name}_adjusted" for name in TESTED))
-
-
-@dataclass(frozen=True, eq=False)
-class PairGap:
-    """One pair of variables: its row of the table as attributes.
-
-    What iterating over a `Pairwise`, and indexing it, gives.
-
-    Attributes
-    ----------
-    names : (str, str)
-        The two variables.
-    n, n_target : float
-        How many draws of either sample have both values.
-    tau, tau_target : float
-        Kendall's tau of the draws, and of the target or the reference, with `tau_se`, `tau_target_se`.
-    level, shape, total : float
-        The gaps of `discrepancy`, with `level_se`, `shape_se`, `total_se` and unadjusted p-values `level_pvalue`, ... .
-    low_low, high_high, low_high, high_low : float
-        Gaps in the four corners, with `low_low_se`, `low_low_pvalue`, and the shares behind them, `low_low_share` of the draws
-        and `low_low_share_target`, ... ; NaN where no draw is there. `tails_pvalue` is that of all corners together.
-    level_adjusted, shape_adjusted, tails_adjusted : float
-        P-values adjusted for all tests in all pairs.
-    ckl : float
-        Copula Kullback-Leibler divergence.
-    n_eff, n_eff_target, rhat, rhat_target : float
-        Effective draws and R-hat for dependence of the draws and of the reference.
-    family, theta, theta_target, df
-        The family looked through, and its parameters.
-    flagged : bool
-        Whether an adjusted p-value is below 1 - confidence.
-    verdict : str
-        What is off, in a few words.
-    numbers : mapping from str to float
-        All numbers by name.
-
-    See Also
-    --------
-    Pairwise.pair : Everything about one pair.
-
-    Examples
-    --------
-    >>> import copula_discrepancy as cd
-    >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
-    >>> pair = result.worst
-    >>> pair.label, round(pair.tau, 2), pair.tau_target, round(pair.shape, 2)
-    ('x0 ~ x1', 0.59, 0.6, -0.11)
-    >>> pair.verdict
-    'wrong shape, low-low tail too thick, high-high tail too thin'
-    """
-
-    names: tuple[str, str]
-    verdict: str
-    flagged: bool
-    numbers: Mapping[str, float] = field(repr=False)
-    family: str = ""
-
-    def __getattr__(self, name: str) -> float:
-        numbers = self.__dict__.get("numbers", {})
-        if name in OLD_TAILS and "low_low" in numbers:
-            corner = along(numbers["tau"], numbers["tau_target"])[name.startswith("upper")]
-            python_warnings.warn(
-                f"{name} is deprecated: corners have names of their own, here {corner}", DeprecationWarning, stacklevel=2
-            )
-            return float(numbers[corner + name.removeprefix("lower_tail").removeprefix("upper_tail")])
-        if name not in numbers:
-            raise AttributeError(f"a pair has no {name!r}; it has {', '.join(numbers)}")
-        return float(numbers[name])
-
-    @property
-    def label(self) -> str:
-        """The pair as text, ``mu ~ tau``."""
-        return wording.pair_label(*self.names)
-
-    @property
-    def short_label(self) -> str:
-        """The same, fit for a table."""
-        return self.label
-
-    @property
-    def cd(self) -> float:
-        """The paper's Copula Discrepancy, |total|; |level| where no family was fitted, without a target |shape|."""
-        known = [value for value in (self.total, self.level, self.shape) if not math.isnan(value)]
-        return abs(known[0]) if known else math.nan
-
-    @property
-    def pvalue(self) -> float:
-        """The smallest of the adjusted p-values; NaN where nothing was tested."""
-        return smallest_pvalue(self.level_adjusted, self.shape_adjusted, self.tails_adjusted)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every number and word by its name, ready for JSON."""
-        words_ = {"first": self.names[0], "second": self.names[1], "verdict": self.verdict, "flagged": self.flagged}
-        return words_ | {"pvalue": self.pvalue, "family": self.family, **self.numbers}
 
 
 class _NoSuchPlace(InputError, IndexError):
@@ -138,7 +44,7 @@ class _NoSuchPlace(InputError, IndexError):
 
 
 @dataclass(frozen=True, eq=False)
-class Pairwise:
+class Pairwise(WithCaveats):
     """Every pair of variables, compared with what it should be, worst first.
 
     What `pairwise` gives; print it for the answer in words. Pairs with a gap beyond chance come first, then the others, each by
@@ -174,10 +80,10 @@ class Pairwise:
         Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
     left_out : mapping from str to str
         Variables that no pair was made of, and why.
-    void : bool
-        Whether draws and reference are the same rows, in any order: no test then says anything.
-    notes, warnings : tuple of str
-        How the draws were read, and what to keep in mind when reading the numbers.
+    caveats : tuple of Caveat
+        What to keep in mind when reading the numbers; `warnings` are their sentences.
+    notes : tuple of str
+        How the draws were read, and the reference.
     version : str
         The library's version.
 
@@ -219,9 +125,8 @@ class Pairwise:
     exact: bool
     stuck: tuple[str, ...]
     left_out: Mapping[str, str]
-    void: bool
+    caveats: tuple[Caveat, ...]
     notes: tuple[str, ...]
-    warnings: tuple[str, ...]
     version: str
 
     @classmethod
@@ -426,7 +331,15 @@ class Pairwise:
             curves=EXACT if self.exact else TABULATED, found=(float(row["theta"]), float(row["theta_target"])),
         )  # fmt: skip
         result = detailed(sweep, (draws, reference), confidence=self.confidence)
-        return replace(result, in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED})
+        # the ranking's caveats about whole rows hold: two columns of them tell less
+        caveats = [caveat for caveat in self.caveats if caveat.code in ABOUT_ROWS]
+        caveats += [caveat for caveat in result.caveats if caveat.code not in ABOUT_ROWS]
+        return replace(
+            result,
+            in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED},
+            caveats=tuple(caveats),
+            notes=tuple(dict.fromkeys((*self.notes, *result.notes))),
+        )
 
     def fitted(self, first: str, second: str) -> Fit:
         """The family that a pair was looked at through, fitted to its draws.
@@ -495,13 +408,16 @@ class Pairwise:
         plain |= {number: self.aggregate(number) for number in ("level", "shape", "total", "ckl")}
         plain["draws"] = {"n_chains": draws.n_chains, "n_draws": draws.n_draws}
         plain["reference"] = None if reference is None else {"n_chains": reference.n_chains, "n_draws": reference.n_draws}
-        return plain | {
-            "stuck": list(self.stuck),
-            "left_out": dict(self.left_out),
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-            "words": self.sentences(),
-        }
+        return (
+            plain
+            | {
+                "stuck": list(self.stuck),
+                "left_out": dict(self.left_out),
+                "notes": list(self.notes),
+                "words": self.sentences(),
+            }
+            | self._recorded()
+        )
 
     def plot(self, number: str = "level", *, ax: Any = None) -> "Axes":
         """Draw a number of all pairs as a coloured matrix: every pair above the diagonal, those beyond chance below it.
@@ -580,6 +496,15 @@ class Pairwise:
         return ranking_wording.verdict(self)
 
     @property
+    def outcome(self) -> str:
+        """The verdict as one of four words: "gap", "no gap", "not tested" or "void"; a stuck variable is a gap."""
+        if self.void:
+            return "void"
+        if self.n_flagged or self.stuck:
+            return "gap"
+        return "no gap" if self.tested.any() else "not tested"
+
+    @property
     def title(self) -> str:
         """What was compared with what."""
         return ranking_wording.title(self)
@@ -612,17 +537,19 @@ class Pairwise:
         return ranking_wording.table_rows(self, limit)
 
     def __repr__(self) -> str:
-        answer = wording.answer_line(self.verdict, bool(self.warnings), capital=False)
-        lines = [f"Copula discrepancy: {answer}", *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
+        lines = [self._headline, *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
         lines += wording.text_table(self.table_rows())
         if len(self) > _SHOWN:
             lines.append(f"  ... and {len(self) - _SHOWN} more; to_dataframe() has them all")
         return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
 
     def _repr_html_(self) -> str:
-        answer = wording.answer_line(self.verdict, bool(self.warnings), capital=False)
-        title, notes = f"Copula discrepancy: {answer}", (*self.notes, *self.warnings)
-        return wording.html(title, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
+        notes = *self.notes, *self.warnings
+        return wording.html(self._headline, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
+
+    @property
+    def _headline(self) -> str:
+        return f"Copula discrepancy: {wording.answer_line(self, capital=False)}"
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
@@ -654,7 +581,7 @@ class Pairwise:
 
     def _gap(self, row: Any) -> PairGap:
         values = dict(zip(row.dtype.names, row.item(), strict=True))  # all at once: a field by its name takes ten times as long
-        numbers = {name: float(values[name]) for name in _ROW_NUMBERS}
+        numbers = {name: float(values[name]) for name in NUMBERS}
         names = self.names[row["first"]], self.names[row["second"]]
         return PairGap(names, ranking_wording.pair_verdict(self, row), bool(row["flagged"]), numbers, str(row["family"]))
 
@@ -674,7 +601,7 @@ class Pairwise:
             with python_warnings.catch_warnings():
                 python_warnings.simplefilter("ignore", DeprecationWarning)
                 return np.array([getattr(gap, name) for gap in self])
-        one_of(name, "number", ("cd", *_ROW_NUMBERS))
+        one_of(name, "number", ("cd", *NUMBERS))
         return self.cd if name == "cd" else self.rows[name]
 
     def _family(self, row: Any) -> Any:

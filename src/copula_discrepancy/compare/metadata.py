@@ -76,8 +76,7 @@ class Description:
         if len(chosen) < 2:
             why = "; left out: " + listed([f"{name} ({reason})" for name, reason in left_out.items()]) if left_out else ""
             raise InputError(
-                f"metadata names {len(chosen)} columns that are numerical, ordinal or boolean ({listed(chosen)}); pairs need "
-                f"at least two{why}"
+                f"metadata must describe at least two numerical, ordinal or boolean columns, got {listed(chosen)}{why}"
             )
         return found, chosen, left_out
 

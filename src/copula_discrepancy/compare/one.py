@@ -6,29 +6,33 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, independent_sides, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.compare.block import ComparedPair, Sweep
+from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
+from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
-from copula_discrepancy.compare.wording import called, few_draws, so_few_values, too_few, too_rare
+from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.repeats import repeated_rows
-from copula_discrepancy.estimate.agreement import Agreement, chain_agreement, comparable, disagreement, still_chains
+from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.divergence import shannon_scores
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS, announce
 from copula_discrepancy.estimate.fit_result import Fit, library_version
 from copula_discrepancy.estimate.likelihood import student_part
-from copula_discrepancy.estimate.pair import DISCRETE, RankedPair, on_one_grid, two_variables
+from copula_discrepancy.estimate.pair import two_variables
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.selection import FULL
-from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
 from copula_discrepancy.families.quadrature import collected_notes
+
+_OF_FITS = ("df-bound", "unconverged")  # what a fit knows and its numbers alone do not tell
 
 
 @enough_memory
@@ -167,7 +171,7 @@ def discrepancy(
     )  # fmt: skip
     with collected_notes() as notes:
         result = detailed(sweep, samples, confidence=share, shannon=shannon, m=m, rng=rng, notes=notes)
-    announce(result.warnings)
+    announce(result.caveats)
     return result
 
 
@@ -211,9 +215,16 @@ def detailed(
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
     agreements = [None if block is None else chain_agreement(block, 0, confidence=confidence) for block in blocks]
     assert agreements[0] is not None
-    things = called(samples[0], sweep.iid[0])
-    rare = _rare(fitted, reference) if pair.gaps.too_rare else []
-    told = (*_of_reference(pair, samples, sweep.iid, agreements[1]), *fitted.warnings, *notes)
+    rows = empty_rows(1)
+    pair.fill(rows[0])
+    compared = Compared(
+        rows, "pair", lambda _: pair_label(*samples[0].names), sweep.method, {fitted.template.name: fitted.template}
+    )
+    sides = sides_of(samples, (sweep.draws, sweep.reference), sweep.iid)
+    caveats = [*comparison_caveats(compared, sides), *(caveat for caveat in fitted.caveats if caveat.code in _OF_FITS)]
+    if pair.fits.choice is not None:
+        found = {caveat.code: caveat for fit in (pair.fits.choice, reference) if fit is not None for caveat in fit.caveats}
+        caveats += [sides[-1].caveat(code, caveat.sentence) for code, caveat in found.items() if code in _OF_FITS]
     return Discrepancy(
         target=target,
         estimates=estimates,
@@ -229,9 +240,9 @@ def detailed(
         selection=pair.fits.selection,
         tail=sweep.tail,
         corners=pair.gaps.corners,
-        things=things,
-        too_rare=too_rare(rare, things) if rare else "",
-        warnings=(*told, *_cautions(pair, samples, agreements[0], things, rare)),
+        things=called(samples[0], sweep.iid[0]),
+        caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in notes)),
+        notes=_notes(samples, sweep.iid),
         version=library_version(),
     )
 
@@ -258,71 +269,8 @@ def _estimates(pair: ComparedPair, fitted: Fit, confidence: float) -> dict[str, 
     return found
 
 
-def _of_reference(
-    pair: ComparedPair, samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], agreement: Agreement | None
-) -> list[str]:
-    """What to keep in mind about the reference, and about rows that both samples have."""
-    told: list[str] = []
-    sample, choice, other = samples[1], pair.fits.choice, pair.other
-    if sample is not None and other is not None and agreement is not None:
-        own = () if choice is None else choice.warnings
-        told += dict.fromkeys((*own, *other.fit.warnings, *still_chains(sample)))
-        limit = few_draws(sample.n_chains, iid[1])
-        if other.n_eff < limit:
-            told.append(f"n_eff is {other.n_eff:.0f}, below {limit}: its standard errors are rough")
-        told += disagreement(agreement)
-    return [*(f"reference: {note}" for note in told), *repeated_rows(*samples, all(iid))]
-
-
-def _rare(fitted: Fit, reference: Fit | None) -> list[str]:
-    """Why a level is not tested: the variables of which nearly all values are one."""
-    pairs = [fitted.pair] if reference is None else [fitted.pair, reference.pair]
-    return [
-        name
-        for k, name in enumerate(fitted.pair.names)
-        if any((pair.first, pair.second)[k].largest_group > FREQUENT * pair.n for pair in pairs)
-    ]
-
-
-def _cautions(
-    pair: ComparedPair, samples: tuple[Draws, Draws | None], agreement: Agreement, things: str, rare: Sequence[str]
-) -> tuple[str, ...]:
-    """What to keep in mind about chains, effective draws and bounds."""
-    given, fitted = samples[0], pair.own.fit
-    notes = list(still_chains(given, things)) if not fitted.iid or given.chained else []
-    sides = [side for side in (pair.own, pair.other) if side is not None]
-    few = [*dict.fromkeys(name for side in sides for name in side.fit.pair.too_discrete)] if fitted.method != "moment" else []
-    if rare:
-        notes.append(too_rare(rare, things))
-    else:
-        notes += [so_few_values(few)] if few else _ties(*(side.fit.pair for side in sides), samples=samples)
-    if pair.own.bias_is_large:
-        notes.append(f"ranks cannot resolve a dependence this strong with so few {things}: shape, total, CKL and CED are rough")
-    limit = few_draws(given.n_chains, fitted.iid)
-    if pair.own.n_eff < limit:
-        notes.append(too_few(f"n_eff is {pair.own.n_eff:.0f}", limit, given.n_chains, fitted.iid, things))
-    if given.chained and given.n_chains == 1 and not fitted.iid:
-        notes.append("one chain: nothing tells whether another one would agree; R-hat compares its halves")
-    if given.n_chains > given.n_draws and not fitted.iid:
-        notes.append(
-            f"{given.n_chains} chains of {given.n_draws} draws: more chains than draws; arrays are (chain, draw, variable), "
-            "are the first two axes swapped?"
-        )
-    return (*notes, *disagreement(agreement, things))
-
-
-def _ties(pair: RankedPair, reference: RankedPair | None = None, *, samples: tuple[Draws, Draws | None]) -> list[str]:
-    """A sentence where values are rounded or discrete, unless the reference's are so alike."""
-    tied, other = pair.discrete_share(), reference.discrete_share() if reference is not None else 0.0
-    if max(tied, other) <= DISCRETE or 0.5 * tied < other < 2.0 * tied:
-        return []
-    draws, others = samples
-    if others is not None and all(on_one_grid(draws.values[:, :, k], others.values[:, :, k]) for k in (0, 1)):
-        return []
-    whose = "reference: " if other > tied else ""
-    share = f"{100 * max(tied, other):.2g}%"
-    return [
-        f"{whose}{share} of all pairs of draws are tied in a variable, as rounded or discrete values are: "
-        "a likelihood fit treats them as continuous, which biases shape, and level a little; compare samples that are rounded "
-        "alike"
-    ]
+def _notes(samples: tuple[Draws, Draws | None], iid: tuple[bool, bool]) -> tuple[str, ...]:
+    """How the draws were read, and the reference."""
+    draws, reference = samples
+    theirs = () if reference is None else tuple(f"reference: {note}" for note in reference.notes)
+    return (*draws.notes, *theirs, *(in_a_row(draws) if iid[0] else ()))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import RandomSource, one_of, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import wording
@@ -37,7 +38,7 @@ INFERENCE_METHODS = ("influence", "bootstrap")
 
 
 @dataclass(frozen=True, eq=False)
-class Discrepancy:
+class Discrepancy(WithCaveats):
     """How far the dependence of the draws is from the target's, and how sure that is.
 
     What `discrepancy` gives; print it for the answer in words.
@@ -80,12 +81,12 @@ class Discrepancy:
         The joint shares in the corners, of the draws and of the target, beside their gaps.
     things : str
         What the lines of the sample are called, "draws" or, of a table, "rows".
-    too_rare : str
-        Why level was not tested, where too few draws carry it.
     in_ranking : mapping from str to float, or None
         Adjusted p-values of the ranking that the pair was taken from.
-    warnings : tuple of str
-        What to keep in mind when reading the numbers.
+    caveats : tuple of Caveat
+        What to keep in mind when reading the numbers; `warnings` are their sentences.
+    notes : tuple of str
+        How the draws were read, and the reference.
     version : str
         The library's version.
 
@@ -119,10 +120,15 @@ class Discrepancy:
     tail: float
     corners: Mapping[str, TailGap]
     things: str
-    too_rare: str
-    warnings: tuple[str, ...]
+    caveats: tuple[Caveat, ...]
+    notes: tuple[str, ...]
     version: str
     in_ranking: Mapping[str, float] | None = None
+
+    @property
+    def too_rare(self) -> str:
+        """Why level was not tested, where too few draws carry it; otherwise empty."""
+        return next((caveat.sentence for caveat in self.caveats if caveat.code == "rare-values"), "")
 
     @property
     def level(self) -> Estimate:
@@ -274,16 +280,22 @@ class Discrepancy:
         adjusted = self.in_ranking or dict(zip(pvalues, adjust_pvalues([*pvalues.values()]).tolist(), strict=True))
         tau_ses = self.estimates["tau"].se, 0.0 if self.reference is None else self.reference.spreads["tau"].se
         corners = {name: (gap.value, gap.pvalue) for name, gap in self.corners.items()}
-        return PairTests((self.tau, self.tau_target), tau_ses, adjusted, corners, True, 1.0 - self.level.confidence)
+        taus, alpha = (self.tau, self.tau_target), 1.0 - self.level.confidence
+        return PairTests(taus, tau_ses, adjusted, corners, True, alpha, self.void)
 
     @property
     def verdict(self) -> str:
-        """What is off, in a few words: "no gap found", "wrong shape", "too weak, low-low tail too thin", "not tested".
+        """What is off, in a few words: "no gap found", "wrong shape", "too weak, low-low tail too thin", "not tested", "void".
 
         Strength, shape and tails are tested together at 1 - confidence (Benjamini-Hochberg); a pair taken from a ranking is
         judged as it was there.
         """
         return self.tests.verdict
+
+    @property
+    def outcome(self) -> str:
+        """The verdict as one of four words: "gap", "no gap", "not tested" or "void"."""
+        return self.tests.outcome
 
     @property
     def resampled(self) -> bool:
@@ -422,7 +434,7 @@ class Discrepancy:
         plain["reference_agreement"] = self.reference_agreement.to_dict() if self.reference_agreement is not None else None
         plain["reference"] = self.reference.to_dict() if self.reference is not None else None
         plain["selection"] = self.selection.to_dict() if self.selection is not None else None
-        return plain | {"warnings": list(self.warnings)}
+        return plain | {"notes": list(self.notes)} | self._recorded()
 
     def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
         """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
@@ -512,12 +524,10 @@ class Discrepancy:
             at_tau = f"{which} at the same tau" if other is None or moved else which
             told.append(wording.tail_sentence(where, (gap.share, aim), at_tau))
         found["Tails"] = wording.tails(told, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail), tests.n_corners)
-        found[self.things.capitalize()] = wording.enough(
-            self.n, self.n_eff, self.rhat, iid=self.iid, n_chains=pair.n_chains, things=self.things
-        )
+        found[self.things.capitalize()] = wording.enough(self.n, self.n_eff, self.agreement, iid=self.iid, things=self.things)
         if other is not None and self.reference_agreement is not None:
-            rhat, n_chains = self.reference_agreement.rhat, other.pair.n_chains
-            found["Reference"] = wording.enough(other.n, other.n_eff, rhat, iid=self.iid, n_chains=n_chains, things=self.things)
+            theirs = self.reference_agreement
+            found["Reference"] = wording.enough(other.n, other.n_eff, theirs, iid=self.iid, things=self.things)
         if self.selection is not None:
             found["Family"] = self.selection.words() + "."
         if self.resampled:
@@ -525,11 +535,14 @@ class Discrepancy:
         return found
 
     def __repr__(self) -> str:
-        answer = wording.answer_line(self.verdict, bool(self.warnings), capital=False)
-        lines = [f"Copula discrepancy {self.cd:.4g}: {answer}", *wording.wrapped(self.summary)]
+        lines = [self._headline, *wording.wrapped(self.summary)]
         lines += [*wording.paragraphs(self.sentences()), *wording.text_table(self.table_rows())]
-        return "\n".join(lines + wording.noted(self.warnings))
+        return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
 
     def _repr_html_(self) -> str:
-        title = f"Copula discrepancy {self.cd:.4g}: {wording.answer_line(self.verdict, bool(self.warnings), capital=False)}"
-        return wording.html(title, self.summary, self.sentences(), self.table_rows(), self.warnings)
+        notes = *self.notes, *self.warnings
+        return wording.html(self._headline, self.summary, self.sentences(), self.table_rows(), notes)
+
+    @property
+    def _headline(self) -> str:
+        return f"Copula discrepancy {self.cd:.4g}: {wording.answer_line(self, capital=False)}"

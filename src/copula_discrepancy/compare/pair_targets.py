@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import real_array
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.target import names_no_file, without_left_out
@@ -24,7 +25,7 @@ _SYMMETRY = 1e-8  # relative to correlations of 1: what printing and reading eig
 class PairAims:
     """The draws' variables, the pairs to look at, and what they are compared with.
 
-    `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` say how the draws were read, `warnings` what could
+    `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` say how the draws were read, `caveats` what could
     not be compared, `stuck` which variables are constant in the draws though they should not be, `left_out` which variables no
     pair was made of, and why.
     """
@@ -35,7 +36,7 @@ class PairAims:
     reference: Draws | None = None
     targets: Mapping[Place, Copula] | None = None
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     stuck: tuple[str, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -49,25 +50,25 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], 
 
 def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairAims:
     if target is None:
-        kept, notes, _ = _varying(draws, None, things)  # without a target, a constant may be meant
-        return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, warnings=notes, left_out=_constants(draws, kept))
+        kept, caveats, _ = _varying(draws, None, things)  # without a target, a constant may be meant
+        return PairAims("nothing", kept, _all_pairs(kept), notes=draws.notes, caveats=caveats, left_out=_constants(draws, kept))
     if isinstance(target, Copula):
-        kept, notes, stuck = _varying(draws, None, things)
+        kept, caveats, stuck = _varying(draws, None, things)
         pairs = _all_pairs(kept)
         return PairAims(
-            "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, warnings=notes, stuck=stuck,
+            "copulas", kept, pairs, targets=dict.fromkeys(pairs, target), notes=draws.notes, caveats=caveats, stuck=stuck,
             left_out=_constants(draws, kept),
         )  # fmt: skip
     if _is_pair_mapping(target):
         return _copulas(draws, target, things)
     matrix = _correlations(draws, target)
     if matrix is not None:
-        kept, notes, stuck = _varying(draws, None, things)
+        kept, caveats, stuck = _varying(draws, None, things)
         place = [draws.names.index(name) for name in kept.names]
         pairs = _all_pairs(kept)
         targets = {(i, j): Gaussian(float(matrix[place[i], place[j]])) for i, j in pairs}
         return PairAims(
-            "correlations", kept, pairs, targets=targets, notes=draws.notes, warnings=notes, stuck=stuck,
+            "correlations", kept, pairs, targets=targets, notes=draws.notes, caveats=caveats, stuck=stuck,
             left_out=_constants(draws, kept),
         )  # fmt: skip
     if isinstance(target, type | int | float | complex) or names_no_file(target):
@@ -80,13 +81,13 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
     except InputError as error:
         raise InputError(f"reference: {error}") from None
     given, matched = matching(draws, reference)
-    kept, notes, stuck = _varying(given, matched, things)
+    kept, caveats, stuck = _varying(given, matched, things)
     read = (*given.notes, *(f"reference: {note}" for note in matched.notes))
     if draws.named != reference.named:
         read += ("only one side has names for its variables, so they are matched by their order",)
     selected = matched.select(kept.names)
     return PairAims(
-        "reference", kept, _all_pairs(kept), reference=selected, notes=read, warnings=notes, stuck=stuck,
+        "reference", kept, _all_pairs(kept), reference=selected, notes=read, caveats=caveats, stuck=stuck,
         left_out=_constants(given, kept),
     )  # fmt: skip
 
@@ -141,18 +142,21 @@ def _all_pairs(draws: Draws) -> tuple[Place, ...]:
     return tuple(combinations(range(draws.n_variables), 2))
 
 
-def _varying(draws: Draws, reference: Draws | None, things: str) -> tuple[Draws, tuple[str, ...], tuple[str, ...]]:
-    """The variables that vary in both samples, sentences about the others, and those constant in the draws alone."""
+def _varying(draws: Draws, reference: Draws | None, things: str) -> tuple[Draws, tuple[Caveat, ...], tuple[str, ...]]:
+    """The variables that vary in both samples, caveats about the others, and those constant in the draws alone."""
     still = _constant(draws)
     there = _constant(reference) if reference is not None else []
-    notes = []
+    caveats = []
     both = [name for name in still if name in there or reference is None]
     if both:
-        notes.append(f"{_counted(both)} constant, so without dependence, and left out: {listed(both)}")
-    for whose, names, other in ((things, still, "reference"), ("reference", there, things)):
+        sentence = f"{_counted(both)} constant, so without dependence, and left out: {listed(both)}"
+        caveats.append(caveat_of("constant", sentence))
+    sides = (("constant-in-draws", things, still, "reference"), ("constant-in-reference", "reference", there, things))
+    for code, whose, names, other in sides:
         alone = [name for name in names if name not in both]
         if alone:
-            notes.append(f"{_counted(alone)} constant in the {whose} but not in the {other}, and left out: {listed(alone)}")
+            sentence = f"{_counted(alone)} constant in the {whose} but not in the {other}, and left out: {listed(alone)}"
+            caveats.append(caveat_of(code, sentence))
     kept = [name for name in draws.names if name not in still and name not in there]
     if len(kept) < 2 <= draws.n_variables:
         raise InputError(
@@ -160,7 +164,7 @@ def _varying(draws: Draws, reference: Draws | None, things: str) -> tuple[Draws,
             f"never vary; {'check the sampler' if things == 'draws' else 'give columns that do'}"
         )
     stuck = tuple(name for name in still if name not in there)
-    return (draws if len(kept) == draws.n_variables else draws.select(kept)), tuple(notes), stuck
+    return (draws if len(kept) == draws.n_variables else draws.select(kept)), tuple(caveats), stuck
 
 
 def _constant(draws: Draws) -> list[str]:
@@ -208,12 +212,12 @@ def _copulas(draws: Draws, target: Mapping[Any, Any], things: str) -> PairAims:
         found[first, second] = copula
     used = {name for pair in found for name in pair}
     chosen = draws.select([name for name in draws.names if name in used])
-    kept, notes, stuck = _varying(chosen, None, things)
+    kept, caveats, stuck = _varying(chosen, None, things)
     place = {name: k for k, name in enumerate(kept.names)}
     targets = {(place[a], place[b]): copula for (a, b), copula in found.items() if a in place and b in place}
     if not targets:
-        raise InputError(f"no pair is left to compare; {'; '.join(notes)}")
-    return PairAims("copulas", kept, tuple(sorted(targets)), targets=targets, notes=draws.notes, warnings=notes, stuck=stuck)
+        raise InputError(f"no pair is left to compare; {'; '.join(map(str, caveats))}")
+    return PairAims("copulas", kept, tuple(sorted(targets)), targets=targets, notes=draws.notes, caveats=caveats, stuck=stuck)
 
 
 def _name(draws: Draws, given: Any) -> str:

@@ -8,29 +8,34 @@ import numpy as np
 
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.rows import TESTED
-from copula_discrepancy.compare.verdict import PairTests
+from copula_discrepancy.compare.verdict import PairTests, smallest_pvalue
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import some_of
-from copula_discrepancy.estimate.agreement import RHAT_LIMIT, halves
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name, share_beside
 
 if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import PairGap, Pairwise
+    from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.pair_gap import PairGap
 
+_KINDS = 5  # combinations of gaps that are counted one by one
 _OFTEN = 3  # flagged pairs and variables named from which on it is worth telling where they gather
 
 
 def verdict(result: "Pairwise") -> str:
     """The answer in a few words."""
     if result.void:
-        return "void: the reference has the same rows"
+        return wording.VOID
     if not result.tested.any():
         return f"no {result.unit} could be tested"
-    stuck = f"{some_of(result.stuck)} {'stuck' if result.things == 'draws' else 'constant'}, " if result.stuck else ""
+    stuck = ""
+    if result.stuck:
+        are, what = "is" if len(result.stuck) == 1 else "are", "stuck" if result.things == "draws" else "constant"
+        stuck = f"{wording.counted(len(result.stuck), 'variable')} {are} {what} ({some_of(result.stuck)}); "
     if result.n_flagged:
         return f"{stuck}gaps in {result.n_flagged:,} of {_counted(result, len(result))}"
-    return f"{stuck}no gap found in {_tested(result)}"
+    return f"{stuck}{wording.NO_GAP} in {_tested(result)}"
 
 
 def title(result: "Pairwise") -> str:
@@ -79,6 +84,7 @@ def pair_tests(result: "Pairwise", row: Any) -> PairTests:
         {name: (float(row[name]), float(row[f"{name}_pvalue"])) for name in CORNERS},
         result.kind != "nothing",
         1.0 - result.confidence,
+        result.void,
     )
 
 
@@ -119,25 +125,27 @@ def _family(row: Any) -> str:
     return str(row["family"]) or "-"
 
 
-def smallest_pvalue(*pvalues: float) -> float:
-    """The smallest of several p-values, of which some or all may be missing."""
-    return float(np.fmin.reduce(pvalues))
-
-
 def _answer(result: "Pairwise") -> str:
     level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
     untested = len(result) - int(np.sum(result.tested))
     lost = _lost(result)
     if result.void:
-        return f"the reference has the same rows as the {result.things}, so that every test is void; give an independent one."
+        return f"the reference has the same rows as the {result.things}, so every test is void; give an independent reference."
     if untested == len(result):
-        return f"no {result.unit} could be tested: perfect dependence, too few values, or a family on its bound.{lost}"
+        return f"no {result.unit} could be tested: perfect dependence, too few values, or a family at its bound.{lost}"
     rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost
     if not result.n_flagged:
         return f"no gap found in {_tested(result)} ({level}).{rest}"
-    kinds = Counter(part for row in result.rows[: result.n_flagged] for part in _faults(result, row))
-    told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    return f"a gap beyond chance in {result.n_flagged:,} of {pairs}: {told} ({level}).{rest}"
+    return f"a gap beyond chance in {result.n_flagged:,} of {pairs}: {_kinds(result)} ({level}).{rest}"
+
+
+def _kinds(result: "Pairwise") -> str:
+    """How many flagged pairs have which gaps: every pair counts once, so that the numbers add up."""
+    kinds = Counter(pair_tests(result, row).kinds for row in result.rows[: result.n_flagged])
+    shown = kinds.most_common(_KINDS if len(kinds) > _KINDS + 1 else None)
+    told = [f"{count:,} {' and '.join(parts)}" for parts, count in shown]
+    others = result.n_flagged - sum(count for _, count in shown)
+    return ", ".join([*told, *([f"{others:,} other combinations"] if others else [])])
 
 
 def _tested(result: "Pairwise") -> str:
@@ -153,11 +161,7 @@ def _lost(result: "Pairwise") -> str:
     one = len(result.stuck) == 1
     should = f"though {'it' if one else 'they'} should: " if result.things == "draws" else ""
     never = "never varies" if one else "never vary"
-    return f" {some_of(result.stuck)} {never} in the {result.things}, {should}those {result.unit}s are lost."
-
-
-def _faults(result: "Pairwise", row: Any) -> list[str]:
-    return pair_tests(result, row).faults
+    return f" {some_of(result.stuck)} {never} in the {result.things}, {should}the dependence in those {result.unit}s is lost."
 
 
 def _tails(result: "Pairwise") -> str | None:
@@ -231,23 +235,23 @@ def _often(result: "Pairwise") -> str | None:
     of = Counter([*rows["first"].tolist(), *rows["second"].tolist()])
     if len({counts[k] for k in of}) == 1:
         return None  # everywhere alike
-    told = [f"{result.names[k]} in {count} of its {of[k]}" for k, count in counts.most_common(_OFTEN)]
-    return f"most often {', '.join(told)} pairs."
+    told = [f"{result.names[k]} ({count} of {of[k]})" for k, count in counts.most_common(_OFTEN)]
+    return f"the variables with the most flagged pairs are {', '.join(told[:-1])} and {told[-1]}."
 
 
 def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
     """How many draws there are, what they are worth, and whether chains agree."""
     n = f"{sample.n_chains * sample.n_draws:,}"
     if result.independent[1 if end else 0]:
-        return f"{_per_pair(result, end) or n}, taken as independent."
+        return f"{_per_pair(result, end) or n}, treated as independent."
     n_eff, rhat = result.rows["n_eff" + end], result.rows["rhat" + end]
     known = n_eff[np.isfinite(n_eff)]
     if known.size:
         least, most = f"{known.min():,.0f}", f"{known.max():,.0f}"
-        n += f", worth {least if least == most else f'{least} to {most}'} independent ones"
+        n += f", n_eff {least if least == most else f'{least} to {most}'}"
     if np.isnan(rhat).all():
         return f"{n}."
-    parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else halves(result.things)
+    parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else wording.halves(result.things)
     largest = float(np.nanmax(rhat))
     agree = "agree" if largest <= RHAT_LIMIT else "do not agree yet"
     return f"{n}; {parts} {agree} about Kendall's tau (R-hat at most {largest:.3f})."
@@ -268,7 +272,7 @@ def _copulas(result: "Pairwise") -> str:
 
 
 def _counted(result: "Pairwise", count: int) -> str:
-    return f"1 {result.unit}" if count == 1 else f"{count:,} {result.unit}s"
+    return wording.counted(count, result.unit)
 
 
 def _shape(sample: Draws | None) -> str:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from copula_discrepancy.compare import wording
 from copula_discrepancy.estimate.tails import CORNERS
 
@@ -24,6 +26,8 @@ class PairTests:
         Whether there is a target.
     alpha : float
         Adjusted p-values below it are gaps.
+    void : bool
+        Whether both samples are the same rows, so that no test says anything.
     """
 
     taus: tuple[float, float]
@@ -32,6 +36,7 @@ class PairTests:
     corners: Mapping[str, tuple[float, float]]
     against: bool
     alpha: float
+    void: bool = False
 
     def beyond(self, name: str) -> bool:
         """Whether chance does not explain the gap."""
@@ -54,23 +59,45 @@ class PairTests:
     @property
     def faults(self) -> list[str]:
         """What is off: the strength, the shape, corners."""
-        found = []
-        if self.beyond("level"):
-            found.append(wording.direction(*self.taus, *self.ses))
-        if self.beyond("shape"):
-            found.append(wording.wrong_shape(self.against))
-        return found + [
+        return self._main_faults + [
             wording.tail_fault(CORNERS[name].label, self.corners[name][0], self.against) for name in self.off_corners
         ]
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """The same with one word for all corners."""
+        return (*self._main_faults, *(["wrong tails"] if self.off_corners else []))
+
+    @property
+    def _main_faults(self) -> list[str]:
+        found = [wording.direction(*self.taus, *self.ses)] if self.beyond("level") else []
+        return found + ([wording.wrong_shape(self.against)] if self.beyond("shape") else [])
+
+    @property
+    def outcome(self) -> str:
+        """The verdict as one of four words: "gap", "no gap", "not tested" or "void"."""
+        if self.void or self._untested:
+            return self.verdict
+        return "gap" if self.faults else "no gap"
+
+    @property
     def verdict(self) -> str:
         """All of it, or that there is nothing, or that nothing could be tested."""
-        if all(math.isnan(pvalue) for pvalue in self.adjusted.values()):
-            return wording.NOT_TESTED
-        if self.faults:
-            return ", ".join(self.faults)
+        if self.void or self._untested:
+            return wording.VOID if self.void else wording.NOT_TESTED
+        faults = self.faults
+        if faults:
+            return ", ".join(faults)
         level, shape, tails = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails"))
         if self.against and level:  # a corner without a gap says little about a strength that nobody could test
             return f"{wording.NO_GAP}, strength not tested"
         return f"{wording.NO_GAP}, strength alone tested" if shape and tails else wording.NO_GAP
+
+    @property
+    def _untested(self) -> bool:
+        return all(math.isnan(pvalue) for pvalue in self.adjusted.values())
+
+
+def smallest_pvalue(*pvalues: float) -> float:
+    """The smallest of several p-values, of which some or all may be missing."""
+    return float(np.fmin.reduce(pvalues))

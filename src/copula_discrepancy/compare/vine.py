@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import independent_sides, is_whole, one_of
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.workers import checked_jobs, workers
 from copula_discrepancy.compare.block import Sweep
-from copula_discrepancy.compare.caveats import cautions
+from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.pair_targets import PairAims, resolve_pair_targets
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
-from copula_discrepancy.compare.wording import called
+from copula_discrepancy.compare.wording import called, counted
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.repeats import are_void
+from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.estimate.agreement import comparable
 from copula_discrepancy.estimate.fit import METHODS, resolve_family
 from copula_discrepancy.estimate.fit_result import library_version
@@ -190,11 +191,14 @@ def vine(
         edge, names = edges_by_pair[int(row["first"]), int(row["second"])], aims.draws.names
         return edge_label((names[edge.first], names[edge.second]), [names[k] for k in edge.given])
 
-    notes = cautions(table, aims, (own, other), iid=all(sides), unit=VineGaps.unit, label=label)
+    caveats = comparison_caveats(
+        Compared(table, VineGaps.unit, label, method, {}), sides_of((aims.draws, aims.reference), (own, other), sides)
+    )
     still = table[np.isnan(table["tau"])]
     if still.size:
-        first = f"{still.size} edges, {label(still[0])} first"
-        notes += (f"{first}, have nothing that varies: dependence below is too strong",)
+        which = f"{counted(still.size, VineGaps.unit)} ({some_of([label(row) for row in still])})"
+        sentence = f"nothing varies in {which}: the dependence in earlier trees is too strong"
+        caveats += (caveat_of("no-variation", sentence),)
     result = VineGaps.of(
         table,
         names=aims.draws.names,
@@ -212,15 +216,14 @@ def vine(
         exact=False,
         stuck=aims.stuck,
         left_out=aims.left_out,
-        void=are_void(notes),
         notes=aims.notes,
-        warnings=(*aims.warnings, *notes),
+        caveats=(*aims.caveats, *caveats),
         version=library_version(),
         edges=edges_by_pair,
         model=model,
     )
-    for sentence in result.warnings:
-        python_warnings.warn(sentence, DependenceWarning, stacklevel=3)  # `enough_memory` stands between
+    for caveat in result.caveats:
+        python_warnings.warn(DependenceWarning(caveat), stacklevel=3)  # `enough_memory` stands between
     return result
 
 

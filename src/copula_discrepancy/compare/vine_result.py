@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.compare import wording
-from copula_discrepancy.compare.many_result import PairGap, Pairwise
+from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.data.naming import some_of
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class VineGaps(Pairwise):
     ----------
     rows, names, kind, method, family, iid, confidence, adjust, weights, own_weights
         As in `Pairwise`, with a row for every edge.
-    samples, targets, template, stuck, left_out, void, tail, exact, notes, warnings, version
+    samples, targets, template, stuck, left_out, tail, exact, caveats, notes, version
         As in `Pairwise`, with a row for every edge.
     edges : mapping from pairs of variables' numbers to Edge
         Where each edge stands in the vine.
@@ -251,8 +252,8 @@ class VineGaps(Pairwise):
         if not echoes:
             return None
         start = some_of([gap.short_label for gap in flagged if not gap.echo], _NAMED)
-        stand = "1 edge stands" if echoes == 1 else f"{echoes} edges stand"
-        return f"begin with {start}; {stand} on a larger gap in an earlier tree, and may only pass it on."
+        stand = "1 edge has" if echoes == 1 else f"{echoes} edges have"
+        return f"begin with {start}; {stand} a larger gap beneath in an earlier tree, and may only reflect it."
 
     def _gap(self, row: Any) -> EdgeGap:
         plain, edge = super()._gap(row), self._edge(row)

@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from copula_discrepancy.data.naming import some_of
-from copula_discrepancy.estimate.agreement import RHAT_LIMIT, halves
+from copula_discrepancy._core.caveats import reserved
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement
 from copula_discrepancy.estimate.uncertainty import Estimate
 
 if TYPE_CHECKING:
+    from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.data.draws import Draws
 
 FEW_DRAWS = 100  # effective draws per chain below which long-run variances are not to be trusted (Vehtari et al., 2021)
 _MANY_CHAINS = 4
 WIDTH = 100  # characters per line of printed results
-# what an answer begins with, if not with a variable's name
-_OPENINGS = {"no", "gaps", "not", "too", "of", "wrong", "family", "low-low", "high-high", "low-high", "high-low", "void"}
-NO_GAP, NOT_TESTED = "no gap found", "not tested"
+_NAMED = 8  # chains whose own taus are listed
+NO_GAP, NOT_TESTED, VOID = "no gap found", "not tested", "void"
 
 
 def few_draws(n_chains: int, iid: bool) -> int:
@@ -27,6 +28,16 @@ def few_draws(n_chains: int, iid: bool) -> int:
     Beyond four chains no more are asked for: what many chains say is known from their means.
     """
     return FEW_DRAWS if iid else FEW_DRAWS * min(n_chains, _MANY_CHAINS)
+
+
+def per_chain(n_chains: int, iid: bool) -> str:
+    """How the limit of `few_draws` comes about, where chains share it."""
+    return f" ({FEW_DRAWS} for each of {n_chains} chains)" if 1 < n_chains <= _MANY_CHAINS and not iid else ""
+
+
+def halves(things: str) -> str:
+    """What R-hat compares where there is one sequence."""
+    return "the chain's halves" if things == "draws" else "its halves"
 
 
 def direction(tau: float, tau_target: float, se: float, se_target: float) -> str:
@@ -72,7 +83,7 @@ def shape(gap: Estimate, family: str, *, adjusted: float, against_sample: bool, 
     if by_moments:
         return f"not tested: {family} was fitted by Kendall's tau alone; use method='mle'."
     if math.isnan(gap.pvalue):
-        return f"cannot be tested: {family} sits on a bound of its family, has nothing that varies, or too few values."
+        return f"cannot be tested: {family} is at a bound of its domain, nothing varies, or there are too few values."
     found, told = adjusted < 1.0 - gap.confidence, chance(gap.pvalue, adjusted)
     if against_sample:
         if found:
@@ -98,20 +109,27 @@ def tails(told: Sequence[str], pvalue: float, adjusted: float, part: str, tested
     if not told:
         where = "the four corners" if tested == 4 else f"{tested} of the four corners, all that could be compared"
         return f"{NO_GAP} in {where} ({chance(pvalue, adjusted)}), beyond what the strength explains."
-    return f"off ({chance(pvalue, adjusted)}): {'; '.join(told)}."
+    return f"wrong ({chance(pvalue, adjusted)}): {'; '.join(told)}."
 
 
-def enough(n: int, n_eff: float, rhat: float, *, iid: bool, n_chains: int, things: str) -> str:
-    """Are there enough effective draws to say so?"""
+def enough(n: int, n_eff: float, agreement: Agreement, *, iid: bool, things: str) -> str:
+    """Are there enough effective draws, and do the chains agree? Chains that do not are listed with their own taus."""
     if math.isnan(n_eff):
-        return f"{n:,}, from which no standard error can be had."
+        return f"{n:,}, from which no standard error can be computed."
+    n_chains = len(agreement.taus)
     trust = "too few to trust these tests" if n_eff < few_draws(n_chains, iid) else "enough for these tests"
-    said = f"{n:,}, taken as independent: {trust}" if iid else f"{n:,}, worth {n_eff:,.0f} independent ones: {trust}"
-    if math.isnan(rhat):
+    said = f"{n:,}, treated as independent: {trust}" if iid else f"{n:,}, n_eff {n_eff:,.0f}: {trust}"
+    if math.isnan(agreement.rhat):
         return said + (", chains too short to be compared." if n_chains > 1 else ".")
-    parts = "chains" if n_chains > 1 else halves(things)
-    agree = "agree" if rhat <= RHAT_LIMIT else "do not agree yet"
-    return f"{said}; {parts} {agree} about tau (R-hat {rhat:.3f})."
+    parts, own = "chains" if n_chains > 1 else halves(things), ""
+    agree = "agree" if agreement.rhat <= RHAT_LIMIT else "do not agree yet"
+    if agreement.rhat > RHAT_LIMIT and 1 < n_chains <= _NAMED:
+        own = f"; by chain {', '.join(map(_own_tau, agreement.taus))}"
+    return f"{said}; {parts} {agree} about tau (R-hat {agreement.rhat:.3f}{own})."
+
+
+def _own_tau(tau: Estimate) -> str:
+    return f"{tau.value:.2f} (se {tau.se:.2f})" if math.isfinite(tau.value) else "none (constant)"
 
 
 def per_hundred(share: float) -> str:
@@ -123,6 +141,11 @@ def per_hundred(share: float) -> str:
 def called(given: "Draws", iid: bool) -> str:
     """What the lines of a sample are called: a table has rows, a sampler draws."""
     return "rows" if not given.chained and (given.named or iid) else "draws"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things: "1 pair", "1,200 pairs"."""
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def pair_label(first: str, second: str) -> str:
@@ -154,12 +177,6 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
     ]
 
 
-def so_few_values(names: Sequence[str]) -> str:
-    """What is not tested of discrete variables."""
-    take, them = ("takes", "it") if len(names) == 1 else ("take", "them")
-    return f"{some_of(names)} {take} so few values that no copula's likelihood holds: shape is not tested with {them}"
-
-
 def wrapped(text: str, indent: str = "") -> list[str]:
     """Lines of at most WIDTH characters."""
     return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
@@ -188,27 +205,18 @@ def heading(confidence: float) -> list[str]:
     return ["", "value", "se", f"{100 * confidence:g}% interval", "p", "n_eff"]
 
 
-def too_few(what: str, limit: int, n_chains: int, iid: bool, things: str) -> str:
-    """So few effective draws that tests are rough; `what` says how many."""
-    per_chain = f", {FEW_DRAWS} for each of {n_chains} chains" if 1 < n_chains <= _MANY_CHAINS and not iid else ""
-    more = "; draw more" if things == "draws" else ""
-    return f"{what}, below {limit}{per_chain}: standard errors and tests are rough{more}"
+def answer_line(result: "Discrepancy | Pairwise", *, capital: bool = True) -> str:
+    """The answer of a comparison, the same wherever it is printed.
 
-
-def too_rare(names: Sequence[str], things: str) -> str:
-    """Why a pair of rare values is not tested."""
-    take = "takes" if len(names) == 1 else "take"
-    return f"{some_of(names)} {take} another value than the most frequent one in too few {things} to test anything"
-
-
-def answer_line(verdict: str, reserved: bool, *, capital: bool = True) -> str:
-    """The answer; one that found nothing, but may have been unable to, says so at once.
-
-    The first letter is a `capital`, unless it is that of a variable's name.
+    One that found nothing, but may have been unable to, says so at once. No verdict begins with a variable's name, so that its
+    first letter may be a `capital`.
     """
-    found_nothing = verdict.startswith(NO_GAP)
-    told = verdict + (", with reservations" if reserved and found_nothing else "")
-    return told[0].upper() + told[1:] if capital and told.split()[0].strip(",:") in _OPENINGS else told
+    told = result.verdict
+    if result.outcome == "void":
+        told = f"{VOID}: the reference has the same rows"
+    elif result.outcome == "no gap" and reserved(result.caveats):
+        told += ", with reservations"
+    return told[0].upper() + told[1:] if capital else told
 
 
 def text_table(rows: list[list[str]]) -> list[str]:

@@ -1,12 +1,12 @@
 """Rows that occur more than once, in one sample or in both: they are not independent, and tests that take them so are wrong."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import some_of
 
@@ -19,26 +19,37 @@ _NOISE = 1e-9  # gaps between values, relative to their spread, that are roundin
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two columns' bits become one; the golden ratio of 2^64
 _SHIFT = np.uint64(32)
 
+_DEPENDENT = "so they are not independent and every test is void"
+
 Labels = NDArray[np.intp]
 
 
-VOID = "so the two are not independent and every test is void"
+def repeated_rows(draws: Draws, reference: Draws | None, iid: tuple[bool, bool]) -> tuple[Caveat, ...]:
+    """Caveats about rows that repeat others, in each sample and between the two; in chains only the latter.
 
-
-def are_void(sentences: Iterable[str]) -> bool:
-    """Whether one of the sentences of `repeated_rows` says that both samples are the same rows."""
-    return any(VOID in sentence for sentence in sentences)
-
-
-def repeated_rows(draws: Draws, reference: Draws | None, iid: bool) -> tuple[str, ...]:
-    """Sentences about rows that repeat others, in each sample and between the two; about chains only the latter.
-
-    A Markov chain may stay where it is, and its long-run variance knows. Unless `iid`, rows that repeat the one before are
-    therefore one, and nothing is said about repeats within what the user gave as chains.
+    A Markov chain may stay where it is, and its long-run variance accounts for that. Unless a sample is independent, as `iid`
+    says of each, rows that repeat the one before count once, and repeats within what the user gave as chains are not reported.
     """
     # rows with a missing value are in few pairs, and alike in what they lack
     samples = [_complete(sample) for sample in ([draws] if reference is None else [draws, reference])]
-    return _told(samples, iid)
+    if any(sample.n_draws < 2 for sample in samples):
+        return ()
+    labels = _labelled(samples)
+    if labels is None:
+        return ()
+    found: list[Caveat] = []
+    # the reference's `iid` is not needed where there is none
+    tables = [independent or not sample.chained for independent, sample in zip(iid, samples, strict=False)]
+    steps = [
+        label if independent else label[np.append(True, label[1:] != label[:-1])]
+        for independent, label in zip(iid, labels, strict=False)
+    ]
+    for whose, sample, label, rows, is_table in zip(("", "reference: "), samples, labels, steps, tables, strict=False):
+        if is_table:
+            found += [caveat_of("repeated-rows", whose + sentence) for sentence in _within(sample, label, rows)]
+    if len(samples) > 1:
+        found += _between(samples[0], samples[1], labels, steps if all(tables) else None)
+    return tuple(found)
 
 
 def _complete(sample: Draws) -> Draws:
@@ -46,24 +57,6 @@ def _complete(sample: Draws) -> Draws:
         return sample
     whole = ~np.isnan(sample.values[0]).any(axis=1)
     return replace(sample, values=sample.values[:, whole], incomplete=False)
-
-
-def _told(samples: list[Draws], iid: bool) -> tuple[str, ...]:
-    draws, reference = samples[0], samples[1] if len(samples) > 1 else None
-    if any(sample.n_draws < 2 for sample in samples):
-        return ()
-    labels = _labelled(samples)
-    if labels is None:
-        return ()
-    told: list[str] = []
-    tables = [iid or not sample.chained for sample in samples]
-    steps = [label if iid else label[np.append(True, label[1:] != label[:-1])] for label in labels]
-    for whose, sample, label, rows, is_table in zip(("", "reference: "), samples, labels, steps, tables, strict=False):
-        if is_table:
-            told += [whose + sentence for sentence in _within(sample, label, rows)]
-    if reference is not None:
-        told += _between(draws, reference, labels, steps if all(tables) else None)
-    return tuple(told)
 
 
 def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
@@ -78,25 +71,25 @@ def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
         return _within(replace(sample, values=flat), labels[others], rows[rows != usual])
     counts = counts[counts > 0]
     n, different = rows.size, counts.size
-    cost = "and p-values are too small; give each row once"
+    cost = "which makes p-values too small; give each row once"
     times = int(np.gcd.reduce(counts))
     if times > 1 and different >= _DISTINCT and not _is_design(sample, labels, different):
         equal = "times" if (counts == times).all() else "times or a multiple of that"
-        return [f"every row occurs {times} {equal}: as independent rows each counts {times} times, {cost}"]
+        return [f"every row occurs {times} {equal}, and each copy counts as an independent row, {cost}"]
     if _many(n - different, n) and _no_chance([sample], [labels], n, different):
-        return [f"{_percent(n - different, n)} of the rows repeat others: as independent rows they count again, {cost}"]
+        return [f"{_percent(n - different, n)} of the rows repeat others, and each copy counts as an independent row, {cost}"]
     return []
 
 
-def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[Labels] | None) -> list[str]:
+def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[Labels] | None) -> list[Caveat]:
     """The same rows in both samples, whatever they are; in tables, `steps`, copies of some rows."""
     own, other = labels
     if own.size == other.size:
         if np.array_equal(own, other):
-            return [f"reference: it is the draws themselves, {VOID}"]
+            return [caveat_of("same-rows", f"draws and reference are the same sample, {_DEPENDENT}")]
         different = np.unique(own).size
         if different >= min(own.size, _DISTINCT) and np.array_equal(np.sort(own), np.sort(other)):
-            return [f"reference: it has the same rows in another order, {VOID}"]
+            return [caveat_of("same-rows", f"draws and reference have the same rows in different order, {_DEPENDENT}")]
     if steps is None:
         return []
     here, there = (np.unique(rows) for rows in steps)
@@ -112,7 +105,8 @@ def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[L
         which = f"{_percent(int(mine.sum()), mine.size)} of the rows are exact copies of rows of the reference"
     else:
         which = f"{_percent(int(theirs.sum()), theirs.size)} of the reference's rows are exact copies of rows of the draws"
-    return [f"{which}: the two are not independent, and gaps look smaller than they are; compare with other rows"]
+    sentence = f"{which}: the samples are not independent, and gaps look smaller than they are; compare with other rows"
+    return [caveat_of("copied-rows", sentence)]
 
 
 def _labelled(samples: list[Draws]) -> list[Labels] | None:
@@ -231,8 +225,8 @@ def in_a_row(draws: Draws) -> tuple[str, ...]:
     if not names:
         return ()
     return (
-        f"rows follow each other in {some_of(names)}, and count as independent: if they are a series in time, not a sorted "
-        "table, leave out iid=True (--iid)",
+        f"neighbouring rows are alike in {some_of(names)}, but were treated as independent: if the rows are a time series, "
+        "not a sorted table, leave out iid=True (--iid)",
     )
 
 

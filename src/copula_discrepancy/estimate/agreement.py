@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.block import Block
-from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread
 
-_NAMED = 8  # chains whose taus a warning lists
 # Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on,
 # and only from here on are they compared.
 _RHAT_DRAWS = 1000
@@ -96,56 +91,3 @@ def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
         for c in range(table.n_chains)
     ]
     return Agreement(rhat, tuple(found))
-
-
-def disagreement(agreement: Agreement, things: str = "draws") -> tuple[str, ...]:
-    """A sentence where the chains do not agree about tau, with their own taus where there are few enough to name."""
-    if not agreement.rhat > RHAT_LIMIT:
-        return ()
-    parts, taus = halves(things), ""
-    if len(agreement.taus) > 1:
-        parts = "the chains"
-        if len(agreement.taus) <= _NAMED:
-            taus = " (" + ", ".join(map(_own_words, agreement.taus)) + ")"
-    said = f"R-hat for dependence is {agreement.rhat:.3f}, above {RHAT_LIMIT}"
-    return (f"{said}: {parts} do not agree about Kendall's tau yet{taus}",)
-
-
-def _own_words(tau: Estimate) -> str:
-    return f"{tau.value:.2f} se {tau.se:.2f}" if math.isfinite(tau.value) else "one that does not vary"
-
-
-def stuck_chains(pair: RankedPair, things: str = "draws") -> tuple[str, ...]:
-    """A sentence for each chain of which a variable is constant, or stays where it is through the second half."""
-    columns = zip(pair.names, (pair.x, pair.y), strict=True)
-    return tuple(sentence for name, column in columns for sentence in _still(name, pair.by_chain(column), things))
-
-
-def still_chains(draws: Draws, things: str = "draws") -> tuple[str, ...]:
-    """The same for all variables; beyond a few sentences, only their number."""
-    told = [sentence for k, name in enumerate(draws.names) for sentence in _still(name, draws.values[:, :, k], things)]
-    more, which = len(told) - _NAMED, "chains and variables" if things == "draws" else "columns"
-    return (*told[:_NAMED], f"and {more} more {which} stand still") if more > 0 else tuple(told)
-
-
-def _still(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
-    sentences = []
-    for k, chain in enumerate(chains):
-        if chain.size > 1 and chain[-1] != chain[-2]:
-            continue  # it moved in the end
-        moves = np.flatnonzero(chain != chain[-1])
-        still_from = 0 if moves.size == 0 else int(moves[-1]) + 1
-        where = f"chain {k}" if len(chains) > 1 else "the chain"
-        if still_from == 0:
-            sentences.append(f"{where} never moves in {name} (all {chain.size} values are {chain[-1]:g})")
-        elif chain.size - still_from > max(chain.size // 2, 10) and things == "rows":
-            sorted_ = "if the rows have no order, use iid=True (--iid)"
-            sentences.append(f"{name} stays at {chain[-1]:g} from row {still_from} on; {sorted_}")
-        elif chain.size - still_from > max(chain.size // 2, 10):
-            sentences.append(f"{where} does not move in {name} from draw {still_from} on (it stays at {chain[-1]:g})")
-    return sentences
-
-
-def halves(things: str) -> str:
-    """What R-hat compares where there is one sequence."""
-    return "the chain's halves" if things == "draws" else "its halves"

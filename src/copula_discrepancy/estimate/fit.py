@@ -5,18 +5,13 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy.data.draws import as_draws
+from copula_discrepancy.estimate.fit_caveats import fit_caveats
 from copula_discrepancy.estimate.fit_result import Fit, library_version
-from copula_discrepancy.estimate.likelihood import (
-    MAX_STEPS,
-    Maximum,
-    NoMaximum,
-    at_maximum,
-    estimate_degrees,
-    maximise,
-    student_part,
-)
+from copula_discrepancy.estimate.likelihood import Maximum, NoMaximum, at_maximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.families import Copula, as_template, family
 
@@ -87,16 +82,17 @@ def fit(
     one_of(method, "method", METHODS)
     true_or_false(iid, "iid")
     template, estimate_df = resolve_family(family, df)
-    pair = RankedPair.from_draws(draws, margins)
+    given = as_draws(draws)
+    pair = RankedPair.from_draws(given, margins)
     result = fit_pair(pair, template, method=method, estimate_df=estimate_df, iid=bool(iid))
-    announce(result.warnings)
-    return result
+    announce(result.caveats)
+    return replace(result, notes=given.notes)
 
 
-def announce(sentences: tuple[str, ...]) -> None:
-    """Issue recorded warnings at the caller of the public function."""
-    for sentence in sentences:
-        warnings.warn(sentence, DependenceWarning, stacklevel=4)  # `enough_memory` stands between
+def announce(caveats: tuple[Caveat, ...]) -> None:
+    """Issue recorded caveats as warnings at the caller of the public function."""
+    for caveat in caveats:
+        warnings.warn(DependenceWarning(caveat), stacklevel=4)  # `enough_memory` stands between
 
 
 def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:
@@ -114,74 +110,29 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     if estimate_df and method == "moment":
         raise InputError("Kendall's tau says nothing about the degrees of freedom; give df=4, say, or use method='mle'")
     limit = pair.limit(template, by_rank=method == "moment")
+    df_known, df_end = True, None
     if limit is not None:
         theta = template.parameter.upper if limit == "upper" else template.parameter.lower
-        likelihood = f", so the likelihood of {template.name} has no maximum" if method == "mle" else ""
-        note = f"the draws are perfectly dependent{likelihood}; theta is the limit, {theta:g}, without a standard error"
-        outcome = Maximum(theta, math.inf if method == "mle" else math.nan, 0, True, limit)
-        return _result(pair, template, method, outcome, (note,), df_known=not estimate_df, iid=iid)
-    if method == "moment":
-        return _fit_moment(pair, template, iid)
-    notes: tuple[str, ...] = ()
-    df_known, df_on_bound = True, None
-    try:
-        if estimate_df:
-            template, df_on_bound = estimate_degrees(pair, template)
-            notes = _df_notes(template, df_on_bound)
-        outcome = maximise(pair, template)
-    except NoMaximum as found:
-        outcome, df_known = found.outcome, False
-    if outcome.on_bound is not None:
-        inner_bound = outcome.on_bound == "lower" and template.parameter.lower_included
-        wish = "less dependence than the family has" if inner_bound else "perfect dependence"
-        notes += (
-            f"theta sits on the {outcome.on_bound} bound {outcome.theta:g} of {template.name}: the draws ask for {wish}; "
-            "no standard error holds there",
-        )
-    if not outcome.converged:
-        notes += (f"the likelihood was not maximised within {MAX_STEPS} Newton steps, so there is no standard error",)
-    result = _result(pair, template, method, outcome, notes, df_known=df_known, iid=iid)
-    return replace(result, df_estimated=True, df_on_bound=df_on_bound) if estimate_df else result
+        outcome, df_known = Maximum(theta, math.inf if method == "mle" else math.nan, 0, True, limit), not estimate_df
+        estimate_df = False
+    elif method == "moment":
+        outcome = _fit_moment(pair, template)
+    else:
+        try:
+            if estimate_df:
+                template, df_end = estimate_degrees(pair, template)
+            outcome = maximise(pair, template)
+        except NoMaximum as found:
+            outcome, df_known = found.outcome, False
+    return _result(pair, template, method, outcome, iid, df_known=df_known, df_estimated=estimate_df, df_end=df_end)
 
 
 def fit_at(pair: RankedPair, template: Copula, theta: float, *, method: str, iid: bool) -> Fit:
     """The fit that was found before at `theta`, without looking for it again."""
     domain = template.parameter
-    bound = next((end for end, value in (("lower", domain.lower), ("upper", domain.upper)) if theta == value), None)
-    if method == "moment" or bound is not None or not math.isfinite(theta):
+    if method == "moment" or theta in (domain.lower, domain.upper) or not math.isfinite(theta):
         return fit_pair(pair, template, method=method, iid=iid)  # known without a search, or within a step of one
-    return _result(pair, template, method, at_maximum(pair, template, theta), (), iid=iid)
-
-
-def _df_notes(template: Copula, end: str | None) -> tuple[str, ...]:
-    inner = student_part(template)
-    if inner is None or end is None:
-        return ()
-    why = "a Gaussian copula fits these draws as well" if end == "upper" else "the tails are heavier than a t copula allows"
-    return (
-        f"df sits on the {end} end {inner.df:g} of its search range: {why}; it is taken as known, CKL and CED are not tested",
-    )
-
-
-def _fit_moment(pair: RankedPair, template: Copula, iid: bool) -> Fit:
-    low, high = template.tau_range
-    on_bound: str | None = None
-    notes: tuple[str, ...] = ()
-    if low <= pair.tau <= high:
-        theta = template._theta_from_tau(pair.tau)
-        if not template.parameter.lower <= theta < template.parameter.upper or abs(template._tau(theta)) == 1.0:
-            on_bound = "upper" if theta > 0 else "lower"
-            notes = (
-                f"Kendall's tau of the draws is {pair.tau!r}: theta rounds to its limit {theta:g}, without a standard error",
-            )
-    else:
-        # only a bound that the domain includes can be passed; at open bounds |tau| = 1
-        theta, on_bound = template.parameter.lower, "lower"
-        notes = (
-            f"Kendall's tau of the draws is {pair.tau:.4g}, outside the range {low:.4g} to {high:.4g} of {template.name}; "
-            f"theta is the nearest one, {theta:g}, without a standard error, and gaps keep the tau of the draws",
-        )
-    return _result(pair, template, "moment", Maximum(theta, math.nan, 0, True, on_bound), notes, iid=iid)
+    return _result(pair, template, method, at_maximum(pair, template, theta), iid)
 
 
 def _result(
@@ -189,28 +140,46 @@ def _result(
     template: Copula,
     method: str,
     outcome: Maximum,
-    notes: tuple[str, ...],
-    *,
     iid: bool,
+    *,
     df_known: bool = True,
+    df_estimated: bool = False,
+    df_end: str | None = None,
 ) -> Fit:
     inner = student_part(template)
-    tau = template._tau(outcome.theta) if outcome.on_bound is None else template._tau_at(outcome.on_bound)
+    # inside the domain its sentences need no tau, and with known margins nothing needs ranks
+    tau = pair.tau if method == "moment" or outcome.on_bound is not None else math.nan
     return Fit(
         family=template.name,
         method=method,
         margins=pair.margins,
         theta=outcome.theta,
-        tau=tau,
+        tau=template._tau(outcome.theta) if outcome.on_bound is None else template._tau_at(outcome.on_bound),
         n=pair.n,
         log_likelihood=outcome.log_likelihood,
         iterations=outcome.iterations,
         converged=outcome.converged,
         on_bound=outcome.on_bound,
         df=inner.df if inner is not None and df_known else None,
+        df_estimated=df_estimated,
+        df_on_bound=df_end,
         iid=iid,
-        warnings=notes,
+        caveats=fit_caveats(template, method, tau, outcome.theta, df_end=df_end, converged=outcome.converged),
         version=library_version(),
         template=template,
         pair=pair,
     )
+
+
+def _fit_moment(pair: RankedPair, template: Copula) -> Maximum:
+    """The theta whose Kendall's tau equals the draws', or the nearest one."""
+    low, high = template.tau_range
+    on_bound: str | None = None
+    if low <= pair.tau <= high:
+        theta = template._theta_from_tau(pair.tau)
+        if not template.parameter.lower <= theta < template.parameter.upper or abs(template._tau(theta)) == 1.0:
+            on_bound = "upper" if theta > 0 else "lower"
+    else:
+        # only a bound that the domain includes can be passed; at open bounds |tau| = 1
+        theta, on_bound = template.parameter.lower, "lower"
+    return Maximum(theta, math.nan, 0, True, on_bound)

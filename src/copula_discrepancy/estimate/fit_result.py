@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.estimate.block import Block
@@ -21,7 +22,7 @@ from copula_discrepancy.families import Copula
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(WithCaveats):
     """A fitted copula: `theta`, the Kendall's tau it implies, and how it was found.
 
     What `fit` gives; print it for the numbers with their errors.
@@ -45,8 +46,10 @@ class Fit:
         Newton steps over all draws (0 for the moment method), and whether they ended at a maximum or a bound.
     iid : bool
         Whether standard errors take the draws as independent.
-    warnings : tuple of str
-        What to keep in mind when reading the numbers.
+    caveats : tuple of Caveat
+        What to keep in mind when reading the numbers; `warnings` are their sentences.
+    notes : tuple of str
+        How the draws were read.
     version : str
         The library's version.
     template, pair, block
@@ -81,7 +84,8 @@ class Fit:
     df_estimated: bool = False
     df_on_bound: str | None = None
     iid: bool = False
-    warnings: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
+    notes: tuple[str, ...] = ()
     version: str = ""
     template: Copula = field(repr=False, kw_only=True)
     pair: RankedPair = field(repr=False, kw_only=True)
@@ -333,7 +337,8 @@ class Fit:
     def to_dict(self) -> dict[str, Any]:
         """Every number and word by its name, ready for JSON."""
         names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair", "block")]
-        plain = {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "warnings": [*self.warnings]}
+        plain = {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "notes": [*self.notes]}
+        plain |= self._recorded()
         if self._has_standard_errors:
             plain["estimates"] = {name: estimate.to_dict() for name, estimate in self.estimates.items()}
         return plain
@@ -360,7 +365,7 @@ class Fit:
             lines.insert(2, f"  df    {self.df:.6g}{self._spelled('df') if self.df_estimated else ' (fixed)'}")
         if self.method == "mle":
             lines.append(f"  log-likelihood {self.log_likelihood:.6g} after {self.iterations} Newton steps")
-        return "\n".join(lines + [f"  note: {warning}" for warning in self.warnings])
+        return "\n".join(lines + [f"  note: {note}" for note in (*self.notes, *self.warnings)])
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -1,7 +1,7 @@
 """Which family fits a sample best? All families and rotations, ranked by Akaike's criterion."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from copula_discrepancy._core.checks import true_or_false
@@ -33,6 +33,8 @@ class Selection:
         Their criteria, in the same order; they count every draw.
     worth : float
         How much of a difference counts: n_eff / n of Kendall's tau, 1 for independent draws.
+    notes : tuple of str
+        How the draws were read.
 
     See Also
     --------
@@ -49,6 +51,7 @@ class Selection:
     fits: tuple[Fit, ...]
     aic: tuple[float, ...]
     worth: float
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Fit:
@@ -77,14 +80,15 @@ class Selection:
     def to_dict(self) -> dict[str, Any]:
         """Names, parameters and criteria, ready for JSON."""
         rows = zip(self.fits, self.aic, strict=True)
-        return {"ranking": [{"family": fit.family, "theta": fit.theta, "df": fit.df, "aic": aic} for fit, aic in rows]}
+        ranking = [{"family": fit.family, "theta": fit.theta, "df": fit.df, "aic": aic} for fit, aic in rows]
+        return {"ranking": ranking, "notes": list(self.notes)}
 
     def __repr__(self) -> str:
         lines = [f"{self.best.n} draws: {self.words()}", "  family         theta      df     AIC - best"]
         for fit, aic in zip(self.fits, self.aic, strict=True):
             df = f"{fit.df:.4g}" if fit.df is not None else ""
             lines.append(f"  {fit.family:<12}{fit.theta:>8.4g}{df:>8}{aic - self.aic[0]:>15.4g}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
 @enough_memory
@@ -139,7 +143,7 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
     given = as_draws(draws)
     if not independent:
         require_chain_length(given.n_draws)
-    return select_pair(RankedPair.from_draws(given, margins), iid=independent)
+    return replace(select_pair(RankedPair.from_draws(given, margins), iid=independent), notes=given.notes)
 
 
 class Selector(Protocol):

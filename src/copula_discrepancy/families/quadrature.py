@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.errors import DependenceWarning
 from copula_discrepancy.families.numerics import FloatArray
 
@@ -115,4 +116,4 @@ def relay(notes: list[str]) -> None:
             _tell(sentence)
         return
     for sentence in notes:
-        warnings.warn(sentence, DependenceWarning, stacklevel=4)
+        warnings.warn(DependenceWarning(caveat_of("quadrature", sentence)), stacklevel=4)

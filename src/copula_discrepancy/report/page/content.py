@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import reserved
 from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import details, meaning, methods
@@ -46,10 +47,9 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it."""
     made = methods.made(command)
     worst = details.worst_pairs(result, DETAILS)
-    reserved = not result.n_flagged and not result.stuck and bool(result.warnings)
     table = _table(result, {detail.key for detail in worst})
     content = {
-        "heading": answer_line(result.verdict, reserved),
+        "heading": answer_line(result),
         "state": _state(result),
         "caution": _caution(result.warnings),
         "title": result.title,
@@ -63,7 +63,7 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "details": worst,
         "things": result.things,
         "sure": meaning.of_pairs(result),
-        "notes": [*meaning.explained(result.warnings), *((note, "") for note in result.notes)],
+        "notes": [*meaning.explained(result.caveats), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
         "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.independent[0]], result.things)
         | _own_p(result),
@@ -79,12 +79,10 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
     random = ["the bootstrap"] if result.resampled else []
     random += ["CKL and CED"] if result.shannon != "exact" else []
     made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
-    off = result.gap_found
-    tested = any(math.isfinite(pvalue) for pvalue in result.tests.adjusted.values())
-    detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=off)
+    detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=result.gap_found)
     content = {
-        "heading": answer_line(result.verdict, not off and bool(result.warnings)),
-        "state": "off" if off else "fine" if tested and not result.warnings else "unknown",
+        "heading": answer_line(result),
+        "state": _state(result),
         "caution": _caution(result.warnings),
         "title": f"{shortened(label, 2 * NAME)}: {result.summary}",
         "sentences": result.sentences(),
@@ -110,10 +108,11 @@ def _own_p(result: "Pairwise") -> dict[str, str]:
     return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
 
 
-def _state(result: "Pairwise") -> str:
-    if result.n_flagged or result.stuck:
+def _state(result: "Discrepancy | Pairwise") -> str:
+    """The colour of the answer: one with reservations is neither good nor bad."""
+    if result.outcome == "gap":
         return "off"
-    return "fine" if result.tested.any() and not result.warnings else "unknown"
+    return "fine" if result.outcome == "no gap" and not reserved(result.caveats) else "unknown"
 
 
 def _caution(warnings: Sequence[str]) -> Content | None:

@@ -22,8 +22,9 @@ from copula_discrepancy.report.plots.maps import beyond_chance
 from copula_discrepancy.report.plots.traces import plot_trace, running_gaps
 
 if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import PairGap, Pairwise
+    from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.one_result import Discrepancy
+    from copula_discrepancy.compare.pair_gap import PairGap
 
 _WIDE = 3.4  # inches of a picture: two beside each other on a desk, one below the other on a phone
 _PREFIXES = 14  # numbers of draws at which the running gap is drawn; each is a fit of its own
@@ -85,7 +86,7 @@ def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> D
         "tail_shares": tail_shares(result, tested),
         "running": running.to_dict(),
     }
-    told, notes = result.sentences(), explained(result.warnings)
+    told, notes = result.sentences(), [*explained(result.caveats), *((note, "") for note in result.notes)]
     return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
 
 
@@ -107,7 +108,7 @@ def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Teste
     told |= {"Tails": f"off: {'; '.join(shares)}."} if shares else {}
     numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit, tested)}
     numbers["agreement"] = agreement.to_dict()
-    return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.warnings), numbers)
+    return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.caveats), numbers)
 
 
 def _corner_words(fit: Fit, gap: "PairGap", name: str, tested: Tested) -> str:

@@ -1,7 +1,6 @@
 """What the numbers and warnings of a page mean, in the words of this very comparison."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
@@ -21,70 +21,11 @@ if TYPE_CHECKING:
 
 Told = list[tuple[str, str]]  # a term and what is said of it
 
-# What a warning asks of the reader, by words that it contains; the warning itself says what was seen.
-_ADVICE: tuple[tuple[str, str], ...] = (
-    (
-        r"^(reference: )?n_eff is",
-        "So few, counted as independent ones, say little: gaps found there may be chance, and none found means little.",
-    ),
-    (
-        "R-hat for dependence",
-        "Longer runs may change these numbers. Look at the chains one by one: one that tells another story is in another mode, "
-        "or not yet where it should be.",
-    ),
-    (
-        "never moves|does not move|stand still",
-        "A chain that stands still has failed: it adds ties, not information, and pulls every estimate towards one point. "
-        "Leave it out, or find out why it stopped.",
-    ),
-    ("more chains than draws", "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
-    (
-        "so few values",
-        "A copula describes continuous variables. With two or three values only the strength can be compared, and even that "
-        "depends on how often each value occurs.",
-    ),
-    (
-        "rounded or discrete|are tied",
-        "Rounding looks like a change of family. Compare samples that are rounded alike, or take level alone.",
-    ),
-    (
-        "too few (draws|rows) to test",
-        "Where one value holds nearly everywhere, a handful of lines carries all there is to know about a dependence.",
-    ),
-    (
-        "the draws themselves|same rows in another order",
-        "A sample compared with itself has no gap by construction. Give an independent reference.",
-    ),
-    (
-        "^(reference: )?one chain",
-        "Chains with other starting points would tell whether this one has seen the whole distribution.",
-    ),
-    (
-        "perfectly dependent|cannot resolve|sits on the",
-        "At a bound a family cannot follow the draws any further; numbers that depend on its fit have no standard error there.",
-    ),
-    (
-        "constant( in the|, so without)",
-        "A variable that does not vary has no dependence. If it should vary, whatever made the sample has lost it.",
-    ),
-)
 
-
-def advice(warning: str) -> str:
-    """What a warning asks of the reader; nothing where it says all itself."""
-    for words, meant in _ADVICE:
-        if re.search(words, warning):
-            return meant
-    return ""
-
-
-def explained(warnings: Sequence[str]) -> Told:
-    """Warnings with what they ask of the reader, said once of several of a kind: with the last of them."""
-    asked = [advice(warning) for warning in warnings]
-    return [
-        (warning, "" if meant in asked[k + 1 :] else meant)
-        for k, (warning, meant) in enumerate(zip(warnings, asked, strict=True))
-    ]
+def explained(caveats: Sequence[Caveat]) -> Told:
+    """Sentences with what to do about them; advice that several share is given once, with the last of them."""
+    advice = [caveat.advice for caveat in caveats]
+    return [(caveat.sentence, "" if caveat.advice in advice[k + 1 :] else caveat.advice) for k, caveat in enumerate(caveats)]
 
 
 def of_pairs(result: "Pairwise") -> Told:
@@ -171,7 +112,8 @@ def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> 
         )
     all_known = np.concatenate([sample.n_eff[np.isfinite(sample.n_eff)] for sample in samples])
     if not all_known.size:
-        return f"From these {samples[0].n:,} {things} no standard error can be had: nothing varies, or all is perfect."
+        why = "nothing varies, or the dependence is perfect"
+        return f"No standard error can be computed from these {samples[0].n:,} {things}: {why}."
     worth = f"{samples[0].worth} for the {samples[0].n:,} {things}"
     worth += f", {samples[1].worth} for the {samples[1].n:,} of the reference" if len(samples) > 1 else ""
     depends = f", depending on the {unit}" if any(" to " in sample.worth for sample in samples) else ""

@@ -19,8 +19,9 @@ from copula_discrepancy.report.plots.subjects import is_discrepancy, is_pairwise
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.many_result import PairGap, Pairwise
+    from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.one_result import Discrepancy
+    from copula_discrepancy.compare.pair_gap import PairGap
 
 _MOST_ROWS = 26  # that stand at full height; more are drawn closer to each other
 _LINE = 1.35  # of a row of text, in font sizes

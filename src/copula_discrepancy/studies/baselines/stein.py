@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat, WithCaveats, caveat_of
 from copula_discrepancy._core.checks import (
     LARGEST,
     RandomSource,
@@ -39,7 +40,7 @@ _NOT_A_DISCREPANCY = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SteinDiscrepancy:
+class SteinDiscrepancy(WithCaveats):
     """A kernel Stein discrepancy of draws from a target.
 
     What `ksd` gives; ``float(result)`` is its value.
@@ -61,8 +62,8 @@ class SteinDiscrepancy:
         Number of bootstrap samples, and how they were made: "parametric" or "wild".
     is_discrepancy : bool
         False on the unit square, where the value does not go to 0 on draws from the target.
-    warnings : tuple of str
-        What to keep in mind when reading the numbers.
+    caveats : tuple of Caveat
+        What to keep in mind when reading the numbers; `warnings` are their sentences.
 
     See Also
     --------
@@ -86,7 +87,7 @@ class SteinDiscrepancy:
     bootstrap: int
     method: str | None
     is_discrepancy: bool
-    warnings: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
 
     @property
     def ksd(self) -> float:
@@ -112,7 +113,7 @@ class SteinDiscrepancy:
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and word by its name, ready for JSON."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"warnings": list(self.warnings)}
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | self._recorded()
 
 
 @enough_memory
@@ -247,7 +248,6 @@ def ksd(
         total = float(np.sum(sums) + np.sum(diagonal))
         shape = given.n_chains, given.n_draws
         pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, random_generator(rng), jobs)
-    notes = _cautions(pair, space, bool(samples))
     result = SteinDiscrepancy(
         value=value,
         se=_standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan,
@@ -259,19 +259,21 @@ def ksd(
         bootstrap=samples,
         method=method,
         is_discrepancy=pair is None or space == "normal",
-        warnings=notes,
+        caveats=_caveats(pair, space, bool(samples)),
     )
-    announce(result.warnings)
+    announce(result.caveats)
     return result
 
 
-def _cautions(pair: RankedPair | None, space: str, tested: bool) -> tuple[str, ...]:
-    notes = [_NOT_A_DISCREPANCY] if pair is not None and space == "unit" else []
+def _caveats(pair: RankedPair | None, space: str, tested: bool) -> tuple[Caveat, ...]:
+    found = [caveat_of("not-a-discrepancy", _NOT_A_DISCREPANCY)] if pair is not None and space == "unit" else []
     if tested and pair is not None and pair.uniform and pair.discrete_share() > DISCRETE:
-        notes.append(
-            "values are rounded or discrete, and the p-value takes them for continuous; margins='rank' ties its samples alike"
+        rounded = (
+            "values are rounded or discrete, but the p-value treats them as continuous; with margins='rank' the simulated "
+            "samples are tied in the same way"
         )
-    return tuple(notes)
+        found.append(caveat_of("rounded-values", rounded))
+    return tuple(found)
 
 
 def _checked_kernel(c: Any, beta: Any) -> Kernel:

@@ -1,0 +1,109 @@
+"""One row of a comparison of many pairs, as attributes."""
+
+import math
+import warnings as python_warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.rows import ROW, TESTED
+from copula_discrepancy.compare.verdict import smallest_pvalue
+from copula_discrepancy.estimate.tails import along
+
+OLD_TAILS = ("lower_tail", "upper_tail", "lower_tail_se", "upper_tail_se")  # names before corners had theirs
+NUMBERS = (*(name for name in ROW.names or () if ROW[name].kind == "f"), *(f"{name}_adjusted" for name in TESTED))
+
+
+@dataclass(frozen=True, eq=False)
+class PairGap:
+    """One pair of variables: its row of the table as attributes.
+
+    What iterating over a `Pairwise`, and indexing it, gives.
+
+    Attributes
+    ----------
+    names : (str, str)
+        The two variables.
+    n, n_target : float
+        How many draws of either sample have both values.
+    tau, tau_target : float
+        Kendall's tau of the draws, and of the target or the reference, with `tau_se`, `tau_target_se`.
+    level, shape, total : float
+        The gaps of `discrepancy`, with `level_se`, `shape_se`, `total_se` and unadjusted p-values `level_pvalue`, ... .
+    low_low, high_high, low_high, high_low : float
+        Gaps in the four corners, with `low_low_se`, `low_low_pvalue`, and the shares behind them, `low_low_share` of the draws
+        and `low_low_share_target`, ... ; NaN where no draw is there. `tails_pvalue` is that of all corners together.
+    level_adjusted, shape_adjusted, tails_adjusted : float
+        P-values adjusted for all tests in all pairs.
+    ckl : float
+        Copula Kullback-Leibler divergence.
+    n_eff, n_eff_target, rhat, rhat_target : float
+        Effective draws and R-hat for dependence of the draws and of the reference.
+    family, theta, theta_target, df
+        The family looked through, and its parameters.
+    flagged : bool
+        Whether an adjusted p-value is below 1 - confidence.
+    verdict : str
+        What is off, in a few words.
+    numbers : mapping from str to float
+        All numbers by name.
+
+    See Also
+    --------
+    Pairwise.pair : Everything about one pair.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
+    >>> pair = result.worst
+    >>> pair.label, round(pair.tau, 2), pair.tau_target, round(pair.shape, 2)
+    ('x0 ~ x1', 0.59, 0.6, -0.11)
+    >>> pair.verdict
+    'wrong shape, low-low tail too thick, high-high tail too thin'
+    """
+
+    names: tuple[str, str]
+    verdict: str
+    flagged: bool
+    numbers: Mapping[str, float] = field(repr=False)
+    family: str = ""
+
+    def __getattr__(self, name: str) -> float:
+        numbers = self.__dict__.get("numbers", {})
+        if name in OLD_TAILS and "low_low" in numbers:
+            corner = along(numbers["tau"], numbers["tau_target"])[name.startswith("upper")]
+            python_warnings.warn(
+                f"{name} is deprecated: corners have names of their own, here {corner}", DeprecationWarning, stacklevel=2
+            )
+            return float(numbers[corner + name.removeprefix("lower_tail").removeprefix("upper_tail")])
+        if name not in numbers:
+            raise AttributeError(f"a pair has no {name!r}; it has {', '.join(numbers)}")
+        return float(numbers[name])
+
+    @property
+    def label(self) -> str:
+        """The pair as text, ``mu ~ tau``."""
+        return wording.pair_label(*self.names)
+
+    @property
+    def short_label(self) -> str:
+        """The same, fit for a table."""
+        return self.label
+
+    @property
+    def cd(self) -> float:
+        """The paper's Copula Discrepancy, |total|; |level| where no family was fitted, without a target |shape|."""
+        known = [value for value in (self.total, self.level, self.shape) if not math.isnan(value)]
+        return abs(known[0]) if known else math.nan
+
+    @property
+    def pvalue(self) -> float:
+        """The smallest of the adjusted p-values; NaN where nothing was tested."""
+        return smallest_pvalue(self.level_adjusted, self.shape_adjusted, self.tails_adjusted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and word by its name, ready for JSON."""
+        words = {"first": self.names[0], "second": self.names[1], "verdict": self.verdict, "flagged": self.flagged}
+        return words | {"pvalue": self.pvalue, "family": self.family, **self.numbers}

@@ -1,0 +1,174 @@
+"""The wording of every caveat and verdict, kept in one file, messages.txt, so that a better sentence changes that file alone.
+
+``python -m tests.compare.test_messages`` in the repository's root writes the file anew.
+"""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy._core.caveats import KINDS
+from copula_discrepancy.compare import vine as vine_module
+from copula_discrepancy.compare.block import Sweep
+from copula_discrepancy.compare.verdict import PairTests
+from copula_discrepancy.compare.wording import answer_line
+from copula_discrepancy.estimate import likelihood
+from copula_discrepancy.families import quadrature
+
+SNAPSHOT = Path(__file__).with_name("messages.txt")
+NAMES = ["a", "b", "c"]
+
+
+def normal(seed, n=500, d=3, correlation=0.5):
+    covariance = (1.0 - correlation) * np.eye(d) + correlation
+    return np.random.default_rng(seed).multivariate_normal(np.zeros(d), covariance, n)
+
+
+def table(seed, n=500, d=3, correlation=0.5):
+    return pd.DataFrame(normal(seed, n, d, correlation), columns=NAMES[:d])
+
+
+def fails_for(pair):
+    """`Sweep.rows`, out of memory for one pair."""
+    rows = Sweep.rows
+
+    def failing(sweep, pairs):
+        if pair in pairs:
+            raise MemoryError
+        return rows(sweep, pairs)
+
+    return failing
+
+
+def first_constant(tree, pairs):
+    """A tree's pairs of pseudo-observations, from the second tree on the first of them without variation."""
+    (u, v), *others = pairs
+    return pairs if tree == 0 else [(np.zeros_like(u), v), *others]
+
+
+def results(monkeypatch):
+    """Comparisons that need every kind of caveat, each with what it shows."""
+    rng = np.random.default_rng(1)
+    chains = normal(2, 2000, 2).reshape(4, 500, 2)
+    apart = chains + np.array([0.0, 0.0, 0.0, 3.0])[:, None, None]
+    stuck, steps = chains.copy(), normal(3, 600, 2)
+    stuck[1, :, 0], stuck[2, 200:, 1] = 7.0, 0.5
+    stopped = np.where(np.arange(600) > 200, 0.5, steps[:, 1])
+    line = np.linspace(0.0, 1.0, 300)
+    rare = [np.column_stack([np.arange(1000) < 3, rng.normal(size=1000)]) for _ in range(2)]
+    strong = cd.Gaussian.from_tau(0.98)
+    negative = cd.Frank(-5.0).sample(400, rng=1)
+    yield "one pair of 60 rows", cd.discrepancy(table(4, 60, 2), table(5, 500, 2), family="gaussian", iid=True)
+    yield "three pairs of 60 rows", cd.pairwise(table(4, 60), table(5), family="gaussian", iid=True)
+    yield "a short reference", cd.pairwise(table(4), table(5, 60), family="gaussian", iid=True)
+    yield "four short chains", cd.discrepancy(chains[:, :60], cd.Gaussian(0.5))
+    yield "chains in two places", cd.discrepancy(apart, cd.Gaussian(0.5))
+    yield "chains in two places, three pairs", cd.pairwise(np.dstack([apart, chains[..., :1]]), np.eye(3))
+    yield "chains that stop", cd.discrepancy(stuck, cd.Gaussian(0.5))
+    yield "a table that stops", cd.discrepancy(pd.DataFrame({"a": steps[:, 0], "b": stopped}), cd.Gaussian(0.5))
+    yield "one chain", cd.discrepancy(steps[None], cd.Gaussian(0.5))
+    yield "swapped axes", cd.discrepancy(steps[:400].reshape(100, 4, 2), cd.Gaussian(0.5))
+    yield "the same sample", cd.pairwise(table(6), table(6), iid=True)
+    yield "the same rows in another order", cd.discrepancy(normal(6, 500, 2), normal(6, 500, 2)[::-1], iid=True)
+    yield "half of the rows copied", cd.pairwise(table(6), pd.concat([table(6)[:250], table(7)[:250]]), iid=True)
+    yield "every row three times", cd.discrepancy(np.tile(normal(8, 200, 2), (3, 1)), cd.Gaussian(0.5), iid=True)
+    yield (
+        "rows drawn with replacement",
+        cd.discrepancy(normal(8, 400, 2)[rng.integers(0, 400, 600)], cd.Gaussian(0.5), iid=True),
+    )
+    yield "rare values", cd.pairwise(*rare, iid=True)
+    yield "binary values", cd.pairwise((table(9) > 0).assign(c=table(9)["c"]), table(10), iid=True)
+    yield "rounded values", cd.discrepancy(table(9, d=2).round(1), cd.Gaussian(0.5), iid=True)
+    yield "values rounded in one sample", cd.discrepancy(table(9, d=2).round(1), table(10, d=2), family="frank", iid=True)
+    yield "strong dependence", cd.discrepancy(strong.sample(300, rng=1), strong, iid=True)
+    yield "perfect dependence", cd.discrepancy(np.column_stack([line, line]), cd.Gumbel(2.5), iid=True)
+    yield "perfect dependence by moments", cd.fit(np.column_stack([line, line]), "gumbel", method="moment", iid=True)
+    yield "nearly perfect dependence", cd.fit(np.column_stack([line, np.r_[line[1], line[0], line[2:]]]), cd.StudentT, df=4.0)
+    yield "negative dependence seen through Gumbel", cd.pairwise(negative, cd.Gumbel(2.0), iid=True)
+    yield "the same by moments", cd.fit(negative, "gumbel", method="moment", iid=True)
+    yield "a normal sample seen through Student t", cd.fit(cd.Gaussian(0.3).sample(300, rng=1), "studentt", iid=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(likelihood, "MAX_STEPS", 1)
+        yield "one Newton step", cd.fit(normal(11, 300, 2), "frank", iid=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Sweep, "rows", fails_for((0, 1)))
+        yield "no memory for a pair", cd.pairwise(table(12), np.eye(3), iid=True, n_jobs=1)
+    perfect = np.column_stack([line, 2.0 * line, -line, rng.normal(size=300)])
+    yield "a vine over perfect dependence", cd.vine(perfect, perfect[rng.permutation(300)], iid=True, n_jobs=1)
+    with monkeypatch.context() as patch:
+        climb = vine_module.climb
+        patch.setattr(
+            vine_module, "climb", lambda model, u: (first_constant(tree, pairs) for tree, pairs in enumerate(climb(model, u)))
+        )
+        yield "a vine whose h-functions round to 0", cd.vine(table(14), table(15), iid=True, n_jobs=1)
+    yield "a constant", cd.pairwise(table(12).assign(k=1.0), table(13).assign(k=2.0), iid=True)
+    yield "a constant in the draws", cd.pairwise(table(12).assign(c=1.0), table(13), iid=True)
+    yield "a constant in the reference", cd.pairwise(table(12), table(13).assign(c=1.0), iid=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(quadrature, "LAST_LEVEL", 3)
+        patch.setitem(quadrature.refine.__kwdefaults__, "accept", 0.0)
+        for limit in ("_ROUNDING", "_PROMISE"):
+            patch.setattr(quadrature, limit, 0.0)
+        yield "a coarse quadrature", cd.discrepancy(cd.Frank(3.0).sample(400, rng=1), cd.Frank(5.0), iid=True)
+    yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
+
+
+def judged(level, shape, tails, *, void=False, against=True, taus=(0.1, 0.4)):
+    corners = {"low_low": (-0.2, 0.001), "high_high": (0.1, 0.3)}
+    adjusted = {"level": level, "shape": shape, "tails": tails}
+    return PairTests(taus, (0.02, 0.02), adjusted, corners, against, 0.05, void).verdict
+
+
+def verdicts():
+    """Everything that a pair may be told, by p-values of level, shape and tails."""
+    nan = float("nan")
+    cases = [
+        (0.5, 0.5, 0.5),
+        (0.01, 0.5, 0.5),
+        (0.5, 0.01, 0.5),
+        (0.01, 0.01, 0.01),
+        (0.5, nan, nan),
+        (nan, 0.5, 0.5),
+        (nan, nan, nan),
+    ]
+    yield from (judged(*case) for case in cases)
+    yield judged(0.01, 0.5, 0.5, taus=(0.6, 0.4))
+    yield judged(0.01, 0.5, 0.5, taus=(-0.3, 0.4))
+    yield judged(nan, 0.01, 0.01, against=False)
+    yield judged(0.5, 0.5, 0.5, void=True)
+
+
+def messages(monkeypatch):
+    """The text of the snapshot, and the codes in it."""
+    blocks, codes = ["# Verdicts of a pair\n" + "\n".join(verdicts())], set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        for scene, result in results(monkeypatch):
+            lines = [f"# {scene}"]
+            lines += [f"answer: {answer_line(result)}"] if hasattr(result, "outcome") else []
+            for caveat in result.caveats:
+                codes.add(caveat.code)
+                lines += [f"[{caveat.code}, {caveat.severity}] {caveat.sentence}", f"    {caveat.advice}"]
+            blocks.append("\n".join(lines))
+        told = cd.DependenceFidelity.compute_breakdown(table(12).assign(k=1.0), table(13).assign(k=1.0))
+    for caveat in told["caveats"]:
+        codes.add(caveat["code"])
+        blocks.append(f"# fidelity of a table with a constant\n[{caveat['code']}] {caveat['sentence']}\n    {caveat['advice']}")
+    return "\n\n".join(blocks) + "\n", codes
+
+
+def test_every_message_is_as_it_was_agreed_on(monkeypatch):
+    """A change of wording is a change of messages.txt, which a reviewer reads; see the top of this file."""
+    pytest.importorskip("pyvinecopulib")
+    text, codes = messages(monkeypatch)
+    assert codes == set(KINDS)
+    assert text == SNAPSHOT.read_text()
+
+
+if __name__ == "__main__":
+    with pytest.MonkeyPatch.context() as own_patch:
+        SNAPSHOT.write_text(messages(own_patch)[0])
