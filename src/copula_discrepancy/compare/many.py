@@ -233,11 +233,7 @@ def rank_pairs(
         notes=(*aims.notes, *(in_a_row(aims.draws) if sides[0] else ())),
         stuck=aims.stuck,
         left_out=aims.left_out,
-        caveats=(
-            *aims.caveats,
-            *lost,
-            *comparison_caveats(compared_rows, sides_of(samples, (sweep.draws, sweep.reference), sides)),
-        ),
+        caveats=(*aims.caveats, *lost, *told),
         version=library_version(),
     )
 
