@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
-from copula_discrepancy.families.numerics import BLOCK
+from copula_discrepancy._core.blocks import BLOCK
 from tests.conformance import CHECKS, failures
 
 ORDINARY = [

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit
 
-from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
+from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
 from copula_discrepancy.estimate.fit import Fit
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread
 from copula_discrepancy.families import Copula
-from copula_discrepancy.families.numerics import FloatArray
 from copula_discrepancy.families.quadrature import FIRST_LEVEL, collected_notes, fewer_digits, refine
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Pair
-from copula_discrepancy.families.numerics import FloatArray, exponential_pair, minus_log
+from copula_discrepancy.families.numerics import exponential_pair, minus_log
 from copula_discrepancy.families.quadrature import refine, unit_nodes
 
 

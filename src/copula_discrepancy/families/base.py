@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from copula_discrepancy._core.blocks import Unit, in_unit_blocks
 from copula_discrepancy._core.checks import (
+    FloatArray,
     RandomSource,
     is_monte_carlo,
     one_of,
@@ -19,7 +21,6 @@ from copula_discrepancy._core.checks import (
 )
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.formulas import STENCIL_STEP, Leaves, Pair
-from copula_discrepancy.families.numerics import FloatArray, Unit, in_unit_blocks
 from copula_discrepancy.families.quadrature import collected_notes, relay
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice

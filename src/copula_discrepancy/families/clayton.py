@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import stack_blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
 from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, log1mexp, one_sample, stack_blocks
+from copula_discrepancy.families.numerics import log1mexp, one_sample
 from copula_discrepancy.families.parameter import Parameter
 
 # Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.

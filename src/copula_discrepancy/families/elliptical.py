@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core.blocks import odd_in_blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.numerics import FloatArray, minus_log, odd_in_blocks
+from copula_discrepancy.families.numerics import minus_log
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import unit_nodes
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.lazy import lazy
-from copula_discrepancy.families.numerics import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

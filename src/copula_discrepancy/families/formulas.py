@@ -7,14 +7,9 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from copula_discrepancy.families.numerics import (
-    FloatArray,
-    blocks,
-    convex_remainder,
-    in_blocks,
-    stack_blocks,
-    stencil_derivatives,
-)
+from copula_discrepancy._core.blocks import blocks, in_blocks, stack_blocks
+from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy.families.numerics import convex_remainder, stencil_derivatives
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import refine
 

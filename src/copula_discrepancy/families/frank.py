@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, spence
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, log1mexp, log1p_quotient, minus_log
+from copula_discrepancy.families.numerics import log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
 
 # Up to here the power series in theta serves: its terms are at most 0.75**k theta**k / k!, 22 of them are exact.

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, log_2sinh, log_cosh
+from copula_discrepancy.families.numerics import log_2sinh, log_cosh
 
 _SMALLEST = float(np.finfo(np.float64).tiny)
 

@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.errors import DependenceWarning
-from copula_discrepancy.families.numerics import FloatArray
 
 FIRST_LEVEL = 3
 LAST_LEVEL = 6

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy._core.checks import is_whole
+from copula_discrepancy._core.checks import FloatArray, is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray
 from copula_discrepancy.families.parameter import Parameter
 
 ROTATIONS = (90, 180, 270)

@@ -9,11 +9,13 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import stack_blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families.formulas import STENCIL_STEP, Pair
-from copula_discrepancy.families.numerics import FloatArray, one_sample, stack_blocks
+from copula_discrepancy.families.numerics import one_sample
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.t_distribution import (
     half_step,
