@@ -101,7 +101,7 @@ def tau_slope_is_slope(c):
 
 
 def entropy_override_is_default(c):
-    return _close(c.entropy(), -Copula._mutual_information(c, c.theta), 1e-8)
+    return _close(c.entropy(), -Copula._mutual_information(c, c.theta).value, 1e-8)
 
 
 def entropy_near_monte_carlo(c):

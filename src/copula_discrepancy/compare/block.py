@@ -21,7 +21,6 @@ from copula_discrepancy.estimate.strength import TauSide, level_test
 from copula_discrepancy.estimate.tails import CORNERS, HIGHS, Corner, CornerCount, Yardstick, is_tail, joint_pvalue, tail_gap
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Spread
 from copula_discrepancy.families import Copula, Gaussian
-from copula_discrepancy.families.quadrature import collected_notes
 
 _UNKNOWN = Spread(math.nan, math.nan, math.nan)
 
@@ -216,22 +215,21 @@ class Sweep:
             else Part(self.reference, pairs, compare=self.compared[1], iid=self.iid, tail=self.tail)
         )
         fits = []
-        with collected_notes():  # quadratures that end early are far more exact than a gap is known
-            for k, place in enumerate(pairs):
-                known = self.targets.get(place)
-                fitted, reference = self._fits(own, other, k, known)
-                taus = [own.taus[k]] if other is None else [own.taus[k], other.taus[k]]
-                yardstick = Yardstick.of(fitted.template, taus, known)
-                own.prepare(k, fitted, yardstick)
-                if other is not None and reference is not None:
-                    other.prepare(k, reference, yardstick)
-                fits.append((fitted, reference))
-            for part in (own, other):
-                if part is not None:
-                    part.finish()
-            for k, (i, j) in enumerate(pairs):
-                rows[k]["first"], rows[k]["second"] = i, j
-                self._fill(rows[k], own, other, k, *fits[k], self.targets.get((i, j)))
+        for k, place in enumerate(pairs):
+            known = self.targets.get(place)
+            fitted, reference = self._fits(own, other, k, known)
+            taus = [own.taus[k]] if other is None else [own.taus[k], other.taus[k]]
+            yardstick = Yardstick.of(fitted.template, taus, known)
+            own.prepare(k, fitted, yardstick)
+            if other is not None and reference is not None:
+                other.prepare(k, reference, yardstick)
+            fits.append((fitted, reference))
+        for part in (own, other):
+            if part is not None:
+                part.finish()
+        for k, (i, j) in enumerate(pairs):
+            rows[k]["first"], rows[k]["second"] = i, j
+            self._fill(rows[k], own, other, k, *fits[k], self.targets.get((i, j)))
         return rows
 
     def _fits(self, own: Part, other: Part | None, k: int, known: Copula | None) -> tuple[Fit, Fit | None]:
@@ -347,12 +345,13 @@ def _member(fitted: Fit) -> Copula | None:
 
 
 def _divergence(own: Fit, target: Copula) -> float:
+    """CKL without notes: a quadrature that ends early is far more accurate than a gap is known."""
     if _member(own) is None:
         return math.inf
     if own.df_on_bound == "lower":
         return math.nan
     if isinstance(target, Gaussian) and isinstance(own.template, Gaussian):
-        return own.copula._exact_kl(target)  # a closed form
+        return own.copula._kl(target).value  # a closed form
     if own.regular and own.template._margin_key == target._margin_key:
         return divergence_at(own.template, own.tau, target.tau)
-    return own.copula.kl(target)
+    return own.copula._kl(target).value

@@ -25,7 +25,6 @@ from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.estimate.tails import CORNERS, TailGap, Yardstick, checked_tail, corner_of, tail_gap
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
-from copula_discrepancy.families.quadrature import collected_notes
 
 
 @enough_memory
@@ -170,8 +169,7 @@ def discrepancy(
         largest = 1.0 if aim.fit is None else 2.0
         plain = Estimate.of(gap.value, gap.spread, limits=(-largest, largest), confidence=share)
         estimates[name] = replace(plain, pvalue=gap.pvalue, ci=(math.nan, math.nan) if gap.exact else plain.ci)
-    with collected_notes() as notes:
-        scores = shannon_scores(fitted, aim.copula, aim.fit, confidence=share, shannon=shannon, m=m, rng=rng)
+    scores = shannon_scores(fitted, aim.copula, aim.fit, confidence=share, shannon=shannon, m=m, rng=rng)
     estimates |= {"ckl": scores.ckl, "ced": scores.ced}
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
     compare = comparable(given, independent)
@@ -195,7 +193,7 @@ def discrepancy(
         corners={name: gap for name, (gap, _) in found.items()},
         things=things,
         too_rare=too_rare(rare, things) if rare else "",
-        warnings=(*aim.notes, *fitted.warnings, *notes, *_cautions(fitted, aim.fit, agreement, given, things, rare)),
+        warnings=(*aim.notes, *fitted.warnings, *scores.notes, *_cautions(fitted, aim.fit, agreement, given, things, rare)),
         version=library_version(),
     )
     announce(result.warnings)

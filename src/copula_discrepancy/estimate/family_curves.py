@@ -65,7 +65,7 @@ class _Tables:
         if (place, target) not in self.divergences:
             tau, aim = place / _STEPS, target / _STEPS
             ways = [(tau, aim)] if place != target else [(tau + _APART, aim - _APART), (tau - _APART, aim + _APART)]
-            scaled = [self.member(a).kl(self.member(b)) / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
+            scaled = [self.member(a)._kl(self.member(b)).value / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
             self.divergences[place, target] = sum(scaled) / len(scaled)
         return self.divergences[place, target]
 
@@ -149,7 +149,7 @@ def divergence_at(template: Copula, tau: float, tau_target: float) -> float:
     near = tables.shared and max(abs(tau), abs(tau_target)) <= _MODERATE and abs(tau - tau_target) <= _CLOSE
     rows, columns = (_places(tables, value) for value in (tau, tau_target)) if near else (None, None)
     if rows is None or columns is None:
-        return tables.member(tau).kl(tables.member(tau_target))
+        return tables.member(tau)._kl(tables.member(tau_target)).value
     total = 0.0
     for k, row in enumerate(rows[1]):
         for m, column in enumerate(columns[1]):

@@ -21,7 +21,7 @@ from copula_discrepancy._core.checks import (
 )
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.formulas import STENCIL_STEP, Leaves, Pair
-from copula_discrepancy.families.quadrature import collected_notes, relay
+from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
 
@@ -495,17 +495,7 @@ class Copula(Leaves):
         """
         if is_monte_carlo(method):
             return -float(np.mean(self._simulated_logpdf(m, rng)[0]))
-        return 0.0 - self._told(lambda: self._mutual_information(self.theta))
-
-    def _told(self, integral: Callable[[], float]) -> float:
-        """An integral whose notes about accuracy reach the user of the public method that asked for it."""
-        with collected_notes() as notes:
-            value = integral()
-        relay(notes)
-        return value
-
-    def _mutual_information(self, theta: float) -> float:
-        return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y), symmetric=True)
+        return 0.0 - self._mutual_information(self.theta).announced()
 
     def kl(
         self, other: "Copula", *, method: str = "exact", m: int = DEFAULT_MONTE_CARLO_SIZE, rng: RandomSource = None
@@ -548,29 +538,39 @@ class Copula(Leaves):
         if is_monte_carlo(method):
             own, unit = self._simulated_logpdf(m, rng)
             return float(np.mean(own - other._logpdf(other.theta, *other._coordinates(*unit))))
-        return 0.0 if other == self else self._told(lambda: self._exact_kl(other))
+        return self._kl(other).announced()
 
-    def _exact_kl(self, other: "Copula") -> float:
+    def _kl(self, other: "Copula", accept: float = ACCEPT) -> Integral:
+        """`kl` by closed form or quadrature, with its accuracy; `accept` is what `refine` takes."""
+        return Integral(0.0) if other == self else self._exact_kl(other, accept)
+
+    def _exact_kl(self, other: "Copula", accept: float) -> Integral:
         theta, step = self.theta, self.theta - other.theta
-        if self._same_family(other):
-            room = self._stencil_step(theta) / STENCIL_STEP
-            if abs(step) < 1e-5 * room:
-                # The difference of two nearly equal logs has no digits left; the midpoint score has an error of step**2.
-                middle = theta - 0.5 * step
-                return self._divergence(
-                    theta, lambda x, y: step * self._theta_derivatives(middle, x, y)[0], close=True, symmetric=True
-                )
-            return self._divergence(
-                theta,
-                lambda x, y: self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y),
-                close=abs(step) < 0.1 * room,
-                symmetric=True,
-            )
-        return self._divergence(
-            theta,
-            lambda x, y: self._logpdf(theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y))),
-            symmetric=self._mirror_images == other._mirror_images == 4,  # two elliptical copulas
-        )
+        if not self._same_family(other):
+            symmetric = self._mirror_images == other._mirror_images == 4  # two elliptical copulas
+            return self._divergence(theta, self._log_ratio(other), accept, symmetric=symmetric)
+        room = self._stencil_step(theta) / STENCIL_STEP
+        if abs(step) < 1e-5 * room:
+            # The difference of two nearly equal logs has no digits left; the midpoint score has an error of step**2.
+            middle = theta - 0.5 * step
+
+            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+                return step * self._theta_derivatives(middle, x, y)[0]
+
+        else:
+
+            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+                return self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y)
+
+        return self._divergence(theta, log_ratio, accept, close=abs(step) < 0.1 * room, symmetric=True)
+
+    def _log_ratio(self, other: "Copula") -> Callable[[FloatArray, FloatArray], FloatArray]:
+        """log(c / c_other) as a function of this copula's coordinates."""
+
+        def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+            return self._logpdf(self.theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
+
+        return log_ratio
 
     def _swapped(self) -> "Copula":
         """The copula of (V, U): the same one, unless it was turned by 90 or 270 degrees."""

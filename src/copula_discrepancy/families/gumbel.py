@@ -8,12 +8,13 @@ import numpy as np
 from scipy.special import exp1
 
 from copula_discrepancy._core import kernels
-from copula_discrepancy._core.blocks import stack_blocks
+from copula_discrepancy._core.blocks import Unit, stack_blocks
 from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy.families.formulas import Pair, Slopes
 from copula_discrepancy.families.numerics import EULER_GAMMA, one_sample
 from copula_discrepancy.families.parameter import Parameter
+from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,7 @@ class Gumbel(Archimedean):
         second = w2 / outer - slope**2 - w2 - 4.0 * q1 + odd * q2
         return first, second
 
-    def _margin_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         distance = np.log(x) - np.log(y)
         gap = np.abs(distance)
         e = np.exp(-theta * gap)
@@ -120,13 +119,11 @@ class Gumbel(Archimedean):
         in_y, mixed_y = along(np.where(x_on_top, small, large), -turn, y)
         return in_x / x, in_y / y, mixed_x / x, mixed_y / y
 
-    def _score_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _score_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Slopes:
         if not one_sample(x, y):
-            return super()._score_derivatives(theta, x, y, u, uc, v, vc)
+            return super()._score_derivatives(theta, x, y, *unit)
         first, second, in_x, in_y = kernels.gumbel_derivatives(theta, x, y, np.log(x) - np.log(y))
-        return first, second, -in_x / u, -in_y / v
+        return first, second, -in_x / unit[0], -in_y / unit[2]
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
         return -np.log(u), -np.log(v)
@@ -162,11 +159,11 @@ class Gumbel(Archimedean):
     def tail(self) -> tuple[float, float]:
         return 0.0, 2.0 - 2.0 ** (1.0 / self.theta)
 
-    def _mutual_information(self, theta: float) -> float:
+    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
         """gamma - 1 + 1/theta + log(d) + exp(d) E1(d)/theta with d = theta - 1."""
         d = theta - 1.0
         if d == 0:
-            return 0.0
+            return Integral(0.0)
         if d < 0.5:
             # sum of d^k/k! (H_k - gamma - log d) from k = 2 over theta: the terms of order d have been removed
             term, harmonic, total = d, 1.0, 0.0
@@ -174,12 +171,12 @@ class Gumbel(Archimedean):
                 term *= d / k
                 harmonic += 1.0 / k
                 total += term * (harmonic - EULER_GAMMA - np.log(d))
-            return float(total / theta)
+            return Integral(float(total / theta))
         if d > 500.0:  # exp(d) overflows; d exp(d) E1(d) = 1 - 1/d + 2/d^2 - 6/d^3 + ..., six terms are exact here
             tail = sum((-1.0) ** k * np.prod(np.arange(1.0, k + 1)) / d**k for k in range(7)) / d
         else:
             tail = np.exp(d) * exp1(d)
-        return float(EULER_GAMMA - 1.0 + 1.0 / theta + np.log(d) + tail / theta)
+        return Integral(float(EULER_GAMMA - 1.0 + 1.0 / theta + np.log(d) + tail / theta))
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         """-log C is Exp(1) with probability 1 - 1/theta and Gamma(2, 1) with probability 1/theta: no root to find."""

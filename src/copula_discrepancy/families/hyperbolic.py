@@ -12,7 +12,7 @@ import numpy as np
 
 from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy.families.formulas import Pair, Slopes
 from copula_discrepancy.families.numerics import log_2sinh, log_cosh
 
 _SMALLEST = float(np.finfo(np.float64).tiny)
@@ -117,9 +117,7 @@ class Hyperbolic(Archimedean):
         )
         return first, second
 
-    def _margin_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         width, turn = self._width(theta)
         a, b = _scaled(x, width), _scaled(y, width)
         _, z, share_a = _joined(theta, a, b)
