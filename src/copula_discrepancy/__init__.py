@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Rotated,
         StudentT,
         family,
+        register,
     )
     from copula_discrepancy.report.plots.clouds import plot_pair
     from copula_discrepancy.report.plots.forests import plot_tau_forest
@@ -95,6 +96,7 @@ _HOME = {
     "studies.tuning": ("TunedSetting", "Tuning", "tune"),
     "families": (
         "A1", "A2", "FAMILIES", "Clayton", "Copula", "Frank", "Gaussian", "Gumbel", "Joe", "Rotated", "StudentT", "family",
+        "register",
     ),
     "estimate.fit": ("Fit", "fit"),
     "estimate.ranks": ("concordance", "kendall_matrix", "kendall_tau", "pseudo_observations"),
@@ -159,6 +161,7 @@ __all__ = [
     "plot_tau_forest",
     "plot_trace",
     "pseudo_observations",
+    "register",
     "reproduce",
     "rhat",
     "select_family",

@@ -21,8 +21,9 @@ from copula_discrepancy.estimate.influence import tau_influence
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.screening import binned, screened_fit
-from copula_discrepancy.estimate.selection import candidates, select_pair
+from copula_discrepancy.estimate.selection import select_pair
 from copula_discrepancy.estimate.tails import CORNERS, corner_share
+from copula_discrepancy.families import candidates
 from tests.pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, sticky, student
 
 careful = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")

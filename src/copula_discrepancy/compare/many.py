@@ -22,12 +22,13 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.data.repeats import are_void, in_a_row
 from copula_discrepancy.estimate.agreement import comparable
-from copula_discrepancy.estimate.fit import METHODS, library_version, resolve_family
+from copula_discrepancy.estimate.fit import METHODS, library_version
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length
+from copula_discrepancy.families import resolve_family
 
 
 def pairwise(

@@ -9,11 +9,11 @@ from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
-from copula_discrepancy.estimate.fit import Fit, fit_pair, resolve_family
+from copula_discrepancy.estimate.fit import Fit, fit_pair
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.selection import Selection, select_pair
 from copula_discrepancy.estimate.uncertainty import require_chain_length
-from copula_discrepancy.families import Copula
+from copula_discrepancy.families import Copula, resolve_family
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from copula_discrepancy.estimate.jackknife import LeftOut, leave_out_blocks
 from copula_discrepancy.estimate.likelihood import MAX_STEPS, Maximum, NoMaximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread, open_probability
-from copula_discrepancy.families import Copula, as_template, family
+from copula_discrepancy.families import Copula, resolve_family
 
 METHODS = ("mle", "moment")
 
@@ -422,16 +422,6 @@ def announce(sentences: tuple[str, ...]) -> None:
     """Issue recorded warnings at the caller of the public function."""
     for sentence in sentences:
         warnings.warn(sentence, DependenceWarning, stacklevel=4)  # `enough_memory` stands between
-
-
-def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:
-    """A template of the family, and whether its degrees of freedom are to be estimated."""
-    choice = family(choice) if isinstance(choice, str) else choice
-    if isinstance(choice, type) and issubclass(choice, Copula) and "df" in choice.fixed_parameters:
-        return as_template(choice, df=4.0 if df is None else df), df is None
-    if df is not None:
-        raise InputError(f"df can be set for the StudentT class only, got df={df!r} with {choice!r}")
-    return as_template(choice), False
 
 
 def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False, iid: bool = False) -> Fit:

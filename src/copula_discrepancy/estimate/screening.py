@@ -16,8 +16,7 @@ from copula_discrepancy.estimate.fit import Fit, fit_pair
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
 from copula_discrepancy.estimate.ranks import RankedColumn
-from copula_discrepancy.estimate.selection import candidates
-from copula_discrepancy.families import Copula, Rotated
+from copula_discrepancy.families import Copula, Rotated, candidates
 
 BINS = 16
 _STEPS = 40  # grid points per unit of tau: next to the best theta, half a step costs a likelihood next to nothing

@@ -20,13 +20,13 @@ from copula_discrepancy._core.checks import (
     whole_number,
 )
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.families.formulas import STENCIL_STEP, Leaves, Pair
+from copula_discrepancy.families.formulas import STENCIL_STEP, Formulas, Pair
 from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
 
 
-class Copula(Leaves):
+class Copula(Formulas):
     """A bivariate copula with one dependence parameter theta; an instance is immutable and valid.
 
     The base of every family; make a member of one, such as ``Gumbel(2.5)`` or ``Gumbel.from_tau(0.6)``. A parameter outside
@@ -47,9 +47,15 @@ class Copula(Leaves):
     --------
     family : A family by its name.
     fit : The member of a family that fits draws best.
+    register : Use a subclass of your own by its name.
 
     Notes
     -----
+    A family of your own is a subclass of `Copula` or, with less to define, of ``copula_discrepancy.families.Archimedean``. It
+    has the class attributes ``name`` and ``parameter``, a ``copula_discrepancy.families.Parameter``. The methods to define, and
+    those that have a default, are listed at ``copula_discrepancy.families.formulas.Formulas``; the page "Adding a family" has
+    an example.
+
     Arguments u and v are numbers or arrays that broadcast against each other; NaN, and values outside the unit interval, raise
     an InputError, nothing is clipped. At the limit of independence all methods hold (theta = 0 or 1, whatever the family has);
     perfect dependence has no density and is no member of any family.
@@ -104,9 +110,10 @@ class Copula(Leaves):
 
     @classmethod
     def _template(cls, **fixed: Any) -> Self:
-        """Some member of the family: the leaves need its fixed choices, not its theta."""
-        lower = cls.parameter.lower
-        return cls(theta=lower + 1.0 if math.isfinite(lower) and lower >= 0 else 0.5, **fixed)  # type: ignore[call-arg]
+        """Some member of the family: formulas need its fixed choices, not its theta."""
+        lower, upper = cls.parameter.lower, cls.parameter.upper
+        theta = 0.5 if lower < 0.0 and upper > 0.5 else lower + min(1.0, 0.5 * (upper - lower))
+        return cls(theta=theta, **fixed)  # type: ignore[call-arg]
 
     def _checked_theta_from_tau(self, tau: Any) -> float:
         low, high = self.tau_range

@@ -1,4 +1,4 @@
-"""The leaves of a copula: what a family defines, and one deterministic default for all that follows from it."""
+"""The formulas of a copula: what a family defines, and one deterministic default for all that follows from it."""
 
 import abc
 import math
@@ -23,12 +23,41 @@ _NO_DIVERGENCE = 1e-22  # smaller ones are squares of rounding errors of log den
 STENCIL_STEP = 0.02  # 0.02**8 = 3e-14, as small as the rounding error 1e-15/0.02
 
 
-class Leaves(abc.ABC):
-    """Methods with a leading underscore that take theta explicitly, so that an optimiser can move it.
+class Formulas(abc.ABC):
+    """What a family defines: the extension API of the library, as `_pdf` is that of SciPy's distributions.
 
-    They work on the family's own coordinates x(u), y(v), in which its log density has no cancellation. A family must define
-    `_margin`, `_unmargin`, `_logpdf`, `_cdf`, `_conditional`, `_tau`, `tail` and `_nodes`; all else has a default, which it
-    may override.
+    These methods begin with an underscore because they check nothing; the public methods of `Copula` check their arguments
+    and then call them. They take theta explicitly, so that an optimiser can move it, and the family's own coordinates
+    x(u), y(v), in which its log density has no cancellation. A probability is given as the pair (u, 1-u), both with all their
+    digits. Names and signatures of the methods listed here stay the same within a release series.
+
+    A family has the class attributes ``name`` and ``parameter`` and defines:
+
+    - ``_margin(u, uc)`` and ``_unmargin(x)``: the coordinate of a probability, and back;
+    - ``_logpdf(theta, x, y)``: the log density;
+    - ``_cdf(theta, x, y)``: the distribution function;
+    - ``_conditional(theta, x, y)``: P(U <= u | V = v) and P(U > u | V = v);
+    - ``_tau(theta)``: Kendall's tau, increasing in theta;
+    - ``tail``: a property, the coefficients of lower and upper tail dependence;
+    - ``_nodes(theta, level)``: a quadrature rule for expectations under the copula.
+
+    `Archimedean` has all of these but ``_tau`` and ``tail``, from four methods of the generator: ``_log_generator``,
+    ``_inverse_log_generator``, ``_log_slope`` and ``_log_curvature``. `Elliptical` is the base of families with a correlation.
+
+    Everything else has a default that is correct and general. Worth overriding, by a closed form:
+
+    - ``_theta_derivatives(theta, x, y)``: first and second derivative of the log density, by differences (`fit`);
+    - ``_unit_derivatives(theta, u, uc, v, vc)``: derivatives in u, v, (theta, u), (theta, v), by differences (standard errors,
+      `ksd`); of Archimedean families ``_margin_derivatives(theta, x, y)``, in the coordinates;
+    - ``_theta_from_tau(tau)`` and ``_tau_slope(theta)``: the inverse of tau, by a root, and its derivative, by differences;
+    - ``_conditional_inverse(theta, p, v, vc)``: (u, 1-u) with P(U <= u | V = v) = p, by a root;
+    - ``_sample(theta, n, rng)``: coordinates of draws, by ``_conditional_inverse``;
+    - ``_mutual_information(theta, accept)``: minus the entropy as an `Integral`, by quadrature;
+    - ``_prepare(coordinates, n)`` and ``_likelihood_sums(theta, *prepared)``: what a fit evaluates many times;
+    - ``_tau_at(end)``: tau at the "lower" or "upper" bound of theta, 1 at the upper one unless overridden;
+    - ``_anti_tail``: a property, tail dependence in the corners (1, 0) and (0, 1), none unless overridden.
+
+    `copula_discrepancy.register` makes a family known by its name and compares its formulas with each other.
     """
 
     name: ClassVar[str]
@@ -39,7 +68,7 @@ class Leaves(abc.ABC):
 
     theta: float
 
-    # ---- the leaves a family defines -------------------------------------------------------------------------------
+    # ---- what a family defines -------------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
@@ -92,7 +121,7 @@ class Leaves(abc.ABC):
         """The tail coefficients in the corners (1, 0) and (0, 1), which rotations turn into lower and upper tails."""
         return 0.0, 0.0
 
-    # ---- the leaves with a default ---------------------------------------------------------------------------------
+    # ---- what has a default -----------------------------------------------------------------------------------------
 
     def _coordinates(self, *unit: *Unit) -> Pair:
         """The coordinates x(u), y(v)."""

@@ -78,10 +78,6 @@ class StudentT(Elliptical):
             raise InputError("StudentT needs its degrees of freedom, for example StudentT(0.5, df=4)")
         object.__setattr__(self, "df", self.df_parameter.validate(self.df, self.name))
 
-    @classmethod
-    def _template(cls, **fixed: object) -> "StudentT":
-        return cls(theta=0.5, **fixed)  # type: ignore[arg-type]
-
     def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
         a = t_quantile(self.df, u, uc)
         if not np.isfinite(a).all():
