@@ -1,5 +1,6 @@
 """The copula families, by name, and the base classes from which to derive one's own."""
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.a1 import A1
 from copula_discrepancy.families.a2 import A2
 from copula_discrepancy.families.archimedean import Archimedean
@@ -17,6 +18,6 @@ from copula_discrepancy.families.rotated import Rotated
 from copula_discrepancy.families.student_t import StudentT
 
 __all__ = [
-    "A1", "A2", "FAMILIES", "LONGEST_NAME", "Archimedean", "Clayton", "Copula", "Elliptical", "Frank", "Gaussian", "Gumbel",
-    "Integral", "Joe", "Parameter", "Rotated", "StudentT", "candidates", "family", "register", "resolve_family",
+    "A1", "A2", "FAMILIES", "LONGEST_NAME", "Archimedean", "Clayton", "Copula", "Elliptical", "FloatArray", "Frank", "Gaussian",
+    "Gumbel", "Integral", "Joe", "Parameter", "Rotated", "StudentT", "candidates", "family", "register", "resolve_family",
 ]  # fmt: skip

@@ -140,7 +140,7 @@ def register(family: Family, *, check: bool = True) -> Family:
         raise InputError(f"the name {family.name!r} belongs to {_path(holder)}; give {_path(family)} a name of its own")
     failed = failed_checks(resolve_family(family)[0]) if check else []
     if failed:
-        raise InputError(f"the formulas of {_path(family)} fail {len(failed)} checks: {'; '.join(failed)}")
+        raise InputError(f"the formulas of {_path(family)} contradict each other; failed checks: {', '.join(failed)}")
     BY_NAME[key] = family
     return family
 
