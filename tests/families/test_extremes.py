@@ -94,7 +94,7 @@ def test_quadrature_notes_reach_the_result(monkeypatch):
     monkeypatch.setattr(quadrature, "LAST_LEVEL", 3)
     monkeypatch.setattr(quadrature, "_ROUNDING", 0.0)
     monkeypatch.setattr(quadrature, "_PROMISE", 0.0)
-    for method in (cd.Frank._kl, cd.Frank._mutual_information):
+    for method in (cd.Frank._kl, cd.Frank._information):
         monkeypatch.setattr(method, "__defaults__", (0.0,))  # no two rules agree
     with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:
         result = cd.discrepancy(cd.Frank(3.0).sample(400, rng=1), cd.Frank(5.0))

@@ -46,7 +46,7 @@ def shannon_scores(
     if fitted.df_on_bound == "lower":  # its quantiles overflow: there is nothing to integrate
         return _unknown(fitted, math.nan, math.nan, confidence)
     copula = fitted.copula
-    integrals = copula._kl(target), copula._mutual_information(copula.theta), target._mutual_information(target.theta)
+    integrals = copula._kl(target), copula._information(copula.theta), target._information(target.theta)
     ckl, entropy_gap = integrals[0].value, integrals[2].value - integrals[1].value
     fits = [fitted] if reference is None else [fitted, reference]
     if fitted.df_on_bound or any(not fit.regular or fit.pair.too_discrete for fit in fits):
@@ -105,7 +105,7 @@ def score_intervals(
     CKL falls until theta is the target's, then rises; so does CED, which in a family of both signs also meets the target at
     -theta, and turns at independence.
     """
-    theta, goal = target.theta, target._mutual_information(target.theta).value
+    theta, goal = target.theta, target._information(target.theta).value
 
     def span(score: Callable[[Copula], float], zeros: list[float], turns: list[float]) -> tuple[float, float]:
         inside = [turn for turn in turns if ends[0] < turn < ends[1]]
@@ -118,7 +118,7 @@ def score_intervals(
     return (
         span(lambda member: member._kl(target, _SLOPE_ACCURACY).value, [theta], []),
         span(
-            lambda member: abs(member._mutual_information(member.theta, _SLOPE_ACCURACY).value - goal),
+            lambda member: abs(member._information(member.theta, _SLOPE_ACCURACY).value - goal),
             [theta, -theta] if both_signs else [theta],
             [0.0] if both_signs else [],
         ),

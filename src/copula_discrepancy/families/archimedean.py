@@ -15,7 +15,7 @@ from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, Pair, Slopes
 from copula_discrepancy.families.numerics import exponential_pair, minus_log
-from copula_discrepancy.families.quadrature import ACCEPT, Integral, refine, unit_nodes
+from copula_discrepancy.families.quadrature import Integral, refine, unit_nodes
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,6 @@ class Archimedean(Copula):
     theta: float
 
     _mirror_images = 2  # (u, v) and (v, u)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
 
     # ---- one margin: by default x = -log u -------------------------------------------------------------------------
 
@@ -118,7 +115,7 @@ class Archimedean(Copula):
             np.broadcast_to(share[:, None], (p.size, 2, p.size)),
         )
 
-    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
+    def _information_integral(self, theta: float, accept: float) -> Integral:
         """E[log c] as one-dimensional integrals over a margin and over K."""
 
         def terms(level: int) -> FloatArray:
@@ -130,7 +127,7 @@ class Archimedean(Copula):
 
         plain = refine(terms, floor=SMALL_DIVERGENCE, accept=accept)
         # near independence the terms cancel; the divergence from independence does not
-        return plain if plain.value > SMALL_DIVERGENCE else super()._mutual_information(theta, accept)
+        return plain if plain.value > SMALL_DIVERGENCE else super()._information_integral(theta, accept)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         """Coordinates of n draws from (T, W), W by inverting K."""

@@ -71,6 +71,9 @@ class Copula(Formulas):
     copula_discrepancy.InputError: theta must be >= 1 and finite for Gumbel, got 0.4; for negative dependence use ...
     """
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
+
     # ---- what users call -------------------------------------------------------------------------------------------
 
     @classmethod
@@ -502,7 +505,7 @@ class Copula(Formulas):
         """
         if is_monte_carlo(method):
             return -float(np.mean(self._simulated_logpdf(m, rng)[0]))
-        return 0.0 - self._mutual_information(self.theta).announced()
+        return 0.0 - self._information(self.theta).announced()
 
     def kl(
         self, other: "Copula", *, method: str = "exact", m: int = DEFAULT_MONTE_CARLO_SIZE, rng: RandomSource = None

@@ -15,7 +15,6 @@ from copula_discrepancy.families.excess import Excess
 from copula_discrepancy.families.formulas import Pair, Slopes
 from copula_discrepancy.families.numerics import log1mexp, one_sample
 from copula_discrepancy.families.parameter import Parameter
-from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 # Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.
 _SMALL_THETA = 0.1
@@ -150,10 +149,10 @@ class Clayton(Archimedean):
     def tail(self) -> tuple[float, float]:
         return (2.0 ** (-1.0 / self.theta) if self.theta > 0 else 0.0), 0.0
 
-    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
+    def _mutual_information(self, theta: float) -> float:
         if theta < 0.05:  # log(1+theta) - theta/(1+theta) as its alternating series: theta**12 is below 1e-15
-            return Integral(sum((-1) ** k * theta**k * (k - 1) / k for k in range(2, 14)))
-        return Integral(math.log1p(theta) - theta / (1.0 + theta))
+            return float(sum((-1) ** k * theta**k * (k - 1) / k for k in range(2, 14)))
+        return math.log1p(theta) - theta / (1.0 + theta)
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         return self._unmargin(self._conditional_coordinate(theta, -np.log(p), self._margin(v, vc)))

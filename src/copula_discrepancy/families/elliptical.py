@@ -34,9 +34,6 @@ class Elliptical(Copula):
     _mirror_images = 4  # (u, v), (v, u) and both turned by 180 degrees
     parameter = Parameter("theta", -1.0, 1.0, False, "it is a correlation")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
-
     @property
     def rho(self) -> float:
         """The correlation, another name for theta."""

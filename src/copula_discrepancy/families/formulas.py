@@ -52,7 +52,7 @@ class Formulas(abc.ABC):
     - ``_theta_from_tau(tau)`` and ``_tau_slope(theta)``: the inverse of tau, by a root, and its derivative, by differences;
     - ``_conditional_inverse(theta, p, v, vc)``: (u, 1-u) with P(U <= u | V = v) = p, by a root;
     - ``_sample(theta, n, rng)``: coordinates of draws, by ``_conditional_inverse``;
-    - ``_mutual_information(theta, accept)``: minus the entropy as an `Integral`, by quadrature;
+    - ``_mutual_information(theta)``: minus the entropy, by quadrature;
     - ``_prepare(coordinates, n)`` and ``_likelihood_sums(theta, *prepared)``: what a fit evaluates many times;
     - ``_tau_at(end)``: tau at the "lower" or "upper" bound of theta, 1 at the upper one unless overridden;
     - ``_anti_tail``: a property, tail dependence in the corners (1, 0) and (0, 1), none unless overridden.
@@ -247,8 +247,17 @@ class Formulas(abc.ABC):
             totals += np.sum(self._logpdf(theta, x, y)), np.sum(first), np.sum(second)
         return float(totals[0]), float(totals[1]), float(totals[2])
 
-    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
-        """E[log c], minus the entropy, in closed form or by a quadrature whose coarser half agrees to `accept`."""
+    def _mutual_information(self, theta: float) -> float | None:
+        """E[log c], minus the entropy, where it has a closed form."""
+        return None
+
+    def _information(self, theta: float, accept: float = ACCEPT) -> Integral:
+        """E[log c] in closed form, or by a quadrature whose coarser half agrees to `accept`."""
+        closed = self._mutual_information(theta)
+        return self._information_integral(theta, accept) if closed is None else Integral(closed)
+
+    def _information_integral(self, theta: float, accept: float) -> Integral:
+        """The divergence from independence."""
         return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y), accept, symmetric=True)
 
     def _divergence(
@@ -309,12 +318,11 @@ class Formulas(abc.ABC):
 
     def _theta_within(self, tau: float) -> float:
         """The theta of a tau, or the end of theta's domain that lies beyond where the family does not reach it."""
-        for end, bound in (("lower", self.parameter.lower), ("upper", self.parameter.upper)):
-            limit = self._tau_at(end)
-            other = self._tau_at("upper" if end == "lower" else "lower")
-            if (tau <= limit) if limit < other else (tau >= limit):
-                return bound
-        return self._theta_from_tau(tau)
+        low, high = self.tau_range
+        if low < tau < high or math.isnan(tau):
+            return self._theta_from_tau(tau)
+        at_lower = (tau <= low) == (self._tau_at("lower") == low)  # tau falls with theta after a quarter turn
+        return self.parameter.lower if at_lower else self.parameter.upper
 
     @property
     def tau_range(self) -> tuple[float, float]:

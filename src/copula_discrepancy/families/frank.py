@@ -12,7 +12,7 @@ from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.formulas import Nodes, Pair, Slopes
 from copula_discrepancy.families.numerics import log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
-from copula_discrepancy.families.quadrature import ACCEPT, Integral
+from copula_discrepancy.families.quadrature import Integral
 
 # Up to here the power series in theta serves: its terms are at most 0.75**k theta**k / k!, 22 of them are exact.
 _SERIES_REACH = 1.0
@@ -191,8 +191,8 @@ class Frank(Archimedean):
         x, y, weight = super()._nodes(abs(theta), level)
         return (x if theta >= 0 else -x), y, weight
 
-    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
-        return super()._mutual_information(abs(theta), accept)
+    def _information_integral(self, theta: float, accept: float) -> Integral:
+        return super()._information_integral(abs(theta), accept)
 
     def _theta_from_tau(self, tau: float) -> float:
         if abs(tau) > 0.05:

@@ -13,7 +13,7 @@ from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families.formulas import Pair, Slopes
-from copula_discrepancy.families.quadrature import ACCEPT, Integral
+from copula_discrepancy.families.quadrature import Integral
 
 _HALF_LOG_2PI = 0.9189385332046727
 
@@ -120,8 +120,8 @@ class Gaussian(Elliptical):
     def tail(self) -> tuple[float, float]:
         return 0.0, 0.0
 
-    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
-        return Integral(-0.5 * log_spread(theta))
+    def _mutual_information(self, theta: float) -> float:
+        return -0.5 * log_spread(theta)
 
     def _exact_kl(self, other: Copula, accept: float) -> Integral:
         if not isinstance(other, Gaussian):

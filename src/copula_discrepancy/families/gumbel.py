@@ -14,7 +14,6 @@ from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.formulas import Pair, Slopes
 from copula_discrepancy.families.numerics import EULER_GAMMA, one_sample
 from copula_discrepancy.families.parameter import Parameter
-from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 
 @dataclass(frozen=True)
@@ -80,15 +79,10 @@ class Gumbel(Archimedean):
         return rest - excess * (gap + 2.0 * q) + np.log1p(excess / w)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
-        gap = np.abs(np.log(x) - np.log(y))
-        e = np.exp(-theta * gap)
-        share = e / (1.0 + e)
-        q = np.log1p(e) / theta
-        q1 = -(gap * share + q) / theta
-        q2 = (gap**2 * share / (1.0 + e) - 2.0 * q1) / theta
-        w = np.maximum(x, y) * np.exp(q)
+        distance, e, q, q1, w, outer = _joined(theta, x, y)
+        gap = np.abs(distance)
+        q2 = (gap**2 * e / (1.0 + e) ** 2 - 2.0 * q1) / theta
         w1, w2 = w * q1, w * (q2 + q1**2)
-        outer = w + (theta - 1.0)  # near theta = 1 in the upper corner w alone has the digits
         slope = (w1 + 1.0) / outer
         odd = 1.0 - 2.0 * theta
         first = slope - w1 - gap - 2.0 * q + odd * q1
@@ -96,14 +90,8 @@ class Gumbel(Archimedean):
         return first, second
 
     def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
-        distance = np.log(x) - np.log(y)
-        gap = np.abs(distance)
-        e = np.exp(-theta * gap)
+        distance, e, _, q1, w, outer = _joined(theta, x, y)
         small, large = e / (1.0 + e), 1.0 / (1.0 + e)
-        q = np.log1p(e) / theta
-        q1 = -(gap * small + q) / theta
-        w = np.maximum(x, y) * np.exp(q)
-        outer = w + (theta - 1.0)  # near theta = 1 in the upper corner w alone has the digits
         odd = 1.0 - 2.0 * theta
         slope = (w * q1 + 1.0) / outer
 
@@ -159,11 +147,11 @@ class Gumbel(Archimedean):
     def tail(self) -> tuple[float, float]:
         return 0.0, 2.0 - 2.0 ** (1.0 / self.theta)
 
-    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
+    def _mutual_information(self, theta: float) -> float:
         """gamma - 1 + 1/theta + log(d) + exp(d) E1(d)/theta with d = theta - 1."""
         d = theta - 1.0
         if d == 0:
-            return Integral(0.0)
+            return 0.0
         if d < 0.5:
             # sum of d^k/k! (H_k - gamma - log d) from k = 2 over theta: the terms of order d have been removed
             term, harmonic, total = d, 1.0, 0.0
@@ -171,12 +159,12 @@ class Gumbel(Archimedean):
                 term *= d / k
                 harmonic += 1.0 / k
                 total += term * (harmonic - EULER_GAMMA - np.log(d))
-            return Integral(float(total / theta))
+            return float(total / theta)
         if d > 500.0:  # exp(d) overflows; d exp(d) E1(d) = 1 - 1/d + 2/d^2 - 6/d^3 + ..., six terms are exact here
             tail = sum((-1.0) ** k * np.prod(np.arange(1.0, k + 1)) / d**k for k in range(7)) / d
         else:
             tail = np.exp(d) * exp1(d)
-        return Integral(float(EULER_GAMMA - 1.0 + 1.0 / theta + np.log(d) + tail / theta))
+        return float(EULER_GAMMA - 1.0 + 1.0 / theta + np.log(d) + tail / theta)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         """-log C is Exp(1) with probability 1 - 1/theta and Gamma(2, 1) with probability 1/theta: no root to find."""
@@ -185,3 +173,18 @@ class Gumbel(Archimedean):
         w[both] += rng.standard_exponential(int(both.sum()))
         share = rng.uniform(size=n)
         return w * share ** (1.0 / theta), w * (1.0 - share) ** (1.0 / theta)
+
+
+def _joined(theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, ...]:
+    """log x - log y, e, q, dq/dtheta, w and w + theta - 1, of which all derivatives are made.
+
+    e = exp(-theta |log x - log y|), q = log(1 + e)/theta and w = -log C. The last one is a sum in this order because near
+    theta = 1 in the upper corner w alone has the digits.
+    """
+    distance = np.log(x) - np.log(y)
+    gap = np.abs(distance)
+    e = np.exp(-theta * gap)
+    q = np.log1p(e) / theta
+    q1 = -(gap * e / (1.0 + e) + q) / theta
+    w = np.maximum(x, y) * np.exp(q)
+    return distance, e, q, q1, w, w + (theta - 1.0)

@@ -182,7 +182,7 @@ class Rotated(Copula):
     _likelihood_sums = _of_base("_likelihood_sums")
     _nodes = _of_base("_nodes")
     _sample = _of_base("_sample")
-    _mutual_information = _of_base("_mutual_information")
+    _information = _of_base("_information")
     _closed_domain = _of_base("_closed_domain")
     _scale = _of_base("_scale")
     _stencil_step = _of_base("_stencil_step")

@@ -16,15 +16,8 @@ from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
 from copula_discrepancy.families.formulas import STENCIL_STEP, Pair, Slopes
 from copula_discrepancy.families.parameter import Parameter
-from copula_discrepancy.families.quadrature import ACCEPT, Integral
-from copula_discrepancy.families.t_distribution import (
-    half_step,
-    log1p_square,
-    t_cdf,
-    t_logpdf,
-    t_quantile,
-    t_quantile_df_slope,
-)
+from copula_discrepancy.families.quadrature import Integral
+from copula_discrepancy.families.t_distribution import half_step, log1p_square, t_cdf, t_logpdf, t_quantile, t_quantile_df_slope
 
 # From here on quantiles of probabilities down to 1e-15 are below 1e60, and their squares over any 1 - rho^2 far from overflow.
 _COMPILED_DF = 0.25
@@ -153,9 +146,7 @@ class StudentT(Elliptical):
         def along(x: FloatArray, a: FloatArray, b: FloatArray) -> Pair:
             q_x = 2.0 * residual(theta, a, b) / spread  # times 1/size, as is everything scaled
             mixed = (2.0 * theta * q_x - 2.0 * b) / spread - q_x * q1
-            root = np.hypot(x, math.sqrt(nu))
-            weight = 0.5 * (nu + 2.0) / size
-            return (nu + 1.0) * (x / root) / root - weight * q_x, -weight * mixed
+            return self._in_quantile(theta, x, a, b, size), -0.5 * (nu + 2.0) / size * mixed
 
         def per_u(value: FloatArray, x: FloatArray) -> FloatArray:
             """`value` over the margin's density, which underflows long before the quotient overflows."""
@@ -165,26 +156,27 @@ class StudentT(Elliptical):
         (in_x, mixed_x), (in_y, mixed_y) = along(x, a, b), along(y, b, a)
         return per_u(in_x, x), per_u(in_y, y), per_u(mixed_x, x), per_u(mixed_y, y)
 
+    def _in_quantile(self, theta: float, x: FloatArray, a: FloatArray, b: FloatArray, size: FloatArray) -> FloatArray:
+        """Derivative of the log density in the quantile x, whose scaled value is a; b is that of the other one."""
+        root = np.hypot(x, math.sqrt(self.df))
+        joint = (self.df + 2.0) / size * residual(theta, a, b) / ((1.0 - theta) * (1.0 + theta))
+        return (self.df + 1.0) * (x / root) / root - joint
+
     def _df_derivative(
         self, theta: float, x: FloatArray, y: FloatArray, x_slope: FloatArray, y_slope: FloatArray
     ) -> FloatArray:
         """Derivative of the log density in df at fixed u, v, given how the quantiles x, y move with df."""
-        nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
-        scale = math.sqrt(nu)
+        nu, scale = self.df, math.sqrt(self.df)
         a, b, q, size = self._scaled(theta, x, y)
 
         def margin(x: FloatArray) -> FloatArray:
             root = np.hypot(x, scale)
             return 0.5 * log1p_square(x / scale) - 0.5 * (nu + 1.0) / nu * (x / root) ** 2
 
-        def in_quantile(x: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-            root = np.hypot(x, scale)
-            return (nu + 1.0) * (x / root) / root - (nu + 2.0) / size * residual(theta, a, b) / spread
-
         # Gamma(nu/2+1) Gamma(nu/2) / Gamma(nu/2+1/2)^2
         constant = 0.5 * (psi(0.5 * nu + 1.0) + psi(0.5 * nu)) - psi(0.5 * nu + 0.5)
         joint = -0.5 * log1p_square(np.sqrt(q) * (size / scale)) + 0.5 * (nu + 2.0) / nu * q
-        moved = in_quantile(x, a, b) * x_slope + in_quantile(y, b, a) * y_slope
+        moved = self._in_quantile(theta, x, a, b, size) * x_slope + self._in_quantile(theta, y, b, a, size) * y_slope
         return constant + joint + margin(x) + margin(y) + moved
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
@@ -239,7 +231,7 @@ class StudentT(Elliptical):
         close = abs(math.log(self.df / other.df)) < 0.05 and abs(rho_step) < 0.1 * room
         return self._divergence(self.theta, self._log_ratio(other), accept, close=close, symmetric=True)
 
-    def _mutual_information(self, theta: float, accept: float = ACCEPT) -> Integral:
+    def _mutual_information(self, theta: float) -> float:
         """-log(1-rho^2)/2 + g(df): the entropies of two margins minus that of the joint distribution."""
         nu = self.df
         correlation = -0.5 * log_spread(theta)
@@ -247,11 +239,11 @@ class StudentT(Elliptical):
             # the closed form below cancels; its expansion is 1/2 q^2 - 1/3 q^3 - 1/4 q^4 + 3/5 q^5 + ... in q = 1/nu
             q = 1.0 / nu
             rest = 0.5 - q * (1 / 3 + q * (1 / 4 - q * (3 / 5 + q * (1 / 2 - q * (17 / 7 + q * 17 / 8)))))
-            return Integral(correlation + q**2 * rest)
+            return correlation + q**2 * rest
         half = 0.5 * nu
         normalisation = 0.5 * math.log(nu) + gammaln(half) + gammaln(0.5) - gammaln(half + 0.5)
         margin = (nu + 1.0) / 2.0 * (psi(half + 0.5) - psi(half)) + normalisation
-        return Integral(float(correlation + 2.0 * margin - math.log(2.0 * math.pi) - 1.0 - 2.0 / nu))
+        return float(correlation + 2.0 * margin - math.log(2.0 * math.pi) - 1.0 - 2.0 / nu)
 
 
 def _gamma_constant(nu: float) -> float:
