@@ -161,7 +161,6 @@ def made(name, base=cd.Clayton, **members):
         made("mine", Archimedean), made("mine", parameter=None), made("mine", fixed_parameters=("delta",)),
         made("mine", cd.StudentT),
     ],
-    ids=lambda wrong: f"{getattr(wrong, 'name', '')!s:.30}-{wrong!s:.40}",
 )  # fmt: skip
 def test_what_is_no_family_is_refused(registered, wrong):
     before = dict(catalogue.BY_NAME)
