@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         Rotated,
         StudentT,
         family,
+        register,
     )
     from copula_discrepancy.report.plots.clouds import plot_pair
     from copula_discrepancy.report.plots.forests import plot_tau_forest
@@ -98,6 +99,7 @@ _HOME = {
     "studies.tuning": ("TunedSetting", "Tuning", "tune"),
     "families": (
         "A1", "A2", "FAMILIES", "Clayton", "Copula", "Frank", "Gaussian", "Gumbel", "Joe", "Rotated", "StudentT", "family",
+        "register",
     ),
     "estimate.fit": ("fit",),
     "estimate.fit_result": ("Fit",),
@@ -163,6 +165,7 @@ __all__ = [
     "plot_tau_forest",
     "plot_trace",
     "pseudo_observations",
+    "register",
     "reproduce",
     "rhat",
     "select_family",

@@ -92,16 +92,30 @@ def test_quadrature_notes_reach_the_result(monkeypatch):
     from copula_discrepancy.families import quadrature
 
     monkeypatch.setattr(quadrature, "LAST_LEVEL", 3)
-    monkeypatch.setitem(quadrature.refine.__kwdefaults__, "accept", 0.0)
     monkeypatch.setattr(quadrature, "_ROUNDING", 0.0)
     monkeypatch.setattr(quadrature, "_PROMISE", 0.0)
+    for method in (cd.Frank._kl, cd.Frank._information):
+        monkeypatch.setattr(method, "__defaults__", (0.0,))  # no two rules agree
     with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:
         result = cd.discrepancy(cd.Frank(3.0).sample(400, rng=1), cd.Frank(5.0))
     assert len(caught) == len(result.warnings)
     assert all("quadrature" in sentence for sentence in result.warnings)
-    with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:
-        cd.Frank(3.0).kl(cd.Frank(9.0))
-    assert [warning.filename for warning in caught] == [__file__]
+    for call in (lambda: cd.Frank(3.0).kl(cd.Frank(9.0)), cd.Frank(3.0).entropy):
+        with pytest.warns(cd.DependenceWarning, match="quadrature reached") as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_the_accuracy_of_an_integral_comes_back_with_it():
+    """Asked for fewer digits, the rule stops earlier and says so to nobody else: the next call has all of them again."""
+    copula, other = cd.Joe(30.0), cd.Gumbel(25.0)
+    exact = copula._kl(other)
+    rough = copula._kl(other, accept=0.5)
+    assert rough.value != exact.value == copula._kl(other).value == copula.kl(other)
+    assert rough.value == pytest.approx(exact.value, rel=0.5)
+    extreme = cd.Joe(1e6)._kl(cd.Frank(-500.0))  # ridges across each other
+    assert extreme.error > 1e-8
+    assert len(extreme.notes) == 1
 
 
 def test_random_frank_parameters_raise_no_stray_warning():

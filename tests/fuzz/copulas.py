@@ -7,6 +7,7 @@ import numpy as np
 
 import copula_discrepancy as cd
 from tests.fuzz import oracle
+from tests.fuzz.arrays import anything
 from tests.fuzz.kinds import (
     COPULA,
     FAMILY_NAMES,
@@ -128,6 +129,17 @@ TARGETS = [
         lambda a, g: oracle.copula(a),
         0.5,
         ("Copula",),
+    ),
+    Target(
+        "register",
+        cd.register,
+        {
+            "family": Kind(
+                lambda f: f.one(*cd.FAMILIES), lambda f: f.one("gumbel", cd.Copula, cd.Rotated, cd.Frank(2.0), anything(f))
+            )
+        },
+        lambda a, g: need(a is g["family"] and cd.family(a.name) is a, "another class"),
+        0.1,
     ),
     Target("family", cd.family, {"name": choice(*FAMILY_NAMES)}, lambda a, g: need(issubclass(a, cd.Copula), "no family"), 0.4),
     Target(

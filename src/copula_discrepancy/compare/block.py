@@ -19,8 +19,7 @@ from copula_discrepancy.estimate.screening import SCREENED
 from copula_discrepancy.estimate.selection import Selection, Selector
 from copula_discrepancy.estimate.tails import Yardstick
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
-from copula_discrepancy.families import Copula
-from copula_discrepancy.families.quadrature import collected_notes
+from copula_discrepancy.families import Copula, Integral
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class ComparedPair:
     target: Copula | None
     tau_target: float
     gaps: Gaps
-    ckl: float
+    ckl: Integral
 
     def fill(self, row: Any) -> None:
         """Write the numbers into a row of the table."""
@@ -76,7 +75,7 @@ class ComparedPair:
         for name, tail in self.gaps.corners.items():
             row[name], row[name + "_se"], row[name + "_pvalue"] = tail.value, tail.spread.se, tail.pvalue
             row[name + "_share"], row[name + "_share_target"] = tail.share, tail.share_target
-        row["tails_pvalue"], row["ckl"] = self.gaps.tails_pvalue, self.ckl
+        row["tails_pvalue"], row["ckl"] = self.gaps.tails_pvalue, self.ckl.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +122,11 @@ class Sweep:
         rows = empty_rows(len(pairs))
         broken = [self._has_holes(*pair) for pair in pairs]
         whole = [k for k, hole in enumerate(broken) if not hole]
-        with collected_notes():  # quadratures that end early are far more exact than a gap is known
-            if whole:
-                for k, compared in zip(whole, self.compare([pairs[k] for k in whole])[0], strict=True):
-                    compared.fill(rows[k])
-            for k in (k for k, hole in enumerate(broken) if hole):
-                self._fill_from_complete(rows[k], *pairs[k])
+        if whole:
+            for k, compared in zip(whole, self.compare([pairs[k] for k in whole])[0], strict=True):
+                compared.fill(rows[k])
+        for k in (k for k, hole in enumerate(broken) if hole):
+            self._fill_from_complete(rows[k], *pairs[k])
         return rows
 
     def _has_holes(self, i: int, j: int) -> bool:
@@ -213,5 +211,5 @@ class Sweep:
         # a likelihood that describes nothing has no divergence either
         told = self.method == "moment" or not math.isnan(found.total.value)
         aimed = tau_target if there is None else tau_fitted
-        ckl = divergence(mine, target, aimed, self.curves) if told else math.nan
+        ckl = divergence(mine, target, aimed, self.curves) if told else Integral(math.nan)
         return ComparedPair(*place, fits, mine, there, known, tau_target, found, ckl)

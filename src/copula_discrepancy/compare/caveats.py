@@ -13,13 +13,12 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
-from copula_discrepancy.estimate.fit import resolve_family
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
 from copula_discrepancy.estimate.likelihood import DF_RANGE
 from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.strength import FREQUENT
-from copula_discrepancy.families import Copula
+from copula_discrepancy.families import Copula, resolve_family
 
 _NAMED = 8  # chains that stand still, each with a caveat of its own; beyond, only their number
 _FITTED = ("tau", "theta")

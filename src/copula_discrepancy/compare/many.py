@@ -23,13 +23,14 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.family_curves import EXACT
-from copula_discrepancy.estimate.fit import METHODS, resolve_family
+from copula_discrepancy.estimate.fit import METHODS
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.selection import FULL
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability
+from copula_discrepancy.families import resolve_family
 
 
 def pairwise(

@@ -606,7 +606,7 @@ class Pairwise(WithCaveats):
 
     def _family(self, row: Any) -> Any:
         """The family a pair was looked at through, as `discrepancy` takes it."""
-        from copula_discrepancy.estimate.fit import resolve_family
+        from copula_discrepancy.families import resolve_family
 
         if self.template is not None and math.isnan(row["df"]):
             return self.template

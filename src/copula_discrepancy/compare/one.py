@@ -1,7 +1,6 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -30,7 +29,6 @@ from copula_discrepancy.estimate.selection import FULL
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
-from copula_discrepancy.families.quadrature import collected_notes
 
 _OF_FITS = ("df-bound", "unconverged")  # what a fit knows and its numbers alone do not tell
 
@@ -169,8 +167,7 @@ def discrepancy(
         template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, curves=EXACT,
         selector=FULL,
     )  # fmt: skip
-    with collected_notes() as notes:
-        result = detailed(sweep, samples, confidence=share, shannon=shannon, m=m, rng=rng, notes=notes)
+    result = detailed(sweep, samples, confidence=share, shannon=shannon, m=m, rng=rng)
     announce(result.caveats)
     return result
 
@@ -192,7 +189,6 @@ def detailed(
     samples: tuple[Draws, Draws | None],
     *,
     confidence: float,
-    notes: Sequence[str] = (),
     shannon: str = "exact",
     m: int = DEFAULT_MONTE_CARLO_SIZE,
     rng: RandomSource = None,
@@ -210,7 +206,8 @@ def detailed(
     estimates, influence = _estimates(pair, fitted, confidence), dict(fitted.influence)
     influence |= {"level": influence["tau"], "total": influence["tau_fitted"]}
     influence |= {name: blocks[0].influences(0)[name] for name in pair.gaps.corners}
-    scores = shannon_scores(fitted, target, reference, ckl=pair.ckl, confidence=confidence, shannon=shannon, m=m, rng=rng)
+    how: dict[str, Any] = {"confidence": confidence, "shannon": shannon, "m": m, "rng": rng}
+    scores = shannon_scores(fitted, target, reference, divergence=pair.ckl, **how)
     estimates |= {"ckl": scores.ckl, "ced": scores.ced}
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
     agreements = [None if block is None else chain_agreement(block, 0, confidence=confidence) for block in blocks]
@@ -241,7 +238,7 @@ def detailed(
         tail=sweep.tail,
         corners=pair.gaps.corners,
         things=called(samples[0], sweep.iid[0]),
-        caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in notes)),
+        caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in scores.notes)),
         notes=_notes(samples, sweep.iid),
         version=library_version(),
     )

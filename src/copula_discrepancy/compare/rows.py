@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.estimate.tails import CORNERS
+from copula_discrepancy.families import LONGEST_NAME
 
 GAPS = ("level", "shape", "total")
 TESTED = ("level", "shape", "tails")  # what is tested in every pair; the four corners have one test together
@@ -18,7 +19,7 @@ ROW = np.dtype(
         *[(name + part, float) for name in GAPS for part in ("", "_se", "_pvalue")],
         ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
         ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
-        ("theta", float), ("theta_target", float), ("df", float), ("family", "U16"),
+        ("theta", float), ("theta_target", float), ("df", float), ("family", f"U{LONGEST_NAME + 3}"),
     ]
 )  # fmt: skip
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.estimate.fit import resolve_family
 from copula_discrepancy.estimate.fit_result import Fit
-from copula_discrepancy.families import Copula
+from copula_discrepancy.families import Copula, resolve_family
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from copula_discrepancy.compare.wording import called, counted
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import some_of
 from copula_discrepancy.estimate.agreement import comparable
-from copula_discrepancy.estimate.fit import METHODS, resolve_family
+from copula_discrepancy.estimate.fit import METHODS
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -31,7 +31,7 @@ from copula_discrepancy.estimate.ranks import TAIL_SHARE, tau_from_ranks
 from copula_discrepancy.estimate.screening import gaussian, reaches
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length
-from copula_discrepancy.families import Copula, StudentT
+from copula_discrepancy.families import Copula, StudentT, resolve_family
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 _FAMILIES = ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe")

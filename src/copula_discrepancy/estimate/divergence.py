@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc, stdtrit
 
-from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
+from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread
-from copula_discrepancy.families import Copula
-from copula_discrepancy.families.numerics import FloatArray
-from copula_discrepancy.families.quadrature import FIRST_LEVEL, collected_notes, fewer_digits, refine
+from copula_discrepancy.families import Copula, Integral
+from copula_discrepancy.families.quadrature import FIRST_LEVEL, refine
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope
 
 _SLOPE_ACCURACY = 1e-4  # standard errors have two or three digits
@@ -33,6 +32,7 @@ class Scores:
     ced: Estimate
     ckl_influence: NDArray[np.float64]
     ced_influence: NDArray[np.float64]
+    notes: tuple[str, ...] = ()  # where a quadrature is less accurate than promised
 
 
 def shannon_scores(
@@ -40,17 +40,19 @@ def shannon_scores(
     target: Copula,
     reference: Fit | None,
     *,
-    ckl: float,
+    divergence: Integral,
     confidence: float,
     shannon: str,
     m: int,
     rng: RandomSource,
 ) -> Scores:
-    """Score a fit against a target that is known, or itself fitted to a reference sample; `ckl` is their divergence."""
+    """Score a fit against a target that is known, or itself fitted to a reference sample; their `divergence` is known."""
+    ckl = divergence.value
     if not math.isfinite(ckl):  # perfect dependence, or nothing to integrate
         return _unknown(fitted, ckl, ckl, confidence)
     copula = fitted.copula
-    entropy_gap = copula.entropy() - target.entropy()
+    integrals = divergence, copula._information(copula.theta), target._information(target.theta)
+    entropy_gap = integrals[2].value - integrals[1].value
     fits = [fitted] if reference is None else [fitted, reference]
     if fitted.df_on_bound or any(not fit.regular or fit.pair.too_discrete for fit in fits):
         scores = _unknown(fitted, ckl, abs(entropy_gap), confidence)
@@ -58,6 +60,7 @@ def shannon_scores(
         scores = _two_parameters(fitted, target, ckl, entropy_gap, confidence)
     else:
         scores = _one_parameter(fitted, target, reference, ckl, entropy_gap, confidence)
+    scores = replace(scores, notes=tuple(dict.fromkeys(note for integral in integrals for note in integral.notes)))
     return scores if shannon == "exact" else _simulated(scores, copula, target, m, rng)
 
 
@@ -107,7 +110,7 @@ def score_intervals(
     CKL falls until theta is the target's, then rises; so does CED, which in a family of both signs also meets the target at
     -theta, and turns at independence.
     """
-    goal, theta = target.entropy(), target.theta
+    theta, goal = target.theta, target._information(target.theta).value
 
     def span(score: Callable[[Copula], float], zeros: list[float], turns: list[float]) -> tuple[float, float]:
         inside = [turn for turn in turns if ends[0] < turn < ends[1]]
@@ -116,16 +119,15 @@ def score_intervals(
         return 0.0 if touches else min(values), max(values)
 
     # The ends of an interval need fewer digits than a score; they have eight all the same, the square of what is asked for
-    with collected_notes(), fewer_digits(_SLOPE_ACCURACY):
-        both_signs = _mirrored(copula)
-        return (
-            span(lambda member: member.kl(target), [theta], []),
-            span(
-                lambda member: abs(member.entropy() - goal),
-                [theta, -theta] if both_signs else [theta],
-                [0.0] if both_signs else [],
-            ),
-        )
+    both_signs = _mirrored(copula)
+    return (
+        span(lambda member: member._kl(target, _SLOPE_ACCURACY).value, [theta], []),
+        span(
+            lambda member: abs(member._information(member.theta, _SLOPE_ACCURACY).value - goal),
+            [theta, -theta] if both_signs else [theta],
+            [0.0] if both_signs else [],
+        ),
+    )
 
 
 def _score_at(copula: Copula, theta: float, score: Callable[[Copula], float]) -> float:

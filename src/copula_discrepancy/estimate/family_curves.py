@@ -12,7 +12,7 @@ from copula_discrepancy.estimate.influence import rank_bias
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.screening import DEGREES
 from copula_discrepancy.estimate.tails import Corner, corner_share
-from copula_discrepancy.families import Copula, Gaussian
+from copula_discrepancy.families import Copula, Gaussian, Integral
 
 _STEPS = 20  # grid points per unit of tau
 _LAST = 18  # 0.9: closer to perfect dependence both functions turn too sharply, and are computed directly
@@ -65,7 +65,7 @@ class _Tables:
         if (place, target) not in self.divergences:
             tau, aim = place / _STEPS, target / _STEPS
             ways = [(tau, aim)] if place != target else [(tau + _APART, aim - _APART), (tau - _APART, aim + _APART)]
-            scaled = [self.member(a).kl(self.member(b)) / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
+            scaled = [self.member(a)._kl(self.member(b)).value / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
             self.divergences[place, target] = sum(scaled) / len(scaled)
         return self.divergences[place, target]
 
@@ -99,7 +99,7 @@ class Curves(Protocol):
     def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
         """What ranks add to the tau of a copula fitted to n draws, at its theta and tau, on average."""
 
-    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> float:
+    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
         """Kullback-Leibler divergence of a copula from another, whose taus are known."""
 
 
@@ -114,9 +114,9 @@ class Exact:
         """`rank_bias` times the slope of tau."""
         return template._tau_slope(theta) * rank_bias(template.with_theta(theta), n, n_eff)
 
-    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> float:
+    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
         """By closed form or quadrature."""
-        return own.kl(target)
+        return own._kl(target)
 
 
 class Tabulated(Exact):
@@ -164,7 +164,7 @@ class Tabulated(Exact):
         share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number itself
         return ((1.0 - share) * rows[0] + share * rows[1]) / size
 
-    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> float:
+    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
         """Interpolated between members of one family that are close to each other.
 
         What is interpolated is the divergence over the square of the distance of the taus, which is half the Fisher
@@ -182,7 +182,7 @@ class Tabulated(Exact):
         for k, row in enumerate(rows[1]):
             for m, column in enumerate(columns[1]):
                 total += row * column * tables.divergence(rows[0] + k, columns[0] + m)
-        return total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2))
+        return Integral(total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2)))
 
 
 EXACT, TABULATED = Exact(), Tabulated()

@@ -13,7 +13,7 @@ from copula_discrepancy.estimate.fit_caveats import fit_caveats
 from copula_discrepancy.estimate.fit_result import Fit, library_version
 from copula_discrepancy.estimate.likelihood import Maximum, NoMaximum, at_maximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.families import Copula, as_template, family
+from copula_discrepancy.families import Copula, resolve_family
 
 METHODS = ("mle", "moment")
 
@@ -93,16 +93,6 @@ def announce(caveats: tuple[Caveat, ...]) -> None:
     """Issue recorded caveats as warnings at the caller of the public function."""
     for caveat in caveats:
         warnings.warn(DependenceWarning(caveat), stacklevel=4)  # `enough_memory` stands between
-
-
-def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:
-    """A template of the family, and whether its degrees of freedom are to be estimated."""
-    choice = family(choice) if isinstance(choice, str) else choice
-    if isinstance(choice, type) and issubclass(choice, Copula) and "df" in choice.fixed_parameters:
-        return as_template(choice, df=4.0 if df is None else df), df is None
-    if df is not None:
-        raise InputError(f"df can be set for the StudentT class only, got df={df!r} with {choice!r}")
-    return as_template(choice), False
 
 
 def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False, iid: bool = False) -> Fit:

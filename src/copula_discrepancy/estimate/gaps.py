@@ -15,7 +15,7 @@ from copula_discrepancy.estimate.pair import FEWEST_FOR_SHAPE, TOO_DISCRETE, une
 from copula_discrepancy.estimate.strength import TauSide, level_test
 from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, tail_gap
 from copula_discrepancy.estimate.uncertainty import Spread
-from copula_discrepancy.families import Copula
+from copula_discrepancy.families import Copula, Integral
 
 _UNKNOWN = Spread(math.nan, math.nan, math.nan)
 
@@ -160,9 +160,9 @@ def _uneven(own: Side, other: Side | None) -> bool:
     return other is not None and uneven_ties(own.tau.n, own.tied_share, other.tau.n, other.tied_share)
 
 
-def divergence(own: Side, target: Copula | None, tau_target: float, curves: Curves) -> float:
+def divergence(own: Side, target: Copula | None, tau_target: float, curves: Curves) -> Integral:
     """CKL of a pair: infinite for perfectly dependent draws, NaN where there is no copula, or no likelihood, to compare."""
     if target is None or own.fit.df_on_bound == "lower":
-        return math.nan
+        return Integral(math.nan)
     copula = own.member
-    return math.inf if copula is None else curves.divergence(copula, target, (own.fit.tau, tau_target))
+    return Integral(math.inf) if copula is None else curves.divergence(copula, target, (own.fit.tau, tau_target))

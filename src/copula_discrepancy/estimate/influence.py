@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import BLOCK, blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.families import Copula
-from copula_discrepancy.families.numerics import BLOCK, FloatArray, blocks
 
 _DF_STEP = 1e-3  # relative: central differences in df are then exact to 1e-6, and rounding of log densities to 1e-9
 _NOTHING = np.empty(0)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import blocks, in_blocks, odd_in_blocks, stack_blocks
 from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.data.draws import Draws, as_draws, require_varying
 from copula_discrepancy.estimate.ranks import RankedColumn, rank_column, tau_from_ranks
 from copula_discrepancy.families import Copula
-from copula_discrepancy.families.numerics import blocks, in_blocks, odd_in_blocks, stack_blocks
 
 MARGINS = ("rank", "uniform")
 # Share of tied pairs from which on rounding moves the size of the shape test: 10% instead of 5% at n = 500.

@@ -18,8 +18,8 @@ from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
 from copula_discrepancy.estimate.ranks import BINS
-from copula_discrepancy.estimate.selection import Selection, candidates
-from copula_discrepancy.families import Copula, Rotated
+from copula_discrepancy.estimate.selection import Selection
+from copula_discrepancy.families import Copula, Rotated, candidates
 
 _STEPS = 40  # grid points per unit of tau: next to the best theta, half a step costs a likelihood next to nothing
 _LAST = 38  # 0.95; stronger dependence sits in so few cells that all families look alike

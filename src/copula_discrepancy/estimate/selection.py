@@ -8,12 +8,11 @@ from copula_discrepancy._core.checks import true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.data.draws import as_draws
 from copula_discrepancy.estimate.block import Block
-from copula_discrepancy.estimate.fit import fit_pair, resolve_family
+from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
 from copula_discrepancy.estimate.uncertainty import require_chain_length
-from copula_discrepancy.families import FAMILIES, Copula, Gaussian, Rotated
-from copula_discrepancy.families.rotated import ROTATIONS
+from copula_discrepancy.families import Copula, Gaussian, candidates
 
 # Burnham and Anderson (2002): a model less than 2 behind the best has about as much support, from 10 on next to none.
 CLOSE_RACE = 2.0
@@ -194,14 +193,3 @@ def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
     n_eff = fits[0][1].spreads["tau"].n_eff
     worth = min(n_eff / pair.n, 1.0) if math.isfinite(n_eff) else 1.0
     return Selection(tuple(fitted for _, fitted in fits), tuple(aic for aic, _ in fits), worth)
-
-
-def candidates() -> list[tuple[Copula, bool]]:
-    """Templates of all families and of the rotations that differ, and whether degrees of freedom are to be estimated."""
-    found = []
-    for family in FAMILIES:
-        template, estimate_df = resolve_family(family, None)
-        found.append((template, estimate_df))
-        if template.tau_range[0] >= 0.0:  # dependence of one sign, in one corner: the other three are other families
-            found += [(Rotated(template, rotation), estimate_df) for rotation in ROTATIONS]
-    return found

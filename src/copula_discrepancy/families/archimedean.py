@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core.blocks import Unit
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Pair
-from copula_discrepancy.families.numerics import FloatArray, exponential_pair, minus_log
-from copula_discrepancy.families.quadrature import refine, unit_nodes
+from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, Pair, Slopes
+from copula_discrepancy.families.numerics import exponential_pair, minus_log
+from copula_discrepancy.families.quadrature import Integral, refine, unit_nodes
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,6 @@ class Archimedean(Copula):
     theta: float
 
     _mirror_images = 2  # (u, v) and (v, u)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
 
     # ---- one margin: by default x = -log u -------------------------------------------------------------------------
 
@@ -81,34 +80,28 @@ class Archimedean(Copula):
         log_ratio = np.minimum(self._log_slope(theta, y) - self._log_slope(theta, c), 0.0)
         return np.exp(log_ratio), -np.expm1(log_ratio)
 
-    def _margin_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes | None:
         """Derivatives of the log density in x, y, (theta, x), (theta, y), where a family has them in closed form."""
         return None
 
-    def _unit_derivatives(
-        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        closed = self._margin_derivatives(theta, self._margin(u, uc), self._margin(v, vc))
+    def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
+        closed = self._margin_derivatives(theta, *self._coordinates(*unit))
         if closed is None:
-            return super()._unit_derivatives(theta, u, uc, v, vc)
-        in_u, in_v = self._margin_slope(u, uc), self._margin_slope(v, vc)
+            return super()._unit_derivatives(theta, *unit)
+        in_u, in_v = self._margin_slope(*unit[:2]), self._margin_slope(*unit[2:])
         return closed[0] * in_u, closed[1] * in_v, closed[2] * in_u, closed[3] * in_v
 
-    def _mixed_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> Pair:
+    def _mixed_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Pair:
         closed = self._margin_derivatives(theta, x, y)
         if closed is None:
-            return super()._mixed_derivatives(theta, x, y, u, uc, v, vc)
-        return closed[2] * self._margin_slope(u, uc), closed[3] * self._margin_slope(v, vc)
+            return super()._mixed_derivatives(theta, x, y, *unit)
+        return closed[2] * self._margin_slope(*unit[:2]), closed[3] * self._margin_slope(*unit[2:])
 
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
         """dK/dt = phi(t) phi''(t) / phi'(t)**2; a family's closed form keeps its digits where theta is large."""
         return np.exp(self._log_generator(theta, x) + self._log_curvature(theta, x) - 2.0 * self._log_slope(theta, x))
 
-    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _nodes(self, theta: float, level: int) -> Nodes:
         """T from 0 to 1/2 and mirrored, so that the diagonal U = V, where a strong copula has its ridge, is an end point."""
         p, complement, weight = unit_nodes(level)
         at = self._margin(p, complement)
@@ -122,7 +115,7 @@ class Archimedean(Copula):
             np.broadcast_to(share[:, None], (p.size, 2, p.size)),
         )
 
-    def _mutual_information(self, theta: float) -> float:
+    def _information_integral(self, theta: float, accept: float) -> Integral:
         """E[log c] as one-dimensional integrals over a margin and over K."""
 
         def terms(level: int) -> FloatArray:
@@ -132,9 +125,9 @@ class Archimedean(Copula):
             inner = self._log_curvature(theta, at) - 3.0 * slope
             return weight * (2.0 * slope + inner * self._kendall_density(theta, at))
 
-        plain = refine(terms, floor=SMALL_DIVERGENCE)
+        plain = refine(terms, floor=SMALL_DIVERGENCE, accept=accept)
         # near independence the terms cancel; the divergence from independence does not
-        return plain.told() if plain.value > SMALL_DIVERGENCE else super()._mutual_information(theta)
+        return plain if plain.value > SMALL_DIVERGENCE else super()._information_integral(theta, accept)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         """Coordinates of n draws from (T, W), W by inverting K."""

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from copula_discrepancy._core.blocks import Unit, in_unit_blocks
 from copula_discrepancy._core.checks import (
+    FloatArray,
     RandomSource,
     is_monte_carlo,
     one_of,
@@ -18,14 +20,13 @@ from copula_discrepancy._core.checks import (
     whole_number,
 )
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.families.formulas import STENCIL_STEP, Leaves, Pair
-from copula_discrepancy.families.numerics import FloatArray, Unit, in_unit_blocks
-from copula_discrepancy.families.quadrature import collected_notes, relay
+from copula_discrepancy.families.formulas import STENCIL_STEP, Formulas, Pair
+from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
 
 
-class Copula(Leaves):
+class Copula(Formulas):
     """A bivariate copula with one dependence parameter theta; an instance is immutable and valid.
 
     The base of every family; make a member of one, such as ``Gumbel(2.5)`` or ``Gumbel.from_tau(0.6)``. A parameter outside
@@ -46,9 +47,15 @@ class Copula(Leaves):
     --------
     family : A family by its name.
     fit : The member of a family that fits draws best.
+    register : Use a subclass of your own by its name.
 
     Notes
     -----
+    A family of your own is a subclass of `Copula` or, with less to define, of ``copula_discrepancy.families.Archimedean``. It
+    has the class attributes ``name`` and ``parameter``, a ``copula_discrepancy.families.Parameter``. The methods to define, and
+    those that have a default, are listed at ``copula_discrepancy.families.formulas.Formulas``; the page "Adding a family" has
+    an example.
+
     Arguments u and v are numbers or arrays that broadcast against each other; NaN, and values outside the unit interval, raise
     an InputError, nothing is clipped. At the limit of independence all methods hold (theta = 0 or 1, whatever the family has);
     perfect dependence has no density and is no member of any family.
@@ -63,6 +70,9 @@ class Copula(Leaves):
     ...
     copula_discrepancy.InputError: theta must be >= 1 and finite for Gumbel, got 0.4; for negative dependence use ...
     """
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
 
     # ---- what users call -------------------------------------------------------------------------------------------
 
@@ -103,9 +113,10 @@ class Copula(Leaves):
 
     @classmethod
     def _template(cls, **fixed: Any) -> Self:
-        """Some member of the family: the leaves need its fixed choices, not its theta."""
-        lower = cls.parameter.lower
-        return cls(theta=lower + 1.0 if math.isfinite(lower) and lower >= 0 else 0.5, **fixed)  # type: ignore[call-arg]
+        """Some member of the family: formulas need its fixed choices, not its theta."""
+        lower, upper = cls.parameter.lower, cls.parameter.upper
+        theta = 0.5 if lower < 0.0 and upper > 0.5 else lower + min(1.0, 0.5 * (upper - lower))
+        return cls(theta=theta, **fixed)  # type: ignore[call-arg]
 
     def _checked_theta_from_tau(self, tau: Any) -> float:
         low, high = self.tau_range
@@ -494,17 +505,7 @@ class Copula(Leaves):
         """
         if is_monte_carlo(method):
             return -float(np.mean(self._simulated_logpdf(m, rng)[0]))
-        return 0.0 - self._told(lambda: self._mutual_information(self.theta))
-
-    def _told(self, integral: Callable[[], float]) -> float:
-        """An integral whose notes about accuracy reach the user of the public method that asked for it."""
-        with collected_notes() as notes:
-            value = integral()
-        relay(notes)
-        return value
-
-    def _mutual_information(self, theta: float) -> float:
-        return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y), symmetric=True)
+        return 0.0 - self._information(self.theta).announced()
 
     def kl(
         self, other: "Copula", *, method: str = "exact", m: int = DEFAULT_MONTE_CARLO_SIZE, rng: RandomSource = None
@@ -547,29 +548,39 @@ class Copula(Leaves):
         if is_monte_carlo(method):
             own, unit = self._simulated_logpdf(m, rng)
             return float(np.mean(own - other._logpdf(other.theta, *other._coordinates(*unit))))
-        return 0.0 if other == self else self._told(lambda: self._exact_kl(other))
+        return self._kl(other).announced()
 
-    def _exact_kl(self, other: "Copula") -> float:
+    def _kl(self, other: "Copula", accept: float = ACCEPT) -> Integral:
+        """`kl` by closed form or quadrature, with its accuracy; `accept` is what `refine` takes."""
+        return Integral(0.0) if other == self else self._exact_kl(other, accept)
+
+    def _exact_kl(self, other: "Copula", accept: float) -> Integral:
         theta, step = self.theta, self.theta - other.theta
-        if self._same_family(other):
-            room = self._stencil_step(theta) / STENCIL_STEP
-            if abs(step) < 1e-5 * room:
-                # The difference of two nearly equal logs has no digits left; the midpoint score has an error of step**2.
-                middle = theta - 0.5 * step
-                return self._divergence(
-                    theta, lambda x, y: step * self._theta_derivatives(middle, x, y)[0], close=True, symmetric=True
-                )
-            return self._divergence(
-                theta,
-                lambda x, y: self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y),
-                close=abs(step) < 0.1 * room,
-                symmetric=True,
-            )
-        return self._divergence(
-            theta,
-            lambda x, y: self._logpdf(theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y))),
-            symmetric=self._mirror_images == other._mirror_images == 4,  # two elliptical copulas
-        )
+        if not self._same_family(other):
+            symmetric = self._mirror_images == other._mirror_images == 4  # two elliptical copulas
+            return self._divergence(theta, self._log_ratio(other), accept, symmetric=symmetric)
+        room = self._stencil_step(theta) / STENCIL_STEP
+        if abs(step) < 1e-5 * room:
+            # The difference of two nearly equal logs has no digits left; the midpoint score has an error of step**2.
+            middle = theta - 0.5 * step
+
+            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+                return step * self._theta_derivatives(middle, x, y)[0]
+
+        else:
+
+            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+                return self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y)
+
+        return self._divergence(theta, log_ratio, accept, close=abs(step) < 0.1 * room, symmetric=True)
+
+    def _log_ratio(self, other: "Copula") -> Callable[[FloatArray, FloatArray], FloatArray]:
+        """log(c / c_other) as a function of this copula's coordinates."""
+
+        def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
+            return self._logpdf(self.theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
+
+        return log_ratio
 
     def _swapped(self) -> "Copula":
         """The copula of (V, U): the same one, unless it was turned by 90 or 270 degrees."""

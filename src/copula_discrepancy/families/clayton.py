@@ -1,5 +1,6 @@
 """The Clayton copula: dependence gathers in the lower tail."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import Unit, stack_blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
-from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, log1mexp, one_sample, stack_blocks
+from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.numerics import log1mexp, one_sample
 from copula_discrepancy.families.parameter import Parameter
 
 # Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.
@@ -104,9 +107,7 @@ class Clayton(Archimedean):
         second = -1.0 / (1.0 + theta) ** 2 - a * g2 + 2.0 * g1 / theta**2 - 2.0 * g / theta**3
         return first, second
 
-    def _margin_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         excess = Excess(theta, x, y)
         p, p1, near, whole = excess.p, excess.p1, excess.near, 1.0 + excess.p
         odd = 2.0 * theta + 1.0
@@ -116,13 +117,11 @@ class Clayton(Archimedean):
         mixed_low = 1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2)
         return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)
 
-    def _score_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _score_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Slopes:
         if theta < _SMALL_THETA or not one_sample(x, y):
-            return super()._score_derivatives(theta, x, y, u, uc, v, vc)
+            return super()._score_derivatives(theta, x, y, *unit)
         first, second, in_x, in_y = kernels.clayton_derivatives(theta, x, y)
-        return first, second, -in_x / u, -in_y / v
+        return first, second, -in_x / unit[0], -in_y / unit[2]
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
         return -np.log(u), -np.log(v)
@@ -153,7 +152,7 @@ class Clayton(Archimedean):
     def _mutual_information(self, theta: float) -> float:
         if theta < 0.05:  # log(1+theta) - theta/(1+theta) as its alternating series: theta**12 is below 1e-15
             return float(sum((-1) ** k * theta**k * (k - 1) / k for k in range(2, 14)))
-        return float(np.log1p(theta) - theta / (1.0 + theta))
+        return math.log1p(theta) - theta / (1.0 + theta)
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         return self._unmargin(self._conditional_coordinate(theta, -np.log(p), self._margin(v, vc)))

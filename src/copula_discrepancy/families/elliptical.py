@@ -10,8 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import Unit, odd_in_blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.numerics import FloatArray, minus_log, odd_in_blocks
+from copula_discrepancy.families.formulas import Nodes, Pair, Slopes
+from copula_discrepancy.families.numerics import minus_log, one_sample
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import unit_nodes
 
@@ -30,19 +34,29 @@ class Elliptical(Copula):
     _mirror_images = 4  # (u, v), (v, u) and both turned by 180 degrees
     parameter = Parameter("theta", -1.0, 1.0, False, "it is a correlation")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "theta", self.parameter.validate(self.theta, self.name))
-
     @property
     def rho(self) -> float:
         """The correlation, another name for theta."""
         return self.theta
 
+    @property
+    def _compiled_df(self) -> float | None:
+        """What compiled loops take for the degrees of freedom, 0 for normal margins; None where squares may overflow."""
+        return 0.0
+
     @abc.abstractmethod
     def _log_margin_density(self, a: FloatArray) -> FloatArray:
         """Log density of the margin."""
 
-    def _margin_tables(self, pair: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    @abc.abstractmethod
+    def _quantile_scores(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        """`_theta_derivatives` of coordinates of any shape and size."""
+
+    @abc.abstractmethod
+    def _quantile_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
+        """`_unit_derivatives` at known quantiles."""
+
+    def _margin_tables(self, pair: Pair) -> Pair:
         table = odd_in_blocks(self._margin, *pair)  # the quantile of 1 - u is minus that of u
         return table, table
 
@@ -54,7 +68,7 @@ class Elliptical(Copula):
     def _joint_kernel(self, q: FloatArray) -> FloatArray:
         """The density generator without its constant, times the power that Plackett's identity asks for."""
 
-    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _nodes(self, theta: float, level: int) -> Nodes:
         """Radius by its tail probability, angle by one rule for each eighth of the plane of quantiles.
 
         The eighths end on the diagonals, where strong copulas have their ridge, and on the axes, where far out the margins'
@@ -75,9 +89,8 @@ class Elliptical(Copula):
             return self._unmargin(x)[0] - self._cdf(-theta, x, -y)
         return self._unmargin(np.minimum(x, y))[0] - self._short_of_minimum(theta, x, y, _CDF_LEVEL)
 
-    def _rough_cdf(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> FloatArray:
+    def _rough_cdf(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> FloatArray:
+        u, uc, v, vc = unit
         if theta < 0:
             return u - self._rough_cdf(-theta, x, -y, u, uc, vc, v)
         return np.minimum(u, v) - self._short_of_minimum(theta, x, y, _ROUGH_CDF_LEVEL)
@@ -96,6 +109,24 @@ class Elliptical(Copula):
             for one_turn, one_spread, one_weight in zip(turn, spread, weight, strict=True):
                 total += one_weight * self._joint_kernel((distance + product * one_turn) / one_spread)
         return reach / (2.0 * np.pi) * total
+
+    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
+        if self._compiled_df is not None and one_sample(x, y):
+            first, second = kernels.elliptical_scores(theta, self._compiled_df, x, y)
+            if math.isfinite(float(np.sum(second))):  # no square has overflowed, as far out quantiles may
+                return first, second
+        return self._quantile_scores(theta, x, y)
+
+    def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
+        return self._quantile_derivatives(theta, *self._coordinates(*unit))
+
+    def _mixed_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Pair:
+        if self._compiled_df is not None and one_sample(x, y):
+            at_zero = float(self._log_margin_density(np.zeros(1))[0])
+            in_u, in_v = kernels.elliptical_mixed(theta, self._compiled_df, x, y, at_zero)
+            if math.isfinite(float(np.sum(in_u) + np.sum(in_v))):
+                return in_u, in_v
+        return self._quantile_derivatives(theta, x, y)[2:]
 
     def _tau(self, theta: float) -> float:
         return 2.0 / math.pi * math.asin(theta)

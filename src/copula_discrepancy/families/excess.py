@@ -4,51 +4,25 @@ With coordinates x, y >= 0, top the larger, low the smaller and gap their distan
 p = exp(-theta gap) - exp(-theta top): for Clayton (u^-theta + v^-theta - 1) u_min^theta - 1, for Joe its mirror image.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.lazy import lazy
-from copula_discrepancy.families.numerics import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
 class Excess:
-    """p and the quantities that its derivatives are made of."""
+    """p and the quantities that its derivatives are made of: low, top, gap, and near = exp(-theta gap)."""
 
-    theta: float
-    x: FloatArray
-    y: FloatArray
-
-    @lazy
-    def low(self) -> FloatArray:
-        """The smaller coordinate."""
-        return np.minimum(self.x, self.y)
-
-    @lazy
-    def top(self) -> FloatArray:
-        """The larger coordinate."""
-        return np.maximum(self.x, self.y)
-
-    @lazy
-    def gap(self) -> FloatArray:
-        """Their distance."""
-        return np.abs(self.x - self.y)
-
-    @lazy
-    def near(self) -> FloatArray:
-        """exp(-theta gap)."""
-        return np.exp(-self.theta * self.gap)
+    def __init__(self, theta: float, x: FloatArray, y: FloatArray) -> None:
+        self.theta, self.x_on_top = theta, x > y
+        self.low, self.top, self.gap = np.minimum(x, y), np.maximum(x, y), np.abs(x - y)
+        self.near = np.exp(-theta * self.gap)
+        self.p = -self.near * np.expm1(-theta * self.low)  # near - remote, without cancellation
 
     @lazy
     def remote(self) -> FloatArray:
         """exp(-theta top)."""
         return np.exp(-self.theta * self.top)
-
-    @lazy
-    def p(self) -> FloatArray:
-        """near - remote, without cancellation."""
-        return -self.near * np.expm1(-self.theta * self.low)
 
     @lazy
     def p1(self) -> FloatArray:
@@ -63,5 +37,4 @@ class Excess:
 
     def by_coordinate(self, in_top: FloatArray, in_low: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Derivatives in the larger and the smaller coordinate as derivatives in x and in y."""
-        x_on_top = self.x > self.y
-        return np.where(x_on_top, in_top, in_low), np.where(x_on_top, in_low, in_top)
+        return np.where(self.x_on_top, in_top, in_low), np.where(self.x_on_top, in_low, in_top)

@@ -1,36 +1,63 @@
-"""The leaves of a copula: what a family defines, and one deterministic default for all that follows from it."""
+"""The formulas of a copula: what a family defines, and one deterministic default for all that follows from it."""
 
 import abc
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from copula_discrepancy.families.numerics import (
-    FloatArray,
-    blocks,
-    convex_remainder,
-    in_blocks,
-    stack_blocks,
-    stencil_derivatives,
-)
+from copula_discrepancy._core.blocks import Unit, blocks, in_blocks, stack_blocks
+from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy.families.numerics import convex_remainder, stencil_derivatives
 from copula_discrepancy.families.parameter import Parameter
-from copula_discrepancy.families.quadrature import refine
+from copula_discrepancy.families.quadrature import ACCEPT, Integral, refine
 
 Pair: TypeAlias = tuple[FloatArray, FloatArray]
+Slopes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # four derivatives
+Nodes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]  # x, y and weights of a quadrature rule
 
 SMALL_DIVERGENCE = 1e-6  # below it a mean of log ratios, exact to 1e-15, has fewer than nine digits left
 _NO_DIVERGENCE = 1e-22  # smaller ones are squares of rounding errors of log densities
 STENCIL_STEP = 0.02  # 0.02**8 = 3e-14, as small as the rounding error 1e-15/0.02
 
 
-class Leaves(abc.ABC):
-    """Methods with a leading underscore that take theta explicitly, so that an optimiser can move it.
+class Formulas(abc.ABC):
+    """What a family defines: the extension API of the library, as `_pdf` is that of SciPy's distributions.
 
-    They work on the family's own coordinates x(u), y(v), in which its log density has no cancellation. A family must define
-    `_margin`, `_unmargin`, `_logpdf`, `_cdf`, `_conditional`, `_tau`, `tail` and `_nodes`; all else has a default, which it
-    may override.
+    These methods begin with an underscore because they check nothing; the public methods of `Copula` check their arguments
+    and then call them. They take theta explicitly, so that an optimiser can move it, and the family's own coordinates
+    x(u), y(v), in which its log density has no cancellation. A probability is given as the pair (u, 1-u), both with all their
+    digits. Names and signatures of the methods listed here stay the same within a release series.
+
+    A family has the class attributes ``name`` and ``parameter`` and defines:
+
+    - ``_margin(u, uc)`` and ``_unmargin(x)``: the coordinate of a probability, and back;
+    - ``_logpdf(theta, x, y)``: the log density;
+    - ``_cdf(theta, x, y)``: the distribution function;
+    - ``_conditional(theta, x, y)``: P(U <= u | V = v) and P(U > u | V = v);
+    - ``_tau(theta)``: Kendall's tau, increasing in theta;
+    - ``tail``: a property, the coefficients of lower and upper tail dependence;
+    - ``_nodes(theta, level)``: a quadrature rule for expectations under the copula.
+
+    `Archimedean` has all of these but ``_tau`` and ``tail``, from four methods of the generator: ``_log_generator``,
+    ``_inverse_log_generator``, ``_log_slope`` and ``_log_curvature``. `Elliptical` is the base of families with a correlation.
+
+    Everything else has a default that is correct and general. Worth overriding, by a closed form:
+
+    - ``_theta_derivatives(theta, x, y)``: first and second derivative of the log density, by differences (`fit`);
+    - ``_unit_derivatives(theta, u, uc, v, vc)``: derivatives in u, v, (theta, u), (theta, v), by differences (standard errors,
+      `ksd`); of Archimedean families ``_margin_derivatives(theta, x, y)``, in the coordinates;
+    - ``_theta_from_tau(tau)`` and ``_tau_slope(theta)``: the inverse of tau, by a root, and its derivative, by differences;
+    - ``_conditional_inverse(theta, p, v, vc)``: (u, 1-u) with P(U <= u | V = v) = p, by a root;
+    - ``_sample(theta, n, rng)``: coordinates of draws, by ``_conditional_inverse``;
+    - ``_mutual_information(theta)``: minus the entropy, by quadrature;
+    - ``_prepare(coordinates, n)`` and ``_likelihood_sums(theta, *prepared)``: what a fit evaluates many times;
+    - ``_tau_at(end)``: tau at the "lower" or "upper" bound of theta, 1 at the upper one unless overridden;
+    - ``_anti_tail``: a property, tail dependence in the corners (1, 0) and (0, 1), none unless overridden.
+
+    `copula_discrepancy.register` makes a family known by its name and compares its formulas with each other.
     """
 
     name: ClassVar[str]
@@ -41,7 +68,7 @@ class Leaves(abc.ABC):
 
     theta: float
 
-    # ---- the leaves a family defines -------------------------------------------------------------------------------
+    # ---- what a family defines -------------------------------------------------------------------------------------
 
     @abc.abstractmethod
     def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
@@ -68,7 +95,7 @@ class Leaves(abc.ABC):
         """Kendall's tau."""
 
     @abc.abstractmethod
-    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _nodes(self, theta: float, level: int) -> Nodes:
         """Coordinates and weights of a quadrature rule for expectations under the copula, nested as `refine` wants it.
 
         The middle axis runs over mirror images, `_mirror_images` equivalent ones next to each other.
@@ -94,17 +121,17 @@ class Leaves(abc.ABC):
         """The tail coefficients in the corners (1, 0) and (0, 1), which rotations turn into lower and upper tails."""
         return 0.0, 0.0
 
-    # ---- the leaves with a default ---------------------------------------------------------------------------------
+    # ---- what has a default -----------------------------------------------------------------------------------------
 
-    def _coordinates(self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
+    def _coordinates(self, *unit: *Unit) -> Pair:
         """The coordinates x(u), y(v)."""
-        return self._margin(u, uc), self._margin(v, vc)
+        return self._margin(*unit[:2]), self._margin(*unit[2:])
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
         """The coordinates of probabilities known as floats, whose complements are exact differences from 1."""
         return self._coordinates(u, 1.0 - u, v, 1.0 - v)
 
-    def _unit(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _unit(self, x: FloatArray, y: FloatArray) -> Unit:
         """(u, 1-u, v, 1-v) from coordinates."""
         return *self._unmargin(x), *self._unmargin(y)
 
@@ -121,20 +148,21 @@ class Leaves(abc.ABC):
         """What the coordinates depend on beside u and v: the family and its fixed choices, not theta."""
         return type(self), *(value for name, value in self.__dict__.items() if name != "theta")
 
-    def _rough_cdf(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> FloatArray:
+    def _rough_cdf(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> FloatArray:
         """`_cdf` to six digits, for arguments known in both forms."""
         return self._cdf(theta, x, y)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         """First and second derivative of the log density in theta."""
-        return stencil_derivatives(lambda t: self._logpdf(t, x, y), theta, *self._closed_domain(), self._stencil_step(theta))
+        return self._in_theta(lambda t: self._logpdf(t, x, y), theta)
 
-    def _unit_derivatives(
-        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _in_theta(self, function: Callable[[float], FloatArray], theta: float) -> Pair:
+        """First and second derivative in theta of any function of it, by differences inside its domain."""
+        return stencil_derivatives(function, theta, *self._closed_domain(), self._stencil_step(theta))
+
+    def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
         """Derivatives of the log density: in u, in v, in (theta, u), in (theta, v)."""
+        u, uc, v, vc = unit
 
         def shifted(pair: Pair, s: float) -> Pair:  # u moves on the logit scale, so it never leaves (0, 1)
             odds, grow, shrink = pair[0] / pair[1], math.exp(s), math.exp(-s)
@@ -148,31 +176,20 @@ class Leaves(abc.ABC):
             slope, _ = stencil_derivatives(along, 0.0, -1.0, 1.0, STENCIL_STEP)
             return slope / (u * uc if move_u else v * vc)
 
-        def mixed(move_u: bool) -> FloatArray:
-            step = self._stencil_step(theta)
-            return stencil_derivatives(lambda t: first(move_u, t), theta, *self._closed_domain(), step)[0]
+        in_u, in_v = (self._in_theta(partial(first, move_u), theta)[0] for move_u in (True, False))
+        return first(True, theta), first(False, theta), in_u, in_v
 
-        return first(True, theta), first(False, theta), mixed(True), mixed(False)
-
-    def _mixed_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> Pair:
+    def _mixed_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Pair:
         """Derivatives of the log density in (theta, u) and (theta, v), for arguments known in both forms."""
-        _, _, in_u, in_v = self._unit_derivatives(theta, u, uc, v, vc)
-        return in_u, in_v
+        return self._unit_derivatives(theta, *unit)[2:]
 
-    def _score_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _score_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Slopes:
         """Derivatives of a sample's log densities: in theta, in theta twice, in (theta, u), in (theta, v)."""
-        return *self._theta_derivatives(theta, x, y), *self._mixed_derivatives(theta, x, y, u, uc, v, vc)
+        return *self._theta_derivatives(theta, x, y), *self._mixed_derivatives(theta, x, y, *unit)
 
     def _tau_slope(self, theta: float) -> float:
         """Derivative of Kendall's tau in theta."""
-        slope, _ = stencil_derivatives(
-            lambda t: np.asarray(self._tau(t)), theta, *self._closed_domain(), self._stencil_step(theta)
-        )
-        return float(slope)
+        return float(self._in_theta(lambda t: np.asarray(self._tau(t)), theta)[0])
 
     def _theta_from_tau(self, tau: float) -> float:
         """Inverse of `_tau` inside its range, by a bracketed root."""
@@ -230,14 +247,28 @@ class Leaves(abc.ABC):
             totals += np.sum(self._logpdf(theta, x, y)), np.sum(first), np.sum(second)
         return float(totals[0]), float(totals[1]), float(totals[2])
 
+    def _mutual_information(self, theta: float) -> float | None:
+        """E[log c], minus the entropy, where it has a closed form."""
+        return None
+
+    def _information(self, theta: float, accept: float = ACCEPT) -> Integral:
+        """E[log c] in closed form, or by a quadrature whose coarser half agrees to `accept`."""
+        closed = self._mutual_information(theta)
+        return self._information_integral(theta, accept) if closed is None else Integral(closed)
+
+    def _information_integral(self, theta: float, accept: float) -> Integral:
+        """The divergence from independence."""
+        return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y), accept, symmetric=True)
+
     def _divergence(
         self,
         theta: float,
         log_ratio: Callable[[FloatArray, FloatArray], FloatArray],
+        accept: float,
         *,
         close: bool = False,
         symmetric: bool = False,
-    ) -> float:
+    ) -> Integral:
         """Expectation under self of log_ratio = log(c_self / c_other), a Kullback-Leibler divergence.
 
         The ratio integrates to one, so exp(-r) - 1 + r has the same mean as r; it is never negative and keeps its relative
@@ -246,21 +277,18 @@ class Leaves(abc.ABC):
         """
         images = self._mirror_images if symmetric else 1
 
-        def weighted(level: int, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-            x, y, weight = (part[:, ::images] for part in self._nodes(theta, level))
-            return images * weight * function(log_ratio(x, y))
+        def mean(function: Callable[[FloatArray], FloatArray], floor: float) -> Integral:
+            def terms(level: int) -> FloatArray:
+                x, y, weight = (part[:, ::images] for part in self._nodes(theta, level))
+                return images * weight * function(log_ratio(x, y))
 
-        def terms(level: int) -> FloatArray:
-            return weighted(level, lambda r: r)
-
-        def remainder_terms(level: int) -> FloatArray:
-            return weighted(level, convex_remainder)
+            return refine(terms, floor=floor, accept=accept)
 
         if not close:
-            plain = refine(terms, floor=SMALL_DIVERGENCE)
+            plain = mean(lambda r: r, SMALL_DIVERGENCE)
             if plain.value > SMALL_DIVERGENCE:
-                return plain.told()
-        return refine(remainder_terms, floor=_NO_DIVERGENCE).told()
+                return plain
+        return mean(convex_remainder, _NO_DIVERGENCE)
 
     # ---- the domain ------------------------------------------------------------------------------------------------
 
@@ -290,12 +318,11 @@ class Leaves(abc.ABC):
 
     def _theta_within(self, tau: float) -> float:
         """The theta of a tau, or the end of theta's domain that lies beyond where the family does not reach it."""
-        for end, bound in (("lower", self.parameter.lower), ("upper", self.parameter.upper)):
-            limit = self._tau_at(end)
-            other = self._tau_at("upper" if end == "lower" else "lower")
-            if (tau <= limit) if limit < other else (tau >= limit):
-                return bound
-        return self._theta_from_tau(tau)
+        low, high = self.tau_range
+        if low < tau < high or math.isnan(tau):
+            return self._theta_from_tau(tau)
+        at_lower = (tau <= low) == (self._tau_at("lower") == low)  # tau falls with theta after a quarter turn
+        return self.parameter.lower if at_lower else self.parameter.upper
 
     @property
     def tau_range(self) -> tuple[float, float]:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, spence
 
+from copula_discrepancy._core.blocks import Unit
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, log1mexp, log1p_quotient, minus_log
+from copula_discrepancy.families.formulas import Nodes, Pair, Slopes
+from copula_discrepancy.families.numerics import log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
+from copula_discrepancy.families.quadrature import Integral
 
 # Up to here the power series in theta serves: its terms are at most 0.75**k theta**k / k!, 22 of them are exact.
 _SERIES_REACH = 1.0
@@ -141,11 +144,10 @@ class Frank(Archimedean):
         second = -1.0 / theta**2 - rest * (1.0 + rest) - 2.0 * (n2 - n1**2)
         return first, second
 
-    def _unit_derivatives(
-        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
         """From d log c/du = theta (2 h - 1) with h = P(V <= v | U = u)."""
         size, sign = abs(theta), math.copysign(1.0, theta)
+        u, uc, v, vc = unit
         if theta < 0:
             u, uc = uc, u
         h_u, slope_u = _conditional_and_slope(size, v, vc, u)
@@ -185,12 +187,12 @@ class Frank(Archimedean):
         with np.errstate(divide="ignore"):  # a uniform draw of exactly 0
             return self._margin(*self._conditional_inverse(theta, p, v, 1.0 - v)), self._margin(v, 1.0 - v)
 
-    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _nodes(self, theta: float, level: int) -> Nodes:
         x, y, weight = super()._nodes(abs(theta), level)
         return (x if theta >= 0 else -x), y, weight
 
-    def _mutual_information(self, theta: float) -> float:
-        return super()._mutual_information(abs(theta))
+    def _information_integral(self, theta: float, accept: float) -> Integral:
+        return super()._information_integral(abs(theta), accept)
 
     def _theta_from_tau(self, tau: float) -> float:
         if abs(tau) > 0.05:

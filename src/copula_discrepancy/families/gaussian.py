@@ -9,10 +9,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, one_sample
+from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.quadrature import Integral
 
 _HALF_LOG_2PI = 0.9189385332046727
 
@@ -69,9 +70,7 @@ class Gaussian(Elliptical):
         apart = theta**2 * (x - sign * y) ** 2 / (2.0 * spread)
         return -0.5 * log_spread(theta) - apart + theta * x * y / (1.0 + sign * theta)
 
-    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
-        if one_sample(x, y):
-            return kernels.elliptical_scores(theta, 0.0, x, y)
+    def _quantile_scores(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         spread = (1.0 - theta) * (1.0 + theta)
         q = residual(theta, x, y) ** 2 / spread + y**2
         q1 = 2.0 * (theta * q - x * y) / spread
@@ -95,23 +94,7 @@ class Gaussian(Elliptical):
         second = n * (1.0 + theta**2) / (plus * minus) ** 2 - 0.5 * (difference / minus**3 + total / plus**3)
         return value, first, second
 
-    def _unit_derivatives(
-        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        x, y = self._coordinates(u, uc, v, vc)
-        return self._quantile_derivatives(theta, x, y)
-
-    def _mixed_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> Pair:
-        if one_sample(x, y):
-            return kernels.elliptical_mixed(theta, 0.0, x, y, -_HALF_LOG_2PI)
-        return self._quantile_derivatives(theta, x, y)[2:]
-
-    def _quantile_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """`_unit_derivatives` at known quantiles."""
+    def _quantile_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         spread = (1.0 - theta) * (1.0 + theta)
 
         def along(x: FloatArray, y: FloatArray) -> Pair:
@@ -140,11 +123,11 @@ class Gaussian(Elliptical):
     def _mutual_information(self, theta: float) -> float:
         return -0.5 * log_spread(theta)
 
-    def _exact_kl(self, other: Copula) -> float:
+    def _exact_kl(self, other: Copula, accept: float) -> Integral:
         if not isinstance(other, Gaussian):
-            return super()._exact_kl(other)
+            return super()._exact_kl(other, accept)
         step, spread = self.theta - other.theta, (1.0 - other.theta) * (1.0 + other.theta)
         y = step * (self.theta + other.theta) / spread
         # (step^2/spread + (-log(1-y) - y))/2: two terms that are never negative
         rest = sum(y**k / k for k in range(2, 12)) if abs(y) < 0.02 else -math.log1p(-y) - y
-        return 0.5 * (step**2 / spread + rest)
+        return Integral(0.5 * (step**2 / spread + rest))

@@ -8,9 +8,11 @@ import numpy as np
 from scipy.special import exp1
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import Unit, stack_blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import EULER_GAMMA, FloatArray, one_sample, stack_blocks
+from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.numerics import EULER_GAMMA, one_sample
 from copula_discrepancy.families.parameter import Parameter
 
 
@@ -77,32 +79,19 @@ class Gumbel(Archimedean):
         return rest - excess * (gap + 2.0 * q) + np.log1p(excess / w)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
-        gap = np.abs(np.log(x) - np.log(y))
-        e = np.exp(-theta * gap)
-        share = e / (1.0 + e)
-        q = np.log1p(e) / theta
-        q1 = -(gap * share + q) / theta
-        q2 = (gap**2 * share / (1.0 + e) - 2.0 * q1) / theta
-        w = np.maximum(x, y) * np.exp(q)
+        distance, e, q, q1, w, outer = _joined(theta, x, y)
+        gap = np.abs(distance)
+        q2 = (gap**2 * e / (1.0 + e) ** 2 - 2.0 * q1) / theta
         w1, w2 = w * q1, w * (q2 + q1**2)
-        outer = w + (theta - 1.0)  # near theta = 1 in the upper corner w alone has the digits
         slope = (w1 + 1.0) / outer
         odd = 1.0 - 2.0 * theta
         first = slope - w1 - gap - 2.0 * q + odd * q1
         second = w2 / outer - slope**2 - w2 - 4.0 * q1 + odd * q2
         return first, second
 
-    def _margin_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        distance = np.log(x) - np.log(y)
-        gap = np.abs(distance)
-        e = np.exp(-theta * gap)
+    def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
+        distance, e, _, q1, w, outer = _joined(theta, x, y)
         small, large = e / (1.0 + e), 1.0 / (1.0 + e)
-        q = np.log1p(e) / theta
-        q1 = -(gap * small + q) / theta
-        w = np.maximum(x, y) * np.exp(q)
-        outer = w + (theta - 1.0)  # near theta = 1 in the upper corner w alone has the digits
         odd = 1.0 - 2.0 * theta
         slope = (w * q1 + 1.0) / outer
 
@@ -118,13 +107,11 @@ class Gumbel(Archimedean):
         in_y, mixed_y = along(np.where(x_on_top, small, large), -turn, y)
         return in_x / x, in_y / y, mixed_x / x, mixed_y / y
 
-    def _score_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _score_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Slopes:
         if not one_sample(x, y):
-            return super()._score_derivatives(theta, x, y, u, uc, v, vc)
+            return super()._score_derivatives(theta, x, y, *unit)
         first, second, in_x, in_y = kernels.gumbel_derivatives(theta, x, y, np.log(x) - np.log(y))
-        return first, second, -in_x / u, -in_y / v
+        return first, second, -in_x / unit[0], -in_y / unit[2]
 
     def _float_coordinates(self, u: FloatArray, v: FloatArray) -> Pair:
         return -np.log(u), -np.log(v)
@@ -186,3 +173,18 @@ class Gumbel(Archimedean):
         w[both] += rng.standard_exponential(int(both.sum()))
         share = rng.uniform(size=n)
         return w * share ** (1.0 / theta), w * (1.0 - share) ** (1.0 / theta)
+
+
+def _joined(theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, ...]:
+    """log x - log y, e, q, dq/dtheta, w and w + theta - 1, of which all derivatives are made.
+
+    e = exp(-theta |log x - log y|), q = log(1 + e)/theta and w = -log C. The last one is a sum in this order because near
+    theta = 1 in the upper corner w alone has the digits.
+    """
+    distance = np.log(x) - np.log(y)
+    gap = np.abs(distance)
+    e = np.exp(-theta * gap)
+    q = np.log1p(e) / theta
+    q1 = -(gap * e / (1.0 + e) + q) / theta
+    w = np.maximum(x, y) * np.exp(q)
+    return distance, e, q, q1, w, w + (theta - 1.0)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, log_2sinh, log_cosh
+from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.numerics import log_2sinh, log_cosh
 
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
@@ -40,12 +41,8 @@ class Hyperbolic(Archimedean):
         width = self._width(theta)[0]
         z = x / (2.0 * width)
         r = np.tanh(z)
-        return (
-            2.0 * (x + log_cosh(z) - np.log(width))
-            + np.log(2.0 * theta)
-            + (2.0 * theta - 2.0) * log_2sinh(z)
-            + np.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
-        )
+        powers = 2.0 * (x + log_cosh(z) - np.log(width)) + (2.0 * theta - 2.0) * log_2sinh(z)
+        return powers + np.log(2.0 * theta) + np.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
 
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
         width = self._width(theta)[0]
@@ -60,109 +57,74 @@ class Hyperbolic(Archimedean):
         rest = np.log1p(np.exp(-2.0 * theta * gap)) / (2.0 * theta)
         # (2 theta - 1)(log g_u + log g_v) + (1 - 4 theta) log g_C without the part that cancels
         powers = -np.maximum(log_2sinh(a), log_2sinh(b)) - (2.0 * theta - 1.0) * gap + (1.0 - 4.0 * theta) * rest
-        return (
-            (x + y - 2.0 * width * z)
-            + powers
-            + (log_cosh(a) + log_cosh(b) - log_cosh(z))
-            - np.log(width)
-            + np.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
-        )
+        slopes = (x + y - 2.0 * width * z) + powers + (log_cosh(a) + log_cosh(b) - log_cosh(z))
+        return slopes - np.log(width) + np.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         width, turn = self._width(theta)
-        a, b = _scaled(x, width), _scaled(y, width)
-        _, z, share_a = _joined(theta, a, b)
-        share_b = 1.0 - share_a
-        margin_a, margin_b = _margin_terms(theta, a, turn), _margin_terms(theta, b, turn)
-        # log g of the copula: level/(2 theta), level = log(phi(u) + phi(v))
-        (fa, fa1, fa2), (fb, fb1, fb2) = margin_a.level, margin_b.level
-        level = np.logaddexp(fa, fb)
-        level1 = share_a * fa1 + share_b * fb1
-        level2 = share_a * fa2 + share_b * fb2 + share_a * share_b * (fa1 - fb1) ** 2
-        half = 0.5 / theta
-        g = level * half
-        g1 = level1 * half - g / theta
-        g2 = level2 * half - 2.0 * g1 / theta
-        r = np.tanh(z)
-        flat = 1.0 - r**2
+        joint = _Joint(theta, x, y, width, turn)
+        (_, fa1, fa2), (_, fb1, fb2) = (margin.level for margin in joint.margins)
+        z, r, r1, g1, q, q1 = joint.z, joint.r, joint.r1, joint.g1, joint.q, joint.q1
+        level2 = joint.share * fa2 + (1.0 - joint.share) * fb2 + joint.share1 * (fa1 - fb1)
+        g2 = level2 / (2.0 * theta) - 2.0 * g1 / theta
         z1 = r * g1
-        r1 = flat * z1
         z2 = r1 * g1 + r * g2
-        r2 = flat * z2 - 2.0 * r * r1 * z1
-        q = 2.0 * theta - 1.0 + r**2 + 2.0 * width * r
-        q1 = 2.0 + 2.0 * (r + width) * r1 + 2.0 * turn * r
+        r2 = (1.0 - r**2) * z2 - 2.0 * r * r1 * z1
         q2 = 2.0 * r1**2 + 2.0 * (r + width) * r2 + 4.0 * turn * r1
-        first = (
-            q1 / q
-            - turn / width
-            - 2.0 * (turn * z + width * z1)
-            - 4.0 * g
-            + (1.0 - 4.0 * theta) * g1
-            - r * z1
-            + margin_a.first
-            + margin_b.first
-        )
-        second = (
-            q2 / q
-            - (q1 / q) ** 2
-            + (turn / width) ** 2
-            - 2.0 * (2.0 * turn * z1 + width * z2)
-            - 8.0 * g1
-            + (1.0 - 4.0 * theta) * g2
-            - r1 * z1
-            - r * z2
-            + margin_a.second
-            + margin_b.second
-        )
-        return first, second
+        at_copula = q1 / q - turn / width - 2.0 * (turn * z + width * z1) - 4.0 * joint.g + (1.0 - 4.0 * theta) * g1 - r * z1
+        bend2 = q2 / q - (q1 / q) ** 2 + (turn / width) ** 2
+        at_copula2 = bend2 - 2.0 * (2.0 * turn * z1 + width * z2) - 8.0 * g1 + (1.0 - 4.0 * theta) * g2 - r1 * z1 - r * z2
+        one, other = joint.margins
+        return at_copula + one.first + other.first, at_copula2 + one.second + other.second
 
-    def _margin_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         width, turn = self._width(theta)
-        a, b = _scaled(x, width), _scaled(y, width)
-        _, z, share_a = _joined(theta, a, b)
-        (fa, fa1, _), (fb, fb1, _) = _margin_terms(theta, a, turn).level, _margin_terms(theta, b, turn).level
-        g = np.logaddexp(fa, fb) / (2.0 * theta)
-        g1 = (share_a * fa1 + (1.0 - share_a) * fb1) / (2.0 * theta) - g / theta
-        r = np.tanh(z)
+        joint = _Joint(theta, x, y, width, turn)
+        r, r1, q, q1 = joint.r, joint.r1, joint.q, joint.q1
         flat = 1.0 - r**2
-        r1 = flat * r * g1
-        share1 = share_a * (1.0 - share_a) * (fa1 - fb1)
-        q = 2.0 * theta - 1.0 + r**2 + 2.0 * width * r
-        q1 = 2.0 + 2.0 * (r + width) * r1 + 2.0 * turn * r
+        scale, scale1 = 0.5 / width, -0.5 * turn / width**2
 
         def along(s: FloatArray, share: FloatArray, share1: FloatArray) -> Pair:
             """Derivatives in one coordinate with scaled value s, then in (theta, coordinate)."""
             coth, tanh = 1.0 / np.tanh(s), np.tanh(s)
             s1 = -turn * s / width
             coth1, tanh1 = -s1 / np.sinh(np.minimum(s, 350.0)) ** 2, s1 / np.cosh(np.minimum(s, 350.0)) ** 2
-            scale, scale1 = 0.5 / width, -0.5 * turn / width**2
             gx = share * coth * scale  # log g of the copula in x
             gx1 = share1 * coth * scale + share * (coth1 * scale + coth * scale1)
             zx, zx1 = r * gx, r1 * gx + r * gx1
             rx, rx1 = flat * zx, flat * zx1 - 2.0 * r * r1 * zx
             qx = 2.0 * (r + width) * rx
             qx1 = 2.0 * (r1 + turn) * rx + 2.0 * (r + width) * rx1
-            margin = ((2.0 * theta - 1.0) * coth + tanh) * scale
-            margin1 = ((2.0 * theta - 1.0) * coth1 + 2.0 * coth + tanh1) * scale
-            margin1 = margin1 + ((2.0 * theta - 1.0) * coth + tanh) * scale1
-            first = 1.0 - 2.0 * width * zx + (1.0 - 4.0 * theta) * gx + margin - r * zx + qx / q
-            mixed = (
-                -2.0 * (turn * zx + width * zx1)
-                - 4.0 * gx
-                + (1.0 - 4.0 * theta) * gx1
-                + margin1
-                - r1 * zx
-                - r * zx1
-                + qx1 / q
-                - qx * q1 / q**2
-            )
-            return first, mixed
+            margin = (2.0 * theta - 1.0) * coth + tanh
+            margin1 = ((2.0 * theta - 1.0) * coth1 + 2.0 * coth + tanh1) * scale + margin * scale1
+            first = 1.0 - 2.0 * width * zx + (1.0 - 4.0 * theta) * gx + margin * scale - r * zx + qx / q
+            # in this order: in the corners large terms cancel
+            mixed = -2.0 * (turn * zx + width * zx1) - 4.0 * gx + (1.0 - 4.0 * theta) * gx1 + margin1
+            return first, mixed - r1 * zx - r * zx1 + qx1 / q - qx * q1 / q**2
 
-        in_x, mixed_x = along(a, share_a, share1)
-        in_y, mixed_y = along(b, 1.0 - share_a, -share1)
+        in_x, mixed_x = along(joint.a, joint.share, joint.share1)
+        in_y, mixed_y = along(joint.b, 1.0 - joint.share, -joint.share1)
         return in_x, in_y, mixed_x, mixed_y
+
+
+class _Joint:
+    """What all derivatives share: both margins, the scaled coordinate z of C(u, v), its log g, r = tanh z, the bend q.
+
+    A name that ends in 1 is a theta derivative; `share` is phi(u)/(phi(u) + phi(v)).
+    """
+
+    def __init__(self, theta: float, x: FloatArray, y: FloatArray, width: float, turn: float) -> None:
+        self.a, self.b = _scaled(x, width), _scaled(y, width)
+        _, self.z, self.share = _joined(theta, self.a, self.b)
+        self.margins = _margin_terms(theta, self.a, turn), _margin_terms(theta, self.b, turn)
+        (fa, fa1, _), (fb, fb1, _) = (margin.level for margin in self.margins)
+        self.share1 = self.share * (1.0 - self.share) * (fa1 - fb1)
+        self.g = np.logaddexp(fa, fb) / (2.0 * theta)
+        self.g1 = (self.share * fa1 + (1.0 - self.share) * fb1) / (2.0 * theta) - self.g / theta
+        self.r = np.tanh(self.z)
+        self.r1 = (1.0 - self.r**2) * self.r * self.g1
+        self.q = 2.0 * theta - 1.0 + self.r**2 + 2.0 * width * self.r
+        self.q1 = 2.0 + 2.0 * (self.r + width) * self.r1 + 2.0 * turn * self.r
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import polygamma, psi
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
-from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray, exponential_pair, log1mexp, log1p_quotient, minus_log
+from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.numerics import exponential_pair, log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
 
 _DIGAMMA_AT_3 = [float(polygamma(k, 3)) / math.factorial(k) for k in range(1, 8)]  # Taylor coefficients of psi but the first
@@ -111,9 +112,7 @@ class Joe(Archimedean):
         second = a * g2 - 2.0 * g1 / theta**2 + 2.0 * g / theta**3 + s2 / outer - slope**2
         return first, second
 
-    def _margin_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         excess = Excess(theta, x, y)
         low, top, p, p1, near = excess.low, excess.top, excess.p, excess.p1, excess.near
         e_low, whole = np.exp(-theta * low), 1.0 + p

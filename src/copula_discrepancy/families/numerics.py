@@ -4,19 +4,14 @@ A probability travels as a pair (u, 1-u), both with full relative accuracy: near
 from 1 it is, and the upper tail is as interesting as the lower one.
 """
 
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-Unit = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # u, 1-u, v, 1-v
+from copula_discrepancy._core.checks import FloatArray
 
 LOG_2 = 0.6931471805599453
 EULER_GAMMA = 0.5772156649015329
-SCRATCH_LIMIT = 2**20  # draws: a thread keeps at most 16 MB
-BLOCK = 8192  # 64 KB per temporary: a formula with a dozen of them stays in the second-level cache
 
 
 def minus_log(u: FloatArray, complement: FloatArray) -> FloatArray:
@@ -27,74 +22,6 @@ def minus_log(u: FloatArray, complement: FloatArray) -> FloatArray:
     if not residual.any():
         return -np.log(u)
     return np.where(u > 0.5, residual / np.maximum(u, 0.5), 0.0) - np.log(u)
-
-
-def blocks(size: int) -> list[slice]:
-    """Slices of at most BLOCK places."""
-    return [slice(start, start + BLOCK) for start in range(0, size, BLOCK)]
-
-
-def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """`function` of one-dimensional arrays, block by block: temporaries stay in the cache, fresh memory is dear."""
-    if arrays[0].size <= BLOCK:
-        return function(*arrays)
-    out = np.empty(arrays[0].size)
-    for block in blocks(out.size):
-        out[block] = function(*(array[block] for array in arrays))
-    return out
-
-
-def in_unit_blocks(function: Callable[[Unit], FloatArray], u: FloatArray, v: FloatArray) -> FloatArray:
-    """`function` of (u, 1-u, v, 1-v) at points of any shape, one or several values for each, block by block."""
-
-    def part(a: FloatArray, b: FloatArray) -> FloatArray:
-        return function((a, 1.0 - a, b, 1.0 - b))
-
-    if u.size <= BLOCK:
-        return part(u, v)
-    a, b = u.reshape(-1), v.reshape(-1)
-    head, *others = blocks(a.size)
-    first = part(a[head], b[head])
-    out = np.empty((*first.shape[:-1], a.size))
-    out[..., head] = first
-    for block in others:
-        out[..., block] = part(a[block], b[block])
-    return out.reshape(*first.shape[:-1], *u.shape)
-
-
-def odd_in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """`in_blocks` where the values read backwards are those read forwards with the other sign: half of them are computed."""
-    size = arrays[0].size
-    half = in_blocks(function, *(array[: (size + 1) // 2] for array in arrays))
-    return np.concatenate([half, -half[: size // 2][::-1]])
-
-
-_scratch = threading.local()
-
-
-def _scratch_pair(n: int) -> FloatArray:
-    """Two rows of n floats that this thread reuses: the first touch of fresh pages costs more than filling them."""
-    if n > SCRATCH_LIMIT:
-        return np.empty((2, n))
-    kept = getattr(_scratch, "pair", None)
-    if kept is None or kept.shape[1] < n:
-        kept = _scratch.pair = np.empty((2, n))
-    return np.asarray(kept[:, :n])
-
-
-def stack_blocks(
-    parts: Iterable[tuple[FloatArray, FloatArray]], n: int, *, reuse: bool = False
-) -> tuple[FloatArray, FloatArray]:
-    """Two arrays of length n from the blocks of both; with `reuse` they live until this thread's next such call."""
-    first, second = _scratch_pair(n) if reuse else np.empty((2, n))
-    at = 0
-    for x, y in parts:
-        first[at : at + x.size] = x
-        second[at : at + x.size] = y
-        at += x.size
-    if at != n:
-        raise RuntimeError(f"{at} coordinates for {n} draws")  # stale numbers of an earlier call would follow
-    return first, second
 
 
 def exponential_pair(x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -7,9 +7,7 @@ step, so each integral carries its own coarser estimate.
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,14 +15,14 @@ import numpy as np
 from scipy.special import expit
 
 from copula_discrepancy._core.caveats import caveat_of
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.errors import DependenceWarning
-from copula_discrepancy.families.numerics import FloatArray
 
 FIRST_LEVEL = 3
 LAST_LEVEL = 6
 _REACH = 3.75  # p = 1e-29 at the ends: p * log(p)**4 is then below 1e-21
 # The error of the finer rule is far below the difference between the two, on smooth integrands about its square.
-_ACCEPT = 1e-7
+ACCEPT = 1e-7
 _PROMISE = 1e-8
 _NOTHING = 1e-15  # an error below this is rounding, whatever it is relative to
 _ROUNDING = 1e-14  # of the sum of absolute terms: below it a difference says nothing
@@ -45,38 +43,31 @@ def unit_nodes(level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Integral:
-    """A value and its estimated relative error, 0 where the rule and its coarser half agree."""
+    """A value and its estimated relative error, 0 for a closed form and where the rule and its coarser half agree."""
 
     value: float
-    error: float
+    error: float = 0.0
 
-    def told(self) -> float:
-        """The value, with a note where it is less accurate than promised."""
-        if not self.error <= _PROMISE and not abs(self.value) * self.error < _NOTHING:
-            _tell(f"a quadrature reached a relative accuracy of {self.error:.0e} only; the parameters are extreme")
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence where the value is less accurate than promised."""
+        if self.error <= _PROMISE or abs(self.value) * self.error < _NOTHING:
+            return ()
+        return (f"a quadrature reached a relative accuracy of {self.error:.0e} only; the parameters are extreme",)
+
+    def announced(self) -> float:
+        """The value, with its notes as warnings at the caller of the public method that returns it."""
+        for note in self.notes:
+            warnings.warn(DependenceWarning(caveat_of("quadrature", note)), stacklevel=3)
         return self.value
 
 
-_accepted: ContextVar[float] = ContextVar("_accepted", default=_ACCEPT)
-
-
-@contextmanager
-def fewer_digits(accept: float) -> Iterator[None]:
-    """Within it a rule and its coarser half need to agree to `accept` only; safe with threads."""
-    token = _accepted.set(accept)
-    try:
-        yield
-    finally:
-        _accepted.reset(token)
-
-
-def refine(terms: Callable[[int], FloatArray], *, floor: float, accept: float | None = None) -> Integral:
+def refine(terms: Callable[[int], FloatArray], *, floor: float, accept: float = ACCEPT) -> Integral:
     """Sum `terms(level)`, weights times values, over levels until the rule and its coarser half agree to `accept`.
 
     The first and the last axis run over unit nodes, so every second place on both is the coarser rule. Values below `floor`
     need not be known relative to themselves.
     """
-    accept = _accepted.get() if accept is None else accept
     fine = gap = 0.0
     for level in range(FIRST_LEVEL, LAST_LEVEL + 1):
         values = terms(level)
@@ -87,33 +78,3 @@ def refine(terms: Callable[[int], FloatArray], *, floor: float, accept: float | 
         if gap <= max(accept * max(abs(fine), floor), rounding):
             return Integral(fine, 0.0)
     return Integral(fine, gap / abs(fine) if fine else math.nan)
-
-
-_listener: ContextVar[list[str] | None] = ContextVar("_listener", default=None)
-
-
-@contextmanager
-def collected_notes() -> Iterator[list[str]]:
-    """Collect what quadratures have to say; safe with threads."""
-    notes: list[str] = []
-    token = _listener.set(notes)
-    try:
-        yield notes
-    finally:
-        _listener.reset(token)
-
-
-def _tell(sentence: str) -> None:
-    notes = _listener.get()
-    if notes is not None and sentence not in notes:
-        notes.append(sentence)
-
-
-def relay(notes: list[str]) -> None:
-    """Hand collected notes to whoever collects outside, or issue them as warnings at the caller of a public method."""
-    if _listener.get() is not None:
-        for sentence in notes:
-            _tell(sentence)
-        return
-    for sentence in notes:
-        warnings.warn(DependenceWarning(caveat_of("quadrature", sentence)), stacklevel=4)

@@ -2,20 +2,19 @@
 
 import copyreg
 from abc import ABCMeta
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import isabstract
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
-from copula_discrepancy._core.checks import is_whole
+from copula_discrepancy._core.blocks import Unit
+from copula_discrepancy._core.checks import FloatArray, is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import Pair
-from copula_discrepancy.families.numerics import FloatArray
+from copula_discrepancy.families.formulas import Pair, Slopes
 from copula_discrepancy.families.parameter import Parameter
+from copula_discrepancy.families.quadrature import Integral
 
 ROTATIONS = (90, 180, 270)
 
@@ -24,6 +23,15 @@ def _checked_rotation(rotation: Any) -> int:
     if not is_whole(rotation) or rotation not in ROTATIONS:
         raise InputError(f"rotation must be 90, 180 or 270, got {rotation!r}")
     return int(rotation)
+
+
+def _of_base(name: str) -> Any:
+    """A method that is the base copula's own."""
+
+    def method(self: "Rotated", *arguments: Any, **named: Any) -> Any:
+        return getattr(self.base, name)(*arguments, **named)
+
+    return method
 
 
 @dataclass(frozen=True)
@@ -133,14 +141,6 @@ class Rotated(Copula):
         return self.base.parameter
 
     @property
-    def _mirror_images(self) -> int:  # type: ignore[override]
-        return self.base._mirror_images
-
-    @property
-    def _scores_need_units(self) -> bool:  # type: ignore[override]
-        return self.base._scores_need_units
-
-    @property
     def theta(self) -> float:  # type: ignore[override]
         """The base copula's parameter."""
         return self.base.theta
@@ -160,19 +160,34 @@ class Rotated(Copula):
     def with_theta(self, theta: float) -> "Rotated":
         return Rotated(self.base.with_theta(theta), self.rotation)
 
-    def _turn(
-        self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    @property
+    def _signs(self) -> tuple[float, float]:
+        """What turning does to derivatives in u and in v."""
+        return (-1.0 if self._turns_u else 1.0), (-1.0 if self._turns_v else 1.0)
+
+    def _turn(self, *unit: *Unit) -> Unit:
         """The base copula's arguments; turning is its own inverse."""
-        first = (uc, u) if self._turns_u else (u, uc)
-        second = (vc, v) if self._turns_v else (v, vc)
-        return *first, *second
+        u, uc, v, vc = unit
+        return *((uc, u) if self._turns_u else (u, uc)), *((vc, v) if self._turns_v else (v, vc))
 
-    def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
-        return self.base._margin(u, uc)
+    # ---- in coordinates a turned copula is its base -----------------------------------------------------------------
 
-    def _unmargin(self, x: FloatArray) -> Pair:
-        return self.base._unmargin(x)
+    _mirror_images = property(attrgetter("base._mirror_images"))
+    _scores_need_units = property(attrgetter("base._scores_need_units"))
+    _margin = _of_base("_margin")
+    _unmargin = _of_base("_unmargin")
+    _logpdf = _of_base("_logpdf")
+    _theta_derivatives = _of_base("_theta_derivatives")
+    _prepare = _of_base("_prepare")
+    _likelihood_sums = _of_base("_likelihood_sums")
+    _nodes = _of_base("_nodes")
+    _sample = _of_base("_sample")
+    _information = _of_base("_information")
+    _closed_domain = _of_base("_closed_domain")
+    _scale = _of_base("_scale")
+    _stencil_step = _of_base("_stencil_step")
+
+    # ---- on the unit square it is not -------------------------------------------------------------------------------
 
     def _margin_tables(self, pair: Pair) -> Pair:
         turned, _ = self.base._margin_tables(pair[::-1])
@@ -185,23 +200,18 @@ class Rotated(Copula):
     def _margin_key(self) -> tuple[Any, ...]:
         return *self.base._margin_key, self.rotation
 
-    def _coordinates(self, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
-        return self.base._coordinates(*self._turn(u, uc, v, vc))
+    def _coordinates(self, *unit: *Unit) -> Pair:
+        return self.base._coordinates(*self._turn(*unit))
 
-    def _unit(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _unit(self, x: FloatArray, y: FloatArray) -> Unit:
         return self._turn(*self.base._unit(x, y))
-
-    def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        return self.base._logpdf(theta, x, y)
 
     def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         base = self.base._cdf(theta, x, y)
         u, uc, v, _ = self.base._unit(x, y)
-        if self.rotation == 90:
-            return v - base
-        if self.rotation == 270:
-            return u - base
-        return uc - v + base
+        if self.rotation == 180:
+            return uc - v + base
+        return (v if self._turns_u else u) - base
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         below, above = self.base._conditional(theta, x, y)
@@ -212,50 +222,26 @@ class Rotated(Copula):
         u, uc = self.base._conditional_inverse(theta, 1.0 - p if self._turns_u else p, *given)
         return (uc, u) if self._turns_u else (u, uc)
 
-    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
-        return self.base._theta_derivatives(theta, x, y)
-
-    def _unit_derivatives(
-        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        in_u, in_v, mixed_u, mixed_v = self.base._unit_derivatives(theta, *self._turn(u, uc, v, vc))
-        sign_u, sign_v = (-1.0 if self._turns_u else 1.0), (-1.0 if self._turns_v else 1.0)
+    def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
+        in_u, in_v, mixed_u, mixed_v = self.base._unit_derivatives(theta, *self._turn(*unit))
+        sign_u, sign_v = self._signs
         return sign_u * in_u, sign_v * in_v, sign_u * mixed_u, sign_v * mixed_v
 
-    def _mixed_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> Pair:
-        in_u, in_v = self.base._mixed_derivatives(theta, x, y, *self._turn(u, uc, v, vc))
-        return (-in_u if self._turns_u else in_u), (-in_v if self._turns_v else in_v)
+    def _score_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Slopes:
+        first, second, in_u, in_v = self.base._score_derivatives(theta, x, y, *self._turn(*unit))
+        sign_u, sign_v = self._signs
+        return first, second, sign_u * in_u, sign_v * in_v
 
-    def _score_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        first, second, in_u, in_v = self.base._score_derivatives(theta, x, y, *self._turn(u, uc, v, vc))
-        return first, second, (-in_u if self._turns_u else in_u), (-in_v if self._turns_v else in_v)
-
-    def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
-        return self.base._prepare(coordinates, n)
-
-    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
-        return self.base._likelihood_sums(theta, *prepared)
-
-    def _nodes(self, theta: float, level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self.base._nodes(theta, level)
-
-    def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
-        return self.base._sample(theta, n, rng)
-
-    def _mutual_information(self, theta: float) -> float:
-        return self.base._mutual_information(theta)
-
-    def _exact_kl(self, other: Copula) -> float:
+    def _exact_kl(self, other: Copula, accept: float) -> Integral:
         if isinstance(other, Rotated) and other.rotation == self.rotation:
-            return self.base._exact_kl(other.base)
-        return super()._exact_kl(other)
+            return self.base._exact_kl(other.base, accept)
+        return super()._exact_kl(other, accept)
 
     def _same_family(self, other: Copula) -> bool:
         return False  # same rotation is handled by the bases, other rotations have other coordinates
+
+    def _swapped(self) -> Copula:
+        return self if self.rotation == 180 else Rotated(self.base, 360 - self.rotation)
 
     def _tau(self, theta: float) -> float:
         return self._sign * self.base._tau(theta) + 0.0  # + 0.0: no minus zero
@@ -263,30 +249,15 @@ class Rotated(Copula):
     def _tau_at(self, end: str) -> float:
         return self._sign * self.base._tau_at(end) + 0.0
 
-    def _swapped(self) -> Copula:
-        return self if self.rotation == 180 else Rotated(self.base, 360 - self.rotation)
-
     def _tau_slope(self, theta: float) -> float:
         return self._sign * self.base._tau_slope(theta)
 
     def _theta_from_tau(self, tau: float) -> float:
         return self.base._theta_from_tau(self._sign * tau)
 
-    def _closed_domain(self) -> tuple[float, float]:
-        return self.base._closed_domain()
-
-    def _scale(self, theta: float) -> float:
-        return self.base._scale(theta)
-
-    def _stencil_step(self, theta: float) -> float:
-        return self.base._stencil_step(theta)
-
     @property
     def tail(self) -> tuple[float, float]:
-        if self.rotation == 180:
-            lower, upper = self.base.tail
-            return upper, lower
-        return self.base._anti_tail
+        return self.base.tail[::-1] if self.rotation == 180 else self.base._anti_tail
 
     @property
     def _anti_tail(self) -> tuple[float, float]:

@@ -9,20 +9,15 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.blocks import stack_blocks
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families.formulas import STENCIL_STEP, Pair
-from copula_discrepancy.families.numerics import FloatArray, one_sample, stack_blocks
+from copula_discrepancy.families.formulas import STENCIL_STEP, Pair, Slopes
 from copula_discrepancy.families.parameter import Parameter
-from copula_discrepancy.families.t_distribution import (
-    half_step,
-    log1p_square,
-    t_cdf,
-    t_logpdf,
-    t_quantile,
-    t_quantile_df_slope,
-)
+from copula_discrepancy.families.quadrature import Integral
+from copula_discrepancy.families.t_distribution import half_step, log1p_square, t_cdf, t_logpdf, t_quantile, t_quantile_df_slope
 
 # From here on quantiles of probabilities down to 1e-15 are below 1e60, and their squares over any 1 - rho^2 far from overflow.
 _COMPILED_DF = 0.25
@@ -76,10 +71,6 @@ class StudentT(Elliptical):
             raise InputError("StudentT needs its degrees of freedom, for example StudentT(0.5, df=4)")
         object.__setattr__(self, "df", self.df_parameter.validate(self.df, self.name))
 
-    @classmethod
-    def _template(cls, **fixed: object) -> "StudentT":
-        return cls(theta=0.5, **fixed)  # type: ignore[arg-type]
-
     def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
         a = t_quantile(self.df, u, uc)
         if not np.isfinite(a).all():
@@ -120,19 +111,18 @@ class StudentT(Elliptical):
         )
 
     @property
-    def _compiled(self) -> bool:
-        """Whether squares of quantiles of float probabilities stay inside the float range."""
-        return self.df >= _COMPILED_DF
+    def _compiled_df(self) -> float | None:
+        return self.df if self.df >= _COMPILED_DF else None
 
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
         x, y = stack_blocks(coordinates, n, reuse=True)
-        if not self._compiled:
+        if self._compiled_df is None:
             return x, y
         scale = math.sqrt(self.df)
         return x, y, 0.5 * (self.df + 1.0) * float(np.sum(log1p_square(x / scale)) + np.sum(log1p_square(y / scale)))
 
     def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
-        if not self._compiled:
+        if self._compiled_df is None:
             return super()._likelihood_sums(theta, *prepared)
         x, y, margins = prepared
         logs, first, second = kernels.student_sums(theta, self.df, x, y)
@@ -140,11 +130,7 @@ class StudentT(Elliptical):
         value = n * (_gamma_constant(self.df) - 0.5 * log_spread(theta)) - 0.5 * (self.df + 2.0) * logs + margins
         return value, first + n * theta / spread, second + n * (1.0 + theta**2) / spread**2
 
-    def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
-        if self._compiled and one_sample(x, y):
-            first, second = kernels.elliptical_scores(theta, self.df, x, y)
-            if math.isfinite(float(np.sum(second))):  # no square has overflowed, as far out quantiles may
-                return first, second
+    def _quantile_scores(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         spread = (1.0 - theta) * (1.0 + theta)
         a, b, q, _ = self._scaled(theta, x, y)
         q1 = 2.0 * (theta * q - a * b) / spread
@@ -152,25 +138,7 @@ class StudentT(Elliptical):
         weight = 0.5 * (self.df + 2.0)
         return theta / spread - weight * q1, (1.0 + theta**2) / spread**2 - weight * (q2 - q1**2)
 
-    def _unit_derivatives(
-        self, theta: float, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        x, y = self._coordinates(u, uc, v, vc)
-        return self._quantile_derivatives(theta, x, y)
-
-    def _mixed_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray, u: FloatArray, uc: FloatArray, v: FloatArray, vc: FloatArray
-    ) -> Pair:
-        if self._compiled and one_sample(x, y):
-            in_u, in_v = kernels.elliptical_mixed(theta, self.df, x, y, float(self._log_margin_density(np.zeros(1))[0]))
-            if math.isfinite(float(np.sum(in_u) + np.sum(in_v))):
-                return in_u, in_v
-        return self._quantile_derivatives(theta, x, y)[2:]
-
-    def _quantile_derivatives(
-        self, theta: float, x: FloatArray, y: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """`_unit_derivatives` at known quantiles."""
+    def _quantile_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
         a, b, q, size = self._scaled(theta, x, y)
         q1 = 2.0 * (theta * q - a * b) / spread
@@ -178,9 +146,7 @@ class StudentT(Elliptical):
         def along(x: FloatArray, a: FloatArray, b: FloatArray) -> Pair:
             q_x = 2.0 * residual(theta, a, b) / spread  # times 1/size, as is everything scaled
             mixed = (2.0 * theta * q_x - 2.0 * b) / spread - q_x * q1
-            root = np.hypot(x, math.sqrt(nu))
-            weight = 0.5 * (nu + 2.0) / size
-            return (nu + 1.0) * (x / root) / root - weight * q_x, -weight * mixed
+            return self._in_quantile(theta, x, a, b, size), -0.5 * (nu + 2.0) / size * mixed
 
         def per_u(value: FloatArray, x: FloatArray) -> FloatArray:
             """`value` over the margin's density, which underflows long before the quotient overflows."""
@@ -190,26 +156,27 @@ class StudentT(Elliptical):
         (in_x, mixed_x), (in_y, mixed_y) = along(x, a, b), along(y, b, a)
         return per_u(in_x, x), per_u(in_y, y), per_u(mixed_x, x), per_u(mixed_y, y)
 
+    def _in_quantile(self, theta: float, x: FloatArray, a: FloatArray, b: FloatArray, size: FloatArray) -> FloatArray:
+        """Derivative of the log density in the quantile x, whose scaled value is a; b is that of the other one."""
+        root = np.hypot(x, math.sqrt(self.df))
+        joint = (self.df + 2.0) / size * residual(theta, a, b) / ((1.0 - theta) * (1.0 + theta))
+        return (self.df + 1.0) * (x / root) / root - joint
+
     def _df_derivative(
         self, theta: float, x: FloatArray, y: FloatArray, x_slope: FloatArray, y_slope: FloatArray
     ) -> FloatArray:
         """Derivative of the log density in df at fixed u, v, given how the quantiles x, y move with df."""
-        nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
-        scale = math.sqrt(nu)
+        nu, scale = self.df, math.sqrt(self.df)
         a, b, q, size = self._scaled(theta, x, y)
 
         def margin(x: FloatArray) -> FloatArray:
             root = np.hypot(x, scale)
             return 0.5 * log1p_square(x / scale) - 0.5 * (nu + 1.0) / nu * (x / root) ** 2
 
-        def in_quantile(x: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-            root = np.hypot(x, scale)
-            return (nu + 1.0) * (x / root) / root - (nu + 2.0) / size * residual(theta, a, b) / spread
-
         # Gamma(nu/2+1) Gamma(nu/2) / Gamma(nu/2+1/2)^2
         constant = 0.5 * (psi(0.5 * nu + 1.0) + psi(0.5 * nu)) - psi(0.5 * nu + 0.5)
         joint = -0.5 * log1p_square(np.sqrt(q) * (size / scale)) + 0.5 * (nu + 2.0) / nu * q
-        moved = in_quantile(x, a, b) * x_slope + in_quantile(y, b, a) * y_slope
+        moved = self._in_quantile(theta, x, a, b, size) * x_slope + self._in_quantile(theta, y, b, a, size) * y_slope
         return constant + joint + margin(x) + margin(y) + moved
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
@@ -243,9 +210,9 @@ class StudentT(Elliptical):
         at = -math.sqrt((self.df + 1.0) * (1.0 - theta) / (1.0 + theta))
         return float(2.0 * t_cdf(self.df + 1.0, np.asarray(at))[0])
 
-    def _exact_kl(self, other: Copula) -> float:
+    def _exact_kl(self, other: Copula, accept: float) -> Integral:
         if not isinstance(other, StudentT) or other.df == self.df:
-            return super()._exact_kl(other)
+            return super()._exact_kl(other, accept)
         rho_step, df_step = self.theta - other.theta, self.df - other.df
         room = self._stencil_step(self.theta) / STENCIL_STEP
         if abs(df_step) < 1e-4 * self.df and abs(rho_step) < 1e-5 * room:
@@ -258,34 +225,24 @@ class StudentT(Elliptical):
                 in_df = middle._df_derivative(middle.theta, a, b, x_slope, y_slope)
                 return rho_step * middle._theta_derivatives(middle.theta, a, b)[0] + df_step * in_df
 
-            return self._divergence(self.theta, log_ratio, close=True, symmetric=True)
-
-        def log_ratio_far(x: FloatArray, y: FloatArray) -> FloatArray:
-            own = self._logpdf(self.theta, x, y)
-            return own - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
+            return self._divergence(self.theta, log_ratio, accept, close=True, symmetric=True)
 
         # the lighter tail sees too little of the heavier one for the remainder form, unless they are close
         close = abs(math.log(self.df / other.df)) < 0.05 and abs(rho_step) < 0.1 * room
-        return self._divergence(self.theta, log_ratio_far, close=close, symmetric=True)
+        return self._divergence(self.theta, self._log_ratio(other), accept, close=close, symmetric=True)
 
     def _mutual_information(self, theta: float) -> float:
-        """-log(1-rho^2)/2 + g(df): the entropies of two margins less that of the joint distribution."""
+        """-log(1-rho^2)/2 + g(df): the entropies of two margins minus that of the joint distribution."""
         nu = self.df
         correlation = -0.5 * log_spread(theta)
         if nu > 100.0:
             # the closed form below cancels; its expansion is 1/2 q^2 - 1/3 q^3 - 1/4 q^4 + 3/5 q^5 + ... in q = 1/nu
             q = 1.0 / nu
-            return correlation + q**2 * (
-                0.5 - q * (1 / 3 + q * (1 / 4 - q * (3 / 5 + q * (1 / 2 - q * (17 / 7 + q * 17 / 8)))))
-            )
+            rest = 0.5 - q * (1 / 3 + q * (1 / 4 - q * (3 / 5 + q * (1 / 2 - q * (17 / 7 + q * 17 / 8)))))
+            return correlation + q**2 * rest
         half = 0.5 * nu
-        margin = (
-            (nu + 1.0) / 2.0 * (psi(half + 0.5) - psi(half))
-            + 0.5 * math.log(nu)
-            + gammaln(half)
-            + gammaln(0.5)
-            - gammaln(half + 0.5)
-        )
+        normalisation = 0.5 * math.log(nu) + gammaln(half) + gammaln(0.5) - gammaln(half + 0.5)
+        margin = (nu + 1.0) / 2.0 * (psi(half + 0.5) - psi(half)) + normalisation
         return float(correlation + 2.0 * margin - math.log(2.0 * math.pi) - 1.0 - 2.0 / nu)
 
 

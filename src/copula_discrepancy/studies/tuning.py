@@ -15,10 +15,9 @@ from copula_discrepancy._core.workers import Silence, checked_jobs, silenced, wo
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.one import discrepancy
 from copula_discrepancy.data.draws import as_draws
-from copula_discrepancy.estimate.fit import resolve_family
 from copula_discrepancy.estimate.selection import select_family
 from copula_discrepancy.estimate.uncertainty import open_probability
-from copula_discrepancy.families import Copula
+from copula_discrepancy.families import Copula, resolve_family
 from copula_discrepancy.studies.baselines.classic import ess
 from copula_discrepancy.studies.baselines.stein import Score, ksd
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy._core.checks import real_array
+from copula_discrepancy._core.checks import FloatArray, real_array
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.families.numerics import FloatArray
 
 Evaluation = Callable[[FloatArray], FloatArray]
 

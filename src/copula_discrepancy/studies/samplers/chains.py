@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.families.numerics import FloatArray
+from copula_discrepancy._core.checks import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from copula_discrepancy._core.checks import RandomSource, real_array
+from copula_discrepancy._core.checks import FloatArray, RandomSource, real_array
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import scores as kernels
 from copula_discrepancy.families import A1, A2, Clayton, Copula, Frank, Gaussian, Gumbel, Joe, Rotated, StudentT
-from copula_discrepancy.families.numerics import FloatArray
 from copula_discrepancy.studies.samplers.targets import Compiled, Target, points
 
 _PLAIN_KINDS: dict[type[Copula], int] = {

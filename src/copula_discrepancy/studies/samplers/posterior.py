@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
+from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
-from copula_discrepancy.families.numerics import FloatArray
 from copula_discrepancy.studies.samplers.targets import Compiled, Target, frozen_vector, points
 
 _DEFAULT_SIZE = 100  # Welling and Teh's choice

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from copula_discrepancy._core.checks import RandomSource, random_generator, real_array, true_or_false, whole_number
+from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, real_array, true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
-from copula_discrepancy.families.numerics import FloatArray
 from copula_discrepancy.studies.samplers.callables import Evaluation, required_arguments, user_gradient, user_log_density
 from copula_discrepancy.studies.samplers.chains import Chains
 from copula_discrepancy.studies.samplers.targets import Compiled, Target, positive_number

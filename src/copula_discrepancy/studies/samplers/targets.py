@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from copula_discrepancy._core.checks import RandomSource, random_generator, real_array, real_number, whole_number
+from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, real_array, real_number, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
-from copula_discrepancy.families.numerics import FloatArray
 
 
 class Compiled(NamedTuple):

@@ -1,0 +1,209 @@
+"""The families by name: those of the library and those that users register."""
+
+from inspect import isabstract
+from typing import Any, TypeVar
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.families.a1 import A1
+from copula_discrepancy.families.a2 import A2
+from copula_discrepancy.families.base import Copula
+from copula_discrepancy.families.clayton import Clayton
+from copula_discrepancy.families.frank import Frank
+from copula_discrepancy.families.gaussian import Gaussian
+from copula_discrepancy.families.gumbel import Gumbel
+from copula_discrepancy.families.joe import Joe
+from copula_discrepancy.families.parameter import Parameter
+from copula_discrepancy.families.rotated import ROTATIONS, Rotated
+from copula_discrepancy.families.student_t import StudentT
+from copula_discrepancy.families.validation import failed_checks
+
+# Adding a family to the library: one file beside these, one entry here.
+FAMILIES: tuple[type[Copula], ...] = (
+    Clayton,
+    Gumbel,
+    Frank,
+    Joe,
+    A1,
+    A2,
+    Gaussian,
+    StudentT,
+)
+BY_NAME: dict[str, type[Copula]] = {cls.name.lower(): cls for cls in FAMILIES}
+LONGEST_NAME = 29  # with an angle of three digits 32 characters, the width of a table's column of families
+
+Family = TypeVar("Family", bound=type[Copula])
+
+
+def family(name: str) -> type[Copula]:
+    """The family class with that name, in any case: "gumbel", "StudentT", or rotated, "clayton180".
+
+    Parameters
+    ----------
+    name : str
+        One of clayton, gumbel, frank, joe, a1, a2, gaussian and studentt, or a name that `register` added; as it is or
+        followed by 90, 180 or 270. Underscores and hyphens do not count.
+
+    Returns
+    -------
+    type
+        A subclass of `Copula`; its instances are made from theta (and df).
+
+    Raises
+    ------
+    InputError
+        For any other name; the message lists those there are.
+
+    See Also
+    --------
+    register : Add a family of your own.
+    Rotated.family : The class of a rotated family, from the class of the family.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> cd.family("gumbel")(2.5)
+    Gumbel(theta=2.5)
+    >>> cd.family("clayton180")(3.0)
+    Rotated(base=Clayton(theta=3.0), rotation=180)
+    >>> [found.__name__ for found in cd.FAMILIES]
+    ['Clayton', 'Gumbel', 'Frank', 'Joe', 'A1', 'A2', 'Gaussian', 'StudentT']
+    """
+    if isinstance(name, str):
+        key = _key(name)
+        if key in BY_NAME:
+            return BY_NAME[key]
+        for rotation in ROTATIONS:
+            base = key.removesuffix(str(rotation)).strip()
+            if base != key and base in BY_NAME:
+                return Rotated.family(BY_NAME[base], rotation)
+    known = ", ".join(BY_NAME)
+    raise InputError(
+        f"unknown family {name!r}; choose one of {known}, each also with 90, 180 or 270 behind its name", "unknown-name"
+    )
+
+
+def register(family: Family, *, check: bool = True) -> Family:
+    """Make a family of your own available by name, wherever a family is given: ``family="mine"``, ``"mine180"``.
+
+    Parameters
+    ----------
+    family : type
+        A subclass of `Copula` whose class attribute ``name`` is an identifier of at most 29 characters that does not end in
+        90, 180 or 270. Its members are made from theta alone.
+    check : bool
+        Compare the formulas with each other at two or three members of the family: density, distribution function,
+        conditional distribution and its inverse, Kendall's tau, score and likelihood. This takes some ten milliseconds. Use
+        False for formulas that are approximations.
+
+    Returns
+    -------
+    type
+        The class itself, so that `register` can be used as a decorator.
+
+    Raises
+    ------
+    InputError
+        For anything but a complete family, a name that is not allowed or that another class has, and formulas that
+        contradict each other; the message lists the checks that failed.
+
+    See Also
+    --------
+    family : The class with a name.
+    Copula : The base class; its Notes list what a family defines.
+
+    Notes
+    -----
+    Names hold for the running process and are not saved. Registering a class twice changes nothing; the same definition run
+    again, as in a notebook cell, replaces the class. Worker processes of `pairwise` receive the class with their task, so it
+    need not be registered there.
+
+    Registered families take no part in automatic selection: `select_family` and ``family="auto"`` rank the families of
+    `FAMILIES` in every process, so that a result does not depend on what was registered before. To compare your family with
+    the selected one, compare the ``log_likelihood`` of both fits.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> @cd.register
+    ... class Frailty(cd.Clayton):
+    ...     name = "Frailty"
+    >>> cd.family("frailty").from_tau(0.6)
+    Frailty(theta=2.9999999999999996)
+    >>> cd.fit(Frailty(2.0).sample(500, rng=1), "frailty180").family
+    'Frailty180'
+    """
+    _require_family(family)
+    key = _key(family.name)
+    holder = BY_NAME.get(key, family)
+    run_again = _path(holder) == _path(family) and "<locals>" not in family.__qualname__  # functions may make many classes
+    if holder is not family and not run_again:
+        raise InputError(f"the name {family.name!r} belongs to {_path(holder)}; give {_path(family)} a name of its own")
+    failed = failed_checks(resolve_family(family)[0]) if check else []
+    if failed:
+        raise InputError(f"the formulas of {_path(family)} contradict each other; failed checks: {', '.join(failed)}")
+    BY_NAME[key] = family
+    return family
+
+
+def resolve_family(choice: Any, df: float | None = None) -> tuple[Copula, bool]:
+    """A member of the family that a name, a class or an instance stands for, and whether df is to be estimated.
+
+    The theta of the member does not matter; an instance stands for its family, rotation and df.
+    """
+    choice = family(choice) if isinstance(choice, str) else choice
+    if isinstance(choice, type) and issubclass(choice, Copula) and "df" in choice.fixed_parameters:
+        return _template(choice, df=4.0 if df is None else df), df is None
+    if df is not None:
+        raise InputError(f"df can be set for the StudentT class only, got df={df!r} with {choice!r}")
+    return _template(choice), False
+
+
+def candidates() -> list[tuple[Copula, bool]]:
+    """Members of the library's families and of the rotations that differ, and whether df is to be estimated."""
+    found = []
+    for cls in FAMILIES:
+        template, estimate_df = resolve_family(cls)
+        found.append((template, estimate_df))
+        if template.tau_range[0] >= 0.0:  # dependence of one sign, in one corner: the other three are other families
+            found += [(Rotated(template, rotation), estimate_df) for rotation in ROTATIONS]
+    return found
+
+
+def _template(choice: Any, **fixed: Any) -> Copula:
+    if isinstance(choice, type) and issubclass(choice, Copula) and not isabstract(choice):
+        return choice._template(**fixed)
+    if isinstance(choice, Copula):
+        return choice
+    raise InputError(f"family must be a name such as 'gumbel', a class or an instance, got {choice!r}")
+
+
+def _require_family(cls: Any) -> None:
+    """Raise an InputError unless `cls` is a complete family with a name that may be registered."""
+    if not (isinstance(cls, type) and issubclass(cls, Copula)):
+        raise InputError(f"register takes a subclass of Copula, got {cls!r}")
+    if issubclass(cls, Rotated):
+        raise InputError(f"register takes a family without a rotation, got {_path(cls)}; register its base")
+    if isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        raise InputError(f"{_path(cls)} is abstract; it has to define {missing}")
+    if not isinstance(getattr(cls, "parameter", None), Parameter):
+        raise InputError(f"{_path(cls)} needs a class attribute parameter, such as Parameter('theta', 1.0, inf, True)")
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not name.isidentifier() or len(name) > LONGEST_NAME or not _key(name):
+        raise InputError(f"name of {_path(cls)} must be an identifier of at most {LONGEST_NAME} characters, got {name!r}")
+    if name.endswith(tuple(map(str, ROTATIONS))) or _key(name) == "auto":
+        raise InputError(f"name of {_path(cls)} must not be 'auto' or end in 90, 180 or 270, which are rotations, got {name!r}")
+    if cls.fixed_parameters and cls not in FAMILIES:  # fits estimate the df of StudentT itself only
+        fixed = ", ".join(cls.fixed_parameters)
+        raise InputError(
+            f"members of {_path(cls)} need {fixed} beside theta; set it in a subclass, or give an instance as family"
+        )
+
+
+def _key(name: str) -> str:
+    """A name as it is looked up."""
+    return name.strip().lower().replace("_", "").replace("-", "")
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
