@@ -120,6 +120,17 @@ def random_generator(rng: RandomSource) -> np.random.Generator:
         raise InputError(f"rng must be a seed >= 0, a numpy Generator or None, got {rng!r}") from None
 
 
+def spawned(rng: RandomSource, count: int) -> list[np.random.Generator]:
+    """Independent generators from a seed or a source of randomness."""
+    source = random_generator(rng)
+    try:
+        return source.spawn(count)
+    except TypeError:
+        raise InputError(
+            f"rng must be a seed or a Generator that can spawn others, got {rng!r}; use default_rng(seed)"
+        ) from None
+
+
 def whole_number(value: Any, name: str, least: int) -> int:
     """`value` as an int, or an InputError."""
     if not is_whole(value) or not least <= value < MOST_DRAWS:

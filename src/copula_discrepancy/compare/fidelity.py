@@ -1,7 +1,6 @@
 """A score for synthetic tables in the shape of SDMetrics': how much of a table's dependence was kept."""
 
 import math
-import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist
@@ -11,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import real_number
-from copula_discrepancy._core.errors import DependenceWarning, InputError
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import PairGap
 from copula_discrepancy.compare.metadata import Description
@@ -176,9 +176,7 @@ class DependenceFidelity:
             noise = float(np.nanmedian(result.rows["level_se"])) if known.any() else _rough_error(real)
             told = _scored(list(result), lost, noise, [_of_tables(note) for note in (*result.notes, *result.warnings)])
             if result.void:
-                python_warnings.warn(
-                    "the synthetic table has the rows of the real one: its score says nothing", DependenceWarning, stacklevel=3
-                )
+                warn("the synthetic table has the rows of the real one: its score says nothing")
         possible = math.comb(len({*real.names, *left_out}), 2)
         told |= {"n_pairs": len(told["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
         if left_out:

@@ -1,7 +1,6 @@
 """Every pair of variables against a target or a reference sample, worst first."""
 
 import os
-import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import one_of, real_array, real_number, true_or_false
-from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.block import Sweep
 from copula_discrepancy.compare.caveats import cautions
@@ -153,7 +153,7 @@ def pairwise(
         exclude=exclude, tail=tail, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     for sentence in result.warnings:
-        python_warnings.warn(sentence, DependenceWarning, stacklevel=2)
+        warn(sentence)
     return result
 
 

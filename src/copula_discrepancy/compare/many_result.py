@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import is_whole, one_of
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
 from copula_discrepancy.compare.one import discrepancy
 from copula_discrepancy.compare.one_result import Discrepancy
@@ -97,9 +98,7 @@ class PairGap:
         numbers = self.__dict__.get("numbers", {})
         if name in OLD_TAILS and "low_low" in numbers:
             corner = along(numbers["tau"], numbers["tau_target"])[name.startswith("upper")]
-            python_warnings.warn(
-                f"{name} is deprecated: corners have names of their own, here {corner}", DeprecationWarning, stacklevel=2
-            )
+            warn(f"{name} is deprecated; use {corner}", DeprecationWarning)
             return float(numbers[corner + name.removeprefix("lower_tail").removeprefix("upper_tail")])
         if name not in numbers:
             raise AttributeError(f"a pair has no {name!r}; it has {', '.join(numbers)}")
@@ -659,7 +658,7 @@ class Pairwise:
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         if isinstance(name, str) and name in OLD_TAILS:
-            python_warnings.warn(f"{name} is deprecated: corners are {', '.join(CORNERS)}", DeprecationWarning, stacklevel=3)
+            warn(f"{name} is deprecated; use one of {', '.join(CORNERS)}", DeprecationWarning)
             with python_warnings.catch_warnings():
                 python_warnings.simplefilter("ignore", DeprecationWarning)
                 return np.array([getattr(gap, name) for gap in self])

@@ -1,7 +1,6 @@
 """Fit a copula family to draws: by inverting Kendall's tau, or by maximum likelihood."""
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -12,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import one_of, true_or_false
-from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.estimate.influence import ThetaInfluence, rank_bias, tau_influence, theta_influence
 from copula_discrepancy.estimate.jackknife import LeftOut, leave_out_blocks
 from copula_discrepancy.estimate.likelihood import MAX_STEPS, Maximum, NoMaximum, estimate_degrees, maximise, student_part
@@ -421,7 +421,7 @@ def library_version() -> str:
 def announce(sentences: tuple[str, ...]) -> None:
     """Issue recorded warnings at the caller of the public function."""
     for sentence in sentences:
-        warnings.warn(sentence, DependenceWarning, stacklevel=4)  # `enough_memory` stands between
+        warn(sentence)
 
 
 def resolve_family(choice: Any, df: float | None) -> tuple[Copula, bool]:

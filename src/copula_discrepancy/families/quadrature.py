@@ -6,7 +6,6 @@ step, so each integral carries its own coarser estimate.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import expit
 
-from copula_discrepancy._core.errors import DependenceWarning
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.families.numerics import FloatArray
 
 FIRST_LEVEL = 3
@@ -115,4 +114,4 @@ def relay(notes: list[str]) -> None:
             _tell(sentence)
         return
     for sentence in notes:
-        warnings.warn(sentence, DependenceWarning, stacklevel=4)
+        warn(sentence)

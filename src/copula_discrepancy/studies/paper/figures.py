@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copula_discrepancy._core.files import written_whole
 from copula_discrepancy.report.plots.look import BLUE, GREEN, GREY, ORANGE, PURPLE, band, canvas, fit_words, styled, text_size
 from copula_discrepancy.studies.paper import studies
 from copula_discrepancy.studies.paper.published import published
 from copula_discrepancy.studies.paper.runner import Seed
 from copula_discrepancy.studies.paper.statements import FITTED_FROM, PUBLISHED_TO, TIMED, Means, exponent, large_sizes
-from copula_discrepancy.studies.paper.store import written_whole
+from copula_discrepancy.studies.paper.store import ANOTHER_FOLDER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,11 +62,11 @@ def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folde
             axes = figure.subplots(*picture.panels, squeeze=False, **picture.shared).reshape(-1)
             picture.fill(Panels(axes, True), means, context, seed)
             png, svg = (folder / f"{file}{suffix}" for suffix in (".png", ".svg"))
-            with written_whole(png) as temporary:
+            with written_whole(png, ANOTHER_FOLDER, parents=True) as temporary:
                 figure.savefig(temporary, format="png")
             figure.set_layout_engine("none")  # laid out once: both files look the same, and the second takes half the time
             drawing: Any = FigureCanvasSVG(figure)
-            with written_whole(svg) as temporary:
+            with written_whole(svg, ANOTHER_FOLDER, parents=True) as temporary:
                 drawing.print_svg(temporary, metadata={"Date": None})  # the same picture gives the same file
             paths += [png, svg]
     return paths

@@ -4,18 +4,20 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from copula_discrepancy._core.checks import one_of, true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.files import json_text, text_file
+from copula_discrepancy._core.progress import progress_bars
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.studies.paper import figures, report, statements
-from copula_discrepancy.studies.paper.progress import progress_bars
 from copula_discrepancy.studies.paper.published import Comparison, compare, summarise
 from copula_discrepancy.studies.paper.runner import Study, parts_of, run
 from copula_discrepancy.studies.paper.statements import Means
-from copula_discrepancy.studies.paper.store import Row, Store, write_json, write_text
+from copula_discrepancy.studies.paper.store import ANOTHER_FOLDER, Row, open_store
 from copula_discrepancy.studies.paper.studies import study
 
 FEWEST_DRAWS, MOST_DRAWS = 10, 10_000_000  # per sample
@@ -215,13 +217,13 @@ def reproduce(
     chosen = None if sizes is None else _checked_sizes(sizes)
     jobs = checked_jobs(n_jobs)
     shown = None if progress is None else true_or_false(progress, "progress")
-    store = Store(out, start)
+    store = open_store(out, start)
     planned = {name: study(name, chosen, start) for name in names}
     done: dict[str, Experiment] = {}
     costs = {name: sum(part.cost for part in parts_of(plan, count)) for name, plan in planned.items()}
     with progress_bars(shown, costs) as tick:
         for name, plan in planned.items():
-            rows = run(plan, count, start, store, n_jobs=jobs, tick=tick(name))
+            rows = run(plan, count, start, store, n_jobs=jobs, tick=partial(tick, name))
             done[name] = _written(name, plan, rows, count, start, store.folder)
     result = Reproduction(done, store.folder, count, start)
     _write_report(result)
@@ -251,10 +253,10 @@ def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, fol
     experiment = Experiment(name, plan.variable, asked, rows, summary, comparisons, sentences, plan.context, pictures)
     published = [item.to_row() for item in comparisons]
     for kind, content in (("replications", rows), ("summary", summary), ("published", published)):
-        write_text(folder / name / f"{kind}.csv", report.csv_text(content))
+        _write(folder / name / f"{kind}.csv", report.csv_text(content))
     whole = {field: getattr(experiment, field) for field in experiment.__dataclass_fields__}
     figure_names = [path.name for path in pictures]
-    write_json(folder / name / "results.json", whole | {"comparisons": published, "figures": figure_names})
+    _write(folder / name / "results.json", json_text(whole | {"comparisons": published, "figures": figure_names}))
     return experiment
 
 
@@ -289,4 +291,9 @@ def _write_report(result: Reproduction) -> None:
         if apart:
             parts.append("Beyond the limit; diagnostics of one size come from the same draws:")
             parts.append("\n".join(f"- {sentence}" for sentence in apart))
-    write_text(result.report, "\n\n".join(parts) + "\n")
+    _write(result.report, "\n\n".join(parts) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    with text_file(path, ANOTHER_FOLDER, parents=True) as file:
+        file.write(text)
