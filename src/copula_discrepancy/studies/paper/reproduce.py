@@ -1,4 +1,4 @@
-"""Reproduce the paper: run its experiments, write every number, table and figure, and say what agrees and what does not."""
+"""Reproduce the paper: run its experiments, write every number, table and figure, and compare with the published ones."""
 
 import json
 import os
@@ -31,21 +31,21 @@ class Experiment:
     Attributes
     ----------
     name, variable : str
-        Which one, and what varies in it.
+        Name of the experiment, and of what varies in it.
     replications : int
-        Asked for, at each value.
+        Requested number at each value.
     rows : list of dict
         Every number of every replication.
     summary : list of dict
         Mean, standard error, 95% interval and median of every diagnostic at every value.
     comparisons : list of Comparison
-        Ours beside the published means.
+        Our means and the published ones.
     statements : list of str
-        What the numbers say.
+        The results in words.
     context : mapping
-        What all replications shared, such as the taus of the reference chains.
+        Numbers that all replications share, such as the taus of the reference chains.
     figures : list of Path
-        Where its pictures are.
+        Paths of its figures.
     """
 
     name: str
@@ -66,24 +66,24 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction:
-    """The experiments that were run, by name, and the folder that holds all of it.
+    """The experiments that were run, by name, and the folder of all results.
 
-    What `reproduce` gives.
+    Returned by `reproduce`.
 
     Attributes
     ----------
     experiments : mapping from str to Experiment
         Rows, summary, comparisons, statements and figures of each.
     folder : Path
-        Where every number, table and figure lies.
+        Folder of every number, table and figure.
     replications : int
-        Asked for, per size or step size.
+        Requested number per size or step size.
     seed : int
-        Of everything random.
+        Seed of all random numbers.
 
     See Also
     --------
-    reproduce : What makes one.
+    reproduce : The function that returns it.
 
     Examples
     --------
@@ -101,12 +101,12 @@ class Reproduction:
 
     @property
     def comparisons(self) -> list[Comparison]:
-        """Our means beside the published ones, of all experiments."""
+        """Our means and the published ones, of all experiments."""
         return [item for experiment in self.experiments.values() for item in experiment.comparisons]
 
     @property
     def report(self) -> Path:
-        """Path of a page of Markdown on every experiment in the folder."""
+        """Path of a Markdown report on every experiment in the folder."""
         return self.folder / "report.md"
 
     @property
@@ -115,24 +115,24 @@ class Reproduction:
         return statements.agreement(self.comparisons)
 
     def plot(self, figure: str, *, ax: Any = None) -> Any:
-        """Draw one of the paper's figures from the reproduced numbers, the published ones beside them.
+        """Plot one of the paper's figures from the reproduced and the published numbers.
 
         Parameters
         ----------
         figure : str
-            Such as "figure1_cd": the name of one of the files in the folder `figures`, without its suffix.
+            Such as "figure1_cd": the name of a file in the folder `figures`, without its suffix.
         ax : Axes or sequence of Axes, optional
-            Where to draw, one for each panel, row by row, in the look they have; by default a new figure.
+            The Axes to draw on, one for each panel, row by row, with their own style; by default a new figure.
 
         Returns
         -------
         Axes or array of Axes
-            An array where there are several panels; `ax` where it was given.
+            An array if there are several panels; `ax` if it was passed.
 
         Raises
         ------
         InputError
-            For a figure of none of the experiments that were run; the message lists those there are.
+            For an unknown figure; the message lists those of the experiments that were run.
         """
         homes = {file: name for name in self.experiments for file in figures.FIGURES[name]}
         name = homes[one_of(figure, "figure", tuple(homes))]
@@ -155,27 +155,28 @@ def reproduce(
     out: str | os.PathLike[str] = "reproduction",
     progress: bool | None = None,
 ) -> Reproduction:
-    """Run the paper's experiments again and write every number, table and figure, beside the published ones.
+    """Run the paper's experiments and write every number, table and figure, with the published ones for comparison.
 
-    Interrupted, the same call goes on where it stopped: every finished part of ten replications is kept in the folder. Numbers
-    depend on the seed only, not on the workers, their number or their order (times excepted).
+    An interrupted run resumes when you repeat the call: every finished part of ten replications is saved in the folder. Except
+    for times, the numbers depend on the seed only, not on the workers.
 
     Parameters
     ----------
     experiment : {"all", "experiment1", "experiment2", "experiment3", "overhead"}
-        Which one.
+        The experiment to run.
     replications : int
-        Per size or step size; the paper has 100. The timing study takes at most 20, and 5 beyond 20,000 draws.
+        Number per size or step size; 100 in the paper. The timing study uses at most 20, and 5 beyond 20,000 draws.
     sizes : sequence of int, optional
         Sample sizes of experiments 1 and 3 and of the timing study instead of the paper's.
     seed : int
-        Of everything random.
+        Seed of all random numbers.
     n_jobs : int, optional
-        Workers of joblib; None takes what `joblib.parallel_config` says, which may be a Dask cluster. Times are measured alone.
+        Number of joblib workers; None takes the setting of `joblib.parallel_config`, which may be a Dask cluster. Times are
+        measured in one process.
     out : path
-        A folder: new, empty, or of an earlier call with the same version and seed.
+        A folder that is new, empty, or from an earlier call with the same version and seed.
     progress : bool, optional
-        Show a bar with the time left; by default on a terminal.
+        Show progress bars with the time left; by default on a terminal, after two seconds.
 
     Returns
     -------
@@ -185,17 +186,17 @@ def reproduce(
     Raises
     ------
     InputError
-        For an unknown experiment, fewer than two replications, a folder that cannot be written, or one of another version or
-        seed.
+        For an unknown experiment, fewer than two replications, a folder that cannot be written, or a folder of another version
+        or seed.
 
     See Also
     --------
-    Reproduction : What comes back.
+    Reproduction : The result.
 
     Notes
     -----
-    Experiment 2 is judged twice: against a reference chain stuck in one mode, as the published one was, and against the exact
-    tau of its target; the statements say what changes.
+    Experiment 2 is evaluated twice: against a reference chain stuck in one mode, as the published one was, and against the
+    exact tau of its target; the statements compare the two.
 
     References
     ----------
@@ -239,7 +240,9 @@ def _checked_sizes(sizes: Any) -> tuple[int, ...]:
         raise InputError("sizes must name at least one sample size, got none")
     checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in given}
     if max(checked) > MOST_DRAWS:
-        raise InputError(f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; memory and time end there")
+        raise InputError(
+            f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; larger sizes exceed practical memory and time"
+        )
     return tuple(sorted(checked))
 
 
@@ -261,18 +264,18 @@ def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, fol
 
 
 def _read(name: str, folder: Path) -> Experiment | None:
-    """An experiment that an earlier call left in the folder."""
+    """An experiment that an earlier call has written to the folder, or None."""
     try:
         found = json.loads((folder / name / "results.json").read_text(encoding="utf-8"))
         found["comparisons"] = [Comparison.from_row(row) for row in found["comparisons"]]
         found["figures"] = [folder / "figures" / file for file in found["figures"]]
         return Experiment(**found)
     except (OSError, ValueError, TypeError, KeyError):
-        return None  # none there, or of an interrupted call
+        return None  # missing, or from an interrupted call
 
 
 def _write_report(result: Reproduction) -> None:
-    """Tables and sentences of every experiment in the folder as one page of Markdown: pictures and words stay together."""
+    """Write tables, sentences and figures of every experiment in the folder as one Markdown page."""
     every = [result.experiments.get(name) or _read(name, result.folder) for name in EXPERIMENTS]
     experiments = [experiment for experiment in every if experiment is not None]
     agreement = statements.agreement([item for experiment in experiments for item in experiment.comparisons])
