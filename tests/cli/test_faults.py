@@ -127,6 +127,38 @@ def test_memory_runs_out_on_every_pair(monkeypatch):
         cd.pairwise(DRAWS[:, :3], REFERENCE[:, :3], iid=True)
 
 
+@quiet
+def test_memory_runs_out_on_one_edge_of_a_vine(monkeypatch):
+    draws, reference = DRAWS[:, :4], REFERENCE[:, :4]
+    whole = cd.vine(draws, reference, iid=True, n_jobs=1)
+    usual = block.Sweep.rows
+
+    def rows(self, pairs):
+        if (2, 3) in pairs:  # columns of the second edge in each tree
+            raise MemoryError
+        return usual(self, pairs)
+
+    monkeypatch.setattr(block.Sweep, "rows", rows)
+    result = cd.vine(draws, reference, iid=True, n_jobs=1)
+    assert len(result) == len(whole) == 6
+    lost = [edge.names for edge in result if np.isnan(edge.tau)]
+    assert len(lost) == 2  # the last tree has one edge
+    for edge in whole:
+        if edge.names not in lost:
+            assert result[edge.names].level == edge.level
+    monkeypatch.setattr(block.Sweep, "rows", lambda self, pairs: (_ for _ in ()).throw(MemoryError))
+    with refused("memory"):
+        cd.vine(draws, reference, iid=True, n_jobs=1)
+
+
+def test_every_edge_of_a_vine_counts_in_the_bar(monkeypatch):
+    done = []
+    monkeypatch.setattr("copula_discrepancy.compare.vine.progress_bar", lambda *given: contextlib.nullcontext(done.append))
+    cd.vine(DRAWS[:, :4], REFERENCE[:, :4], iid=True, n_jobs=1)
+    assert done == sorted(done)
+    assert done[-1] == 6
+
+
 def test_memory_on_the_command_line_and_in_reproduce(monkeypatch, tmp_path, capsys):
     from copula_discrepancy.studies.paper import runner, store
 
