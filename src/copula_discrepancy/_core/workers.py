@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 def checked_jobs(n_jobs: Any) -> int | None:
     """A number of joblib workers, or None for the setting of `joblib.parallel_config`."""
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-        raise InputError(f"n_jobs must be an integer other than 0, or None, got {n_jobs!r}")
+        raise InputError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     return None if n_jobs is None else int(n_jobs)
 
 
