@@ -105,7 +105,8 @@ def _label(
     ax.set_yscale(scale, **options)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
-    ax.set_title(title, fontsize=None if size is None else text_size(size))
+    smaller: dict[str, Any] = {} if size is None else {"fontsize": text_size(size)}  # None would not be the default
+    ax.set_title(title, **smaller)
 
 
 def _figure1(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
