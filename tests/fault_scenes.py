@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ def apart(scene, *given):
                 warnings.simplefilter("always")
                 try:
                     found = scene(*given)
+                except cd.InputError as error:
+                    found = f"InputError: {error.code}"
                 except Exception as error:
                     found = f"{type(error).__name__}: {error}"
             told = json.dumps([found, [f"{each.category.__name__}: {each.message}" for each in caught]])
@@ -54,6 +57,7 @@ def memory(folder):
         warnings.simplefilter("ignore")
         for each in calls(draws[:500], reference[:500]).values():  # compiled, loaded, and what is computed once
             each()
+    import_module("joblib")  # which the library loads when it first needs it
     full = calls(draws, reference)
     return {name: apart(with_room, room, full[name]) for name, room in ROOM.items()} | {
         "too much to rank": apart(with_room, 4, full["pairwise"])

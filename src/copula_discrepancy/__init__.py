@@ -65,7 +65,8 @@ if TYPE_CHECKING:
         sghmc,
         sgld,
     )
-    from copula_discrepancy.studies.tuning import TunedSetting, Tuning, tune
+    from copula_discrepancy.studies.tuning import tune
+    from copula_discrepancy.studies.tuning_result import TunedSetting, Tuning
 
 _HOME = {
     "compare.fidelity": ("DependenceFidelity",),
@@ -96,7 +97,8 @@ _HOME = {
     "report.plots.traces": ("plot_trace",),
     "compare.vine_result": ("EdgeGap", "VineGaps"),
     "compare.vine": ("vine",),
-    "studies.tuning": ("TunedSetting", "Tuning", "tune"),
+    "studies.tuning": ("tune",),
+    "studies.tuning_result": ("TunedSetting", "Tuning"),
     "families": (
         "A1", "A2", "FAMILIES", "Clayton", "Copula", "Frank", "Gaussian", "Gumbel", "Joe", "Rotated", "StudentT", "family",
         "register",

@@ -19,6 +19,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare import block, jobs
+from tests.refusals import refused
 
 quiet = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="forks, and limits processes as Linux does")
@@ -64,14 +65,8 @@ def test_killed_at_random_and_started_again(tmp_path):
 @needs_linux
 def test_a_process_without_enough_memory_says_so(tmp_path):
     found = played("memory", tmp_path)
-    told, _ = found.pop("pairwise")
-    assert told == (
-        "InputError: memory ran out in every pair, with 200,000 draws; give fewer draws (thin the chains) or n_jobs=1"
-    )
-    assert len(found) == 5
-    for told, _ in found.values():
-        assert told.startswith("InputError: memory ran out")
-        assert told.endswith("; give fewer draws (thin the chains), or fewer variables")
+    assert len(found) == 6
+    assert {ended for ended, _ in found.values()} == {"InputError: memory"}
 
 
 def out_of_memory(monkeypatch, *pairs, together=()):
@@ -92,7 +87,7 @@ def out_of_memory(monkeypatch, *pairs, together=()):
 def test_memory_runs_out_on_one_pair(monkeypatch, tmp_path, n_jobs):
     whole = cd.pairwise(DRAWS, REFERENCE, iid=True, n_jobs=1)
     asked = out_of_memory(monkeypatch, (2, 3), together=[(5, 6)])
-    with pytest.warns(cd.DependenceWarning, match=r"memory ran out in 1 of 91 pairs, which have no numbers: x2 ~ x3; give few"):
+    with pytest.warns(cd.DependenceWarning, match=r"out of memory in 1 of 91 pairs.*x2 ~ x3"):
         result = cd.pairwise(DRAWS, REFERENCE, iid=True, n_jobs=n_jobs, checkpoint=tmp_path / "run")
     assert asked.count([(2, 3)]) == 2  # once more when nothing runs beside it
     assert asked.count([(5, 6)]) == 1
@@ -105,11 +100,11 @@ def test_memory_runs_out_on_one_pair(monkeypatch, tmp_path, n_jobs):
             ours, theirs = (found.rows[found._place(*pair.names)] for found in (result, whole))
             assert [ours[name].tobytes() for name in raw] == [theirs[name].tobytes() for name in raw]
     assert "1 pair could not be tested" in " ".join(str(result).split())
-    assert "memory ran out" in result.to_dict()["warnings"][0]
-    assert "memory ran out" in result._repr_html_()
+    assert "out of memory" in result.to_dict()["warnings"][0]
+    assert "out of memory" in result._repr_html_()
     assert result.to_dataframe()["tau"].isna().sum() == 1
     assert result.pair("x2", "x3").cd >= 0.0  # tried again, on its own
-    with pytest.raises(cd.InputError, match=r"memory ran out for x2 ~ x3, so no family was chosen"):
+    with pytest.raises(cd.InputError, match="x2 ~ x3"):
         result.fitted("x2", "x3")
     asked.clear()
     monkeypatch.undo()
@@ -119,17 +114,49 @@ def test_memory_runs_out_on_one_pair(monkeypatch, tmp_path, n_jobs):
 
 def test_a_page_of_pairs_for_which_memory_ran_out(monkeypatch, tmp_path):
     out_of_memory(monkeypatch, (0, 1))
-    with pytest.warns(cd.DependenceWarning, match="memory ran out"):
+    with pytest.warns(cd.DependenceWarning, match="out of memory"):
         result = cd.pairwise(DRAWS[:, :3], cd.Gaussian(0.2), iid=True, n_jobs=1)
     page = result.to_html(tmp_path / "page.html").read_text()
-    assert "memory ran out in 1 of 3 pairs, which have no numbers: x0 ~ x1" in page
+    assert "out of memory in 1 of 3 pairs; these have no results: x0 ~ x1" in page
     assert "not tested" in page
 
 
 def test_memory_runs_out_on_every_pair(monkeypatch):
     monkeypatch.setattr(block.Sweep, "rows", lambda self, pairs: (_ for _ in ()).throw(MemoryError))
-    with pytest.raises(cd.InputError, match=r"memory ran out in every pair, with 200 draws; give fewer draws"):
+    with refused("memory"):
         cd.pairwise(DRAWS[:, :3], REFERENCE[:, :3], iid=True)
+
+
+@quiet
+def test_memory_runs_out_on_one_edge_of_a_vine(monkeypatch):
+    draws, reference = DRAWS[:, :4], REFERENCE[:, :4]
+    whole = cd.vine(draws, reference, iid=True, n_jobs=1)
+    usual = block.Sweep.rows
+
+    def rows(self, pairs):
+        if (2, 3) in pairs:  # columns of the second edge in each tree
+            raise MemoryError
+        return usual(self, pairs)
+
+    monkeypatch.setattr(block.Sweep, "rows", rows)
+    result = cd.vine(draws, reference, iid=True, n_jobs=1)
+    assert len(result) == len(whole) == 6
+    lost = [edge.names for edge in result if np.isnan(edge.tau)]
+    assert len(lost) == 2  # the last tree has one edge
+    for edge in whole:
+        if edge.names not in lost:
+            assert result[edge.names].level == edge.level
+    monkeypatch.setattr(block.Sweep, "rows", lambda self, pairs: (_ for _ in ()).throw(MemoryError))
+    with refused("memory"):
+        cd.vine(draws, reference, iid=True, n_jobs=1)
+
+
+def test_every_edge_of_a_vine_counts_in_the_bar(monkeypatch):
+    done = []
+    monkeypatch.setattr("copula_discrepancy.compare.vine.progress_bar", lambda *given: contextlib.nullcontext(done.append))
+    cd.vine(DRAWS[:, :4], REFERENCE[:, :4], iid=True, n_jobs=1)
+    assert done == sorted(done)
+    assert done[-1] == 6
 
 
 def test_memory_on_the_command_line_and_in_reproduce(monkeypatch, tmp_path, capsys):
@@ -140,17 +167,17 @@ def test_memory_on_the_command_line_and_in_reproduce(monkeypatch, tmp_path, caps
 
     monkeypatch.setattr("copula_discrepancy.cli.commands.as_draws", fails)
     assert main(["check", "draws.csv"]) == 1
-    assert "memory ran out (Unable to allocate 1 TiB); take fewer draws, or fewer --columns" in capsys.readouterr().err
+    assert "Unable to allocate 1 TiB" in capsys.readouterr().err
 
     def measure(value, seed, context):
         return {"cd": 1.0} if seed.replication < 10 else fails()
 
     study = runner.Study("experiment1", "n", [100], measure, lambda n: 1.0)
-    kept = store.Store(tmp_path / "run", 1)
-    with pytest.raises(cd.InputError, match=r"memory ran out \(Unable to allocate 1 TiB\); what is finished is kept"):
+    kept = store.open_store(tmp_path / "run", 1)
+    with refused("memory"):
         runner.run(study, 20, 1, kept, n_jobs=1, tick=lambda done: None)
     first, _ = runner.parts_of(study, 20)
-    assert len(kept.read(first.name, first.is_whole)) == 10
+    assert len(first.saved(kept)) == 10
 
 
 # ---- workers --------------------------------------------------------------------------------------------------------------
@@ -174,10 +201,7 @@ def test_a_worker_that_dies(tmp_path, monkeypatch):
     pairs = [(f"x{i}", f"x{j}") for i in range(9) for j in range(i + 1, 9)]  # 36: two parts
     targets = {pair: cd.Gaussian(0.1) for pair in pairs[:-1]} | {pairs[-1]: Deadly(0.1)}
     call = {"iid": True, "checkpoint": tmp_path / "run"}
-    with (
-        joblib.parallel_config("loky", n_jobs=2),
-        pytest.raises(cd.InputError, match=r"a worker process died .*finished pairs are kept in .*run: the same call goes on"),
-    ):
+    with joblib.parallel_config("loky", n_jobs=2), refused("interrupted"):
         cd.pairwise(DRAWS, targets, n_jobs=None, **call)
     usual, computed = block.Sweep.rows, []
     monkeypatch.setattr(block.Sweep, "rows", lambda self, given: (computed.extend(given), usual(self, given))[1])
@@ -191,8 +215,7 @@ def _dying(setting, rng):
 
 
 def test_a_worker_that_dies_in_other_studies():
-    told = r"a worker process died .*no run is kept: call again with the same rng and fewer workers"
-    with joblib.parallel_config("loky", n_jobs=2), pytest.raises(cd.InputError, match=told):
+    with joblib.parallel_config("loky", n_jobs=2), refused("interrupted"):
         cd.tune(_dying, [0.1, 0.2], cd.Gaussian(0.5), replications=1, rng=1)
 
 
@@ -202,15 +225,12 @@ def test_a_worker_that_dies_in_other_studies():
 @needs_linux
 def test_a_full_disk(tmp_path):
     found = played("disk", tmp_path)
-    reasons = {"small": "File too large", "tiny": "No space left on device"}
     for name, where in found.items():
         if name == "with room":
             assert where[0] is True  # went on, with the numbers of an undisturbed run
             continue
         left, older = where.pop("left"), where.pop("older")
-        for told, _ in where.values():
-            assert told.startswith(f"InputError: {tmp_path / name}")
-            assert f"cannot be written: {reasons[name]}; make room there, or give" in told
+        assert {ended for ended, _ in where.values()} == {"InputError: file"}
         assert older == ["an older page", "{}"]
         assert all(path.endswith((".json", "page.html")) for path in left)  # nothing half written
         for path in left:
@@ -242,7 +262,7 @@ def test_the_page_is_kept_where_its_numbers_cannot_be_written(tmp_path, monkeypa
     monkeypatch.setattr(os, "fsync", full)
     from copula_discrepancy.report.page.writing import write_page
 
-    with pytest.raises(cd.InputError, match=r"page\.json cannot be written: No space left on device; make room there"):
+    with refused("file"):
         write_page(page, {}, {"pairs": []}, force=True)
     assert page.read_text() == "an older page"
     assert _left(tmp_path) == {"page.html", "page.json"}
@@ -257,7 +277,7 @@ def test_output_to_a_full_disk(tmp_path, capsys, monkeypatch, form):
         code = main(["check", str(tmp_path / "draws.csv"), "--iid", form])
     monkeypatch.undo()
     assert code == 1
-    assert "the output cannot be written: No space left on device; make room there" in capsys.readouterr().err
+    assert "No space left on device" in capsys.readouterr().err
 
 
 # ---- numba's cache --------------------------------------------------------------------------------------------------------
@@ -269,12 +289,12 @@ UNCACHED = "RuntimeWarning: compiled functions cannot be kept in "
 def test_a_cache_that_cannot_be_written(open_folder):
     found = played("cache", open_folder)
     assert all(scene["values"] == [6.0, 8.0] for scene, _ in found.values())
-    for name, why in (("no folder", "/dev/null/nowhere (it cannot be written"), ("full disk", "File too large")):
+    for name, why in (("no folder", "/dev/null/nowhere"), ("full disk", "File too large")):
         scene, warned = found[name]
         assert len(warned) == 1  # though two functions were compiled
         assert warned[0].startswith(UNCACHED)
         assert why in warned[0]
-        assert warned[0].endswith("set NUMBA_CACHE_DIR to a folder that can be written")
+        assert "NUMBA_CACHE_DIR" in warned[0]
         assert not scene["logged"]
     for name in ("own folder", "own folder again", "spoilt", "asked for", "asked in vain"):
         scene, warned = found[name]

@@ -148,7 +148,8 @@ def test_tiny_samples_are_resampled_until_they_can_be_fitted():
     assert np.isfinite(result.infer(replications=100, rng=1).total.se)
 
 
-def test_a_bar_is_shown_where_asked(capsys):
+def test_a_bar_is_shown_on_request(capsys, monkeypatch):
+    monkeypatch.setattr("copula_discrepancy._core.progress._PATIENCE", 0.0)
     result = cd.discrepancy(cd.Gumbel(2.0).sample(200, rng=13), cd.Gumbel(2.0))
     result.infer(replications=20, rng=1)
     assert capsys.readouterr().err == ""

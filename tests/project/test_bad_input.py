@@ -183,7 +183,7 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.Clayton(1e4).pdf(1e-306, 1e-306), "passes what a float can hold.*or use logpdf"),
         (lambda: cd.fit(GOOD, cd.StudentT, df=5e-324), "is larger than any float; use a larger df"),
         (lambda: OPPOSITE.probability(cd.StudentT(0.2, 0.0044), 0.1, 0.1), "tail probabilities of StudentT.*a larger df"),
-        (lambda: cd.GaussianTarget([0.0, 0.0], np.diag([1.0, 5e-324])), "inverse beyond all floats.*4.94066e-324; scale"),
+        (lambda: cd.GaussianTarget([0.0, 0.0], np.diag([1.0, 5e-324])), "inverse of covariance overflows.*4.94066e-324; scale"),
     ],
 )  # fmt: skip
 def test_arguments_that_cannot_be_used(make, message):
@@ -301,7 +301,7 @@ class TooLarge:
 
 
 def test_memory_that_runs_out_is_not_laid_to_the_values():
-    with pytest.raises(cd.InputError, match=r"memory ran out \(8 TB\)"):
+    with pytest.raises(cd.InputError, match=r"\(8 TB\)"):
         cd.kendall_matrix(TooLarge())
     with pytest.raises(MemoryError):
         cd.adjust_pvalues(TooLarge())

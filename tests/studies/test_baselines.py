@@ -12,6 +12,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.studies.paper import published as published_tables
+from tests.refusals import refused
 
 
 def test_naive_tau_is_the_moment_discrepancy():
@@ -20,7 +21,7 @@ def test_naive_tau_is_the_moment_discrepancy():
     assert cd.naive_tau(draws, target) == cd.discrepancy(draws, target).cd_moment
     assert cd.naive_tau(draws, target.tau) == cd.naive_tau(draws, target)
     for wrong in (1.5, math.nan, "0.6"):
-        with pytest.raises(cd.InputError, match="target must be"):
+        with refused():
             cd.naive_tau(draws, wrong)
 
 
@@ -34,14 +35,14 @@ def test_ess_and_rhat_are_arviz_own():
     for method in ("rank", "split"):
         assert cd.rhat(draws, method=method) == {f"x{k}": float(stats.rhat(draws[:, :, k], method=method)) for k in range(2)}
     assert all(math.isnan(value) for value in cd.rhat(draws[:1]).values())
-    with pytest.raises(cd.InputError, match="method must be"):
+    with pytest.raises(cd.InputError, match=r"^method"):
         cd.ess(draws, method="best")
-    with pytest.raises(cd.InputError, match="rhat needs at least 4 draws per chain, got 3"):
+    with refused("too-few-draws"):
         cd.rhat(draws[:, :3])
     for function in (cd.ess, cd.rhat, cd.paper_ess):
-        with pytest.raises(cd.InputError, match="variable x1 is constant"):
+        with pytest.raises(cd.InputError, match="x1"):
             function(np.stack([draws[..., 0], np.ones_like(draws[..., 0])], axis=-1))
-        with pytest.raises(cd.InputError, match="different names, but a occurs"):
+        with pytest.raises(cd.InputError):
             function(pd.DataFrame(draws[0], columns=["a", "a"]))
     stuck = np.repeat(np.arange(4.0), 50).reshape(4, 50, 1) * np.ones(2)
     assert cd.rhat(stuck)["x0"] == math.inf

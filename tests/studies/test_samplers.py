@@ -24,6 +24,7 @@ from copula_discrepancy.studies.samplers import (
     sgld,
 )
 from copula_discrepancy.studies.samplers.posterior import tau_of_cells
+from tests.refusals import refused
 
 COPULAS = [
     cd.Gaussian(0.7),
@@ -153,7 +154,7 @@ def test_bound_of_a_cell_holds_at_the_saddle_between_the_modes():
         cell = np.stack(np.meshgrid(*axes), axis=-1)
         rise = (target.log_density(cell) - target.log_density(saddle)).max()
         assert rise > 0.0  # the slope alone would be no bound
-        assert rise <= target._rise(saddle, gradient, half)
+        assert rise <= target._bounded(saddle[None], half)[1][0]
 
 
 def test_tau_of_cells_of_a_normal_density():
@@ -341,18 +342,15 @@ def test_sgld_stays_in_one_mode_and_the_library_sees_it():
 @pytest.mark.parametrize("target", [BimodalMixture(), BimodalMixture().gradient, MetaCopula(cd.Gumbel(3.0))], ids=str)
 def test_divergence_says_where(target):
     start = [[0.0, 0.0], [0.1, 0.2]]
-    with pytest.raises(DivergenceError, match=r"sgld with step=50 left .* in chain \d at step \d+ .*smaller step") as caught:
+    with refused("infinite") as caught:
         sgld(target, start, step=50.0, rng=0)
     assert caught.value.chain in (0, 1)
     assert 1 <= caught.value.step_number <= 1500
-    with pytest.raises(cd.InputError, match="sghmc with step=5 and friction=1 left"):
+    assert isinstance(caught.value, DivergenceError)
+    with pytest.raises(DivergenceError):
         sghmc(target, start, step=5.0, friction=1.0, rng=0)
     again = pickle.loads(pickle.dumps(caught.value))
-    assert (str(again), again.chain, again.step_number) == (
-        str(caught.value),
-        caught.value.chain,
-        caught.value.step_number,
-    )
+    assert (str(again), vars(again)) == (str(caught.value), vars(caught.value))
 
 
 def test_divergence_is_the_same_compiled_and_plain():
@@ -365,8 +363,9 @@ def test_divergence_is_the_same_compiled_and_plain():
 
 
 def test_a_gradient_that_is_not_finite_is_a_divergence():
-    with pytest.raises(DivergenceError, match="chain 1 at step 1 "):
+    with pytest.raises(DivergenceError) as caught:
         sgld(lambda x: x * (np.nan if x[0] > 1 else 1.0), [[0.0], [2.0]], step=0.1)
+    assert (caught.value.chain, caught.value.step_number) == (1, 1)
 
 
 def test_log_densities_outside_the_support():
@@ -374,10 +373,11 @@ def test_log_densities_outside_the_support():
     assert run.values.min() > 0
     assert mean_error(run.values[..., 0], 1.0) < 4.0
     for bad in (np.nan, np.inf):
-        with pytest.raises(cd.InputError, match=r"must be a number or -inf, got (nan|inf) at .* in chain 0 at step"):
+        with pytest.raises(DivergenceError) as caught:
             metropolis(lambda x, bad=bad: bad if x[0] > 1.5 else 0.0, [1.0], scale=2.0, rng=0)
+        assert caught.value.chain == 0
     for bad in (np.nan, -np.inf, np.inf):
-        with pytest.raises(cd.InputError, match="log density at the start of chain 0 must be finite"):
+        with refused("infinite"):
             metropolis(lambda x, bad=bad: bad, [1.0], scale=2.0)
 
 
@@ -393,67 +393,70 @@ GOOD = BimodalMixture()
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "named", "code"),
     [
-        (lambda: sgld(GOOD, [0.0, 0.0], step=-1.0), "step must be > 0 and finite, got -1"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=True), "step must be a number, got True"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=np.nan), "step must be > 0 and finite, got nan"),
-        (lambda: sghmc(GOOD, [0.0, 0.0], step=0.1, friction=0.0), "friction must be > 0"),
-        (lambda: metropolis(GOOD, [0.0, 0.0], scale=0.0), "scale must be > 0"),
-        (lambda: metropolis(GOOD, [0.0, 0.0], scale=[1.0, -1.0]), "scale must be > 0"),
-        (lambda: metropolis(GOOD, [0.0, 0.0], scale=[1.0]), r"scale must be a number or have shape \(2,\)"),
-        (lambda: metropolis(GOOD, [0.0, 0.0], scale=True), "scale must be a number"),
-        (lambda: metropolis(GOOD, [0.0, 0.0], scale="1"), "scale must be real numbers"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, n_draws=0), "n_draws must be a whole number >= 1"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, n_draws=True), "n_draws must be a whole number"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, burn_in=-1), "burn_in must be a whole number >= 0"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, thin=1.5), "thin must be a whole number"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, rng="x"), "rng must be a seed"),
-        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, vectorized=1), "vectorized must be True or False"),
-        (lambda: sgld(GOOD, [0.0, 0.0, 0.0], step=0.1), "start must have 2 columns"),
-        (lambda: sgld(GOOD, 0.0, step=0.1), r"start must have shape \(chains, d\)"),
-        (lambda: sgld(GOOD, np.empty((0, 2)), step=0.1), r"start must have shape \(chains, d\)"),
-        (lambda: sgld(GOOD, [0.0, np.inf], step=0.1), "start must be finite, got inf"),
-        (lambda: sgld(GOOD, ["a", "b"], step=0.1), "start must be real numbers"),
-        (lambda: sgld(3.0, [0.0, 0.0], step=0.1), "target must be a function or a target"),
-        (lambda: sgld(cd.Gumbel(2.0), [0.0, 0.0], step=0.1), "target must be a function or a target"),
-        (lambda: sgld(flat, [0.0, 0.0], step=0.1), r"gradient must have shape \(2,\) like its point, got \(\)"),
-        (lambda: sgld(lambda a, b, c: a, [0.0], step=0.1), "requires 3 arguments"),
-        (lambda: sgld(lambda x, *, k: x, [0.0], step=0.1), "requires k"),
-        (lambda: sgld(lambda x: ["a"], [0.0], step=0.1), "the gradient must be real numbers"),
-        (lambda: metropolis(zero, [0.0, 0.0], scale=1.0), r"log density must have shape \(\)"),
-        (lambda: metropolis(flat, [0.0, 0.0], scale=1.0, vectorized=True), r"log density must have shape \(1,\)"),
-        (lambda: metropolis(lambda x, rng: 0.0, [0.0], scale=1.0), "of one argument"),
-        (lambda: BimodalMixture(-1.0), "centre must be > 0"),
-        (lambda: BimodalMixture(variance=0.0), "variance must be > 0"),
-        (lambda: GOOD.log_density([0.0, 0.0, 0.0]), r"x must have shape \(..., 2\)"),
-        (lambda: GOOD.sample(-1), "n must be a whole number"),
-        (lambda: GaussianTarget([0.0], [[1.0, 0.0], [0.0, 1.0]]), "covariance must have shape"),
-        (lambda: GaussianTarget([0.0, 0.0], [[1.0, 0.5], [0.4, 1.0]]), "covariance must be symmetric"),
-        (lambda: GaussianTarget([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]), "smallest eigenvalue is -1"),
-        (lambda: GaussianTarget([np.nan], [[1.0]]), "mean must be finite"),
-        (lambda: NORMAL_3.tau, "tau is defined for two variables"),
-        (lambda: WellingTeh([]), "data must have 1 dimension"),
-        (lambda: WellingTeh([1.0, np.nan]), "data must be finite"),
-        (lambda: WellingTeh([1e9]), "data must lie within"),
-        (lambda: WellingTeh(batch=0), "batch must be a whole number >= 1"),
-        (lambda: MetaCopula(3.0), "copula must be a copula"),
-        (lambda: MetaCopula(cd.Gumbel(2.0), stats.norm()), "margins must be None or a pair"),
-        (lambda: MetaCopula(cd.Gumbel(2.0), (stats.norm(), stats.poisson(2.0))), "margin 1 .* without logpdf"),
-        (lambda: MetaCopula(cd.Gumbel(2.0), (stats.gamma, stats.norm())), "margin 0 must have its parameters fixed"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=-1.0), "step", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=True), "step", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=np.nan), "step", "argument"),
+        (lambda: sghmc(GOOD, [0.0, 0.0], step=0.1, friction=0.0), "friction", "argument"),
+        (lambda: metropolis(GOOD, [0.0, 0.0], scale=0.0), "scale", "argument"),
+        (lambda: metropolis(GOOD, [0.0, 0.0], scale=[1.0, -1.0]), "scale", "argument"),
+        (lambda: metropolis(GOOD, [0.0, 0.0], scale=[1.0]), "scale", "shape"),
+        (lambda: metropolis(GOOD, [0.0, 0.0], scale=True), "scale", "argument"),
+        (lambda: metropolis(GOOD, [0.0, 0.0], scale="1"), "scale", "not-numeric"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, n_draws=0), "n_draws", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, n_draws=True), "n_draws", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, burn_in=-1), "burn_in", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, thin=1.5), "thin", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, rng="x"), "rng", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0], step=0.1, vectorized=1), "vectorized", "argument"),
+        (lambda: sgld(GOOD, [0.0, 0.0, 0.0], step=0.1), "start", "shape"),
+        (lambda: sgld(GOOD, 0.0, step=0.1), "start", "shape"),
+        (lambda: sgld(GOOD, np.empty((0, 2)), step=0.1), "start", "shape"),
+        (lambda: sgld(GOOD, [0.0, np.inf], step=0.1), "start", "infinite"),
+        (lambda: sgld(GOOD, ["a", "b"], step=0.1), "start", "not-numeric"),
+        (lambda: sgld(3.0, [0.0, 0.0], step=0.1), "target", "argument"),
+        (lambda: sgld(cd.Gumbel(2.0), [0.0, 0.0], step=0.1), "target", "argument"),
+        (lambda: sgld(flat, [0.0, 0.0], step=0.1), "the gradient", "shape"),
+        (lambda: sgld(lambda a, b, c: a, [0.0], step=0.1), "target", "argument"),
+        (lambda: sgld(lambda x, *, k: x, [0.0], step=0.1), "target", "argument"),
+        (lambda: sgld(lambda x: ["a"], [0.0], step=0.1), "the gradient", "not-numeric"),
+        (lambda: metropolis(zero, [0.0, 0.0], scale=1.0), "the log density", "shape"),
+        (lambda: metropolis(flat, [0.0, 0.0], scale=1.0, vectorized=True), "the log density", "shape"),
+        (lambda: metropolis(lambda x, rng: 0.0, [0.0], scale=1.0), "target", "argument"),
+        (lambda: BimodalMixture(-1.0), "centre", "argument"),
+        (lambda: BimodalMixture(variance=0.0), "variance", "argument"),
+        (lambda: GOOD.log_density([0.0, 0.0, 0.0]), "x", "shape"),
+        (lambda: GOOD.sample(-1), "n", "argument"),
+        (lambda: GaussianTarget([0.0], [[1.0, 0.0], [0.0, 1.0]]), "covariance", "shape"),
+        (lambda: GaussianTarget([0.0, 0.0], [[1.0, 0.5], [0.4, 1.0]]), "covariance", "argument"),
+        (lambda: GaussianTarget([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]]), "covariance", "argument"),
+        (lambda: GaussianTarget([np.nan], [[1.0]]), "mean", "infinite"),
+        (lambda: NORMAL_3.tau, "tau", "shape"),
+        (lambda: WellingTeh([]), "data", "shape"),
+        (lambda: WellingTeh([1.0, np.nan]), "data", "infinite"),
+        (lambda: WellingTeh([1e9]), "data", "argument"),
+        (lambda: WellingTeh(batch=0), "batch", "argument"),
+        (lambda: MetaCopula(3.0), "copula", "argument"),
+        (lambda: MetaCopula(cd.Gumbel(2.0), stats.norm()), "margins", "argument"),
+        (lambda: MetaCopula(cd.Gumbel(2.0), (stats.norm(), stats.poisson(2.0))), "margin 1", "argument"),
+        (lambda: MetaCopula(cd.Gumbel(2.0), (stats.gamma, stats.norm())), "margin 0", "argument"),
         (
             lambda: MetaCopula(cd.Gumbel(2.0), (stats.norm(0, -1), stats.norm())),
-            "margin 0 must be continuous, with finite, increasing",
+            "margin 0",
+            "argument",
         ),
         (
             lambda: sgld(MetaCopula(cd.Gumbel(2.0), (stats.expon(), stats.norm())), [-1.0, 0.0], step=0.1),
-            "inside the margins' supports, got -1 for margin 0",
+            "draws",
+            "argument",
         ),
     ],
 )
-def test_bad_input_is_one_clear_error(call, message):
-    with pytest.raises(cd.InputError, match=message):
+def test_bad_input_is_one_clear_error(call, named, code):
+    with refused(code) as caught:
         call()
+    assert str(caught.value).startswith(named)
 
 
 # ---- the result ---------------------------------------------------------------------------------------------------------
@@ -526,7 +529,7 @@ def test_exact_draws_of_a_copula_that_is_not_exchangeable():
 
 def test_a_posterior_too_narrow_for_the_grid_is_told():
     """A box is found, and the cells in it are too coarse."""
-    with pytest.raises(cd.InputError, match="too narrow a posterior"):
+    with refused():
         WellingTeh([100.0, -100.0]).sample(10, rng=1)
 
 
@@ -534,7 +537,7 @@ def test_a_posterior_too_narrow_for_the_search_is_told(monkeypatch):
     """The search ends at so many cells; at a sixteenth of them it ends two divisions earlier, in a sixteenth of the time."""
     assert posterior._MOST_CELLS == 2**22
     monkeypatch.setattr(posterior, "_MOST_CELLS", 2**18)
-    with pytest.raises(cd.InputError, match="too narrow a posterior"):
+    with refused():
         WellingTeh([1e6, -1e6]).sample(10, rng=1)
 
 
@@ -557,17 +560,18 @@ class Complex(Floor):
 
 
 @pytest.mark.parametrize(
-    ("margin", "message"),
+    ("margin", "named", "code"),
     [
-        (Floor(), "must be continuous"),
-        (Complex(), "quantiles of margin 0 must be real numbers"),
-        (stats.norm([0.0, 1.0], 1.0), "must be one distribution"),
-        (stats.poisson(3.0), "continuous distribution"),
+        (Floor(), "margin 0", "argument"),
+        (Complex(), "the quantiles", "not-numeric"),
+        (stats.norm([0.0, 1.0], 1.0), "margin 0", "argument"),
+        (stats.poisson(3.0), "margin 0", "argument"),
     ],
 )
-def test_margins_that_are_no_continuous_law(margin, message):
-    with pytest.raises(cd.InputError, match=message):
+def test_margins_that_are_no_continuous_law(margin, named, code):
+    with refused(code) as caught:
         MetaCopula(cd.Gumbel(2.0), (margin, stats.norm()))
+    assert str(caught.value).startswith(named)
 
 
 def test_settings_are_plain_numbers():

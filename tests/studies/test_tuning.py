@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import binom
 
 import copula_discrepancy as cd
-from copula_discrepancy.studies.tuning import TunedSetting, _compared
+from copula_discrepancy.studies.tuning import _compared
+from tests.refusals import refused
 
 mpl.use("Agg")
 
@@ -75,7 +76,7 @@ def test_the_truly_best_is_kept_as_often_as_promised():
 
     def rows(runs):
         se, df = runs.std(axis=1, ddof=1) / math.sqrt(runs.shape[1]), runs.shape[1] - 1.0
-        return [TunedSetting(k, cd=r.mean(), cd_se=s, cd_df=df) for k, (r, s) in enumerate(zip(runs, se, strict=True))]
+        return [cd.TunedSetting(k, cd=r.mean(), cd_se=s, cd_df=df) for k, (r, s) in enumerate(zip(runs, se, strict=True))]
 
     for count, runs in ((2, 3), (10, 3), (10, 10)):
         for spread in (0.02, 0.002):
@@ -101,13 +102,12 @@ def test_a_setting_that_diverges_is_reported_and_the_rest_goes_on():
     study = cd.tune(sampler, [0.05, 5.0], cd.Gumbel(2.0), replications=2, name="step size", rng=1)
     assert study.rows[0].failure is None
     assert "2 of 2 runs" in study.rows[1].failure
-    assert "left the finite numbers" in study.rows[1].failure
     assert study.best is study.rows[0]
     assert "failed" in repr(study)
     assert study.plot() is not None
     every = cd.tune(sampler, [5.0, 6.0], cd.Gumbel(2.0), replications=1, rng=1)
     assert "failed" in repr(every)
-    with pytest.raises(cd.InputError, match="no setting could be judged"):
+    with refused("void"):
         _ = every.best
 
 
@@ -225,24 +225,24 @@ def test_what_a_person_sees():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "message"),
+    ("arguments", "options", "named"),
     [
-        ((3.0, [1], TARGET), {}, "sampler must be a function"),
-        ((biased, [], TARGET), {}, "at least one value"),
-        ((biased, 0.1, TARGET), {}, "settings must be a sequence"),
-        ((biased, [0.0], TARGET), {"replications": 0}, "replications must be a whole number >= 1"),
-        ((biased, [0.0], TARGET), {"by": "cd"}, "by must be"),
-        ((biased, [0.0], TARGET), {"confidence": 1.0}, "confidence must lie"),
-        ((biased, [0.0], "gumbel"), {}, "target must be a copula .* or a reference sample: there is no file called 'gumbel'"),
-        ((biased, "abc", TARGET), {}, "settings must be a sequence"),
-        ((biased, [0.1, 0.2, 0.1], TARGET), {}, "0.1 is there twice"),
-        ((biased, [0.0], TARGET), {"family": "gumbel"}, "family is for a reference sample"),
-        ((biased, [0.0], TARGET.sample(50, rng=1)), {"family": "gauss"}, "gauss"),
-        ((biased, [0.0], TARGET), {"score": 3}, "score must be a function"),
-        ((biased, [0.0], TARGET), {"name": 3}, "name must be a string"),
+        ((3.0, [1], TARGET), {}, "sampler"),
+        ((biased, [], TARGET), {}, "settings"),
+        ((biased, 0.1, TARGET), {}, "settings"),
+        ((biased, [0.0], TARGET), {"replications": 0}, "replications"),
+        ((biased, [0.0], TARGET), {"by": "cd"}, "by"),
+        ((biased, [0.0], TARGET), {"confidence": 1.0}, "confidence"),
+        ((biased, [0.0], "gumbel"), {}, "target"),
+        ((biased, "abc", TARGET), {}, "settings"),
+        ((biased, [0.1, 0.2, 0.1], TARGET), {}, "settings"),
+        ((biased, [0.0], TARGET), {"family": "gumbel"}, "family"),
+        ((biased, [0.0], TARGET.sample(50, rng=1)), {"family": "gauss"}, ""),
+        ((biased, [0.0], TARGET), {"score": 3}, "score"),
+        ((biased, [0.0], TARGET), {"name": 3}, "name"),
         ((biased, [0.0], TARGET), {"n_jobs": 0}, "n_jobs"),
     ],
 )
-def test_bad_input(arguments, options, message):
-    with pytest.raises(cd.InputError, match=message):
+def test_bad_input(arguments, options, named):
+    with pytest.raises(cd.InputError, match=f"^{named}"):
         cd.tune(*arguments, **options)

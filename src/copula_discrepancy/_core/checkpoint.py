@@ -1,6 +1,6 @@
-"""A folder that holds the finished parts of one run: left at any moment, it can be gone on with by the same call.
+"""A folder of finished parts of one run; an interrupted run resumes when the call is repeated.
 
-Every finished part is one file, and a file that is there is whole. What the run depends on stands in the folder and in every
+Every finished part is one file, complete whenever it exists. What the run depends on is written to the folder and to every
 file, so that results of different runs are never mixed.
 """
 
@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy._core.files import PARTIAL, json_text, plain, written_whole
+from copula_discrepancy._core.files import PARTIAL, json_chunks, plain, text_file
 
 _PACKAGES = ("numpy", "scipy", "numba", "arviz-stats")
 
 
 class Store:
-    """The parts of one run, found by name.
+    """The finished parts of one run, by name.
 
     Attributes
     ----------
     folder : Path
         New, empty, or of an earlier call with the same identity.
     identity : mapping
-        All that the parts depend on, as JSON has it.
+        Everything the parts depend on, as JSON represents it.
     argument, option : str
-        What the folder is called where it is given, for messages: "out" and "--out".
+        Name of the argument that passes the folder, for messages: "out" and "--out".
     """
 
     def __init__(
@@ -40,48 +40,45 @@ class Store:
         except TypeError:
             raise InputError(f"{argument} must be the path of a folder, got {folder!r:.60}") from None
         self.identity, self._option = dict(identity), option
+        self._manifest, self._parts = self.folder / "run.json", self.folder / "parts"
         try:
             self._open()
-        except (OSError, ValueError) as error:  # InputError is a ValueError with its own words
-            if isinstance(error, InputError):
-                raise
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: a path with a null character
             raise InputError(
-                f"the folder {str(folder)!r:.80} cannot be used: {error!s:.120}; give another with {option}"
+                f"the folder {str(folder)!r:.80} cannot be used: {error!s:.120}; use another one with {option}", "file"
             ) from None
-
-    @property
-    def _manifest(self) -> Path:
-        return self.folder / "run.json"
-
-    @property
-    def _parts(self) -> Path:
-        return self.folder / "parts"
 
     def _open(self) -> None:
         if not self._manifest.exists():
             names = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
-            # a manifest that is there now was written meanwhile, by another process
-            if self._manifest.name not in names and any(not name.endswith(PARTIAL) for name in names):
-                raise InputError(f"the folder {self.folder} holds other files; give an empty or a new one with {self._option}")
-            if self._manifest.name not in names:
+            if self._manifest.name not in names:  # otherwise another process has written it meanwhile
+                if any(not name.endswith(PARTIAL) for name in names):
+                    raise InputError(
+                        f"the folder {self.folder} contains other files; use an empty or a new one with {self._option}", "file"
+                    )
                 self._write_manifest()
         self._require_own_manifest()
 
     def _require_own_manifest(self) -> None:
         try:
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
+            content = json.loads(self._manifest.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise InputError(f"{self._manifest} cannot be read ({error}); give a new folder with {self._option}") from None
-        known = found if isinstance(found, dict) else {}
-        differs = [
-            f"{key} {known.get(key)!r} there and {value!r} here"
-            for key, value in self.identity.items()
-            if known.get(key) != value
-        ]
-        if differs:
             raise InputError(
-                f"the folder {self.folder} holds results of another run: {'; '.join(differs)}; give another folder with "
-                f"{self._option}, or delete this one"
+                f"{self._manifest} cannot be read ({error}); use a new folder with {self._option}", "file-format"
+            ) from None
+        saved = content if isinstance(content, dict) else {}
+        differences = [
+            f"{key} {saved.get(key)!r} (saved) and {value!r} (this run)"
+            for key, value in self.identity.items()
+            if saved.get(key) != value
+        ]
+        if differences:
+            raise InputError(
+                f"the folder {self.folder} contains results of a different run: {'; '.join(differences)}; use another folder "
+                f"with {self._option}, or delete this one",
+                "file",
             )
 
     def _write_manifest(self) -> None:
@@ -89,11 +86,11 @@ class Store:
         self._write(self._manifest, {"python": platform.python_version(), "packages": packages} | self.identity)
 
     def names(self) -> Iterator[str]:
-        """The parts that are there, whole or not."""
+        """Names of all parts in the folder, readable or not."""
         return (path.relative_to(self._parts).with_suffix("").as_posix() for path in sorted(self._parts.rglob("*.json")))
 
     def read(self, part: str) -> Any:
-        """The rows of a finished part, or None where it has to be done (again): damaged, or of another run."""
+        """The rows of a finished part, or None if it is missing, damaged or from another run."""
         try:
             content = json.loads(self._path(part).read_text(encoding="utf-8"))
             own = content["part"] == part and content["run"] == self.identity
@@ -102,21 +99,20 @@ class Store:
             return None
 
     def write(self, part: str, rows: Any) -> None:
-        """Keep the rows of a part that is done, a list or text as JSON has it."""
-        if not self._manifest.exists():  # someone deleted the folder meanwhile: what follows can still be gone on with
+        """Save the rows of a finished part: a list or text, as JSON represents it."""
+        if not self._manifest.exists():  # the folder was deleted during the run: what follows can still be resumed
             self._write_manifest()
-        self._require_own_manifest()  # or someone began another run in its place
+        self._require_own_manifest()  # another run may have started in its place
         self._write(self._path(part), {"part": part, "run": self.identity, "rows": rows, "sum": _checksum(rows)})
 
     def _path(self, part: str) -> Path:
         return self._parts / f"{part}.json"
 
-    def _write(self, path: Path, content: Any) -> None:
-        with written_whole(path, f"give another folder with {self._option}") as temporary:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json_text(content), encoding="utf-8")
+    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
+        with text_file(path, f"use another folder with {self._option}", parents=True) as file:
+            file.writelines(json_chunks(content))
 
 
 def _checksum(rows: Any) -> str:
-    """Changes with any digit."""
+    """A hash that changes with any digit of the rows."""
     return hashlib.sha256(json.dumps(plain(rows), sort_keys=True).encode()).hexdigest()

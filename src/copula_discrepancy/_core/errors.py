@@ -75,7 +75,7 @@ class DependenceWarning(UserWarning):
 
 
 def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The same function, whose MemoryError becomes an InputError with a way out; warnings in it have one caller more."""
+    """The same function, whose MemoryError becomes an InputError with advice."""
 
     @wraps(function)
     def checked(*given: Given.args, **choices: Given.kwargs) -> Result:
@@ -83,7 +83,7 @@ def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:
             return function(*given, **choices)
         except MemoryError as error:
             told = f" ({error!s:.120})" if str(error) else ""
-            raise InputError(f"memory ran out{told}; give fewer draws (thin the chains), or fewer variables") from error
+            raise InputError(f"out of memory{told}; thin the chains or use fewer variables", "memory") from error
 
     return checked
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and numbers as JSON."""
+"""Atomic file writing, and JSON serialisation of numbers."""
 
 import contextlib
 import errno
@@ -12,17 +12,17 @@ from uuid import uuid4
 
 from copula_discrepancy._core.errors import InputError
 
-PARTIAL = ".partial"  # ends the name of a file that is being written
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, or the largest file allowed
+PARTIAL = ".partial"  # suffix of a file that is being written
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's quota, or the largest file size allowed
 
 
 def json_text(content: Any, *, ascii_only: bool = False) -> str:
-    """JSON that every reader takes, one line for each pair or row; NaN becomes null, an infinite number "inf" or "-inf"."""
+    """Standard JSON, one line for each pair or row; NaN becomes null, an infinite number "inf" or "-inf"."""
     return "".join(json_chunks(content, ascii_only=ascii_only))
 
 
 def json_chunks(content: Mapping[str, Any], *, ascii_only: bool = False) -> Iterator[str]:
-    """The same piece by piece, so that a table of a million pairs need not be in memory; an iterator's items are rows."""
+    """`json_text` in pieces, so that a table of a million pairs need not fit into memory; an iterator's items are rows."""
 
     def line(value: Any) -> str:
         return json.dumps(plain(value), ensure_ascii=ascii_only, allow_nan=False)
@@ -30,8 +30,7 @@ def json_chunks(content: Mapping[str, Any], *, ascii_only: bool = False) -> Iter
     before = "{\n "
     for key, value in content.items():
         yield f"{before}{line(str(key))}: "
-        rows = isinstance(value, Iterator) or (isinstance(value, list) and value and all(map(_is_row, value)))
-        if rows:
+        if isinstance(value, Iterator) or (isinstance(value, list) and value and all(map(_is_row, value))):
             mark = "[\n  "
             for row in value:
                 yield mark + line(row)
@@ -48,8 +47,8 @@ def _is_row(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """The same without numbers that JSON does not know."""
-    if isinstance(value, float):  # most are; and looking for a Mapping takes long
+    """`value` with every number that JSON does not have replaced."""
+    if isinstance(value, float):  # the usual case first: isinstance of Mapping is slow
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if value is None or isinstance(value, (str, int)):
         return value
@@ -61,45 +60,50 @@ def plain(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def text_file(path: Path, way_out: str, *, replace: bool = True) -> Iterator[TextIO]:
-    """A text file to write to, there at once or not at all; what UTF-8 has no code for is written as an escape."""
+def text_file(path: Path, advice: str, *, replace: bool = True, parents: bool = False) -> Iterator[TextIO]:
+    """A text file to write to, as in `written_whole`; characters that UTF-8 cannot encode are written as escapes."""
     with (
-        written_whole(path, way_out, replace=replace) as temporary,
+        written_whole(path, advice, replace=replace, parents=parents) as temporary,
         temporary.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
         yield file
 
 
 @contextlib.contextmanager
-def written_whole(path: Path, way_out: str, *, replace: bool = True) -> Iterator[Path]:
-    """A path beside `path` to write to, moved into place when that went well.
+def written_whole(path: Path, advice: str, *, replace: bool = True, parents: bool = False) -> Iterator[Path]:
+    """A temporary path next to `path` to write to, synced and renamed at the end: `path` is complete whenever it exists.
 
-    An InputError, with its way out, where it cannot be written, or, with replace=False, where a file is there. The file is
-    written under another name first, synced and then moved, so a file that is there is whole.
+    Raises an InputError with the advice if the file cannot be written or, with ``replace=False``, if it exists. With
+    ``parents=True`` missing folders are created.
     """
-    temporary = path.with_name(f".{path.name[:100]}.{uuid4().hex}{PARTIAL}")  # not the process: threads and hosts may share it
+    # not the process id: threads and hosts may share a folder
+    temporary = path.with_name(f".{path.name[:100]}.{uuid4().hex}{PARTIAL}")
     try:
+        if parents:
+            path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # or a power cut could leave the new name with nothing behind it
+            os.fsync(file.fileno())  # without it a power cut could leave the new name with no content
         if replace:
             os.replace(temporary, path)
         else:
-            _put_beside(temporary, path)
+            _rename_if_free(temporary, path)
     except OSError as error:
-        room = "make room there, or " if error.errno in _FULL else ""
-        raise InputError(f"{path} cannot be written: {error.strerror or error}; {room}{way_out}") from error
+        room = "free some space, or " if error.errno in _FULL else ""
+        raise InputError(f"{path} cannot be written: {error.strerror or error}; {room}{advice}", "file") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def _put_beside(temporary: Path, path: Path) -> None:
-    """Give a file its name unless another has it, in one step where the file system has links."""
+def _rename_if_free(temporary: Path, path: Path) -> None:
+    """Rename a temporary file to its final name unless that exists; atomic where the file system supports links."""
     try:
         os.link(temporary, path)
     except FileExistsError:
-        raise InputError(f"{path} has come into being meanwhile, and is kept; give another name, or force=True") from None
+        raise InputError(
+            f"{path} was created meanwhile and is not overwritten; use another name, or force=True", "file"
+        ) from None
     except OSError:
         if os.path.lexists(path):
             raise

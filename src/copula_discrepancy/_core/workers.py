@@ -1,17 +1,16 @@
-"""Work dealt out to threads and processes."""
+"""Parallel execution with threads and processes."""
 
 import os
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-
+from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 
 Item = TypeVar("Item")
@@ -19,33 +18,38 @@ Result = TypeVar("Result")
 
 
 def checked_jobs(n_jobs: Any) -> int | None:
-    """A number of joblib workers, or None for what `joblib.parallel_config` says."""
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool | np.timedelta64) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0
-    ):
+    """A number of joblib workers, or None for the setting of `joblib.parallel_config`."""
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise InputError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     return None if n_jobs is None else int(n_jobs)
 
 
-def threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
-    """`function` of every item, in order, on threads (kernels release the interpreter lock) unless a backend is configured."""
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None, advice: str, **options: Any
+) -> list[Result]:
+    """`function` of every item, in order; `options` are passed to `joblib.Parallel`."""
     import joblib
 
-    work = (joblib.delayed(function)(item) for item in items)
-    with workers("call again with fewer workers, or with threads"):
-        results: list[Result] = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(work)
+    with _workers(advice):
+        results: list[Result] = joblib.Parallel(n_jobs=n_jobs, **options)(joblib.delayed(function)(item) for item in items)
     return results
 
 
-def outcomes(
-    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None, way_out: str, **options: Any
-) -> Iterator[Result]:
-    """`function` of every item as they come, in any order; `options` are for `joblib.Parallel`.
+def threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
+    """`function` of every item, in order, on threads (kernels release the interpreter lock) unless a backend is configured."""
+    return in_order(function, items, n_jobs, "repeat the call with fewer workers, or with threads", prefer="threads")
 
-    Where one raises an error, nothing new is begun, what is under way is finished and given back, and only then the error is
-    raised: who keeps results as they come loses none.
+
+def outcomes(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None, advice: str, **options: Any
+) -> Iterator[Result]:
+    """`function` of every item as they finish, in any order; `options` are passed to `joblib.Parallel`.
+
+    After an error no new item is started; those already running finish and are yielded, and only then is the error raised, so
+    that a caller who saves results as they finish loses none.
     """
     import joblib
+    from joblib.parallel import get_active_backend
 
     failures: list[Exception] = []
 
@@ -55,8 +59,10 @@ def outcomes(
                 return
             yield joblib.delayed(_attempt)(function, item, os.getpid())
 
-    with workers(way_out):
-        found = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", **options)(work())
+    # joblib's backend "multiprocessing" has no generators
+    lazy = get_active_backend()[0].supports_return_generator
+    with _workers(advice):
+        found = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered" if lazy else "list", **options)(work())
         try:
             for result, failure in found:
                 if failure is None:
@@ -64,62 +70,57 @@ def outcomes(
                 else:
                     failures.append(failure)
         finally:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # who leaves early knows that not all was done
-                found.close()
+            if isinstance(found, Generator):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)  # a caller who stops early knows that items are left
+                    found.close()
     if failures:
         raise failures[0]
 
 
 def _attempt(function: Callable[[Item], Result], item: Item, process: int) -> tuple[Result | None, Exception | None]:
-    """What a worker does: the result, or the error that it ended with."""
+    """The result of one item and None, or None and the error it raised."""
     try:
         return function(item), None
     except Exception as error:
-        if os.getpid() != process:  # its place in the code does not travel with it
+        if os.getpid() != process:  # a traceback is not pickled with its exception
             error.add_note(traceback.format_exc())
         return None, error
 
 
 @contextmanager
-def workers(way_out: str) -> Iterator[None]:
-    """Around joblib's workers: where a process of theirs dies, say so, with the way out; interrupted, they end quietly."""
+def _workers(advice: str) -> Iterator[None]:
+    """Context for joblib workers: report a dead worker process with advice, and shut down quietly on an interrupt."""
     usual = threading.excepthook
 
     def hook(failure: threading.ExceptHookArgs) -> None:
-        # the thread behind joblib's processes stumbles over the work that an interrupt took away from it
-        named = failure.thread.name if failure.thread is not None else ""
-        if not (failure.exc_type is KeyError and named == "ExecutorManagerThread"):
+        # the thread that manages joblib's processes fails on work that an interrupt has removed
+        name = failure.thread.name if failure.thread is not None else ""
+        if not (failure.exc_type is KeyError and name == "ExecutorManagerThread"):
             usual(failure)
 
     threading.excepthook = hook
     try:
         yield
     except BrokenExecutor as error:
-        raise InputError(f"a worker process died ({error!s:.80}), as for want of memory; {way_out}") from error
+        raise InputError(f"a worker process died ({error!s:.80}), possibly out of memory; {advice}", "interrupted") from error
     finally:
         threading.excepthook = usual
 
 
 @contextmanager
-def silenced() -> Iterator["Silence"]:
-    """Studies of bad settings and small samples, without their DependenceWarnings; results record them in any case.
+def silenced(function: Callable[[Item], Result]) -> Iterator[Callable[[Item], Result]]:
+    """The same function, for any worker, without DependenceWarnings: for studies of bad settings and small samples.
 
-    `warnings.catch_warnings` is not safe in threads, so this is entered once, around all workers; worker processes call the
-    `Silence` they are handed.
+    `warnings.catch_warnings` is not safe in threads, so it is entered once, around all workers. Worker processes have filters
+    of their own and set them at each task.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependenceWarning)
-        yield Silence(os.getpid())
+        yield partial(_silently, os.getpid(), function)
 
 
-@dataclass(frozen=True)
-class Silence:
-    """Silences a worker process; in the process that made it there is nothing to do."""
-
-    process: int
-
-    def __call__(self) -> None:
-        """To be called at the beginning of a task."""
-        if os.getpid() != self.process:
-            warnings.simplefilter("ignore", DependenceWarning)
+def _silently(process: int, function: Callable[[Item], Result], item: Item) -> Result:
+    if os.getpid() != process:
+        warnings.simplefilter("ignore", DependenceWarning)
+    return function(item)

@@ -1,7 +1,6 @@
 """A score for synthetic tables in the shape of SDMetrics': how much of a table's dependence was kept."""
 
 import math
-import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import DependenceWarning, InputError
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.metadata import Description
 from copula_discrepancy.compare.pair_gap import PairGap
@@ -184,7 +184,7 @@ class DependenceFidelity:
             told["answer"] = answer_line(result)
             if result.void:
                 says_nothing = "the synthetic table has the rows of the real one, so its score says nothing"
-                python_warnings.warn(DependenceWarning(caveat_of("same-rows", says_nothing)), stacklevel=3)
+                warn(DependenceWarning(caveat_of("same-rows", says_nothing)))
         possible = math.comb(len({*real.names, *left_out}), 2)
         told |= {"n_pairs": len(told["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
         if left_out:

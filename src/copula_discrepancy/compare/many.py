@@ -1,7 +1,6 @@
 """Every pair of variables against a target or a reference sample, worst first."""
 
 import os
-import warnings as python_warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import independent_sides, one_of, real_array, real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.jobs import out_of_memory, run
@@ -160,7 +160,7 @@ def pairwise(
         exclude=exclude, tail=tail, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     for caveat in result.caveats:
-        python_warnings.warn(DependenceWarning(caveat), stacklevel=2)
+        warn(DependenceWarning(caveat))
     return result
 
 

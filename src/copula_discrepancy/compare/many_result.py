@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import independent_sides, is_whole, one_of
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.one import detailed, sweep_of
@@ -597,7 +598,7 @@ class Pairwise(WithCaveats):
 
     def _numbers(self, name: str) -> NDArray[np.float64]:
         if isinstance(name, str) and name in OLD_TAILS:
-            python_warnings.warn(f"{name} is deprecated: corners are {', '.join(CORNERS)}", DeprecationWarning, stacklevel=3)
+            warn(f"{name} is deprecated; use one of {', '.join(CORNERS)}", DeprecationWarning)
             with python_warnings.catch_warnings():
                 python_warnings.simplefilter("ignore", DeprecationWarning)
                 return np.array([getattr(gap, name) for gap in self])

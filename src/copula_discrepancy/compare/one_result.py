@@ -1,7 +1,6 @@
 """What a comparison says: gaps, scores, tests and words for one pair of variables."""
 
 import math
-import warnings as python_warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import RandomSource, one_of, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.estimate.agreement import Agreement
@@ -192,9 +192,7 @@ class Discrepancy(WithCaveats):
 
     def _along(self, end: int, old: str) -> Estimate | None:
         name = along(self.tau, self.tau_target)[end]
-        python_warnings.warn(
-            f"{old} is deprecated: corners have names of their own, here {name}", DeprecationWarning, stacklevel=3
-        )
+        warn(f"{old} is deprecated; use {name}", DeprecationWarning)
         return self.estimates.get(name)
 
     @property

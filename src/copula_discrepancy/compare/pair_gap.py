@@ -1,11 +1,11 @@
 """One row of a comparison of many pairs, as attributes."""
 
 import math
-import warnings as python_warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.rows import ROW, TESTED
 from copula_discrepancy.compare.verdict import smallest_pvalue
@@ -74,9 +74,7 @@ class PairGap:
         numbers = self.__dict__.get("numbers", {})
         if name in OLD_TAILS and "low_low" in numbers:
             corner = along(numbers["tau"], numbers["tau_target"])[name.startswith("upper")]
-            python_warnings.warn(
-                f"{name} is deprecated: corners have names of their own, here {corner}", DeprecationWarning, stacklevel=2
-            )
+            warn(f"{name} is deprecated; use {corner}", DeprecationWarning)
             return float(numbers[corner + name.removeprefix("lower_tail").removeprefix("upper_tail")])
         if name not in numbers:
             raise AttributeError(f"a pair has no {name!r}; it has {', '.join(numbers)}")

@@ -1,7 +1,6 @@
 """A vine fitted to a reference sample, and the gap on each of its edges."""
 
-import warnings as python_warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -13,9 +12,11 @@ from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import independent_sides, is_whole, one_of
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
-from copula_discrepancy._core.workers import checked_jobs, workers
+from copula_discrepancy._core.warn import warn
+from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.block import Sweep
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
+from copula_discrepancy.compare.jobs import compute, finished, out_of_memory
 from copula_discrepancy.compare.pair_targets import PairAims, resolve_pair_targets
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
@@ -180,10 +181,10 @@ def vine(
         for level, (edges, here, there) in enumerate(levels):
             tables = _edge_table(aims.draws, edges, here), _edge_table(aims.reference, edges, there)
             templates = [template_of(model.get_pair_copula(level, k), turned=edge.turned) for k, edge in enumerate(edges)]
-            found = _Tree(*tables, method, sides, compared, tail_level).rows(templates, jobs)
+            tree = _Tree(*tables, templates, method, sides, compared, tail_level)
+            found = tree.compared_edges(jobs, tick, sum(map(len, rows)))
             found["first"], found["second"] = [edge.first for edge in edges], [edge.second for edge in edges]
             rows.append(found)
-            tick(sum(map(len, rows)))
     edges_by_pair = {(edge.first, edge.second): edge for edges in places for edge in edges}
     table = np.concatenate(rows)
 
@@ -194,7 +195,8 @@ def vine(
     caveats = comparison_caveats(
         Compared(table, VineGaps.unit, label, method, {}), sides_of((aims.draws, aims.reference), (own, other), sides)
     )
-    still = table[np.isnan(table["tau"])]
+    lost = [caveat_of("memory", sentence) for sentence in out_of_memory(table, label, VineGaps.unit)]
+    still = table[finished(table) & np.isnan(table["tau"])]
     if still.size:
         which = f"{counted(still.size, VineGaps.unit)} ({some_of([label(row) for row in still])})"
         sentence = f"nothing varies in {which}: the dependence in earlier trees is too strong"
@@ -217,13 +219,13 @@ def vine(
         stuck=aims.stuck,
         left_out=aims.left_out,
         notes=aims.notes,
-        caveats=(*aims.caveats, *caveats),
+        caveats=(*aims.caveats, *lost, *caveats),
         version=library_version(),
         edges=edges_by_pair,
         model=model,
     )
     for caveat in result.caveats:
-        python_warnings.warn(DependenceWarning(caveat), stacklevel=3)  # `enough_memory` stands between
+        warn(DependenceWarning(caveat))
     return result
 
 
@@ -256,38 +258,43 @@ def climb(model: Any, u: NDArray[np.float64]) -> Iterator[list[Pair]]:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """The edges of one tree in both samples, two columns for each, and how they are compared."""
+    """The edges of one tree in both samples, columns 2k and 2k + 1 for edge k, each compared through its own family."""
 
-    own: RankedTable
-    other: RankedTable
+    draws: RankedTable
+    reference: RankedTable
+    templates: Sequence[Copula]
     method: str
     iid: tuple[bool, bool]
     compared: tuple[bool, bool]
     tail: float
 
-    def rows(self, templates: Sequence[Copula], jobs: int | None) -> NDArray[Any]:
-        """Everything about every edge, each through its own family."""
-        import joblib
+    def compared_edges(self, n_jobs: int | None, tick: Callable[[int], None], done: int) -> NDArray[Any]:
+        """One row per edge; `tick` is called with the number of finished edges, `done` of them in lower trees."""
+        columns = [(2 * k, 2 * k + 1) for k in range(len(self.templates))]
+        advice = "no edges were saved; repeat the call with fewer workers, or with threads"
+        return compute(self, columns, n_jobs, lambda count: tick(done + count), advice, unit=VineGaps.unit)
 
-        work = (joblib.delayed(self._row)(k, template) for k, template in enumerate(templates))
-        # mode "c" as in `sweep`: kernels are compiled for writable arrays only
-        with workers("no edge is kept: call again with fewer workers, or with threads"):
-            return np.concatenate(joblib.Parallel(n_jobs=jobs, prefer="threads", mmap_mode="c")(work))
+    def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
+        """Rows of the edges with these columns."""
+        return np.concatenate([self._row(i, j) for i, j in pairs])
 
-    def _row(self, k: int, template: Copula) -> NDArray[Any]:
-        i, j = 2 * k, 2 * k + 1
+    def _row(self, i: int, j: int) -> NDArray[Any]:
         taus = []
-        for table in (self.own, self.other):
+        for table in (self.draws, self.reference):
             if not (table.columns[i].varies and table.columns[j].varies):
-                return empty_rows(1)  # after dependence so strong that h-functions round to 0 and 1
+                row = empty_rows(1)  # after dependence so strong that h-functions round to 0 and 1
+                row["n"], row["n_target"] = self.draws.n, self.reference.n
+                return row
             taus.append(tau_from_ranks(table.columns[i], table.columns[j]))
+        template = self.templates[i // 2]
         row = self._through(template if reaches(template, taus) else gaussian(), i, j)
         if self.method == "mle" and np.isnan(row["shape_pvalue"][0]) and row["family"][0] != gaussian().name:
             return self._through(gaussian(), i, j)  # a fit on a bound has no standard error
         return row
 
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
-        return Sweep(self.own, self.other, {}, template, False, self.method, self.iid, self.compared, self.tail).rows([(i, j)])
+        sweep = Sweep(self.draws, self.reference, {}, template, False, self.method, self.iid, self.compared, self.tail)
+        return sweep.rows([(i, j)])
 
 
 def _pyvinecopulib() -> Any:

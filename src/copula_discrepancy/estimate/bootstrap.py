@@ -1,7 +1,6 @@
 """The bootstrap: gaps of simulated or resampled draws, a cross-check of the standard errors from influence values."""
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy.estimate.divergence import score_intervals
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
@@ -50,10 +50,12 @@ def replicates(
     """
     samples = _parametric(fitted, rng) if fitted.iid else _moving_blocks(fitted.pair, block or block_length(fitted), rng)
     values = np.empty((n, 3))
-    for k in _watched(n, progress, label):
-        again = _refit(fitted, samples)
-        tau_fitted = again.sample_tau if fitted.method == "moment" else again.tau
-        values[k] = again.sample_tau, again.theta, tau_fitted
+    with progress_bar(progress, label, n) as tick:
+        for k in range(n):
+            again = _refit(fitted, samples)
+            tau_fitted = again.sample_tau if fitted.method == "moment" else again.tau
+            values[k] = again.sample_tau, again.theta, tau_fitted
+            tick(k + 1)
     if not np.ptp(values[:, 0]) > 0:
         raise InputError(
             f"all {n} bootstrap samples have the same tau, so that they tell nothing about its error; draw more"
@@ -120,19 +122,6 @@ def _moving_blocks(pair: RankedPair, block: int, rng: np.random.Generator) -> It
         a, b = (column[chain, place].reshape(-1)[: pair.n] for column in (x, y))
         if np.ptp(a) > 0 and np.ptp(b) > 0:  # a sample without any variation has no tau
             yield RankedPair(a, b, pair.uniform)
-
-
-def _watched(n: int, progress: bool | None, label: str) -> Iterator[int]:
-    """Count to n, with a bar on a terminal (or where `progress` is True) that disappears at the end."""
-    show = sys.stderr.isatty() if progress is None else progress
-    if not show:
-        yield from range(n)
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(range(n), description=label, console=console, transient=console.is_terminal)
 
 
 def bootstrap_estimate(estimate: Estimate, deviations: NDArray[np.float64], *, tested: bool) -> Estimate:

@@ -1,13 +1,13 @@
 """Fit a copula family to draws: by inverting Kendall's tau, or by maximum likelihood."""
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any
 
 from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.data.draws import as_draws
 from copula_discrepancy.estimate.fit_caveats import fit_caveats
 from copula_discrepancy.estimate.fit_result import Fit, library_version
@@ -92,7 +92,7 @@ def fit(
 def announce(caveats: tuple[Caveat, ...]) -> None:
     """Issue recorded caveats as warnings at the caller of the public function."""
     for caveat in caveats:
-        warnings.warn(DependenceWarning(caveat), stacklevel=4)  # `enough_memory` stands between
+        warn(DependenceWarning(caveat))
 
 
 def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False, iid: bool = False) -> Fit:

@@ -6,7 +6,6 @@ step, so each integral carries its own coarser estimate.
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +16,7 @@ from scipy.special import expit
 from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.errors import DependenceWarning
+from copula_discrepancy._core.warn import warn
 
 FIRST_LEVEL = 3
 LAST_LEVEL = 6
@@ -58,7 +58,7 @@ class Integral:
     def announced(self) -> float:
         """The value, with its notes as warnings at the caller of the public method that returns it."""
         for note in self.notes:
-            warnings.warn(DependenceWarning(caveat_of("quadrature", note)), stacklevel=3)
+            warn(DependenceWarning(caveat_of("quadrature", note)))
         return self.value
 
 

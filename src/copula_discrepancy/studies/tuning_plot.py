@@ -11,7 +11,7 @@ from copula_discrepancy.report.plots.look import BLUE, GREEN, GREY, ORANGE, PURP
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.studies.tuning import Tuning
+    from copula_discrepancy.studies.tuning_result import Tuning
 
 
 def plot_tuning(tuning: "Tuning", *, ax: Any = None) -> Any:

@@ -18,13 +18,14 @@ import multiprocessing
 import os
 import pickle
 import time
-import warnings
 from pathlib import Path
 
 import numba as nb
 from numba.core.caching import FunctionCache, NullCache
 
-_ADVICE = "set NUMBA_CACHE_DIR to a folder that can be written"
+from copula_discrepancy._core.warn import warn
+
+_ADVICE = "set NUMBA_CACHE_DIR to a writable folder"
 # what reading a file can end with that another process, a full disk or a power cut has left damaged
 _DAMAGED = (OSError, EOFError, pickle.UnpicklingError, ValueError, TypeError, AttributeError, ImportError, IndexError, KeyError)
 
@@ -47,7 +48,7 @@ def compiled(**options):
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache, for which a file that cannot be read or written is no error: the function is compiled in memory."""
+    """Numba's on-disk cache; if a file cannot be read or written, the function is compiled in memory instead."""
 
     def load_overload(self, sig, target_context):
         found = None
@@ -89,7 +90,7 @@ class _Waiting:
         self._depth += 1
 
     def end(self):
-        """It was."""
+        """A kernel has been compiled."""
         self._depth -= 1
         if self._depth == 0:
             self._spent += time.monotonic() - self._started
@@ -105,7 +106,7 @@ class _NoCache(NullCache):
         self._folder = nb.config.CACHE_DIR or os.path.dirname(inspect.getfile(function))
 
     def save_overload(self, sig, cres):
-        _say_uncached(self._folder, "it cannot be written, nor can your own cache folder")
+        _say_uncached(self._folder, "neither it nor your user cache folder is writable")
 
 
 # All are said where a function is compiled, which is when it costs something: not at import, which should not end where
@@ -125,11 +126,10 @@ def _say_compiling():
 def _say_uncached(folder, why):
     if "uncached" not in _said:
         _said.add("uncached")
-        warnings.warn(
-            f"compiled functions cannot be kept in {folder} ({why}); every process compiles them again, some ten seconds; "
+        warn(
+            f"compiled functions cannot be kept in {folder} ({why}), so every process recompiles them (about ten seconds); "
             f"{_ADVICE}",
             RuntimeWarning,
-            stacklevel=2,
         )
 
 

@@ -1,1 +1,1 @@
-"""What people compare a copula discrepancy with: kernel Stein discrepancy, ESS, R-hat, the gap of the taus."""
+"""Baselines for a copula discrepancy: the kernel Stein discrepancy, ESS, R-hat and the distance of the taus."""

@@ -1,6 +1,7 @@
-"""Effective sample size and R-hat through ArviZ, the paper's own effective sample size, and the gap of the taus."""
+"""ArviZ's effective sample size and R-hat, the paper's effective sample size, and the distance of the taus."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import one_of, real_number
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.draws import Draws, as_values, require_varying
+from copula_discrepancy.data.draws import as_values, require_varying
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
 from copula_discrepancy.families import Copula
@@ -19,14 +20,14 @@ RHAT_METHODS = ("rank", "split", "folded", "z_scale", "identity")
 
 
 def naive_tau(draws: Any, target: Copula | float) -> float:
-    """Distance between Kendall's tau of the draws and of the target, |tau - tau_target|: blind to everything but strength.
+    """Distance between Kendall's tau of the draws and of the target, |tau - tau_target|: it measures strength only.
 
-    The paper's baseline (Aich and Aich, 2025, remark 3.1). It equals the `cd_moment` of `discrepancy`, without any uncertainty.
+    The paper's baseline (Aich and Aich, 2025, remark 3.1). It equals `cd_moment` of `discrepancy`, without its uncertainty.
 
     Parameters
     ----------
     draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
-        Chains are pooled; tau-b, so that ties count.
+        Chains are pooled; tau-b accounts for ties.
     target : Copula or float
         A copula, or its Kendall's tau.
 
@@ -42,7 +43,7 @@ def naive_tau(draws: Any, target: Copula | float) -> float:
 
     See Also
     --------
-    discrepancy : The same with its standard error, and what it cannot see.
+    discrepancy : The same with a standard error, and the shape of the dependence.
 
     Examples
     --------
@@ -59,19 +60,20 @@ def naive_tau(draws: Any, target: Copula | float) -> float:
 def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
     """ArviZ's effective sample size of every variable by name (Vehtari et al., 2021).
 
-    It says how well means, quantiles or spreads of one variable are known; it does not see how variables move together.
+    It measures how precisely the mean, a quantile or the standard deviation of one variable is known, not the dependence
+    between variables.
 
     Parameters
     ----------
     draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
         An (n, d) array is one chain.
     method : {"bulk", "tail", "mean", "median", "sd"}
-        What is to be known: "bulk" after rank normalisation, "tail" at the 5% and 95% quantiles, the smaller of the two.
+        The quantity to estimate: "bulk" after rank normalisation, "tail" the smaller of the 5% and 95% quantiles.
 
     Returns
     -------
     dict
-        From names to effective numbers of draws; for antithetic chains more than there are draws.
+        From names to effective numbers of draws, which exceed the number of draws for antithetic chains.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
 
     See Also
     --------
-    summary : Effective draws behind Kendall's tau of every pair.
+    summary : Effective number of draws for Kendall's tau of every pair.
     paper_ess : The paper's formula.
 
     References
@@ -96,21 +98,17 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
     {'x0': True, 'x1': True}
     """
     one_of(method, "method", ESS_METHODS)
-    given = _checked(draws, "ess")
     from arviz_stats.base import array_stats
 
     options = {"prob": TAILS} if method == "tail" else {}
-    return {
-        name: float(array_stats.ess(_near_one(given.values[:, :, k]), method=method, **options))
-        for k, name in enumerate(given.names)
-    }
+    return _by_name(draws, "ess", lambda values: array_stats.ess(values, method=method, **options))
 
 
 def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
-    """ArviZ's R-hat of every variable by name (Vehtari et al., 2021); NaN for a single chain, which has no other to agree with.
+    """ArviZ's R-hat of every variable by name (Vehtari et al., 2021); NaN for a single chain.
 
-    It compares the chains variable by variable: chains that agree about every margin may disagree about the dependence. The
-    `Agreement` of a `discrepancy` is its counterpart for that.
+    It compares the chains variable by variable: chains that agree on every margin may disagree on the dependence, for which
+    the `Agreement` of a `discrepancy` is the counterpart.
 
     Parameters
     ----------
@@ -122,7 +120,7 @@ def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
     Returns
     -------
     dict
-        From names to R-hats; near 1 where chains agree, very large where chains differ that do not vary by themselves.
+        From names to R-hats; near 1 if the chains agree, very large if constant chains differ.
 
     Raises
     ------
@@ -146,39 +144,26 @@ def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
     {'x0': True, 'x1': True}
     """
     one_of(method, "method", RHAT_METHODS)
-    given = _checked(draws, "rhat")
-    if given.n_chains == 1:
-        return dict.fromkeys(given.names, math.nan)
     from arviz_stats.base import array_stats
 
-    with np.errstate(divide="ignore", invalid="ignore"):  # chains without any variance of their own: infinite
-        return {
-            name: float(array_stats.rhat(_near_one(given.values[:, :, k]), method=method)) for k, name in enumerate(given.names)
-        }
+    @np.errstate(divide="ignore", invalid="ignore")  # infinite for constant chains that differ
+    def of_chains(values: NDArray[np.float64]) -> Any:
+        return array_stats.rhat(values, method=method) if len(values) > 1 else math.nan
 
-
-def _checked(draws: Any, name: str) -> Draws:
-    given = as_values(draws, name)
-    if given.n_draws < FEWEST_DRAWS:
-        raise InputError(
-            f"{name} needs at least {FEWEST_DRAWS} draws per chain, got {given.n_draws}; arrays are (chain, draw, d)"
-        )
-    for k, variable in enumerate(given.names):
-        require_varying(given.column(k), variable)
-    return given
+    return _by_name(draws, "rhat", of_chains)
 
 
 def paper_ess(draws: Any) -> dict[str, float]:
     """The paper's effective sample size of every variable by name: for comparison with its tables only.
 
     n / (1 + 2 sum of (rho_2k + rho_2k+1)), k = 1, 2, ... while those sums are positive, rho the autocorrelations of all chains
-    laid end to end (Aich and Aich, 2025, their published scripts). It leaves out lag 1 and takes the seam between chains for
-    time, so its values mean little: chains that sit in two modes have 3 effective draws, however many there are.
+    concatenated (Aich and Aich, 2025, their published scripts). It omits lag 1 and ignores where one chain ends and the next
+    begins, so its values mean little: chains in two modes have 3 effective draws, however many draws there are.
 
     Parameters
     ----------
     draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
-        Chains are laid end to end.
+        Chains are concatenated.
 
     Returns
     -------
@@ -192,7 +177,7 @@ def paper_ess(draws: Any) -> dict[str, float]:
 
     See Also
     --------
-    ess : ArviZ's, which is the one to use.
+    ess : ArviZ's effective sample size, for all other purposes.
 
     Examples
     --------
@@ -202,19 +187,30 @@ def paper_ess(draws: Any) -> dict[str, float]:
     >>> round(cd.paper_ess(modes)["x0"], 1)
     3.0
     """
-    given = _checked(draws, "paper_ess")
-    return {name: _skipping_ess(given.column(k)) for k, name in enumerate(given.names)}
+    return _by_name(draws, "paper_ess", lambda values: _skipping_ess(values.reshape(-1)))
+
+
+def _by_name(draws: Any, name: str, statistic: Callable[[NDArray[np.float64]], Any]) -> dict[str, float]:
+    """A statistic of every variable, from its values (chain, draw) on a scale near 1."""
+    given = as_values(draws, name)
+    if given.n_draws < FEWEST_DRAWS:
+        raise InputError(
+            f"{name} needs at least {FEWEST_DRAWS} draws per chain, got {given.n_draws}; arrays are (chain, draw, d)",
+            "too-few-draws",
+        )
+    for k, variable in enumerate(given.names):
+        require_varying(given.column(k), variable)
+    return {variable: float(statistic(_near_one(given.values[:, :, k]))) for k, variable in enumerate(given.names)}
 
 
 def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values over a power of two, which loses no digit: sums and squares of very large or small ones are no floats."""
+    """The values over a power of two, which is exact: sums and squares of very large or small ones would overflow."""
     return np.ldexp(values, -np.frexp(np.max(np.abs(values)))[1])
 
 
 def _skipping_ess(values: NDArray[np.float64]) -> float:
     n = values.size
-    scaled = _near_one(values)
-    centred = _near_one(scaled - scaled.mean())
+    centred = _near_one(values - values.mean())
     spectrum = np.fft.rfft(centred, 2 * n)
     autocovariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
     pairs = autocovariance.reshape(-1, 2).sum(axis=1)[1:] / autocovariance[0]

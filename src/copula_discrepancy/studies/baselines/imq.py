@@ -1,6 +1,8 @@
-"""Stein kernels of the inverse multiquadric over all pairs of points: their sums, and quadratic forms in them."""
+"""Sums and quadratic forms of Stein kernels of the inverse multiquadric over all pairs of points."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.workers import threads
 
-# Rows are dealt out in this many parts, whatever the number of threads: sums are then added in one order, to the same digits.
+# Rows are divided into this many parts, whatever the number of threads, so that sums are added in one order.
 _PARTS = 16
 _THREADED = 1000  # below it starting threads takes longer than the sums
 _TILE = 256  # half a megabyte of kernels: one thread's second-level cache
@@ -42,23 +44,22 @@ class Kernel:
     def row_sums(self, points: Points, jobs: int | None) -> NDArray[np.float64]:
         """Sum of k_p(x_i, x_j) over all j other than i, for every i."""
         n = points.n
-        arguments = points.x, points.score
-        if n < _THREADED:
-            sums = np.zeros(n)
-            kernels.stein_sums(*arguments, 0, n, self.c**2, self.beta, sums)
-            return sums
-        # row i meets n - 1 - i columns: these edges deal out equal areas of the triangle
-        edges = np.rint(n * (1.0 - np.sqrt(np.linspace(1.0, 0.0, _PARTS + 1)))).astype(int)
+        parts = _PARTS if n >= _THREADED else 1
+        # row i meets n - 1 - i columns: these edges divide the triangle into equal areas
+        edges = np.rint(n * (1.0 - np.sqrt(np.linspace(1.0, 0.0, parts + 1)))).astype(int)
 
         def part(k: int) -> NDArray[np.float64]:
             sums = np.zeros(n)
-            kernels.stein_sums(*arguments, int(edges[k]), int(edges[k + 1]), self.c**2, self.beta, sums)
+            kernels.stein_sums(points.x, points.score, int(edges[k]), int(edges[k + 1]), self.c**2, self.beta, sums)
             return sums
 
-        total = np.zeros(n)
-        for sums in threads(part, range(_PARTS), jobs):
-            total += sums
-        return total
+        return _summed(part, parts, n, jobs)
+
+
+def _summed(part: Callable[[int], NDArray[np.float64]], count: int, n: int, jobs: int | None) -> NDArray[np.float64]:
+    """The sum of part(0), part(1), ..., in this order whatever the number of threads."""
+    parts = map(part, range(count)) if n < _THREADED else threads(part, range(count), jobs)
+    return reduce(np.add, parts)
 
 
 def statistic_of(sums: NDArray[np.float64], diagonal: NDArray[np.float64], statistic: str) -> float:
@@ -85,5 +86,4 @@ def quadratic_forms(points: Points, kernel: Kernel, weights: NDArray[np.float64]
             forms += product if rows == columns else 2.0 * product
         return forms
 
-    parts = map(part, range(len(ends))) if n < _THREADED else threads(part, range(len(ends)), jobs)
-    return np.sum(list(parts), axis=0)
+    return _summed(part, len(ends), n, jobs)

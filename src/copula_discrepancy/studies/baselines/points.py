@@ -1,4 +1,4 @@
-"""Draws as points with a target's score: normal scores or pseudo-observations of a copula, or values of a score function."""
+"""Draws with the scores of a target: normal scores or pseudo-observations for a copula, or any values for a score function."""
 
 import inspect
 from typing import Any
@@ -18,12 +18,12 @@ from copula_discrepancy.studies.baselines.imq import Points
 def copula_points(pair: RankedPair, copula: Copula, space: str) -> Points:
     """Normal scores or pseudo-observations, with the gradient of their log density under the copula."""
     parts = []
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # reported below, with its place
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # reported below, with the draw
         for u, uc, v, vc in pair.units():
             if space == "unit":
                 parts.append(Points(np.stack([u, v]), np.stack(copula._unit_derivatives(copula.theta, u, uc, v, vc)[:2])))
             else:
-                # each from the side that has its digits
+                # each from the tail that is accurate
                 scores = [np.where(p < 0.5, ndtri(p), -ndtri(q)) for p, q in ((u, uc), (v, vc))]
                 parts.append(normal_points(copula, *scores))
     points = Points(*(np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("x", "score")))
@@ -37,18 +37,20 @@ def normal_points(copula: Copula, first: NDArray[np.float64], second: NDArray[np
 
 
 def scored_points(given: Draws, score: Any) -> Points:
-    """The draws themselves with a user's score of them."""
+    """The draws with a user's score."""
     if not callable(score) or isinstance(score, type):
         raise InputError(
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a score function, got {score!r:.60}"
         )
     _require_one_argument(score)
     if given.n_variables == 0:
-        raise InputError("draws must have at least one variable, got none")
+        raise InputError("draws must have at least one variable, got none", "shape")
     x = given.values.reshape(-1, given.n_variables)
     slopes = real_array(score(x.copy()), "the score")
     if slopes.shape != x.shape:
-        raise InputError(f"the score of {x.shape} draws must have that shape, got {slopes.shape}; it is one gradient per draw")
+        raise InputError(
+            f"the score of {x.shape} draws must have the same shape, one gradient per draw, got {slopes.shape}", "shape"
+        )
     points = Points(np.ascontiguousarray(x.T), np.ascontiguousarray(slopes.T, dtype=np.float64))
     _require_finite(points, x)
     return points
@@ -67,5 +69,8 @@ def _require_finite(points: Points, draws: NDArray[np.float64]) -> None:
     bad = ~np.isfinite(points.score).all(axis=0)
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
-        place = f"first at draw {first}, {draws[first].tolist()!r:.80}"
-        raise InputError(f"the score is not finite at {int(bad.sum())} of {points.n} draws, {place}; leave them out or rescale")
+        raise InputError(
+            f"the score is not finite at {int(bad.sum())} of {points.n} draws, first at draw {first}, "
+            f"{draws[first].tolist()!r:.80}; leave these out or rescale",
+            "infinite",
+        )

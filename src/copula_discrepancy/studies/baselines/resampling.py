@@ -14,9 +14,9 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.studies.baselines.imq import Kernel, Points, quadratic_forms, statistic_of
 from copula_discrepancy.studies.baselines.points import copula_points, normal_points
 
-# A dependence that dies out within one correlation time needs multipliers which last a few times as long, or part of it is cut.
+# Multipliers must be correlated for a few correlation times of the draws, or part of the draws' dependence is lost.
 _LENGTHS = 4.0
-_STEP = 1e-4  # of a derivative: an error of 1e-4 of it, and 1e-8 from rounding
+_STEP = 1e-4  # of a finite difference: a relative error of 1e-4, and 1e-8 from rounding
 _BYTES = 2**25  # multipliers held at once
 
 
@@ -24,7 +24,7 @@ def parametric_pvalue(
     pair: RankedPair, copula: Copula, space: str, kernel: Kernel, statistic: str, value: float, samples: int,
     source: np.random.Generator, jobs: int | None,
 ) -> float:  # fmt: skip
-    """Share of independent samples of the copula, as many draws each and tied alike, whose statistic reaches the value."""
+    """Share of independent samples of the copula, of the same size and ties, whose statistic reaches the value."""
     reached = 0
     for _ in range(samples):
         x, y = np.ascontiguousarray(copula.sample(pair.n, rng=source).T)
@@ -36,62 +36,55 @@ def parametric_pvalue(
 
 
 def _tied(column: NDArray[np.float64], like: RankedColumn) -> NDArray[np.float64]:
-    """A column with its values tied in the same places, counted from below, as another's."""
+    """A column with ties at the same ranks as in another."""
     return np.sort(like.rank)[rank_column(column).rank].astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Points that multipliers are put on, and how: weights (draw, count) -> weights (point, count)."""
+    """Points, and how multipliers of draws become weights of points: (draw, count) -> (point, count)."""
 
     points: Points
     spread: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def plain(points: Points) -> Resampled:
-    """Multipliers on the points themselves."""
+    """Points of draws whose margins are known: the weights are the multipliers."""
     return Resampled(points, lambda weights: weights)
 
 
 def rank_aware(pair: RankedPair, copula: Copula, points: Points) -> Resampled:
-    """Normal scores and, beside each, one a small step away along either axis.
+    """Normal scores and, for each, two points a small step away along either axis.
 
-    A weight on the difference is a weight on the derivative, which is what margins known by ranks add to the statistic.
+    A weight on the difference is a weight on the derivative, which is what estimated margins (ranks) add to the statistic.
     """
     moved = [normal_points(copula, *(points.x + _STEP * axis[:, None])) for axis in np.eye(2)]
     slopes = np.exp(-0.5 * points.x**2) / math.sqrt(2.0 * math.pi)
-    margins = [Margin(column, slope) for column, slope in zip((pair.first, pair.second), slopes, strict=True)]
 
     def spread(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        along = [margin.carried(weights) / _STEP for margin in margins]
+        margins = zip((pair.first, pair.second), slopes, strict=True)
+        along = [_carried(column, slope, weights) / _STEP for column, slope in margins]
         return np.concatenate([weights - along[0] - along[1], *along])
 
     every = (points, *moved)
     return Resampled(Points(np.hstack([p.x for p in every]), np.hstack([p.score for p in every])), spread)
 
 
-@dataclass(frozen=True, eq=False)
-class Margin:
-    """One variable's ranks and du/dx of its scale, for what its estimation adds to a statistic."""
+def _carried(column: RankedColumn, slope: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of the derivatives along one variable that follow from weights (draw, count) of the draws.
 
-    column: RankedColumn
-    slope: NDArray[np.float64]
-
-    def carried(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What weights (draw, count) on draws put on the derivatives at the draws, along this variable's scale.
-
-        The mean of a function J of ranks varies as the mean of J_i plus, for each margin, the mean over k of
-        (1{u_i <= u_k} - u_k) dJ_k/du (Genest, Ghoudi and Rivest, 1995); half counts for a tie.
-        """
-        n = weights.shape[0]
-        below = np.concatenate([np.zeros((1, weights.shape[1])), np.cumsum(weights[self.column.order], axis=0)])
-        # mid-ranks: draws before the first of a tie, and half of those up to its last
-        middle = self.column.doubled_mid_ranks
-        first = self.column.rank.astype(np.int64)
-        last = (middle - 1 - first).astype(np.int64)
-        shared = 0.5 * (below[first] + below[last])
-        u = (middle / (2.0 * (n + 1.0)))[:, None]
-        return (shared - u * below[-1]) / (n * self.slope[:, None])
+    The mean of a function J of ranks varies as the mean of J_i plus, for each margin, the mean over k of
+    (1{u_i <= u_k} - u_k) dJ_k/du (Genest, Ghoudi and Rivest, 1995), with 1/2 for a tie; `slope` is du/dx of the variable.
+    """
+    n = weights.shape[0]
+    below = np.concatenate([np.zeros((1, weights.shape[1])), np.cumsum(weights[column.order], axis=0)])
+    # mid-ranks: draws before the first of a tie, and half of those up to its last
+    middle = column.doubled_mid_ranks
+    first = column.rank.astype(np.int64)
+    last = (middle - 1 - first).astype(np.int64)
+    shared = 0.5 * (below[first] + below[last])
+    u = (middle / (2.0 * (n + 1.0)))[:, None]
+    return (shared - u * below[-1]) / (n * slope[:, None])
 
 
 def wild_pvalue(

@@ -34,8 +34,8 @@ STATISTICS = ("u", "v")
 Score: TypeAlias = Callable[[NDArray[np.float64]], Any]
 
 _NOT_A_DISCREPANCY = (
-    "on the unit square a copula's score does not vanish at the edge, so Stein's identity fails: this number is not a "
-    "discrepancy, it does not go to 0 on draws from the target; use space='normal'"
+    "on the unit square a copula's score does not vanish at the boundary, so Stein's identity fails and this number is not a "
+    "discrepancy: its expectation is not 0 on draws from the target; use space='normal'"
 )
 
 
@@ -43,23 +43,23 @@ _NOT_A_DISCREPANCY = (
 class SteinDiscrepancy(WithCaveats):
     """A kernel Stein discrepancy of draws from a target.
 
-    What `ksd` gives; ``float(result)`` is its value.
+    Returned by `ksd`; ``float(result)`` is its value.
 
     Attributes
     ----------
     value : float
         The U- or the V-statistic: the mean Stein kernel over pairs of different draws, or over all pairs. Both estimate the
-        squared discrepancy; the first has mean 0 on independent draws from the target (margins known), the second is never
-        negative.
+        squared discrepancy; the U-statistic has mean 0 on independent draws from the target (with known margins), the
+        V-statistic is never negative.
     se : float
         Standard error of the value for draws that are not from the target, from the long-run variance of its influence values;
-        NaN against a copula with margins known by ranks only, whose part in it is not known.
+        NaN for a copula with ``margins="rank"``, as the contribution of the ranks is not known.
     pvalue : float
-        Of the draws coming from the target, NaN without a bootstrap.
+        Of the hypothesis that the draws come from the target; NaN without a bootstrap.
     statistic, space, n, d
         "u" or "v"; "normal", "unit" or "given" (a score function); number of draws and of variables.
     bootstrap, method
-        Number of bootstrap samples, and how they were made: "parametric" or "wild".
+        Number of bootstrap samples, and their kind: "parametric" or "wild".
     is_discrepancy : bool
         False on the unit square, where the value does not go to 0 on draws from the target.
     caveats : tuple of Caveat
@@ -67,7 +67,7 @@ class SteinDiscrepancy(WithCaveats):
 
     See Also
     --------
-    ksd : What makes one; formula and sources.
+    ksd : The function that returns it, with the formula and references.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class SteinDiscrepancy(WithCaveats):
 
     @property
     def ksd(self) -> float:
-        """The discrepancy itself, the square root of the value; 0 where a U-statistic is negative."""
+        """The discrepancy, the square root of the value; 0 if a U-statistic is negative."""
         return math.sqrt(max(self.value, 0.0))
 
     def __float__(self) -> float:
@@ -100,16 +100,16 @@ class SteinDiscrepancy(WithCaveats):
     def __repr__(self) -> str:
         where = {"normal": "normal scores", "unit": "the unit square", "given": "the draws' own scale"}[self.space]
         kind = f"{self.statistic.upper()}-statistic"
-        told = f"Squared kernel Stein discrepancy {self.value:.6g} ({kind}, {self.n} draws, {where})"
+        text = f"Squared kernel Stein discrepancy {self.value:.6g} ({kind}, {self.n} draws, {where})"
         if math.isfinite(self.se):
-            told += f", se {self.se:.3g}"
+            text += f", se {self.se:.3g}"
         if not self.is_discrepancy:
-            told += "; not a discrepancy: not 0 on draws from the target"
+            text += "; not a valid discrepancy: its expectation is not 0 on draws from the target"
         if self.method is None:
-            return f"{told}; no p-value (bootstrap=500 gives one)"
+            return f"{text}; no p-value (use bootstrap=500 for one)"
         least = 1.0 / (self.bootstrap + 1.0)  # no sample reached the value
-        told += f", p <= {least:.2g}" if self.pvalue <= least else f", p = {self.pvalue:.3f}"
-        return f"{told} ({self.bootstrap} {self.method} bootstrap samples)"
+        text += f", p <= {least:.2g}" if self.pvalue <= least else f", p = {self.pvalue:.3f}"
+        return f"{text} ({self.bootstrap} {self.method} bootstrap samples)"
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and word by its name, ready for JSON."""
@@ -131,40 +131,40 @@ def ksd(
     rng: RandomSource = None,
     n_jobs: int | None = -1,
 ) -> SteinDiscrepancy:
-    """The squared kernel Stein discrepancy of draws from a copula, or from a density with a known score.
+    """The squared kernel Stein discrepancy between draws and a copula, or a density with a known score.
 
     The mean over pairs of draws of the Stein kernel of (c^2 + |x - y|^2)^beta (Gorham and Mackey, 2017; Liu, Lee and Jordan,
-    2016; beside CD in Aich and Aich, 2025, section 3). It sees any difference from the target, not only in the dependence, if
-    the score is that of the draws' own scale.
+    2016; compared with CD in Aich and Aich, 2025, section 3). With a score function on the scale of the draws it measures any
+    difference from the target, not only in the dependence.
 
     Parameters
     ----------
     draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
         Two variables where the target is a copula.
     target : Copula or callable
-        A copula, or a function that gives the gradient of a log density, (n, d) -> (n, d), on the draws' own scale, such as the
-        `gradient` of a sampler's target.
+        A copula, or a function that returns the gradient of a log density, (n, d) -> (n, d), on the scale of the draws, such
+        as the `gradient` of a sampler's target.
     space : {"normal", "unit"}
-        With a copula: on normal scores z, where the target's density is c(Phi(z)) phi(z1) phi(z2), or on the unit square, as
-        the paper has it. There the score does not vanish at the edge and the value is not a discrepancy: it is for comparison
-        with published numbers, and says so in a DependenceWarning.
+        With a copula: on normal scores z, where the target's density is c(Phi(z)) phi(z1) phi(z2), or on the unit square, as in
+        the paper. There the score does not vanish at the boundary, and the value is not a discrepancy; this is for comparison
+        with published numbers, and issues a DependenceWarning.
     statistic : {"u", "v"}
         Mean over pairs of different draws (unbiased, may be negative) or over all pairs (never negative).
     margins : {"rank", "uniform"}
-        With a copula: ranks, or values that are uniform already.
+        With a copula: use ranks, or take the values as uniform.
     c, beta : float
-        Of the kernel, c > 0 and -1 < beta < 0: that range controls convergence.
+        Parameters of the kernel, c > 0 and -1 < beta < 0; in this range the discrepancy controls convergence.
     iid : bool
-        Take the draws as independent, in the standard error and the bootstrap.
+        Treat the draws as independent, in the standard error and the bootstrap.
     bootstrap : int
-        Bootstrap samples for a p-value; 0 for none. Independent draws and a copula: samples of the copula, ranked and tied
-        alike, an exact test where nothing is tied. Otherwise the wild bootstrap (Chwialkowski, Strathmann and Gretton, 2016) of
-        the V-statistic: multipliers are correlated along a chain as the draws are, and what ranks add to the statistic is taken
-        into account. In simulations it rejected what is true in 1 to 7% at a nominal 5%, mostly in 2 to 3%.
+        Bootstrap samples for a p-value; 0 for none. For independent draws and a copula, samples of the copula with the same
+        ties: an exact test if there are none. Otherwise the wild bootstrap (Chwialkowski, Strathmann and Gretton, 2016) of the
+        V-statistic: multipliers are correlated along a chain like the draws, and the contribution of the ranks is included. In
+        simulations it rejected a true target in 1 to 7% at a nominal 5%, mostly in 2 to 3%.
     rng : int, Generator, SeedSequence or None
         Seed or source of the bootstrap's randomness.
     n_jobs : int, optional
-        Threads, all cores by default; None takes what `joblib.parallel_config` says. The digits do not depend on it.
+        Threads, all cores by default; None takes the setting of `joblib.parallel_config`. The result does not depend on it.
 
     Returns
     -------
@@ -174,20 +174,20 @@ def ksd(
     Raises
     ------
     InputError
-        For draws that `as_draws` refuses, NaN and infinite values among them, a number of variables other than two where the
-        target is a copula, or a score that is not finite at a draw, which is named.
+        For draws that `as_draws` rejects, such as NaN and infinite values, a number of variables other than two if the target
+        is a copula, or a score that is not finite at a draw, which the message names.
 
     See Also
     --------
-    discrepancy : What is wrong with the dependence, not only that something is.
+    discrepancy : How the dependence differs, not only that something does.
     Copula.gradient : The score of a copula on the unit square.
 
     Notes
     -----
-    Ties share mid-ranks, as everywhere; draws that repeat whole points, as of Metropolis, add terms k(x, x) to the U-statistic.
-    Time grows as n^2 d, memory as n d. A bootstrap repeats that for every sample (parametric); the wild one, on ranks, takes
-    nine times the kernels once, and n^2 multiplications more for every sample. On chains that move slowly it has little power
-    against another family: the shape gap of `discrepancy`, which knows what to look for, has more.
+    Ties share mid-ranks; draws that repeat whole points, as Metropolis does, add terms k(x, x) to the U-statistic. Time grows
+    as n^2 d, memory as n d. The parametric bootstrap repeats this for every sample; the wild bootstrap, on ranks, computes nine
+    times the kernels once, and n^2 further multiplications for every sample. On slowly mixing chains it has little power
+    against another family; the shape gap of `discrepancy` has more.
 
     References
     ----------
@@ -218,32 +218,37 @@ def ksd(
     kernel = _checked_kernel(c, beta)
     samples = whole_number(bootstrap, "bootstrap", 0)
     jobs = checked_jobs(n_jobs)
+    pair = None
     if isinstance(target, Copula):
-        given, copula = as_draws(draws), target
+        given = as_draws(draws)
         pair = RankedPair.from_draws(given, margins)
-        points = copula_points(pair, copula, space)
+        points = copula_points(pair, target, space)
+    elif (space, margins) != ("normal", "rank"):
+        raise InputError("space and margins are for a copula target; a score function is evaluated at the draws themselves")
     else:
-        if (space, margins) != ("normal", "rank"):
-            raise InputError("space and margins are for a copula target; a score function takes the draws as they are")
-        given, copula, pair = as_values(draws, "a score function"), None, None
+        given = as_values(draws, "a score function")
         points = scored_points(given, target)
     with np.errstate(over="ignore", invalid="ignore"):
         sums, diagonal = kernel.row_sums(points, jobs), kernel.diagonal(points)
         value = statistic_of(sums, diagonal, statistic)
     if not math.isfinite(value):
-        raise InputError(f"the Stein kernels add up to {value:g}: scores or draws are too large; rescale the draws, or c")
+        raise InputError(
+            f"the sum of the Stein kernels is {value:g}: scores or draws are too large; rescale the draws, or c", "infinite"
+        )
     method, pvalue = None, math.nan
-    if samples and copula is not None and pair is not None and independent:
+    if samples and independent and pair is not None and isinstance(target, Copula):
         method = "parametric"
-        pvalue = parametric_pvalue(pair, copula, space, kernel, statistic, value, samples, random_generator(rng), jobs)
+        pvalue = parametric_pvalue(pair, target, space, kernel, statistic, value, samples, random_generator(rng), jobs)
     elif samples:
         method = "wild"
         if space == "unit":
-            raise InputError("space='unit' has no Stein identity for the bootstrap of chains; use space='normal', or iid=True")
+            raise InputError(
+                "space='unit' has no bootstrap for chains, as Stein's identity fails; use space='normal' or iid=True"
+            )
         if not independent:
             require_chain_length(given.n_draws)
-        known_margins = copula is None or pair is None or pair.uniform
-        resampled = plain(points) if known_margins else rank_aware(pair, copula, points)  # type: ignore[arg-type]
+        ranked = pair is not None and not pair.uniform
+        resampled = rank_aware(pair, target, points) if ranked else plain(points)  # type: ignore[arg-type]
         time = 1.0 if independent else slowest_time(points.score, given.n_chains)
         total = float(np.sum(sums) + np.sum(diagonal))
         shape = given.n_chains, given.n_draws
@@ -286,7 +291,7 @@ def _checked_kernel(c: Any, beta: Any) -> Kernel:
 
 
 def _standard_error(sums: NDArray[np.float64], given: Draws, independent: bool, statistic: str) -> float:
-    """From the influence values 2 (mean over j of k_p(x_i, x_j) - value); the diagonal is of a lower order."""
+    """From the influence values 2 (mean over j of k_p(x_i, x_j) - value); the diagonal is of lower order."""
     n = sums.size
     if given.n_draws < FEWEST_DRAWS and not independent:
         return math.nan

@@ -1,19 +1,20 @@
-"""The paper's seven figures, drawn again from our numbers with the published ones beside them, and what it left out."""
+"""The paper's seven figures from reproduced and published numbers, and two further ones."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copula_discrepancy._core.files import written_whole
 from copula_discrepancy.report.plots.look import BLUE, GREEN, GREY, ORANGE, PURPLE, band, canvas, fit_words, styled, text_size
 from copula_discrepancy.studies.paper import studies
 from copula_discrepancy.studies.paper.published import published
 from copula_discrepancy.studies.paper.runner import Seed
 from copula_discrepancy.studies.paper.statements import FITTED_FROM, PUBLISHED_TO, TIMED, Means, exponent, large_sizes
-from copula_discrepancy.studies.paper.store import written_whole
+from copula_discrepancy.studies.paper.store import ANOTHER_FOLDER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ PUBLISHED_MARK: dict[str, Any] = {"linestyle": "none", "color": "black", "marker
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the paper: its size in inches, its panels as (rows, columns), and what draws them."""
+    """A figure of the paper: its size in inches, its panels as (rows, columns), and the function that draws them."""
 
     size: tuple[float, float]
     panels: tuple[int, int]
@@ -33,24 +34,24 @@ class Picture:
 
 @dataclass(frozen=True)
 class Panels:
-    """The axes of one picture, row by row, and whether their figure is ours: a legend then stands outside them."""
+    """The axes of one picture, row by row, and whether the figure is our own: the legend is then outside of them."""
 
     axes: Any
     own_figure: bool
 
     def legend_below(self, *axes: "Axes", columns: int = 3) -> None:
-        """One legend for several axes: below all panels, where it hides nothing, or within the first, in a user's figure."""
-        found = [ax.get_legend_handles_labels() for ax in axes]
-        handles: list[Any] = [handle for part in found for handle in part[0]]
-        labels = [str(label) for part in found for label in part[1]]
+        """One legend for several axes: below all panels or, in a user's figure, inside the last of them."""
+        entries = [ax.get_legend_handles_labels() for ax in axes]
+        handles: list[Any] = [handle for entry in entries for handle in entry[0]]
+        labels = [str(label) for entry in entries for label in entry[1]]
         if self.own_figure:
             self.axes[0].figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=text_size(7.5 / 9))
         else:
-            axes[-1].legend(handles, labels, fontsize="x-small")  # the last one lies on top
+            axes[-1].legend(handles, labels, fontsize="x-small")  # the last one is on top
 
 
 def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folder: Path) -> list[Path]:
-    """Write the figures of one experiment as PNG and SVG; gives back their paths."""
+    """Write the figures of one experiment as PNG and SVG, and return their paths."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -61,18 +62,18 @@ def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folde
             axes = figure.subplots(*picture.panels, squeeze=False, **picture.shared).reshape(-1)
             picture.fill(Panels(axes, True), means, context, seed)
             png, svg = (folder / f"{file}{suffix}" for suffix in (".png", ".svg"))
-            with written_whole(png) as temporary:
+            with written_whole(png, ANOTHER_FOLDER, parents=True) as temporary:
                 figure.savefig(temporary, format="png")
             figure.set_layout_engine("none")  # laid out once: both files look the same, and the second takes half the time
             drawing: Any = FigureCanvasSVG(figure)
-            with written_whole(svg) as temporary:
+            with written_whole(svg, ANOTHER_FOLDER, parents=True) as temporary:
                 drawing.print_svg(temporary, metadata={"Date": None})  # the same picture gives the same file
             paths += [png, svg]
     return paths
 
 
 def plot(name: str, file: str, means: Means, context: Mapping[str, float], seed: int, ax: Any) -> Any:
-    """Draw a figure of an experiment into `ax`, or into a new figure; gives back an Axes, or an array of them."""
+    """Draw a figure of an experiment into `ax`, or into a new figure, and return an Axes or an array of them."""
     picture = FIGURES[name][file]
     rows, columns = picture.panels
     with canvas(
@@ -96,11 +97,16 @@ def _theirs(ax: "Axes", experiment: str, diagnostic: str, *, label: str | None =
     ax.plot([item.value for item in points], [item.mean for item in points], label=label, marker=marker, **PUBLISHED_MARK)
 
 
-def _log_axes(ax: "Axes", x: str, y: str) -> None:
+def _label(
+    ax: "Axes", x: str, y: str = "", title: str = "", *, scale: str = "log", size: float | None = None, **options: Any
+) -> None:
+    """Labels, title and scales; x is logarithmic in every figure."""
     ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.set_yscale(scale, **options)
     ax.set_xlabel(x)
     ax.set_ylabel(y)
+    smaller: dict[str, Any] = {} if size is None else {"fontsize": text_size(size)}  # None would not be the default
+    ax.set_title(title, **smaller)
 
 
 def _figure1(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
@@ -109,19 +115,18 @@ def _figure1(panels: Panels, means: Means, context: Mapping[str, float], seed: i
     _curve(ax, means, "off_cd", color=ORANGE, label="Clayton draws (off target)", marker="s")
     _theirs(ax, "experiment1", "on_cd", label="published")
     _theirs(ax, "experiment1", "off_cd")
-    _log_axes(ax, "draws n", "CD, maximum likelihood")
-    ax.set_title("Same tau, other family: CD stays where it must")
+    _label(ax, "draws n", "CD, maximum likelihood", "Same tau, different family: CD does not vanish")
     ax.legend()
 
 
 def _figure2(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
-    for ax, name, theirs in zip(panels.axes, ("ckl", "ced"), ("ckl", "ced_mc"), strict=True):
+    titles = "Divergence from the target", "Gap of the entropies"
+    for ax, name, theirs, title in zip(panels.axes, ("ckl", "ced"), ("ckl", "ced_mc"), titles, strict=True):
         for arm, color, marker in (("on", BLUE, "o"), ("off", ORANGE, "s")):
             _curve(ax, means, f"{arm}_{name}", color=color, marker=marker, label=f"{arm} target, exact")
             _curve(ax, means, f"{arm}_{name}_mc", color=GREY, marker=".", line=":", label=f"{arm} target, simulated")
             _theirs(ax, "experiment1", f"{arm}_{theirs}", label="published" if arm == "off" else None)
-        _log_axes(ax, "draws n", f"{name.upper()} (nats)")
-        ax.set_title("Divergence from the target" if name == "ckl" else "Gap of the entropies")
+        _label(ax, "draws n", f"{name.upper()} (nats)", title)
     panels.axes[1].legend(fontsize=text_size(7 / 9))
 
 
@@ -132,17 +137,19 @@ def _right_axis(ax: "Axes") -> Any:
     return other
 
 
-def _cd_and_ess(ax: "Axes", means: Means, cd: str, ess: str, label: str) -> Any:
+def _cd_and_ess(ax: "Axes", means: Means, cd: str, ess: str, label: str, title: str, scale: str) -> Any:
     _curve(ax, means, cd, color=BLUE, label=f"CD {label}")
-    _log_axes(ax, "step size", "CD")
+    _label(ax, "step size", "CD", title, scale=scale, size=8.5 / 9)
     other = _right_axis(ax)
     _curve(other, means, ess, color=ORANGE, label="ESS", marker="s", line="--")
     other.set_ylabel("ESS, smaller of two variables")
     return other
 
 
-def _clouds(ax: "Axes", seed: int, steps: Sequence[tuple[str, float, str, str]]) -> None:
-    for label, step, color, marker in steps:
+def _choices(ax: "Axes", seed: int, means: Means, cd: str, ess: str) -> None:
+    """Draws at the step sizes that two diagnostics choose."""
+    chosen = ("largest ESS", means.best(ess, largest=True), BLUE, "^"), ("smallest CD", means.best(cd), ORANGE, "o")
+    for label, step, color, marker in chosen:
         run = studies.bimodal_run(step, Seed(seed, "experiment2", step, 0).generator("sgld"))
         x, y = run.values.reshape(-1, 2).T
         ax.plot(x, y, marker, color=color, markersize=2, alpha=0.35, markeredgewidth=0, label=f"{label}: {step:.3g}")
@@ -150,33 +157,28 @@ def _clouds(ax: "Axes", seed: int, steps: Sequence[tuple[str, float, str, str]])
     ax.set_xlabel("x$_0$")
     ax.set_ylabel("x$_1$")
     ax.legend(markerscale=4, loc="upper left", fontsize=text_size(7 / 9))
+    ax.set_title("Draws at the two choices", fontsize=text_size(8.5 / 9))
 
 
 def _figure3(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
     left, right = panels.axes
     shown = means.up_to(max(studies.PUBLISHED_STEPS))
-    other = _cd_and_ess(left, shown, "published_cd", "paper_ess", "as published")
-    left.set_yscale("linear")
+    title = f"As published: reference tau {context['tau_stuck']:+.3f}, a chain in one mode"
+    other = _cd_and_ess(left, shown, "published_cd", "paper_ess", "as published", title, "linear")
     _theirs(left, "experiment2", "published_cd", label="published CD")
     _theirs(other, "experiment2", "paper_ess", label="published ESS", marker="+")
-    left.set_title(f"As published: reference tau {context['tau_stuck']:+.3f}, a chain in one mode", fontsize=text_size(8.5 / 9))
     panels.legend_below(left, other, columns=4)
-    cd, ess = shown.best("published_cd"), shown.best("paper_ess", largest=True)
-    _clouds(right, seed, (("largest ESS", ess, BLUE, "^"), ("smallest CD", cd, ORANGE, "o")))
-    right.set_title("Draws at the two choices", fontsize=text_size(8.5 / 9))
+    _choices(right, seed, shown, "published_cd", "paper_ess")
 
 
 def _figure3_corrected(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
     left, right = panels.axes
-    other = _cd_and_ess(left, means, "cd", "ess", "against tau 0.5")
+    other = _cd_and_ess(left, means, "cd", "ess", "against tau 0.5", "Corrected: the true tau, a grid to 0.4", "log")
     _curve(left, means, "cd_se", color=PURPLE, label="its standard error, chain-aware", marker=".", line=":")
     other.set_yscale("log")
     other.set_ylabel("ESS (ArviZ), smaller of two variables")
-    left.set_title("Corrected: the true tau, a grid to 0.4", fontsize=text_size(8.5 / 9))
     panels.legend_below(left, other)
-    cd, ess = means.best("cd"), means.best("ess", largest=True)
-    _clouds(right, seed, (("largest ESS", ess, BLUE, "^"), ("smallest CD", cd, ORANGE, "o")))
-    right.set_title("Draws at the two choices", fontsize=text_size(8.5 / 9))
+    _choices(right, seed, means, "cd", "ess")
 
 
 def _figure4(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
@@ -203,13 +205,12 @@ def _figure5(panels: Panels, means: Means, context: Mapping[str, float], seed: i
     _curve(ax, means, "naive_tau", color=ORANGE, label="naive tau", marker="s")
     _theirs(ax, "experiment3", "cd", label="published")
     _theirs(ax, "experiment3", "naive_tau")
-    _log_axes(ax, "draws n", "CD, naive tau")
+    _label(ax, "draws n", "CD, naive tau", "Gumbel draws against a Clayton target of the same tau")
     other = _right_axis(ax)
     _curve(other, means, "ksd_unit", color=GREEN, label="KSD, unit square (right axis)", marker="^")
     _theirs(other, "experiment3", "ksd_unit", label="published KSD", marker="+")
     other.set_yscale("log")
     other.set_ylabel("KSD on the unit square (not a discrepancy)")
-    ax.set_title("Gumbel draws against a Clayton target of the same tau")
     panels.legend_below(ax, other, columns=2)
 
 
@@ -219,10 +220,7 @@ def _figure5_beyond(panels: Panels, means: Means, context: Mapping[str, float], 
         _curve(ax, means, f"ksd{suffix}", color=ORANGE, label="Gumbel draws (off target)", marker="s")
         _curve(ax, means, f"on_target_ksd{suffix}", color=BLUE, label="Clayton draws (on target)")
         ax.axhline(0.0, color=GREY, linewidth=0.8)
-        ax.set_xscale("log")
-        ax.set_yscale("symlog", linthresh=1.0 if suffix else 0.01)
-        ax.set_xlabel("draws n")
-        ax.set_title(title)
+        _label(ax, "draws n", title=title, scale="symlog", linthresh=1.0 if suffix else 0.01)
     left.set_ylabel("squared KSD, U-statistic")
     panels.legend_below(left)
 
@@ -232,9 +230,7 @@ def _figure6(panels: Panels, means: Means, context: Mapping[str, float], seed: i
         _curve(ax, means, name, color=BLUE, label="exact")
         _curve(ax, means, simulated, color=GREY, label="simulated", marker=".", line=":")
         _theirs(ax, "experiment3", "ced_mc" if name == "ced" else name, label="published")
-        ax.set_xscale("log")
-        ax.set_xlabel("draws n")
-        ax.set_ylabel(f"{name.upper()} (nats)")
+        _label(ax, "draws n", f"{name.upper()} (nats)", scale="linear")
     panels.axes[0].legend()
 
 
@@ -245,18 +241,11 @@ def _figure7(panels: Panels, means: Means, context: Mapping[str, float], seed: i
         large = large_sizes(means, name)
         slope = f": n$^{{{exponent(means, name, large):.2f}}}$ from {FITTED_FROM} on" if len(large) > 1 else ""
         ax.plot(sizes, [1e3 * means.at(name, n, "median") for n in sizes], marker=marker, color=color, label=f"{label}{slope}")
-    _log_axes(ax, "draws n", "median time (ms)")
+    _label(ax, "draws n", "median time (ms)", "All times measured, none extrapolated")
     if min(means.values) < PUBLISHED_TO < max(means.values):
         ax.axvspan(min(means.values), PUBLISHED_TO, color=GREY, alpha=0.1, linewidth=0)
-        ax.annotate(
-            "timed in the paper\n(KSD to 500)",
-            (0.03, 0.97),
-            xycoords="axes fraction",
-            fontsize=text_size(7 / 9),
-            color=GREY,
-            va="top",
-        )
-    ax.set_title("All times measured, none extrapolated")
+        style: dict[str, Any] = {"fontsize": text_size(7 / 9), "color": GREY, "va": "top"}
+        ax.annotate("timed in the paper\n(KSD to 500)", (0.03, 0.97), xycoords="axes fraction", **style)
     panels.legend_below(ax, columns=2)
 
 

@@ -27,7 +27,7 @@ LABELS = {
     "published_ced": "CED, stuck reference", "paper_ess": "the paper's ESS", "cd": "CD", "ckl": "CKL",
     "naive_tau": "naive tau", "ksd_unit": "KSD, unit square", "ced_mc": "CED, simulated",
 }  # fmt: skip
-# What the library adds to the paper's table.
+# Diagnostics that the paper does not have.
 OURS = {
     "experiment1": ("on_ced", "off_ced", "on_shape", "off_shape", "off_shape_rejected"),
     "experiment2": ("cd", "cd_se", "cd_rejected", "ckl", "ced", "ess", "rhat"),
@@ -44,7 +44,7 @@ OUR_LABELS = {
 
 
 def grids(name: str, variable: str, comparisons: Sequence[Comparison], means: Means) -> list[Grid]:
-    """Tables as (title, headings, rows): two diagnostics beside each other with the published means, then our own."""
+    """Tables as (title, headings, rows): two diagnostics side by side with the published means, then our own diagnostics."""
     tables = []
     diagnostics = list(dict.fromkeys(item.diagnostic for item in comparisons))
     for pair in (diagnostics[k : k + 2] for k in range(0, len(diagnostics), 2)):
@@ -88,7 +88,7 @@ def _number(value: float, digits: int = 4) -> str:
 
 
 def rich_tables(tables: Iterable[Grid]) -> "Iterable[Table]":
-    """For the terminal."""
+    """Tables for the terminal."""
     from rich import box
     from rich.table import Table
 
@@ -102,7 +102,7 @@ def rich_tables(tables: Iterable[Grid]) -> "Iterable[Table]":
 
 
 def markdown(tables: Iterable[Grid]) -> str:
-    """The same in Markdown."""
+    """Tables in Markdown."""
     parts = []
     for title, headings, rows in tables:
         lines = [f"### {title}", "", f"| {' | '.join(headings)} |", f"|{'---:|' * len(headings)}"]
@@ -119,5 +119,5 @@ def csv_text(rows: Sequence[Row]) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: "" if value != value else value for key, value in row.items()} for row in rows)  # NaN: no number
+    writer.writerows({key: "" if value != value else value for key, value in row.items()} for row in rows)  # NaN: empty
     return stream.getvalue()

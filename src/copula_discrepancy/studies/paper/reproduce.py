@@ -1,21 +1,23 @@
-"""Reproduce the paper: run its experiments, write every number, table and figure, and say what agrees and what does not."""
+"""Reproduce the paper: run its experiments, write every number, table and figure, and compare with the published ones."""
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from copula_discrepancy._core.checks import one_of, true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.files import json_text, text_file
+from copula_discrepancy._core.progress import progress_bars
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.studies.paper import figures, report, statements
-from copula_discrepancy.studies.paper.progress import progress_bars
 from copula_discrepancy.studies.paper.published import Comparison, compare, summarise
 from copula_discrepancy.studies.paper.runner import Study, parts_of, run
 from copula_discrepancy.studies.paper.statements import Means
-from copula_discrepancy.studies.paper.store import Row, Store, write_json, write_text
+from copula_discrepancy.studies.paper.store import ANOTHER_FOLDER, Row, open_store
 from copula_discrepancy.studies.paper.studies import study
 
 FEWEST_DRAWS, MOST_DRAWS = 10, 10_000_000  # per sample
@@ -29,21 +31,21 @@ class Experiment:
     Attributes
     ----------
     name, variable : str
-        Which one, and what varies in it.
+        Name of the experiment, and of what varies in it.
     replications : int
-        Asked for, at each value.
+        Requested number at each value.
     rows : list of dict
         Every number of every replication.
     summary : list of dict
         Mean, standard error, 95% interval and median of every diagnostic at every value.
     comparisons : list of Comparison
-        Ours beside the published means.
+        Our means and the published ones.
     statements : list of str
-        What the numbers say.
+        The results in words.
     context : mapping
-        What all replications shared, such as the taus of the reference chains.
+        Numbers that all replications share, such as the taus of the reference chains.
     figures : list of Path
-        Where its pictures are.
+        Paths of its figures.
     """
 
     name: str
@@ -64,24 +66,24 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction:
-    """The experiments that were run, by name, and the folder that holds all of it.
+    """The experiments that were run, by name, and the folder of all results.
 
-    What `reproduce` gives.
+    Returned by `reproduce`.
 
     Attributes
     ----------
     experiments : mapping from str to Experiment
         Rows, summary, comparisons, statements and figures of each.
     folder : Path
-        Where every number, table and figure lies.
+        Folder of every number, table and figure.
     replications : int
-        Asked for, per size or step size.
+        Requested number per size or step size.
     seed : int
-        Of everything random.
+        Seed of all random numbers.
 
     See Also
     --------
-    reproduce : What makes one.
+    reproduce : The function that returns it.
 
     Examples
     --------
@@ -99,12 +101,12 @@ class Reproduction:
 
     @property
     def comparisons(self) -> list[Comparison]:
-        """Our means beside the published ones, of all experiments."""
+        """Our means and the published ones, of all experiments."""
         return [item for experiment in self.experiments.values() for item in experiment.comparisons]
 
     @property
     def report(self) -> Path:
-        """Path of a page of Markdown on every experiment in the folder."""
+        """Path of a Markdown report on every experiment in the folder."""
         return self.folder / "report.md"
 
     @property
@@ -113,24 +115,24 @@ class Reproduction:
         return statements.agreement(self.comparisons)
 
     def plot(self, figure: str, *, ax: Any = None) -> Any:
-        """Draw one of the paper's figures from the reproduced numbers, the published ones beside them.
+        """Plot one of the paper's figures from the reproduced and the published numbers.
 
         Parameters
         ----------
         figure : str
-            Such as "figure1_cd": the name of one of the files in the folder `figures`, without its suffix.
+            Such as "figure1_cd": the name of a file in the folder `figures`, without its suffix.
         ax : Axes or sequence of Axes, optional
-            Where to draw, one for each panel, row by row, in the look they have; by default a new figure.
+            The Axes to draw on, one for each panel, row by row, with their own style; by default a new figure.
 
         Returns
         -------
         Axes or array of Axes
-            An array where there are several panels; `ax` where it was given.
+            An array if there are several panels; `ax` if it was passed.
 
         Raises
         ------
         InputError
-            For a figure of none of the experiments that were run; the message lists those there are.
+            For an unknown figure; the message lists those of the experiments that were run.
         """
         homes = {file: name for name in self.experiments for file in figures.FIGURES[name]}
         name = homes[one_of(figure, "figure", tuple(homes))]
@@ -153,27 +155,28 @@ def reproduce(
     out: str | os.PathLike[str] = "reproduction",
     progress: bool | None = None,
 ) -> Reproduction:
-    """Run the paper's experiments again and write every number, table and figure, beside the published ones.
+    """Run the paper's experiments and write every number, table and figure, with the published ones for comparison.
 
-    Interrupted, the same call goes on where it stopped: every finished part of ten replications is kept in the folder. Numbers
-    depend on the seed only, not on the workers, their number or their order (times excepted).
+    An interrupted run resumes when you repeat the call: every finished part of ten replications is saved in the folder. Except
+    for times, the numbers depend on the seed only, not on the workers.
 
     Parameters
     ----------
     experiment : {"all", "experiment1", "experiment2", "experiment3", "overhead"}
-        Which one.
+        The experiment to run.
     replications : int
-        Per size or step size; the paper has 100. The timing study takes at most 20, and 5 beyond 20,000 draws.
+        Number per size or step size; 100 in the paper. The timing study uses at most 20, and 5 beyond 20,000 draws.
     sizes : sequence of int, optional
         Sample sizes of experiments 1 and 3 and of the timing study instead of the paper's.
     seed : int
-        Of everything random.
+        Seed of all random numbers.
     n_jobs : int, optional
-        Workers of joblib; None takes what `joblib.parallel_config` says, which may be a Dask cluster. Times are measured alone.
+        Number of joblib workers; None takes the setting of `joblib.parallel_config`, which may be a Dask cluster. Times are
+        measured in one process.
     out : path
-        A folder: new, empty, or of an earlier call with the same version and seed.
+        A folder that is new, empty, or from an earlier call with the same version and seed.
     progress : bool, optional
-        Show a bar with the time left; by default on a terminal.
+        Show progress bars with the time left; by default on a terminal, after two seconds.
 
     Returns
     -------
@@ -183,17 +186,17 @@ def reproduce(
     Raises
     ------
     InputError
-        For an unknown experiment, fewer than two replications, a folder that cannot be written, or one of another version or
-        seed.
+        For an unknown experiment, fewer than two replications, a folder that cannot be written, or a folder of another version
+        or seed.
 
     See Also
     --------
-    Reproduction : What comes back.
+    Reproduction : The result.
 
     Notes
     -----
-    Experiment 2 is judged twice: against a reference chain stuck in one mode, as the published one was, and against the exact
-    tau of its target; the statements say what changes.
+    Experiment 2 is evaluated twice: against a reference chain stuck in one mode, as the published one was, and against the
+    exact tau of its target; the statements compare the two.
 
     References
     ----------
@@ -215,13 +218,13 @@ def reproduce(
     chosen = None if sizes is None else _checked_sizes(sizes)
     jobs = checked_jobs(n_jobs)
     shown = None if progress is None else true_or_false(progress, "progress")
-    store = Store(out, start)
+    store = open_store(out, start)
     planned = {name: study(name, chosen, start) for name in names}
     done: dict[str, Experiment] = {}
     costs = {name: sum(part.cost for part in parts_of(plan, count)) for name, plan in planned.items()}
     with progress_bars(shown, costs) as tick:
         for name, plan in planned.items():
-            rows = run(plan, count, start, store, n_jobs=jobs, tick=tick(name))
+            rows = run(plan, count, start, store, n_jobs=jobs, tick=partial(tick, name))
             done[name] = _written(name, plan, rows, count, start, store.folder)
     result = Reproduction(done, store.folder, count, start)
     _write_report(result)
@@ -237,7 +240,9 @@ def _checked_sizes(sizes: Any) -> tuple[int, ...]:
         raise InputError("sizes must name at least one sample size, got none")
     checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in given}
     if max(checked) > MOST_DRAWS:
-        raise InputError(f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; memory and time end there")
+        raise InputError(
+            f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; larger sizes exceed practical memory and time"
+        )
     return tuple(sorted(checked))
 
 
@@ -251,26 +256,26 @@ def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, fol
     experiment = Experiment(name, plan.variable, asked, rows, summary, comparisons, sentences, plan.context, pictures)
     published = [item.to_row() for item in comparisons]
     for kind, content in (("replications", rows), ("summary", summary), ("published", published)):
-        write_text(folder / name / f"{kind}.csv", report.csv_text(content))
+        _write(folder / name / f"{kind}.csv", report.csv_text(content))
     whole = {field: getattr(experiment, field) for field in experiment.__dataclass_fields__}
     figure_names = [path.name for path in pictures]
-    write_json(folder / name / "results.json", whole | {"comparisons": published, "figures": figure_names})
+    _write(folder / name / "results.json", json_text(whole | {"comparisons": published, "figures": figure_names}))
     return experiment
 
 
 def _read(name: str, folder: Path) -> Experiment | None:
-    """An experiment that an earlier call left in the folder."""
+    """An experiment that an earlier call has written to the folder, or None."""
     try:
         found = json.loads((folder / name / "results.json").read_text(encoding="utf-8"))
         found["comparisons"] = [Comparison.from_row(row) for row in found["comparisons"]]
         found["figures"] = [folder / "figures" / file for file in found["figures"]]
         return Experiment(**found)
     except (OSError, ValueError, TypeError, KeyError):
-        return None  # none there, or of an interrupted call
+        return None  # missing, or from an interrupted call
 
 
 def _write_report(result: Reproduction) -> None:
-    """Tables and sentences of every experiment in the folder as one page of Markdown: pictures and words stay together."""
+    """Write tables, sentences and figures of every experiment in the folder as one Markdown page."""
     every = [result.experiments.get(name) or _read(name, result.folder) for name in EXPERIMENTS]
     experiments = [experiment for experiment in every if experiment is not None]
     agreement = statements.agreement([item for experiment in experiments for item in experiment.comparisons])
@@ -289,4 +294,9 @@ def _write_report(result: Reproduction) -> None:
         if apart:
             parts.append("Beyond the limit; diagnostics of one size come from the same draws:")
             parts.append("\n".join(f"- {sentence}" for sentence in apart))
-    write_text(result.report, "\n\n".join(parts) + "\n")
+    _write(result.report, "\n\n".join(parts) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    with text_file(path, ANOTHER_FOLDER, parents=True) as file:
+        file.write(text)

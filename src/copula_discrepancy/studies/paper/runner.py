@@ -1,4 +1,4 @@
-"""Replications of an experiment, dealt out to joblib's workers part by part, each kept as soon as it is done."""
+"""Replications of an experiment, distributed over joblib's workers in parts, each saved as soon as it is finished."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
+from copula_discrepancy._core.checkpoint import Store
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy._core.workers import Silence, outcomes, silenced
-from copula_discrepancy.studies.paper.progress import Tick
-from copula_discrepancy.studies.paper.store import Row, Store
+from copula_discrepancy._core.workers import outcomes, silenced
+from copula_discrepancy.studies.paper.store import Row, read_rows
 
 # Replications per part: parts are short enough to lose little when stopped, and long enough not to be mostly overhead.
 BLOCK = 10
-_GO_ON = "what is finished is kept: the same call goes on from there, with fewer workers if need be"
+_RESUME = "finished parts are saved; repeat the call to resume, with fewer workers if necessary"
 
 
 def _any_number(value: float) -> int:
@@ -28,21 +28,21 @@ class Study:
     Attributes
     ----------
     name : str
-        As on the command line.
+        Name on the command line.
     variable : str
         What varies: "n" or "step_size".
     values : sequence of float
         Its values.
     measure : callable
-        (value, seed, context) -> numbers of one replication; a module's function, so that it reaches any worker.
+        (value, seed, context) -> numbers of one replication; a function of a module, so that it can be pickled.
     cost : callable
-        value -> rough milliseconds of one replication, for the time left.
+        value -> approximate milliseconds of one replication, for the time left.
     context : mapping
         What all replications share, such as the tau of a reference chain.
     parallel : bool
-        False where times are measured: nothing else may run beside it.
+        False where times are measured: nothing else may run at the same time.
     most : callable
-        value -> most replications of it.
+        value -> largest number of replications.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Seed:
-    """Where one replication's randomness comes from: the same numbers whichever worker does it, in whatever order."""
+    """The source of one replication's random numbers, which depend neither on the worker nor on the order."""
 
     seed: int
     study: str
@@ -65,7 +65,7 @@ class Seed:
     replication: int
 
     def generator(self, purpose: str) -> np.random.Generator:
-        """A stream of its own for each purpose within the replication."""
+        """A separate stream for each purpose within the replication."""
         words = (int.from_bytes(text.encode(), "big") for text in (self.study, purpose))
         key = (*words, int(np.float64(self.value).view(np.uint64)), self.replication)
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
@@ -73,7 +73,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Part:
-    """Some replications at one value."""
+    """A block of replications at one value."""
 
     study: Study
     value: float
@@ -87,14 +87,25 @@ class Part:
 
     @property
     def cost(self) -> float:
-        """Rough milliseconds."""
+        """Approximate milliseconds."""
         return (self.stop - self.first) * self.study.cost(self.value)
 
-    def is_whole(self, rows: Sequence[Row]) -> bool:
-        """Whether rows are those of this part: its value, each of its replications once and in order, all numbers."""
+    def saved(self, store: Store) -> list[Row] | None:
+        """The rows in a store, if they are those of this part: its value, each of its replications in order, all numbers."""
+        rows = read_rows(store, self.name)
+        if rows is None or not all(isinstance(value, int | float) for row in rows for value in row.values()):
+            return None
         expected = [(self.value, replication) for replication in range(self.first, self.stop)]
-        numbers = all(isinstance(value, int | float) for row in rows for value in row.values())
-        return numbers and [(row.get(self.study.variable), row.get("replication")) for row in rows] == expected
+        return rows if [(row.get(self.study.variable), row.get("replication")) for row in rows] == expected else None
+
+    def computed(self, seed: int) -> list[Row]:
+        """The rows, measured one replication after another."""
+        sources = (Seed(seed, self.study.name, self.value, replication) for replication in range(self.first, self.stop))
+        return [
+            {self.study.variable: self.value, "replication": source.replication}
+            | self.study.measure(self.value, source, self.study.context)
+            for source in sources
+        ]
 
 
 def parts_of(study: Study, replications: int) -> list[Part]:
@@ -107,43 +118,36 @@ def parts_of(study: Study, replications: int) -> list[Part]:
     ]
 
 
-def run(study: Study, replications: int, seed: int, store: Store, *, n_jobs: int | None, tick: Tick) -> list[Row]:
-    """All rows of a study, in order; `tick` hears of the cost done so far."""
+def run(
+    study: Study, replications: int, seed: int, store: Store, *, n_jobs: int | None, tick: Callable[[float], None]
+) -> list[Row]:
+    """All rows of a study, in order; `tick` is called with the cost of the parts finished so far."""
     parts = parts_of(study, replications)
-    found = {part.name: store.read(part.name, part.is_whole) for part in parts}
+    rows = {part.name: part.saved(store) for part in parts}
     # the longest first: short ones fill the gaps at the end
-    todo = sorted((part for part in parts if found[part.name] is None), key=lambda part: -part.cost)
-    done = sum(part.cost for part in parts if found[part.name] is not None)
+    todo = sorted((part for part in parts if rows[part.name] is None), key=lambda part: -part.cost)
+    done = sum(part.cost for part in parts if rows[part.name] is not None)
     tick(done)
-    for part, rows in _results(todo, seed, n_jobs):
-        store.write(part.name, rows)
-        found[part.name] = rows
+    for part, computed in _results(todo, seed, n_jobs):
+        store.write(part.name, computed)
+        rows[part.name] = computed
         done += part.cost
         tick(done)
     tick(sum(part.cost for part in parts))  # sums in another order differ by rounding, and a bar would stay open
-    return [row for part in parts for row in found[part.name] or []]
+    return [row for part in parts for row in rows[part.name] or []]
 
 
 def _results(parts: Sequence[Part], seed: int, n_jobs: int | None) -> Iterator[tuple[Part, list[Row]]]:
-    """Finished parts as they come, from whatever backend `joblib.parallel_config` names; timings from this process alone."""
-    with silenced() as silence:
-        compute = partial(_compute, seed=seed, silence=silence)
+    """Parts as they finish, from the backend of `joblib.parallel_config`; timings are measured in this process alone."""
+    with silenced(partial(_compute, seed)) as compute:
         try:
             if not parts or not parts[0].study.parallel:
-                # some backends, as Dask's, do not heed n_jobs=1
-                yield from map(compute, parts)
+                yield from map(compute, parts)  # some backends, such as Dask's, ignore n_jobs=1
             else:
-                yield from outcomes(compute, parts, n_jobs, _GO_ON, batch_size=1, pre_dispatch="3*n_jobs")
+                yield from outcomes(compute, parts, n_jobs, _RESUME, batch_size=1, pre_dispatch="3*n_jobs")
         except MemoryError as error:
-            raise InputError(f"memory ran out ({error!s:.120}); {_GO_ON}") from error
+            raise InputError(f"out of memory ({error!s:.120}); {_RESUME}", "memory") from error
 
 
-def _compute(part: Part, seed: int, silence: Silence) -> tuple[Part, list[Row]]:
-    """What a worker does."""
-    silence()
-    rows = []
-    for replication in range(part.first, part.stop):
-        source = Seed(seed, part.study.name, part.value, replication)
-        numbers = part.study.measure(part.value, source, part.study.context)
-        rows.append({part.study.variable: part.value, "replication": replication, **numbers})
-    return part, rows
+def _compute(seed: int, part: Part) -> tuple[Part, list[Row]]:
+    return part, part.computed(seed)

@@ -1,4 +1,4 @@
-"""What each experiment of the paper measures in one replication."""
+"""The measurements of one replication in each experiment of the paper."""
 
 import math
 import time
@@ -17,12 +17,12 @@ GUMBEL, CLAYTON = cd.Gumbel(2.5), cd.Clayton(3.0)  # both have Kendall's tau 0.6
 SIZES = tuple(int(n) for n in np.logspace(2, 4, 15))
 OVERHEAD_SIZES = tuple(int(n) for n in np.logspace(2, 3.3, 10))
 FURTHER_SIZES = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
-KSD_LIMIT = 20_000  # a quadratic cost: measured up to here, not extrapolated
+KSD_LIMIT = 20_000  # its cost is quadratic: measured up to here, not extrapolated
 PUBLISHED_STEPS = tuple(float(step) for step in np.logspace(-5, -1, 10))
 FURTHER_STEPS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-# Simulated draws inside a replication, as in the authors' scripts.
+# Numbers of simulated draws in a replication, as in the authors' scripts.
 DRAWS_IN_1, DRAWS_IN_3, TARGET_DRAWS = 5_000, 20_000, 100_000
-REFERENCES = 100  # Metropolis runs that the paper's reference is compared with
+REFERENCES = 100  # Metropolis runs like the paper's reference
 LEAST_THETA = 1.0001  # the authors' lower bound of a Gumbel's theta
 
 
@@ -46,7 +46,7 @@ def _judged(draws: NDArray[np.float64], target: cd.Copula, m: int, target_entrop
 
 
 def simulated_entropy(target: cd.Copula, name: str, seed: int) -> dict[str, float]:
-    """The target's entropy as the paper has it: one simulated number for all replications, with its standard error."""
+    """The target's entropy as in the paper: one simulated number for all replications, with its standard error."""
     batches = [
         target.entropy(method="monte_carlo", m=DRAWS_IN_1, rng=Seed(seed, name, 0.0, k).generator("target entropy"))
         for k in range(TARGET_DRAWS // DRAWS_IN_1)
@@ -57,7 +57,7 @@ def simulated_entropy(target: cd.Copula, name: str, seed: int) -> dict[str, floa
 
 
 def experiment1(n: float, seed: Seed, context: Mapping[str, float]) -> Row:
-    """Gumbel draws (on target) and Clayton draws (off target) of the same tau, judged against Gumbel(2.5)."""
+    """Gumbel draws (on target) and Clayton draws (off target) of the same tau against Gumbel(2.5)."""
     row: Row = {}
     entropy = context["target_entropy_mc"]
     for arm, truth in (("on", GUMBEL), ("off", CLAYTON)):
@@ -73,7 +73,7 @@ def modes_visited(values: NDArray[np.float64]) -> tuple[int, bool]:
 
 
 def reference_taus(seed: int) -> dict[str, float]:
-    """Kendall's taus that the paper's reference run may have: their spread, and that of the first run stuck in one mode."""
+    """Kendall's tau of runs like the paper's reference: its quantiles, and its value in the first run stuck in one mode."""
     target = cd.BimodalMixture()
     start = np.outer((-1, 1), (target.centre, target.centre))
     taus: list[float] = []
@@ -108,8 +108,8 @@ def _bounded_gumbel(tau: float) -> cd.Copula:
 
 
 def _shared_errors(tau: float, se: float) -> dict[str, float]:
-    """By how much the columns against the stuck reference move when its tau moves by a standard error."""
-    fitted = cd.Gumbel.from_tau(0.5)  # what nearly all runs give
+    """Change of the columns against the stuck reference when its tau changes by a standard error."""
+    fitted = cd.Gumbel.from_tau(0.5)  # the estimate of nearly all runs
     low, high = (_bounded_gumbel(tau + shift) for shift in (-se, se))
     return {
         "shared_published_cd": se,
@@ -153,16 +153,17 @@ def experiment2(step: float, seed: Seed, context: Mapping[str, float]) -> Row:
 
 
 def experiment3(n: float, seed: Seed, context: Mapping[str, float]) -> Row:
-    """Gumbel draws judged against Clayton(3) with the same tau: five diagnostics of the paper, the shape gap, the valid KSD."""
-    draws = GUMBEL.sample(int(n), rng=seed.generator("draws"))
-    right = CLAYTON.sample(int(n), rng=seed.generator("right"))  # what a discrepancy must be near 0 for
-    return _judged(draws, CLAYTON, DRAWS_IN_3, context["target_entropy_mc"], seed, "on") | {
-        "naive_tau": cd.naive_tau(draws, CLAYTON),
-        "ksd_unit": cd.ksd(draws, CLAYTON, space="unit", iid=True, n_jobs=1).value,
-        "ksd": cd.ksd(draws, CLAYTON, iid=True, n_jobs=1).value,
-        "on_target_ksd_unit": cd.ksd(right, CLAYTON, space="unit", iid=True, n_jobs=1).value,
-        "on_target_ksd": cd.ksd(right, CLAYTON, iid=True, n_jobs=1).value,
+    """Gumbel draws against Clayton(3) with the same tau: five diagnostics of the paper, the shape gap, the valid KSD."""
+    samples = {
+        "": GUMBEL.sample(int(n), rng=seed.generator("draws")),
+        "on_target_": CLAYTON.sample(int(n), rng=seed.generator("right")),  # a discrepancy must be near 0 there
     }
+    row = _judged(samples[""], CLAYTON, DRAWS_IN_3, context["target_entropy_mc"], seed, "on")
+    row["naive_tau"] = cd.naive_tau(samples[""], CLAYTON)
+    for prefix, draws in samples.items():
+        for suffix, space in (("_unit", "unit"), ("", "normal")):
+            row[f"{prefix}ksd{suffix}"] = cd.ksd(draws, CLAYTON, space=space, iid=True, n_jobs=1).value
+    return row
 
 
 def overhead(n: float, seed: Seed, context: Mapping[str, float]) -> Row:
@@ -178,7 +179,7 @@ def overhead(n: float, seed: Seed, context: Mapping[str, float]) -> Row:
     row: Row = dict.fromkeys(("cd_moment", "cd_mle", "discrepancy", "ksd"), math.nan)
     for name, task in tasks.items():
         if seed.replication % BLOCK == 0:
-            task()  # warm: kernels compiled, memory touched; once per part
+            task()  # compiles kernels and touches memory, once per part
         start = time.perf_counter()
         task()
         row[name] = time.perf_counter() - start

@@ -13,7 +13,7 @@ Evaluation = Callable[[FloatArray], FloatArray]
 
 
 def required_arguments(function: Any) -> int:
-    """Number of positional arguments that a call must give; 1 where the signature cannot be read."""
+    """Number of required positional arguments; 1 if the signature cannot be read."""
     if not callable(function):
         raise InputError(
             f"target must be a function or a target such as GaussianTarget(mean, covariance), got {function!r:.60}"
@@ -38,8 +38,7 @@ def user_log_density(function: Any, *, vectorized: bool) -> Evaluation:
     def evaluate(x: FloatArray) -> FloatArray:
         if vectorized:
             return _shaped(function(x.copy()), "log density", (len(x),), vectorized)
-        values = [_shaped(function(point.copy()), "log density", (), vectorized) for point in x]
-        return np.array(values)
+        return np.array([_shaped(function(point.copy()), "log density", (), vectorized) for point in x])
 
     return evaluate
 
@@ -69,6 +68,6 @@ def user_gradient(
 def _shaped(value: Any, what: str, shape: tuple[int, ...], vectorized: bool) -> FloatArray:
     array = real_array(value, f"the {what}")
     if array.shape != shape:
-        way_out = "" if vectorized else "; with vectorized=True it would get all chains at once"
-        raise InputError(f"the {what} must have shape {shape} like its point, got {array.shape}{way_out}")
+        advice = "" if vectorized else "; with vectorized=True it is called with all chains at once"
+        raise InputError(f"the {what} must have shape {shape} like its point, got {array.shape}{advice}", "shape")
     return array.astype(np.float64)

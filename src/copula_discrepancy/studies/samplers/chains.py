@@ -1,4 +1,4 @@
-"""What a sampler returns."""
+"""The result of a sampler."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,16 @@ from copula_discrepancy._core.checks import FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chains:
-    """Draws of one run, (chain, draw, variable), and how they were made; an array wherever one is wanted.
+    """Draws of one run, (chain, draw, variable), and its settings; converts to an array.
 
-    What `metropolis`, `sgld` and `sghmc` give.
+    Returned by `metropolis`, `sgld` and `sghmc`.
 
     Attributes
     ----------
     values : array (chain, draw, d)
-        The kept states, read-only.
+        The states kept, read-only.
     sampler : str
-        Its name.
+        Name of the sampler.
     settings : dict
         Its settings, and the target.
     acceptance : array (chain,) or None
@@ -28,7 +28,7 @@ class Chains:
 
     See Also
     --------
-    discrepancy : Takes them as they are.
+    discrepancy : Compares them with a target.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A copula with margins of one's choice as a target."""
+"""A copula with any margins as a target."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from copula_discrepancy._core.checks import FloatArray, RandomSource, real_array
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import scores as kernels
 from copula_discrepancy.families import A1, A2, Clayton, Copula, Frank, Gaussian, Gumbel, Joe, Rotated, StudentT
-from copula_discrepancy.studies.samplers.targets import Compiled, Target, points
+from copula_discrepancy.studies.samplers.targets import Compiled, Target, points, set_fields
 
 _PLAIN_KINDS: dict[type[Copula], int] = {
     Gaussian: kernels.GAUSSIAN,
@@ -32,15 +32,15 @@ class MetaCopula(Target):
     """Two variables with the dependence of a copula and any continuous margins.
 
     Chains move in normal scores z, where the density is c(Phi(z1), Phi(z2)) phi(z1) phi(z2), and their states become draws
-    through the margins' quantile functions, x = F^-1(Phi(z)), when the run is over. So every margin runs at one speed, the
-    sampler's errors in the dependence don't depend on the margins, and `scale`, `step` and `friction` of the samplers are in
-    normal scores. `start` is on the scale of the draws. `log_density` (normalised) and `gradient` are those in normal scores.
+    through the margins' quantile functions, x = F^-1(Phi(z)), at the end of the run. So the speed and the sampler's errors in
+    the dependence do not depend on the margins, and `scale`, `step` and `friction` of the samplers are in normal scores.
+    `start` is on the scale of the draws. `log_density` (normalised) and `gradient` are those in normal scores.
 
-    Beyond 25 normal scores, a probability of 3e-138, the density counts as 0: there `log_density` is -inf and `gradient` NaN,
-    so that Metropolis rejects and a gradient sampler reports its divergence.
+    Beyond 25 normal scores, a probability of 3e-138, the density is treated as 0: there `log_density` is -inf and `gradient`
+    NaN, so that Metropolis rejects and a gradient sampler reports a divergence.
 
-    All families run compiled, rotated ones too; a StudentT with df below 1 or above 10000, and copula classes from outside this
-    package, call the copula's own vectorised methods at each step instead, with the same result.
+    Chains of all families, rotated ones included, are compiled; for a StudentT with df below 1 or above 10000, and for copula
+    classes from outside this package, they call the copula's vectorised methods at each step instead, with the same result.
 
     Parameters
     ----------
@@ -73,17 +73,12 @@ class MetaCopula(Target):
         if not isinstance(self.copula, Copula):
             raise InputError(f"copula must be a copula such as Gumbel(2.5), got {self.copula!r:.60}")
         if self.margins is not None:
-            object.__setattr__(self, "margins", _checked_margins(self.margins))
+            set_fields(self, margins=_checked_margins(self.margins))
 
     def __repr__(self) -> str:
         if self.margins is None:
             return f"MetaCopula({self.copula!r})"
         return f"MetaCopula({self.copula!r}, margins=({', '.join(_margin_name(margin) for margin in self.margins)}))"
-
-    @property
-    def d(self) -> int:
-        """Number of variables, 2."""
-        return 2
 
     @property
     def tau(self) -> float:
@@ -229,7 +224,7 @@ class MetaCopula(Target):
             place = tuple(np.argwhere(wrong)[0])
             raise InputError(
                 f"draws must lie strictly inside the margins' supports, got {at[place]:g} for margin {place[-1]}, "
-                "whose distribution function is 0 or 1 there; start nearer to its median"
+                "whose distribution function is 0 or 1 there; start closer to its median"
             )
         return scores
 
@@ -245,7 +240,7 @@ class MetaCopula(Target):
                 draws[..., k][upper] = margin.isf(uc[..., k][upper])
         if not np.isfinite(draws).all():
             k = int(np.argwhere(~np.isfinite(draws))[0][-1])
-            raise InputError(f"the quantile function of margin {k} gave values that are not finite; use a lighter tail")
+            raise InputError(f"the quantile function of margin {k} is not finite; use a lighter tail", "infinite")
         return draws
 
     def _chain_points(self, draws: FloatArray) -> FloatArray:
@@ -285,7 +280,7 @@ def _unit_pairs(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Floa
 
 
 def _margin_name(margin: Any) -> str:
-    """A frozen scipy distribution as it was written, where it tells."""
+    """A frozen scipy distribution as it was written, if known."""
     law = getattr(getattr(margin, "dist", None), "name", None)
     if law is None:
         return f"{margin!r:.60}"
@@ -310,7 +305,7 @@ def _checked_margins(margins: Any) -> tuple[Any, Any]:
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"margin {k} must be one distribution, but its quantiles cannot be had: {error!s:.80}") from None
+            raise InputError(f"margin {k} must be one distribution; its quantiles cannot be computed: {error!s:.80}") from None
         if quantiles.shape != _PROBABILITIES.shape or not np.isfinite(quantiles).all() or not (np.diff(quantiles) > 0).all():
             raise InputError(
                 f"margin {k} must be continuous, with finite, increasing quantiles, but those at 0.05, 0.5, 0.95 are "

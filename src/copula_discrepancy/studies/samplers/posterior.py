@@ -12,7 +12,7 @@ from scipy.special import expit
 from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
-from copula_discrepancy.studies.samplers.targets import Compiled, Target, frozen_vector, points
+from copula_discrepancy.studies.samplers.targets import Compiled, Target, frozen_array, points, set_fields
 
 _DEFAULT_SIZE = 100  # Welling and Teh's choice
 _DEPTH = 45.0  # log density below the peak at which the box ends: exp(-45) = 3e-20
@@ -38,31 +38,31 @@ class _Grid(NamedTuple):
 class WellingTeh(Target):
     """The posterior of theta1 ~ N(0, 10), theta2 ~ N(0, 1) given x_i ~ 1/2 N(theta1, 2) + 1/2 N(theta1 + theta2, 2).
 
-    The second arguments are variances. The modes (t1, t2) and (t1 + t2, -t2) give the same likelihood, so the two variables
-    depend on each other strongly and negatively (Welling and Teh, 2011, section 5.1). `log_density` is not normalised.
+    The second arguments are variances. The modes (t1, t2) and (t1 + t2, -t2) have the same likelihood, so the two variables
+    have a strong negative dependence (Welling and Teh, 2011, section 5.1). `log_density` is not normalised.
 
-    `sample` draws exactly: a grid proposes a cell and a uniform point in it, and the point is accepted with the probability
-    p(x)/b, where b bounds the density in the cell. The bound is proved from the gradient at the cell's centre and a bound of
-    the second derivative. What is left out is the mass outside the grid's box, at whose edges the density is below exp(-40) of
-    its peak, and which falls like a normal density beyond.
+    `sample` uses rejection from a grid: it proposes a cell and a uniform point in it, and accepts the point with probability
+    p(x)/b, where b is an upper bound of the density in the cell. The bound follows from the gradient at the cell's centre and a
+    bound of the second derivative. Only the mass outside the grid is neglected; at its edges the density is below exp(-40) of
+    its peak, and it decreases like a normal density beyond.
 
     Parameters
     ----------
     data : array (N,), optional
-        Observations; by default 100 are made from theta = (0, 1) and `rng`.
+        Observations; by default 100 are simulated with theta = (0, 1) and `rng`.
     batch : int, optional
-        Size of the minibatches, drawn with replacement, on which SGLD and SGHMC base their gradient; None for all data.
+        Size of the minibatches, drawn with replacement, for the gradients of SGLD and SGHMC; None for all data.
     rng : int, Generator, SeedSequence or None
-        Randomness of the default data; 0 by default, so that every WellingTeh() is the same target.
+        Seed or source of the default data; 0 by default, so that every WellingTeh() is the same target.
 
     Attributes
     ----------
     data, batch
-        As given, or as made.
+        The observations and the size of the minibatches.
 
     See Also
     --------
-    sgld, sghmc : Samplers that take minibatches.
+    sgld, sghmc : Samplers that support minibatches.
 
     References
     ----------
@@ -82,25 +82,19 @@ class WellingTeh(Target):
     rng: InitVar[RandomSource] = field(default=0, kw_only=True)
 
     def __post_init__(self, rng: RandomSource) -> None:
-        if self.data is None:
+        data = self.data
+        if data is None:
             source = random_generator(rng)
             centre = source.integers(2, size=_DEFAULT_SIZE)  # theta1 = 0 or theta1 + theta2 = 1
-            object.__setattr__(self, "data", centre + math.sqrt(2.0) * source.standard_normal(_DEFAULT_SIZE))
-        data = frozen_vector(self.data, "data", 1)
+            data = centre + math.sqrt(2.0) * source.standard_normal(_DEFAULT_SIZE)
+        data = frozen_array(data, "data", 1)
         if np.abs(data).max() > _LARGEST_LENGTH:
             far = data[np.argmax(np.abs(data))]
             raise InputError(f"data must lie within {_LARGEST_LENGTH:g} of 0, got {far:g}; rescale them")
-        object.__setattr__(self, "data", data)
-        if self.batch is not None:
-            object.__setattr__(self, "batch", whole_number(self.batch, "batch", 1))
+        set_fields(self, data=data, batch=None if self.batch is None else whole_number(self.batch, "batch", 1))
 
     def __repr__(self) -> str:
         return f"WellingTeh({self.data.size} data points" + (f", batch={self.batch})" if self.batch else ")")
-
-    @property
-    def d(self) -> int:
-        """Number of variables, 2."""
-        return 2
 
     @np.errstate(all="ignore")
     def log_density(self, x: ArrayLike) -> FloatArray:
@@ -188,7 +182,7 @@ class WellingTeh(Target):
         return self.data.size / data.size * total - at * np.array([0.1, 1.0])
 
     def _compiled(self) -> Compiled:
-        return Compiled(kernels.WELLING_TEH, np.empty(0), self.data.copy())  # a read-only array is a type to compile for
+        return Compiled(kernels.WELLING_TEH, np.empty(0), self.data.copy())  # read-only arrays are another type to compile for
 
     @property
     def tau(self) -> float:
@@ -215,7 +209,7 @@ class WellingTeh(Target):
 
         Notes
         -----
-        The grid is made once for each instance, at the first call.
+        The grid is computed once for each instance, at the first call.
         """
         source = random_generator(rng)
         n = whole_number(n, "n", 0)
@@ -244,9 +238,8 @@ class WellingTeh(Target):
         nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         half = 0.5 * (high - low) / _CELLS
         flat = nodes.reshape(-1, 2)
-        value = kernels.log_densities(*self._compiled(), flat)
-        bound = value + self._rise(flat, kernels.gradients(*self._compiled(), flat), half)
-        return _Grid(flat, half, value, bound)
+        value, rise = self._bounded(flat, half)
+        return _Grid(flat, half, value, value + rise)
 
     @cached_property
     def _box(self) -> tuple[FloatArray, FloatArray]:
@@ -266,9 +259,8 @@ class WellingTeh(Target):
             spent += len(cells) * self.data.size
             if spent > _SEARCH_LIMIT or len(cells) > _MOST_CELLS:
                 raise self._too_narrow()
-            value = kernels.log_densities(*self._compiled(), cells)
+            value, rise = self._bounded(cells, half)
             best = max(best, float(value.max()))
-            rise = self._rise(cells, kernels.gradients(*self._compiled(), cells), half)
             kept = value + rise > best - _DEPTH
             cells = cells[kept]
             if rise[kept].max() < _CLOSE:
@@ -276,12 +268,12 @@ class WellingTeh(Target):
 
     def _too_narrow(self) -> InputError:
         return InputError(
-            f"{self.data.size} data points from {self.data.min():g} to {self.data.max():g} leave too narrow a posterior for "
-            "the grid behind sample and tau; use fewer data nearer to each other, or metropolis"
+            f"the posterior of {self.data.size} data points from {self.data.min():g} to {self.data.max():g} is too narrow for "
+            "the grid of sample and tau; use fewer data closer to each other, or metropolis"
         )
 
-    def _rise(self, at: FloatArray, gradient: FloatArray, half: FloatArray) -> FloatArray:
-        """A bound of how far the log density rises above its value at a cell's centre, inside the cell.
+    def _bounded(self, at: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The log density at cells' centres, and a bound of how far it rises above that inside the cells.
 
         The second derivative in direction e is at most the sum over the data of w (1 - w) (e . s)^2, s the difference of the
         components' scores, (theta2, -(x - theta1 - theta2))/2, and w (1 - w) <= 1/4; the largest length of s in the cell
@@ -291,7 +283,8 @@ class WellingTeh(Target):
         scatter = np.sum((self.data - mean) ** 2)
         apart = np.sqrt(scatter + n * (mean - at.sum(axis=-1)) ** 2) + math.sqrt(n) * half.sum()
         curvature = (n * (np.abs(at[..., 1]) + half[1]) ** 2 + apart**2) / 16.0
-        return np.abs(gradient) @ half + 0.5 * curvature * float(np.sum(half**2))
+        value, gradient = kernels.log_densities(*self._compiled(), at), kernels.gradients(*self._compiled(), at)
+        return value, np.abs(gradient) @ half + 0.5 * curvature * float(np.sum(half**2))
 
 
 del WellingTeh.rng  # type: ignore[attr-defined]  # the default of an argument that no instance keeps

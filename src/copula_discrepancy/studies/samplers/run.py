@@ -1,7 +1,7 @@
 """Metropolis, SGLD and SGHMC over several chains.
 
-Every chain has two streams of its own: one of normal noise, one of choices (acceptances or minibatches). Noise is drawn in
-blocks and handed to a mover, which returns the states after each step; compiled and plain movers do the same arithmetic.
+Every chain has two random streams: one of normal noise, one of choices (acceptances or minibatches). Noise is drawn in blocks
+and passed to a mover, which returns the states after each step; compiled and plain movers do the same arithmetic.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, real_array, true_or_false, whole_number
+from copula_discrepancy._core.checks import (
+    FloatArray,
+    RandomSource,
+    real_array,
+    spawned,
+    true_or_false,
+    whole_number,
+)
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
 from copula_discrepancy.studies.samplers.callables import Evaluation, required_arguments, user_gradient, user_log_density
@@ -25,20 +32,20 @@ Mover = Callable[[FloatArray, int], FloatArray]  # noise (chain, step, d) and st
 
 
 class DivergenceError(InputError):
-    """A chain left the finite numbers; `chain` and `step_number` (from 1, burn-in included) say where.
+    """A chain diverged: its state, log density or gradient is no longer finite.
 
     Parameters
     ----------
     message : str
-        What to say.
+        The error message.
     chain : int
         The chain, counted from 0.
     step_number : int
-        Its step, counted from 1.
+        The step, counted from 1, burn-in included.
 
     See Also
     --------
-    tune : Reports it for a setting and goes on with the others.
+    tune : Reports a divergence for its setting and continues with the others.
 
     Examples
     --------
@@ -51,11 +58,11 @@ class DivergenceError(InputError):
     """
 
     def __init__(self, message: str, chain: int, step_number: int) -> None:
-        super().__init__(message)
+        super().__init__(message, "infinite")
         self.chain = chain
         self.step_number = step_number
 
-    def __reduce__(self) -> tuple[Any, ...]:  # an exception is rebuilt from its message alone otherwise
+    def __reduce__(self) -> tuple[Any, ...]:  # by default an exception is unpickled from its message alone
         return type(self), (str(self), self.chain, self.step_number)
 
 
@@ -72,28 +79,27 @@ def metropolis(
 ) -> Chains:
     """Chains of random-walk Metropolis: x' = x + scale N(0, I), accepted with probability min(1, p(x')/p(x)).
 
-    The sampler of Metropolis et al. (1953), for studies: it has no adaptation.
+    The sampler of Metropolis et al. (1953), for studies: the scale is not adapted.
 
     Parameters
     ----------
     target : Target or callable
-        A built-in target, or a log density f(x), up to a constant: -inf outside the support; NaN and +inf are errors.
+        A built-in target, or a log density f(x), up to a constant; -inf outside the support, NaN and +inf are errors.
     start : array (chains, d) or (d,)
-        Where the chains begin.
+        Initial states.
     scale : float or array (d,)
         Standard deviation of the proposals.
     n_draws, burn_in, thin : int
-        Draws kept per chain, steps before the first one counts, steps per draw: every thin-th step is kept.
+        Draws kept per chain, steps discarded before the first of them, steps per draw: every thin-th step is kept.
     rng : int, Generator, SeedSequence or None
-        Seed or source of randomness. The numbers of a chain depend on the seed and on its place only.
+        Seed or source of randomness. A chain depends on the seed and on its index only.
     vectorized : bool
         Whether a user's function takes all chains at once, (chains, d) -> (chains,), instead of (d,) -> float.
 
     Returns
     -------
     Chains
-        The kept states and the share of accepted proposals. A rejected proposal repeats the state: such ties are part of the
-        sample.
+        The states kept, and the share of proposals accepted. A rejected proposal repeats the state, so draws have ties.
 
     Raises
     ------
@@ -102,8 +108,8 @@ def metropolis(
 
     See Also
     --------
-    sgld, sghmc : Samplers that follow the gradient, with a bias.
-    tune : Which scale keeps the dependence.
+    sgld, sghmc : Gradient-based samplers, with a bias.
+    tune : Find the scale that keeps the dependence.
 
     References
     ----------
@@ -116,24 +122,24 @@ def metropolis(
     >>> cd.metropolis(lambda x: -0.5 * x @ x, [0.0, 0.0], scale=1.5, n_draws=200, rng=0).values.shape
     (1, 200, 2)
     """
-    plan = _plan("metropolis", target, start, n_draws, burn_in, thin, rng, vectorized)
-    spread = _checked_scale(scale, plan.x.shape[1])
-    plan.settings["scale"] = float(spread[0]) if np.ndim(scale) == 0 else spread.tolist()
-    log_density = plan.target.log_density if isinstance(plan.target, Target) else None
-    evaluate: Evaluation = log_density or user_log_density(target, vectorized=vectorized)
-    compiled = plan.compiled
-    x = plan.x
+    run = _prepared("metropolis", target, start, n_draws, burn_in, thin, rng, vectorized)
+    x, compiled, settings = run.x, run.compiled, run.settings
+    spread = _checked_scale(scale, x.shape[1])
+    settings["scale"] = float(spread[0]) if np.ndim(scale) == 0 else spread.tolist()
+    builtin = isinstance(target, Target)
+    evaluate: Evaluation = target.log_density if builtin else user_log_density(target, vectorized=vectorized)
     current = evaluate(x) if compiled is None else kernels.log_densities(*compiled, x)
     for chain, value in enumerate(current):
         if not np.isfinite(value):
             raise InputError(
                 f"the log density at the start of chain {chain} must be finite, got {value:g} at {x[chain].tolist()}; "
-                "start inside the support"
+                "start inside the support",
+                "infinite",
             )
     accepted_after = np.zeros(len(x))
 
     def move(noise: FloatArray, before: int) -> FloatArray:
-        threshold = np.stack([stream.standard_exponential(noise.shape[1]) for stream in plan.choices])
+        threshold = np.stack([stream.standard_exponential(noise.shape[1]) for stream in run.choices])
         path, accepted = np.empty_like(noise), np.zeros(noise.shape[:2], np.bool_)
         if compiled is not None:
             chain, step = kernels.metropolis_path(*compiled, x, current, spread, noise, threshold, path, accepted)
@@ -141,24 +147,18 @@ def metropolis(
                 raise _wrong_density(chain, before + step + 1, "NaN or +inf")
         else:
             _metropolis_steps(evaluate, x, current, spread, noise, threshold, path, accepted, before)
-        accepted_after[:] += accepted[:, max(plan.settings["burn_in"] - before, 0) :].sum(axis=1)
+        accepted_after[:] += accepted[:, max(settings["burn_in"] - before, 0) :].sum(axis=1)
         return path
 
-    values = _collect(plan, move)
-    return Chains(values, plan.sampler, plan.settings, accepted_after / (plan.settings["n_draws"] * plan.settings["thin"]))
+    values = run.collected(move)
+    return Chains(values, run.sampler, settings, accepted_after / (settings["n_draws"] * settings["thin"]))
 
 
 def _metropolis_steps(
-    evaluate: Evaluation,
-    x: FloatArray,
-    current: FloatArray,
-    scale: FloatArray,
-    noise: FloatArray,
-    threshold: FloatArray,
-    path: FloatArray,
-    accepted: NDArray[np.bool_],
-    before: int,
-) -> None:
+    evaluate: Evaluation, x: FloatArray, current: FloatArray, scale: FloatArray, noise: FloatArray, threshold: FloatArray,
+    path: FloatArray, accepted: NDArray[np.bool_], before: int,
+) -> None:  # fmt: skip
+    """`kernels.metropolis_path` for a log density in Python."""
     for t in range(noise.shape[1]):
         proposal = x + scale * noise[:, t]
         value = evaluate(proposal)
@@ -166,7 +166,7 @@ def _metropolis_steps(
         if wrong.any():
             chain = int(np.argmax(wrong))
             raise _wrong_density(chain, before + t + 1, f"{value[chain]:g} at {proposal[chain].tolist()}")
-        # minus the log of a uniform number is exponential
+        # the negative log of a uniform number is exponential
         accepted[:, t] = value > current - threshold[:, t]
         x[accepted[:, t]] = proposal[accepted[:, t]]
         current[accepted[:, t]] = value[accepted[:, t]]
@@ -195,7 +195,7 @@ def sgld(
 ) -> Chains:
     """Chains of stochastic gradient Langevin dynamics: x <- x + step/2 grad log p(x) + sqrt(step) N(0, I).
 
-    The step stays as it is, so the chains keep a bias of order `step`, and with minibatches also that of their noise (Welling
+    The step size is constant, so the chains keep a bias of order `step`, and with minibatches also that of their noise (Welling
     and Teh, 2011).
 
     Parameters
@@ -204,13 +204,13 @@ def sgld(
         A built-in target, or a gradient of the log density. A function with one required positional argument is g(x); with two
         it is a stochastic gradient g(x, rng), and `rng` is its chain's own Generator.
     start : array (chains, d) or (d,)
-        Where the chains begin.
+        Initial states.
     step : float
         Step size > 0.
     n_draws, burn_in, thin : int
-        Draws kept per chain, steps before the first one counts, steps per draw: every thin-th step is kept.
+        Draws kept per chain, steps discarded before the first of them, steps per draw: every thin-th step is kept.
     rng : int, Generator, SeedSequence or None
-        Seed or source of randomness. The numbers of a chain depend on the seed and on its place only.
+        Seed or source of randomness. A chain depends on the seed and on its index only.
     vectorized : bool
         Whether a user's function takes all chains at once, (chains, d) -> (chains, d), instead of (d,) -> (d,); a stochastic
         gradient then gets one Generator for all chains.
@@ -218,7 +218,7 @@ def sgld(
     Returns
     -------
     Chains
-        The kept states.
+        The states kept.
 
     Raises
     ------
@@ -228,8 +228,8 @@ def sgld(
     See Also
     --------
     sghmc : The same with momentum.
-    metropolis : Without a bias, and without a gradient.
-    tune : Which step keeps the dependence.
+    metropolis : No bias, and no gradient needed.
+    tune : Find the step that keeps the dependence.
 
     References
     ----------
@@ -242,24 +242,16 @@ def sgld(
     >>> cd.sgld(cd.BimodalMixture(), [[1.5, 1.5], [-1.5, -1.5]], step=0.01, n_draws=200, rng=0).values.shape
     (2, 200, 2)
     """
-    plan = _plan("sgld", target, start, n_draws, burn_in, thin, rng, vectorized)
-    size = plan.settings["step"] = positive_number(step, "step")
-    evaluate = _gradient_of(plan, vectorized)
-    x = plan.x
+    run = _prepared("sgld", target, start, n_draws, burn_in, thin, rng, vectorized)
+    x, size = run.x, positive_number(step, "step")
+    run.settings["step"] = size
+    gradient = run.gradient(vectorized)
 
-    def move(noise: FloatArray, before: int) -> FloatArray:
-        path = np.empty_like(noise)
-        if plan.compiled is not None:
-            chain, step_failed = kernels.sgld_path(*plan.compiled, x, size, noise, _batches(plan, noise.shape[1]), path)
-            _require_finite(plan, chain, step_failed, before)
-            return path
-        for t in range(noise.shape[1]):
-            x[:] = x + 0.5 * size * evaluate(x) + np.sqrt(size) * noise[:, t]
-            _require_finite(plan, _first_not_finite(x), t, before)
-            path[:, t] = x
-        return path
+    def advance(noise: FloatArray) -> int:
+        x[:] = x + 0.5 * size * gradient(x) + np.sqrt(size) * noise
+        return _first_not_finite(x)
 
-    return Chains(_collect(plan, move), plan.sampler, plan.settings)
+    return run.gradient_chains(kernels.sgld_path, (x, size), advance)
 
 
 def sghmc(
@@ -282,24 +274,24 @@ def sghmc(
     Parameters
     ----------
     target : Target or callable
-        As for `sgld`, and so are `start`, `step` and all that follow `friction`.
+        As for `sgld`.
     start : array (chains, d) or (d,)
-        Where the chains begin.
+        Initial states.
     step : float
         Step size > 0.
     friction : float
         Friction > 0.
     n_draws, burn_in, thin : int
-        Draws kept per chain, steps before the first one counts, steps per draw.
+        Draws kept per chain, steps discarded before the first of them, steps per draw.
     rng : int, Generator, SeedSequence or None
         Seed or source of randomness.
     vectorized : bool
-        Whether a user's function takes all chains at once.
+        Whether a user's function takes all chains at once; see `sgld`.
 
     Returns
     -------
     Chains
-        The kept states, without velocities.
+        The states kept, without velocities.
 
     Raises
     ------
@@ -309,7 +301,7 @@ def sghmc(
     See Also
     --------
     sgld : The same without momentum.
-    tune : Which step, or which friction, keeps the dependence.
+    tune : Find the step or the friction that keeps the dependence.
 
     References
     ----------
@@ -322,37 +314,28 @@ def sghmc(
     >>> cd.sghmc(cd.WellingTeh(batch=10), [0.0, 1.0], step=0.01, friction=5.0, n_draws=200, rng=0).values.shape
     (1, 200, 2)
     """
-    plan = _plan("sghmc", target, start, n_draws, burn_in, thin, rng, vectorized)
-    size = plan.settings["step"] = positive_number(step, "step")
-    drag = plan.settings["friction"] = positive_number(friction, "friction")
-    evaluate = _gradient_of(plan, vectorized)
-    x = plan.x
-    v = np.stack([stream.standard_normal(x.shape[1]) for stream in plan.noise])
+    run = _prepared("sghmc", target, start, n_draws, burn_in, thin, rng, vectorized)
+    x, size, drag = run.x, positive_number(step, "step"), positive_number(friction, "friction")
+    run.settings.update(step=size, friction=drag)
+    gradient = run.gradient(vectorized)
+    v = np.stack([stream.standard_normal(x.shape[1]) for stream in run.noise])
 
-    def move(noise: FloatArray, before: int) -> FloatArray:
-        path = np.empty_like(noise)
-        if plan.compiled is not None:
-            chain, step_failed = kernels.sghmc_path(
-                *plan.compiled, x, v, size, drag, noise, _batches(plan, noise.shape[1]), path
-            )
-            _require_finite(plan, chain, step_failed, before)
-            return path
-        for t in range(noise.shape[1]):
-            x[:] = x + size * v
-            _require_finite(plan, _first_not_finite(x), t, before)
-            v[:] = v + size * evaluate(x) - size * drag * v + np.sqrt(2.0 * drag * size) * noise[:, t]
-            _require_finite(plan, _first_not_finite(v), t, before)
-            path[:, t] = x
-        return path
+    def advance(noise: FloatArray) -> int:
+        x[:] = x + size * v
+        failed = _first_not_finite(x)
+        if failed >= 0:  # a user's gradient is not evaluated there
+            return failed
+        v[:] = v + size * gradient(x) - size * drag * v + np.sqrt(2.0 * drag * size) * noise
+        return _first_not_finite(v)
 
-    return Chains(_collect(plan, move), plan.sampler, plan.settings)
+    return run.gradient_chains(kernels.sghmc_path, (x, v, size, drag), advance)
 
 
 # ---- what the three share -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class _Run:
     """A checked run: its target, its states (changed in place), its streams and its settings."""
 
     sampler: str
@@ -369,45 +352,98 @@ class _Plan:
         """Size of a minibatch, 0 for none."""
         return (self.target.batch or 0) if isinstance(self.target, Target) else 0
 
+    def gradient(self, vectorized: bool) -> Evaluation:
+        """The gradient of the log density at the states of all chains."""
+        if isinstance(self.target, Target):
+            return self.target.gradient
+        return user_gradient(self.target, self.choices, self.shared, vectorized=vectorized)
 
-def _plan(
+    def gradient_chains(self, kernel: Any, state: tuple[Any, ...], advance: Callable[[FloatArray], int]) -> Chains:
+        """Chains moved by a compiled loop from `state`, or step by step by `advance`, which returns a chain that diverged."""
+
+        def move(noise: FloatArray, before: int) -> FloatArray:
+            path = np.empty_like(noise)
+            if self.compiled is not None:
+                chain, step = kernel(*self.compiled, *state, noise, self._batches(noise.shape[1]), path)
+                self._require_finite(chain, before + step + 1)
+                return path
+            for t in range(noise.shape[1]):
+                self._require_finite(advance(noise[:, t]), before + t + 1)
+                path[:, t] = self.x
+            return path
+
+        return Chains(self.collected(move), self.sampler, self.settings)
+
+    def collected(self, move: Mover) -> FloatArray:
+        """All states kept, on the scale of the draws."""
+        chains, d = self.x.shape
+        n_draws, burn_in, thin = (self.settings[name] for name in ("n_draws", "burn_in", "thin"))
+        values = np.empty((chains, n_draws, d))
+        total = burn_in + n_draws * thin
+        longest = max(1, min(_BLOCK_STEPS, _BLOCK_NUMBERS // (chains * max(d, self.batch))))
+        for before in range(0, total, longest):
+            steps = min(longest, total - before)
+            noise = np.stack([stream.standard_normal((steps, d)) for stream in self.noise])
+            with np.errstate(over="ignore", invalid="ignore"):  # a divergence is reported, with its chain and step
+                path = move(noise, before)
+            # state t of this block follows step before + t + 1; draw k is the state after step burn_in + (k + 1) thin
+            first = max(-(-(before + 1 - burn_in) // thin), 1)
+            kept = path[:, burn_in + first * thin - before - 1 :: thin]
+            values[:, first - 1 : first - 1 + kept.shape[1]] = kept
+        values = self.target._draw_points(values) if isinstance(self.target, Target) else values
+        values.flags.writeable = False
+        return values
+
+    def _batches(self, steps: int) -> NDArray[np.int64]:
+        """Indices of the minibatches of a block of steps, (chain, step, batch)."""
+        if self.batch == 0 or self.compiled is None:
+            return np.empty((len(self.x), steps, 0), np.int64)
+        size = self.compiled.data.size
+        return np.stack([stream.integers(size, size=(steps, self.batch)) for stream in self.choices])
+
+    def _require_finite(self, chain: int, step: int) -> None:
+        if chain >= 0:
+            choices = " and ".join(f"{key}={self.settings[key]:g}" for key in ("step", "friction") if key in self.settings)
+            raise DivergenceError(
+                f"{self.sampler} with {choices} diverged in chain {chain} at step {step}: the state or the gradient of the log "
+                "density is not finite; use a smaller step, or start closer to the bulk of the target",
+                chain,
+                step,
+            )
+
+
+def _prepared(
     sampler: str, target: Any, start: Any, n_draws: Any, burn_in: Any, thin: Any, rng: RandomSource, vectorized: Any
-) -> _Plan:
+) -> _Run:
     true_or_false(vectorized, "vectorized")
-    if not isinstance(target, Target):
+    builtin = isinstance(target, Target)
+    if not builtin:
         required_arguments(target)
     settings = {
-        "target": repr(target) if isinstance(target, Target) else getattr(target, "__name__", type(target).__name__),
+        "target": repr(target) if builtin else getattr(target, "__name__", type(target).__name__),
         "n_draws": whole_number(n_draws, "n_draws", 1),
         "burn_in": whole_number(burn_in, "burn_in", 0),
         "thin": whole_number(thin, "thin", 1),
     }
     x = _checked_start(start, target)
-    source = random_generator(rng)
-    try:
-        # the first child serves all chains, so that the streams of chain k don't depend on the number of chains
-        shared, *chains = source.spawn(1 + len(x))
-    except TypeError:
-        raise InputError(
-            f"rng must be a seed or a Generator that can spawn others, got {rng!r}; use default_rng(seed)"
-        ) from None
+    # the first child serves all chains, so that the streams of chain k don't depend on the number of chains
+    shared, *chains = spawned(rng, 1 + len(x))
     noise, choices = map(list, zip(*(chain.spawn(2) for chain in chains), strict=True))
-    compiled = target._compiled() if isinstance(target, Target) else None
-    return _Plan(sampler, target, compiled, x, noise, choices, shared, settings)
+    return _Run(sampler, target, target._compiled() if builtin else None, x, noise, choices, shared, settings)
 
 
 def _checked_start(start: Any, target: Any) -> FloatArray:
-    """The chains' first states, (chains, d), on the scale on which they move."""
+    """The initial states, (chains, d), on the scale on which the chains move."""
     given = real_array(start, "start")
     if given.ndim not in (1, 2) or given.size == 0:
-        raise InputError(f"start must have shape (chains, d), or (d,) for one chain, got {given.shape}")
+        raise InputError(f"start must have shape (chains, d), or (d,) for one chain, got {given.shape}", "shape")
     x = np.array(np.atleast_2d(given), dtype=np.float64, order="C")
     if not np.isfinite(x).all():
-        raise InputError(f"start must be finite, got {x[~np.isfinite(x)][0]:g}")
+        raise InputError(f"start must be finite, got {x[~np.isfinite(x)][0]:g}", "infinite")
     if not isinstance(target, Target):
         return x
     if x.shape[1] != target.d:
-        raise InputError(f"start must have {target.d} columns for {target!r}, got shape {given.shape}")
+        raise InputError(f"start must have {target.d} columns for {target!r}, got shape {given.shape}", "shape")
     return np.array(target._chain_points(x), order="C")
 
 
@@ -416,61 +452,13 @@ def _checked_scale(scale: Any, d: int) -> FloatArray:
     if array.ndim == 0:
         return np.full(d, positive_number(scale, "scale"))
     if array.shape != (d,) or array.dtype.kind == "b":
-        raise InputError(f"scale must be a number or have shape ({d},), one per variable, got shape {array.shape}")
+        raise InputError(f"scale must be a number or have shape ({d},), one per variable, got shape {array.shape}", "shape")
     if not ((array > 0) & np.isfinite(array)).all():
         raise InputError(f"scale must be > 0 and finite, got {array.tolist()}")
     return array.astype(np.float64)
-
-
-def _gradient_of(plan: _Plan, vectorized: bool) -> Evaluation:
-    if isinstance(plan.target, Target):
-        return plan.target.gradient
-    return user_gradient(plan.target, plan.choices, plan.shared, vectorized=vectorized)
-
-
-def _batches(plan: _Plan, steps: int) -> NDArray[np.int64]:
-    """Indices of the minibatches of a block of steps, (chain, step, batch)."""
-    if plan.batch == 0 or plan.compiled is None:
-        return np.empty((len(plan.x), steps, 0), np.int64)
-    size = plan.compiled.data.size
-    return np.stack([stream.integers(size, size=(steps, plan.batch)) for stream in plan.choices])
-
-
-def _collect(plan: _Plan, move: Mover) -> FloatArray:
-    """All kept states, on the scale of the draws."""
-    chains, d = plan.x.shape
-    n_draws, burn_in, thin = (plan.settings[name] for name in ("n_draws", "burn_in", "thin"))
-    values = np.empty((chains, n_draws, d))
-    total = burn_in + n_draws * thin
-    longest = max(1, min(_BLOCK_STEPS, _BLOCK_NUMBERS // (chains * max(d, plan.batch))))
-    for before in range(0, total, longest):
-        steps = min(longest, total - before)
-        noise = np.stack([stream.standard_normal((steps, d)) for stream in plan.noise])
-        with np.errstate(over="ignore", invalid="ignore"):  # a chain that diverges is reported, with its place
-            path = move(noise, before)
-        # state t of this block follows step before + t + 1; draw k is the state after step burn_in + (k + 1) thin
-        first = max(-(-(before + 1 - burn_in) // thin), 1)
-        kept = path[:, burn_in + first * thin - before - 1 :: thin]
-        values[:, first - 1 : first - 1 + kept.shape[1]] = kept
-    values = plan.target._draw_points(values) if isinstance(plan.target, Target) else values
-    values.flags.writeable = False
-    return values
 
 
 def _first_not_finite(x: FloatArray) -> int:
     """The first chain with a value that is not finite, or -1."""
     finite = np.isfinite(x).all(axis=1)
     return -1 if finite.all() else int(np.argmin(finite))
-
-
-def _require_finite(plan: _Plan, chain: int, step: int, before: int) -> None:
-    if chain < 0:
-        return
-    number = before + step + 1
-    told = " and ".join(f"{name}={plan.settings[name]:g}" for name in ("step", "friction") if name in plan.settings)
-    raise DivergenceError(
-        f"{plan.sampler} with {told} left the finite numbers in chain {chain} at step {number} (the state or the gradient of "
-        "the log density is not finite there); use a smaller step, or start nearer to the bulk of the target",
-        chain,
-        number,
-    )

@@ -1,4 +1,4 @@
-"""Targets with a known answer: what every built-in target can do, the normal one and the bimodal mixture."""
+"""Targets with a known Kendall's tau: their common interface, the normal distribution and the bimodal mixture."""
 
 import abc
 import math
@@ -14,7 +14,7 @@ from copula_discrepancy._core.kernels import samplers as kernels
 
 
 class Compiled(NamedTuple):
-    """What the compiled loops need to know of a target."""
+    """A target as the compiled loops take it."""
 
     kind: int
     params: FloatArray
@@ -24,16 +24,16 @@ class Compiled(NamedTuple):
 class Target(abc.ABC):
     """A distribution to sample from: its log density, gradient, exact draws and Kendall's tau.
 
-    At points so far out that a value passes the largest float, log density and gradient are infinite or NaN, without a warning:
-    it is how a sampler knows that a chain diverged.
+    Where a value overflows, log density and gradient are infinite or NaN, without a warning: this is how a sampler detects that
+    a chain has diverged.
     """
 
     batch: int | None = None
 
     @property
-    @abc.abstractmethod
     def d(self) -> int:
-        """Number of variables."""
+        """Number of variables, 2."""
+        return 2
 
     @property
     @abc.abstractmethod
@@ -54,7 +54,7 @@ class Target(abc.ABC):
 
     @abc.abstractmethod
     def _compiled(self) -> Compiled | None:
-        """Its form in the compiled loops, or None where chains call `log_density` and `gradient`."""
+        """The target for the compiled loops, or None if chains call `log_density` and `gradient`."""
 
     def _chain_points(self, draws: FloatArray) -> FloatArray:
         """Draws on the scale on which chains move."""
@@ -66,39 +66,47 @@ class Target(abc.ABC):
 
 
 def points(x: ArrayLike, d: int) -> FloatArray:
-    """`x` as floats of shape (..., d), or an InputError."""
+    """`x` as floats of shape (..., d); raises an InputError otherwise."""
     array = real_array(x, "x").astype(np.float64)
     if array.ndim == 0 or array.shape[-1] != d:
-        raise InputError(f"x must have shape (..., {d}) for this target, got {array.shape}")
+        raise InputError(f"x must have shape (..., {d}) for this target, got {array.shape}", "shape")
     return array
 
 
-def positive_number(value: Any, name: str, advice: str = "") -> float:
-    """`value` as a finite float above 0, or an InputError."""
+def positive_number(value: Any, name: str) -> float:
+    """`value` as a finite float > 0; raises an InputError otherwise."""
     number = real_number(value, name)
     if not (number > 0 and math.isfinite(number)):
-        raise InputError(f"{name} must be > 0 and finite, got {number:g}{advice and '; ' + advice}")
+        raise InputError(f"{name} must be > 0 and finite, got {number:g}")
     return number
 
 
-def frozen_vector(values: Any, name: str, dimensions: int) -> FloatArray:
-    """A read-only copy of finite numbers with the wanted number of dimensions, at least one number."""
+def frozen_array(values: Any, name: str, dimensions: int) -> FloatArray:
+    """A read-only copy of finite numbers, at least one, with this number of dimensions."""
     array = np.array(real_array(values, name), dtype=np.float64, order="C")
     if array.ndim != dimensions or array.size == 0:
-        raise InputError(f"{name} must have {dimensions} dimension(s) and at least one value, got shape {array.shape}")
+        raise InputError(f"{name} must have {dimensions} dimension(s) and at least one value, got shape {array.shape}", "shape")
     if not np.isfinite(array).all():
-        raise InputError(f"{name} must be finite, got {array[~np.isfinite(array)][0]:g}; drop or repair such values first")
+        raise InputError(
+            f"{name} must be finite, got {array[~np.isfinite(array)][0]:g}; drop or replace such values first", "infinite"
+        )
     array.flags.writeable = False
     return array
+
+
+def set_fields(target: Target, **fields: Any) -> None:
+    """Set checked fields of a frozen target, for its `__post_init__` alone."""
+    for name, value in fields.items():
+        object.__setattr__(target, name, value)
 
 
 @dataclass(frozen=True)
 class BimodalMixture(Target):
     """Two equal normal modes at (-m, -m) and (m, m), each with independent coordinates of variance s2.
 
-    Two draws from one mode are as often concordant as not; draws from different modes are ordered alike in each coordinate
-    with probability (1 + erf(m/s))/2. Kendall's tau is therefore erf(m/s)^2/2, below 1/2 however far the modes are apart. A
-    sampler that stays in one mode shows tau = 0. The target of experiment 2 of Aich and Aich (2025). `log_density` is
+    Two draws from the same mode are concordant with probability 1/2; draws from different modes have the same order in a
+    coordinate with probability (1 + erf(m/s))/2. Kendall's tau is therefore erf(m/s)^2/2, below 1/2 however far apart the modes
+    are. A sampler that stays in one mode gives tau = 0. The target of experiment 2 of Aich and Aich (2025). `log_density` is
     normalised.
 
     Parameters
@@ -111,7 +119,7 @@ class BimodalMixture(Target):
     See Also
     --------
     sgld : A sampler for it.
-    WellingTeh : Two modes that depend negatively.
+    WellingTeh : Two modes with negative dependence.
 
     Examples
     --------
@@ -124,13 +132,8 @@ class BimodalMixture(Target):
     variance: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "centre", positive_number(self.centre, "centre"))
-        object.__setattr__(self, "variance", positive_number(self.variance, "variance"))
-
-    @property
-    def d(self) -> int:
-        """Number of variables, 2."""
-        return 2
+        centre, variance = positive_number(self.centre, "centre"), positive_number(self.variance, "variance")
+        set_fields(self, centre=centre, variance=variance)
 
     @property
     def tau(self) -> float:
@@ -231,7 +234,7 @@ class GaussianTarget(Target):
 
     See Also
     --------
-    MetaCopula : Other margins and other dependence.
+    MetaCopula : Any margins and any copula.
 
     Examples
     --------
@@ -247,10 +250,10 @@ class GaussianTarget(Target):
     _constant: float = field(init=False)
 
     def __post_init__(self) -> None:
-        mean = frozen_vector(self.mean, "mean", 1)
-        covariance = frozen_vector(self.covariance, "covariance", 2)
+        mean = frozen_array(self.mean, "mean", 1)
+        covariance = frozen_array(self.covariance, "covariance", 2)
         if covariance.shape != (mean.size, mean.size):
-            raise InputError(f"covariance must have shape {(mean.size,) * 2} like the mean, got {covariance.shape}")
+            raise InputError(f"covariance must have shape {(mean.size,) * 2} like the mean, got {covariance.shape}", "shape")
         if not np.allclose(covariance, covariance.T, rtol=1e-12, atol=0.0):  # rounding of a product such as A A^T
             raise InputError("covariance must be symmetric; use (c + c.T)/2")
         try:
@@ -258,23 +261,19 @@ class GaussianTarget(Target):
         except np.linalg.LinAlgError:
             least = np.linalg.eigvalsh(covariance)[0]
             raise InputError(
-                f"covariance must be positive definite, its smallest eigenvalue is {least:g}; leave out variables that "
-                "others determine"
+                f"covariance must be positive definite, its smallest eigenvalue is {least:g}; leave out variables that are "
+                "functions of others"
             ) from None
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "covariance", covariance)
         inverse_root = np.linalg.inv(root)
-        with np.errstate(over="ignore", invalid="ignore"):  # told below
+        with np.errstate(over="ignore", invalid="ignore"):  # reported below
             precision = inverse_root.T @ inverse_root
         if not np.isfinite(precision).all():
             raise InputError(
-                f"covariance has an inverse beyond all floats, its smallest variance is {np.min(np.diag(covariance)):g}; "
+                f"the inverse of covariance overflows float64, its smallest variance is {np.min(np.diag(covariance)):g}; "
                 "scale the variables"
             )
-        object.__setattr__(self, "_root", root)
-        object.__setattr__(self, "_precision", precision)
         constant = -0.5 * mean.size * math.log(2.0 * math.pi) - float(np.sum(np.log(np.diag(root))))
-        object.__setattr__(self, "_constant", constant)
+        set_fields(self, mean=mean, covariance=covariance, _root=root, _precision=precision, _constant=constant)
 
     def __repr__(self) -> str:
         if self.d > 3:
@@ -288,9 +287,9 @@ class GaussianTarget(Target):
 
     @property
     def tau(self) -> float:
-        """Kendall's tau, (2/pi) asin(rho), of two variables; an InputError for more."""
+        """Kendall's tau, (2/pi) asin(rho), of two variables; raises an InputError for more."""
         if self.d != 2:
-            raise InputError(f"tau is defined for two variables, this target has {self.d}; take a pair of them")
+            raise InputError(f"tau is defined for two variables, but this target has {self.d}; use a pair of them", "shape")
         rho = self.covariance[0, 1] / math.sqrt(self.covariance[0, 0] * self.covariance[1, 1])
         return 2.0 / math.pi * math.asin(rho)
 

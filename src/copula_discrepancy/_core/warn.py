@@ -1,0 +1,20 @@
+"""Warnings that point at the user's line."""
+
+import sys
+import warnings
+from pathlib import Path
+
+from copula_discrepancy._core.errors import DependenceWarning
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def warn(message: str | Warning, category: type[Warning] = DependenceWarning) -> None:
+    """Issue a warning at the innermost frame outside this package, however many frames of ours lie in between.
+
+    From Python 3.12 on `warnings.warn` does the same with ``skip_file_prefixes``.
+    """
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
