@@ -1,17 +1,17 @@
 """The total gap after the first draws, after more, and after all: are there enough?"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import whole_number
-from copula_discrepancy.estimate.fit import Fit, fit_pair
-from copula_discrepancy.estimate.gaps import gap_estimates, tested_level
+from copula_discrepancy.estimate.fit import Fit
+from copula_discrepancy.estimate.influence import score_and_slopes
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
+from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread
 from copula_discrepancy.report.plots.look import BLUE, ORANGE, canvas, ink, legend_above
 from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
 
@@ -52,8 +52,15 @@ class RunningGaps:
 def running_gaps(result: "Discrepancy", sizes: int = 20) -> RunningGaps:
     """The gaps of the first k draws of every chain, for `sizes` values of k, from some 50 draws to all.
 
-    Every part is ranked and fitted anew and has its own long-run standard error, as if the sampler had stopped there; the last
-    one is `result` itself, before any bootstrap. A reference sample is taken whole.
+    Nothing is fitted again. The first draws are ranked among themselves, so their level is exact. Their fitted tau is one step
+    of Fisher scoring from the fit to all draws, tau + (d tau / d theta) * (mean score / information), which agrees with a fit
+    of their own to first order (Le Cam, 1956); a step beyond the family's taus ends at their bound, without an interval. The
+    last gap is `result.total`. A reference sample is always used in full.
+
+    References
+    ----------
+    Le Cam, L. (1956). On the asymptotic theory of estimation and testing hypotheses. Proceedings of the Third Berkeley
+    Symposium 1, 129-156.
 
     Examples
     --------
@@ -69,38 +76,76 @@ def running_gaps(result: "Discrepancy", sizes: int = 20) -> RunningGaps:
     first = min(max(1 if result.iid else FEWEST_DRAWS, math.ceil(_FEWEST / pair.n_chains)), length)
     steps = np.unique(np.round(np.geomspace(first, length, whole_number(sizes, "sizes", 1))).astype(np.int64))
     steps[-1] = length
-    fits = [_first_draws(result, int(k)) for k in steps[:-1]] + [result.fit]
-    total, se, low, high, level = np.array([_gaps(result, fitted) for fitted in fits]).T
-    return RunningGaps(steps * pair.n_chains, total, se, low, high, level)
+    scoring = _Scoring.of(result.fit)
+    gaps = [_first_draws(result, int(k), scoring) for k in steps[:-1]]
+    gaps.append((result.total.value, result.total.se, *result.total.ci, result.level.value))
+    return RunningGaps(steps * pair.n_chains, *np.array(gaps).T)
 
 
-def _gaps(result: "Discrepancy", fitted: Fit | None) -> tuple[float, ...]:
-    """The total gap, its standard error and its interval, and the level."""
-    if fitted is None:
-        return (math.nan,) * 5
-    tested = tested_level(fitted, result.tau_target, result.reference)
-    found = gap_estimates(fitted, result.tau_target, result.reference, tested, result.total.confidence)
-    total = found["total"]
-    return total.value, total.se, *total.ci, found["level"].value
-
-
-def _first_draws(result: "Discrepancy", k: int) -> Fit | None:
-    """The fit to the first k draws of every chain; None where a variable does not vary in them."""
-    pair = result.fit.pair
+def _first_draws(result: "Discrepancy", k: int, scoring: "_Scoring") -> tuple[float, ...]:
+    """The total gap of the first k draws of every chain, its standard error and interval, and their level."""
+    fitted, pair, total = result.fit, result.fit.pair, result.total
     x, y = (np.ascontiguousarray(pair.by_chain(column)[:, :k]).reshape(-1) for column in (pair.x, pair.y))
     part = RankedPair(x, y, pair.uniform, pair.n_chains, pair.names)
     if not (part.first.varies and part.second.varies):
-        return None
-    _ = part.concordance  # as in `discrepancy`: tau is their mean, to the last digit
-    return fit_pair(part, result.target, method=result.method, estimate_df=result.fit.df_estimated, iid=result.iid)
+        return (math.nan,) * 5
+    theta, tau = scoring.step(part)
+    level, value = part.tau - result.tau_target, total.value + tau - result.tau_fitted
+    if math.isnan(theta) or math.isnan(total.se):
+        return value, math.nan, math.nan, math.nan, level
+    own = replace(fitted, pair=part, n=part.n, theta=theta, tau=tau)
+    spread = Spread.of(own.influence["tau_fitted"], iid=result.iid).times(scoring.widening)
+    if result.reference is not None:
+        spread = spread.plus(result.reference.spreads["tau_fitted"])
+    bias = total.bias + fitted.tau_bias * (fitted.n / part.n - 1.0)  # that of ranks is of order 1/n
+    limits = (-1.0 - result.tau_target, 1.0 - result.tau_target) if result.reference is None else (-2.0, 2.0)
+    found = Estimate.of(value, spread, bias=bias, tested=False, limits=limits, confidence=total.confidence)
+    return value, found.se, *found.ci, level
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """One step of Fisher scoring from a fit to all draws; NaN where that is not at a maximum.
+
+    `slope` is d tau / d theta; `widening` is the standard error of the fitted tau over that of its influence values alone.
+    """
+
+    fitted: Fit
+    information: float
+    slope: float
+    widening: float
+
+    @classmethod
+    def of(cls, fitted: Fit) -> "_Scoring":
+        if fitted.method == "moment" or not fitted.regular:
+            return cls(fitted, math.nan, math.nan, 1.0)
+        *_, curvature = score_and_slopes(fitted.pair, fitted.copula)
+        theta, tau = fitted.influence["theta"], fitted.influence["tau_fitted"]  # proportional to each other
+        widening = fitted.spreads["tau_fitted"].se / Spread.of(tau, iid=fitted.iid).se
+        return cls(fitted, -curvature / fitted.n, float(np.vdot(theta, tau) / np.vdot(theta, theta)), widening)
+
+    def step(self, part: RankedPair) -> tuple[float, float]:
+        """Theta and tau of the family for some of the draws; theta is NaN where it has no normal limit."""
+        fitted, perfect = self.fitted, abs(part.tau) == 1.0
+        if fitted.method == "moment":
+            return math.nan if perfect else fitted.theta, part.tau
+        if math.isnan(self.information):
+            return math.nan, fitted.tau  # on a bound, where no draw moves it
+        low, high = fitted.template.tau_range
+        if perfect:
+            return math.nan, min(max(part.tau, low), high)
+        score, *_ = score_and_slopes(part, fitted.copula)
+        change, domain = float(np.mean(score)) / self.information, fitted.template.parameter
+        theta, tau = fitted.theta + change, fitted.tau + self.slope * change
+        inside = domain.lower < theta < domain.upper and low < tau < high
+        return theta if inside else math.nan, min(max(tau, low), high)
 
 
 def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, running: RunningGaps | None = None) -> "Axes":
-    """Draw the total gap with its interval over the number of draws: what the answer would have been, had the sampler stopped.
+    """Draw the total gap and its interval against the number of draws: the answer if the sampler had stopped earlier.
 
-    The Copula Discrepancy is the size of this gap; with its sign, the interval tells whether 0 is inside. A band that has
-    become narrow, around a line that has become level, says that there are enough draws; a line that still climbs says that
-    there are not, however narrow the band.
+    The Copula Discrepancy is the absolute value of this gap. A narrow band around a line that has levelled off means that there
+    are enough draws; a line that is still moving means that there are not, however narrow the band.
 
     Parameters
     ----------
@@ -109,9 +154,9 @@ def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, runnin
     ax : Axes, optional
         Where to draw, in the look it has; by default a new figure.
     sizes : int
-        At how many numbers of draws, evenly spaced on a logarithmic scale.
+        The number of points, evenly spaced on a logarithmic scale.
     running : RunningGaps, optional
-        What `running_gaps` gave, where it is there already.
+        The result of `running_gaps`, if it is already computed.
 
     Returns
     -------
@@ -129,8 +174,9 @@ def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, runnin
 
     Notes
     -----
-    The first draws of every chain are ranked and fitted anew each time. Where they do not vary there is a gap in the line, and
-    where they are perfectly dependent, or the fit ends on a bound of its family, a hollow mark without an interval.
+    The first draws of every chain are ranked among themselves, and their fit is one scoring step from the fit to all draws; the
+    last point is the result itself. Where the first draws do not vary, the line is broken. Where they are perfectly dependent,
+    or the step ends on a bound of the family, the mark is hollow and has no interval.
 
     Examples
     --------
