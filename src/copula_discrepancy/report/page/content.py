@@ -80,7 +80,7 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
     made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
     off = result.gap_found
     tested = any(math.isfinite(pvalue) for pvalue in result.tests.adjusted.values())
-    detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=off)
+    detail = details.of_one(result, "pair-1")
     content = {
         "heading": answer_line(result.verdict, not off and bool(result.warnings)),
         "state": "off" if off else "fine" if tested and not result.warnings else "unknown",

@@ -14,7 +14,7 @@ from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.report.page.meaning import explained
 from copula_discrepancy.report.page.methods import SEED
-from copula_discrepancy.report.page.pictures import Picture, inline_figures
+from copula_discrepancy.report.page.pictures import Picture, inline_figures, page_style
 from copula_discrepancy.report.plots.clouds import Tested, draw_pair, tail_shares
 from copula_discrepancy.report.plots.forests import Forest, draw_chains, fit_agreement, plot_tau_forest
 from copula_discrepancy.report.plots.gap_bars import plot_gaps
@@ -51,7 +51,8 @@ def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
     Edges of a vine from its second tree on have no draws of their own, and are passed over.
     """
     drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
-    return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
+    with page_style():
+        return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
 
 
 def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
@@ -65,10 +66,16 @@ def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
     if isinstance(found, Fit):
         off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
         return _of_fit(found, gap, key, result.confidence, Tested(result.things, result.tail, off))
-    return of_one(found, key, verdict=gap.verdict, flagged=gap.flagged)
+    return _compared(found, key, verdict=gap.verdict, flagged=gap.flagged)
 
 
-def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
+def of_one(result: "Discrepancy", key: str) -> Detail:
+    """The pair of a page of its own."""
+    with page_style():
+        return _compared(result, key, verdict=result.verdict, flagged=result.gap_found)
+
+
+def _compared(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
     """A pair with a target."""
     running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
     chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)

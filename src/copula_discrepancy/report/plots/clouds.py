@@ -27,6 +27,7 @@ from copula_discrepancy.report.plots.look import (
     note_below,
     plain,
     text_size,
+    title_above,
 )
 from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
 
@@ -314,8 +315,7 @@ def _overlay(
     from matplotlib.lines import Line2D
 
     _draw_contours(ax, densities[1], levels, "dashed")
-    ax.set_title("")
-    ax.set_title("", loc="left")
+    title_above(ax, "")
     styles: tuple[Any, ...] = ("solid" if sides[0].copula is not None else "none", "dashed")
     lines = [Line2D([], [], color=ink(), linewidth=0.7, linestyle=style) for style in styles]
     names = [f"{side.whose}: tau {side.tau:.2f}, {side.described}" for side in sides]
@@ -344,7 +344,7 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
     ax.set_xlabel(f"{of}{plain(names[0], limit)}", fontsize="small", **PLAIN)
     ax.set_ylabel(f"{of}{plain(names[1], limit)}", fontsize="small", **PLAIN)
     size = "small" if _width(ax) > _NARROW else "x-small"
-    ax.set_title(f"{side.whose}: tau {side.tau:.2f}\n{side.described}", loc="left", fontsize=size)
+    title_above(ax, f"{side.whose}: tau {side.tau:.2f}\n{side.described}", size)
 
 
 def _width(ax: "Axes") -> float:

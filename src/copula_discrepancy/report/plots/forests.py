@@ -13,7 +13,7 @@ from copula_discrepancy.estimate.fit import Fit
 from copula_discrepancy.estimate.influence import tau_influence
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread, open_probability
-from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PLAIN, canvas, few_ticks, ink, legend_above, plain
+from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PLAIN, canvas, few_ticks, ink, legend_above, plain, title_above
 from copula_discrepancy.report.plots.subjects import is_discrepancy, is_pairwise, wrong_subject
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def draw_chains(forest: Forest, ax: Any) -> "Axes":
         axes.set_ylim(places[-1] + 0.6, -0.6 * max(places[1] - places[0] if len(places) > 1 else 1.0, 1.0))
         _label_rows(axes, rows, places)
         _tell_stuck(axes, rows, places, crowded=crowded)
-        axes.set_title(forest.title(), loc="left", fontsize="small")
+        title_above(axes, forest.title())
         names = pair_label(*(plain(name, 20) for name in forest.names))
         share = f"{100 * forest.confidence:g}%"
         axes.set_xlabel(f"Kendall's tau, {share} intervals\n{names}", fontsize="small", **PLAIN)
@@ -250,7 +250,7 @@ def _label_rows(ax: "Axes", rows: Sequence[Row], places: Sequence[float]) -> Non
             kept.append(k)
     kept.sort()
     ax.set_yticks([places[k] for k in kept], [rows[k].label for k in kept], fontsize="small")
-    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="y", length=0, left=False)
 
 
 def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, crowded: bool) -> None:
@@ -312,7 +312,7 @@ def _pairs_forest(result: "Pairwise", chosen: "Sequence[PairGap]", ax: Any) -> "
         for edge in range(1, len(chosen)):
             axes.axhline(edge - 0.5, color=GREY, linewidth=0.3)
         axes.set_yticks(range(len(chosen)), [_pair_words(pair) for pair in chosen], fontsize="x-small", **PLAIN)
-        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="y", length=0, left=False)
         axes.grid(False, axis="y")
         axes.xaxis.set_major_locator(few_ticks(axes))
         axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small", **PLAIN)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from copula_discrepancy.compare.wording import chance, pair_label
 from copula_discrepancy.estimate.tails import CORNERS, part_name
 from copula_discrepancy.estimate.uncertainty import Estimate
-from copula_discrepancy.report.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain, text_size
+from copula_discrepancy.report.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain, text_size, title_above
 from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
         for place, name in enumerate(GAPS):
             _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond)
         axes.set_yticks(range(len(GAPS)), [name.replace("_", "-") for name in GAPS], fontsize="small")
-        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="y", length=0, left=False)
         axes.set_ylim(len(GAPS) - 0.5, -0.5)
         axes.grid(False, axis="y")
         reach = 1.04 * max(map(abs, axes.get_xlim()))
@@ -47,7 +47,7 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
         )
         names = [plain(name, 20) for name in result.fit.pair.names]
         said = fill(result.verdict, _title_signs(axes), break_on_hyphens=False)
-        axes.set_title(f"{pair_label(*names)}\n{said}", loc="left", fontsize="small", **PLAIN)
+        title_above(axes, f"{pair_label(*names)}\n{said}")
     return axes
 
 
