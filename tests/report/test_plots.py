@@ -252,7 +252,7 @@ def test_pictures_of_tables_speak_of_rows():
     assert "simulated rows" in right.texts[-1].get_text()
     assert cd.plot_tau_forest(found, ax=new_axes()).get_yticklabels()[0].get_text() == "all rows"
     assert cd.plot_trace(found, ax=new_axes()).get_xlabel().startswith("rows\n")
-    assert found.plot(ax=new_axes()).get_xlabel().startswith("rows less target")
+    assert found.plot(ax=new_axes()).get_xlabel().startswith("rows minus target")
     legend = cd.plot_tau_forest(result("many_pairs"), ax=new_axes()).get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["all rows", "reference"]
 
@@ -662,7 +662,7 @@ def test_tails_are_filled_at_half_the_level():
 
 
 def test_labels_tell_target_from_reference():
-    for subject, whose in (("target", "draws less target"), ("reference", "draws less reference")):
+    for subject, whose in (("target", "draws minus target"), ("reference", "draws minus reference")):
         assert plot_gaps(result(subject), ax=new_axes()).get_xlabel().startswith(whose)
     found = result("reference")
     title = cd.plot_tau_forest(found, ax=new_axes()).get_title(loc="left")

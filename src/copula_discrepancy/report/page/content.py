@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.one_result import Discrepancy
 
-TABLE_ROWS = 2000  # pairs in the table; the JSON has all
+TABLE_ROWS = 2000  # pairs in the table
+JSON_PAIRS = 10_000  # in the file beside the page, unless all are asked for: 10 MB; 1,000 variables would take 480 MB
 DETAILS = 6  # pairs with pictures
 MAPPED = 300  # variables on a map; with more, those with the largest gaps
 NAME = 60  # characters of a name in the table: a page of long names stays small, the JSON has them whole
@@ -42,8 +43,10 @@ _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 Content = dict[str, Any]
 
 
-def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
-    """The page of a ranking, and the JSON beside it."""
+def of_pairs(result: "Pairwise", command: str, *, all_pairs: bool) -> tuple[Content, Content]:
+    """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many."""
+    kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
+    omitted = "" if kept == len(result) else _omitted(result, kept)
     made = methods.made(command)
     worst = details.worst_pairs(result, DETAILS)
     reserved = not result.n_flagged and not result.stuck and bool(result.warnings)
@@ -67,10 +70,20 @@ def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
         "methods": methods.of_pairs(result),
         "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid], result.things) | _own_p(result),
         "made": made,
+        "omitted": omitted,
         "paper": methods.PAPER,
     }
     numbers = result.overview() | {"made": made, "details": [detail.numbers | {"key": detail.key} for detail in worst]}
-    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in result)}
+    numbers |= {"omitted": omitted} if omitted else {}
+    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in islice(result, kept))}
+
+
+def _omitted(result: "Pairwise", kept: int) -> str:
+    """What is missing in the JSON, and how to get it."""
+    return (
+        f"This file has the {kept:,} worst of {len(result):,} {result.unit}s, those with a gap first. "
+        "to_html(..., all_pairs=True) in Python, or --json on the command line, writes all of them."
+    )
 
 
 def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
@@ -100,6 +113,7 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
         "methods": methods.of_one(result),
         "terms": methods.terms(_OWN_TERMS, methods.errors_of(result), result.things) | {"p": methods.SINGLE_P},
         "made": made,
+        "omitted": "",
         "paper": methods.PAPER,
     }
     return content, detail.numbers | {"made": made}
@@ -213,7 +227,7 @@ def _family_sides(result: "Pairwise", numbers: Sequence[str]) -> str:
     """What the colours mean where there is no target."""
     corners = " and ".join(CORNERS[name].label for name in numbers if name in CORNERS)
     inside = f"; in {corners}, blue: fewer {result.things} than the family has, orange: more" if corners else ""
-    return f"Blue: the fitted family's tau is below the {result.things}'; orange: above it{inside}"
+    return f"Blue: the fitted family's tau is below that of the {result.things}; orange: above it{inside}"
 
 
 def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
@@ -227,9 +241,12 @@ def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
             for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True)
         ]
     largest = f"; the largest is {np.abs(known).max():.3f}" if known.size else ""
-    says = {"level": f"strength of dependence, {result.things} less target", "shape": "family and tails, seen in Kendall's tau"}
-    less = "the fitted family's" if result.kind == "nothing" else "target"
-    inside = f"share of a {part_name(result.tail)} that lies in this corner, {result.things} less {less}"
+    says = {
+        "level": f"strength of dependence, {result.things} minus target",
+        "shape": "family and tails, as a difference in Kendall's tau",
+    }
+    aim = "the fitted family's" if result.kind == "nothing" else "target"
+    inside = f"share of a {part_name(result.tail)} that lies in this corner, {result.things} minus {aim}"
     says |= dict.fromkeys(CORNERS, inside)
     label = CORNERS[name].label if name in CORNERS else name
     return {

@@ -108,8 +108,10 @@ def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Teste
         *_clouds(fit, tested, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
         _picture(lambda ax: draw_chains(forest, ax), _forest_height(len(agreement.taus)), f"{key}-chains", chains),
     ]
-    off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the {things}' {gap.tau:.2f} (se {gap.shape_se:.2g})."
-    told = {"Family": off if math.isfinite(gap.shape_se) else f"{fit.family} fitted; {gap.verdict}."}
+    off = (
+        f"fitted {fit.family}: its tau minus that of the {things}, {gap.tau:.2f}, is {gap.shape:+.3f} (se {gap.shape_se:.2g})."
+    )
+    told = {"Family": off if math.isfinite(gap.shape_se) else f"fitted {fit.family}; {gap.verdict}."}
     shares = [_corner_words(fit, gap, name, tested) for name in tested.off_corners]
     told |= {"Tails": f"off: {'; '.join(shares)}."} if shares else {}
     numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit, tested)}
@@ -163,7 +165,9 @@ def _said_chains(result: "Discrepancy") -> str:
 
 def _said_trace(result: "Discrepancy") -> str:
     things = result.things
-    return f"The total gap over the number of {things}, with its interval; with all {things} it is {_interval(result.total)}."
+    return (
+        f"The total gap against the number of {things}, with its interval; with all {things} it is {_interval(result.total)}."
+    )
 
 
 def _each(taus: Sequence[Estimate]) -> str:

@@ -86,13 +86,13 @@ def _svg(figure: "Figure") -> str:
 
     class Renderer(RendererSVG):
         def draw_image(self, gc: Any, x: float, y: float, im: Any, transform: Any = None) -> None:
-            # 32 colours and opacities, at half the size: nobody sees more in a cloud; level 9 would save 10% in ten times as long
+            # 32 colours halve the size and look the same; compression level 9 would save 10% more in ten times as long
             written = io.BytesIO()
             points = Image.fromarray(im[::-1]).quantize(32, method=Image.Quantize.FASTOCTREE)
             points.save(written, "PNG", compress_level=4)
             height, width = (72.0 * side / _DOTS for side in im.shape[:2])
             places = {"x": x, "y": self.height - y - height, "width": width, "height": height}
-            self.writer.element("image", attrib={name: f"{place:g}" for name, place in places.items()} | {"href": _png(written)})
+            self.writer.element("image", href=_png(written), **{name: f"{place:g}" for name, place in places.items()})
 
     written = io.StringIO()
     width, height = figure.get_size_inches()
@@ -108,11 +108,11 @@ def _svg(figure: "Figure") -> str:
 def _lay_out(figure: "Figure", renderer: Any) -> None:
     """Let the Axes fill the figure as far as its labels leave room: one pass, where matplotlib's own layouts take two."""
     (ax,) = figure.axes
-    box, inner, whole = ax.get_tightbbox(renderer), ax.get_position(original=True).transformed(figure.transFigure), figure.bbox
-    left, bottom = inner.x0 - box.x0 + _PAD, inner.y0 - box.y0 + _PAD
-    right, top = box.x1 - inner.x1 + _PAD, box.y1 - inner.y1 + _PAD
-    before, labels = ax.bbox.frozen(), (ax.xaxis.label, ax.yaxis.label)
-    below, beside = before.y0 - labels[0].get_position()[1], before.x0 - labels[1].get_position()[0]
+    outer, whole = ax.get_tightbbox(renderer), figure.bbox
+    inner, (across, up) = ax.bbox.frozen(), (ax.xaxis.label, ax.yaxis.label)
+    below, beside = inner.y0 - across.get_position()[1], inner.x0 - up.get_position()[0]
+    left, bottom = inner.x0 - outer.x0 + _PAD, inner.y0 - outer.y0 + _PAD
+    right, top = outer.x1 - inner.x1 + _PAD, outer.y1 - inner.y1 + _PAD
     width, height = whole.width - left - right, whole.height - bottom - top
     ax.set_position((left / whole.width, bottom / whole.height, width / whole.width, height / whole.height))
     ax.apply_aspect()

@@ -13,7 +13,18 @@ from copula_discrepancy.estimate.fit import Fit
 from copula_discrepancy.estimate.influence import tau_influence
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread, open_probability
-from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PLAIN, canvas, few_ticks, ink, legend_above, plain, title_above
+from copula_discrepancy.report.plots.look import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PLAIN,
+    canvas,
+    few_ticks,
+    ink,
+    legend_above,
+    plain,
+    title_above,
+)
 from copula_discrepancy.report.plots.subjects import is_discrepancy, is_pairwise, wrong_subject
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
         share = f"{100 * result.level.confidence:g}%"
         units = f"in tau; corners: in shares of a {part_name(result.tail)}"
         axes.set_xlabel(
-            f"{result.things} less {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **PLAIN
+            f"{result.things} minus {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **PLAIN
         )
         names = [plain(name, 20) for name in result.fit.pair.names]
         said = fill(result.verdict, _title_signs(axes), break_on_hyphens=False)
