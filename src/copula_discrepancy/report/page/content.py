@@ -4,11 +4,13 @@ import json
 import math
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import details, meaning, methods
@@ -21,10 +23,6 @@ from copula_discrepancy.report.plots.maps import (
     gap_cells,
     white_reads_better,
 )
-
-if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 TABLE_ROWS = 2000  # pairs in the table
 JSON_PAIRS = 10_000  # in the file beside the page, unless all are asked for: 10 MB; 1,000 variables would take 480 MB
@@ -43,7 +41,7 @@ _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 Content = dict[str, Any]
 
 
-def of_pairs(result: "Pairwise", command: str, *, all_pairs: bool) -> tuple[Content, Content]:
+def of_pairs(result: Pairwise, command: str, *, all_pairs: bool) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many."""
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
     omitted = "" if kept == len(result) else _omitted(result, kept)
@@ -78,7 +76,7 @@ def of_pairs(result: "Pairwise", command: str, *, all_pairs: bool) -> tuple[Cont
     return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in islice(result, kept))}
 
 
-def _omitted(result: "Pairwise", kept: int) -> str:
+def _omitted(result: Pairwise, kept: int) -> str:
     """What is missing in the JSON, and how to get it."""
     return (
         f"This file has the {kept:,} worst of {len(result):,} {result.unit}s, those with a gap first. "
@@ -86,7 +84,7 @@ def _omitted(result: "Pairwise", kept: int) -> str:
     )
 
 
-def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
+def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
     """The page of a single pair, and the JSON beside it."""
     random = ["the bootstrap"] if result.resampled else []
     random += ["CKL and CED"] if result.shannon != "exact" else []
@@ -119,11 +117,11 @@ def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
     return content, detail.numbers | {"made": made}
 
 
-def _own_p(result: "Pairwise") -> dict[str, str]:
+def _own_p(result: Pairwise) -> dict[str, str]:
     return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
 
 
-def _state(result: "Pairwise") -> str:
+def _state(result: Pairwise) -> str:
     if result.n_flagged or result.stuck:
         return "off"
     return "fine" if result.tested.any() and not result.warnings else "unknown"
@@ -137,7 +135,7 @@ def _caution(warnings: Sequence[str]) -> Content | None:
 # ---- table ---------------------------------------------------------------------------------------------------------
 
 
-def _table(result: "Pairwise", links: set[str]) -> Content:
+def _table(result: Pairwise, links: set[str]) -> Content:
     """The ranking as text, with more columns than a terminal has room for."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     columns = [
@@ -176,7 +174,7 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
     }
 
 
-def _shown_corners(result: "Pairwise") -> list[str]:
+def _shown_corners(result: Pairwise) -> list[str]:
     """The two corners along most of the dependences, and every corner that is off somewhere: four columns are seldom needed."""
     rows = result.rows
     own, aim = rows["tau"], np.nan_to_num(rows["tau_target"])
@@ -200,7 +198,7 @@ def _number(value: float, form: str) -> str:
 # ---- maps ----------------------------------------------------------------------------------------------------------
 
 
-def _maps(result: "Pairwise") -> Content:
+def _maps(result: Pairwise) -> Content:
     """Level and shape of all pairs, and every corner that is off, as coloured matrices, each on a scale of its own."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
@@ -223,14 +221,14 @@ def _maps(result: "Pairwise") -> Content:
     }
 
 
-def _family_sides(result: "Pairwise", numbers: Sequence[str]) -> str:
+def _family_sides(result: Pairwise, numbers: Sequence[str]) -> str:
     """What the colours mean where there is no target."""
     corners = " and ".join(CORNERS[name].label for name in numbers if name in CORNERS)
     inside = f"; in {corners}, blue: fewer {result.things} than the family has, orange: more" if corners else ""
     return f"Blue: the fitted family's tau is below that of the {result.things}; orange: above it{inside}"
 
 
-def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
+def _map(result: Pairwise, name: str, cells: NDArray[np.float64]) -> Content:
     limit = colour_limit(cells)
     above, below = (cells[indices(len(cells), k)] for indices, k in ((np.triu_indices, 1), (np.tril_indices, -1)))
     known, beyond = above[np.isfinite(above)], int(np.isfinite(below).sum())
@@ -266,7 +264,7 @@ def _tone(share: float) -> str:
     return "white" if white_reads_better(share, 1.0) else "black" if share > 0.5 else ""
 
 
-def _kept(result: "Pairwise") -> list[int]:
+def _kept(result: Pairwise) -> list[int]:
     """The variables on a map: all, or, where there are too many to be read, those with the largest gaps, in their order."""
     d = len(result.names)
     if d <= MAPPED:
@@ -279,7 +277,7 @@ def _kept(result: "Pairwise") -> list[int]:
     return sorted([*kept][:MAPPED])
 
 
-def _halves(result: "Pairwise", name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
+def _halves(result: Pairwise, name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
     """All cells as whole numbers of the unit, row after row, for the script that reads a cell out; untested ones are marked."""
     found = np.full(cells.shape, _UNKNOWN, np.int16)
     known = np.isfinite(cells)

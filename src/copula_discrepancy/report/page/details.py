@@ -5,9 +5,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from copula_discrepancy._core.errors import DependenceWarning, InputError
+from copula_discrepancy.compare.many_result import PairGap, Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.wording import tail_sentence
 from copula_discrepancy.estimate.fit import Fit
 from copula_discrepancy.estimate.tails import CORNERS
@@ -20,10 +22,6 @@ from copula_discrepancy.report.plots.forests import Forest, draw_chains, fit_agr
 from copula_discrepancy.report.plots.gap_bars import plot_gaps
 from copula_discrepancy.report.plots.maps import beyond_chance
 from copula_discrepancy.report.plots.traces import plot_trace, running_gaps
-
-if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import PairGap, Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 _WIDE = 3.4  # inches of a picture: two beside each other on a desk, one below the other on a phone
 _PREFIXES = 14  # numbers of draws at which the running gap is drawn; each is a fit of its own
@@ -45,7 +43,7 @@ class Detail:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
+def worst_pairs(result: Pairwise, count: int) -> list[Detail]:
     """The first pairs of a ranking; one of which no picture can be made says why.
 
     Edges of a vine from its second tree on have no draws of their own, and are passed over.
@@ -55,7 +53,7 @@ def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
         return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
 
 
-def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
+def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
     key = f"pair-{rank}"
     try:
         with warnings.catch_warnings():
@@ -69,13 +67,13 @@ def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
     return _compared(found, key, verdict=gap.verdict, flagged=gap.flagged)
 
 
-def of_one(result: "Discrepancy", key: str) -> Detail:
+def of_one(result: Discrepancy, key: str) -> Detail:
     """The pair of a page of its own."""
     with page_style():
         return _compared(result, key, verdict=result.verdict, flagged=result.gap_found)
 
 
-def _compared(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
+def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> Detail:
     """A pair with a target."""
     running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
     chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)
@@ -96,7 +94,7 @@ def _compared(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -
     return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
 
 
-def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Tested) -> Detail:
+def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested) -> Detail:
     """A pair without a target: the draws beside what the family makes of them."""
     things = tested.things
     simulated = f"{fit.n:,} {things} simulated from the fitted {fit.family}"
@@ -119,14 +117,14 @@ def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Teste
     return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.warnings), numbers)
 
 
-def _corner_words(fit: Fit, gap: "PairGap", name: str, tested: Tested) -> str:
+def _corner_words(fit: Fit, gap: PairGap, name: str, tested: Tested) -> str:
     """A corner as a person says it."""
     where = CORNERS[name].words(fit.pair.names, tested.tail, tested.things)
     shares = getattr(gap, f"{name}_share"), getattr(gap, f"{name}_share_target")
     return tail_sentence(where, shares, f"{fit.family} at the same tau")
 
 
-def _clouds(subject: "Discrepancy | Fit", tested: Tested, key: str, beside: str) -> list[Picture]:
+def _clouds(subject: Discrepancy | Fit, tested: Tested, key: str, beside: str) -> list[Picture]:
     """The draws' cloud, and what stands beside it in these words."""
     fit = subject if isinstance(subject, Fit) else subject.fit
     first, second = fit.pair.names
@@ -148,12 +146,12 @@ def _forest_height(rows: int) -> float:
     return min(1.3 + 0.17 * rows, 4.5)
 
 
-def _said_gaps(result: "Discrepancy") -> str:
+def _said_gaps(result: Discrepancy) -> str:
     parts = {name: result.estimates[name] for name in ("level", "shape", "total")} | dict(result.tails)
     return "Gaps with their intervals: " + "; ".join(f"{k.replace('_', '-')} {_interval(v)}" for k, v in parts.items()) + "."
 
 
-def _said_chains(result: "Discrepancy") -> str:
+def _said_chains(result: Discrepancy) -> str:
     together = _interval(result.estimates["tau"])
     several = len(result.agreement.taus) > 1
     each = f", chain by chain: {_each(result.agreement.taus)}; together" if several else ""
@@ -163,7 +161,7 @@ def _said_chains(result: "Discrepancy") -> str:
     return f"{told} The target has {result.tau_target:.2f}."
 
 
-def _said_trace(result: "Discrepancy") -> str:
+def _said_trace(result: Discrepancy) -> str:
     things = result.things
     return (
         f"The total gap against the number of {things}, with its interval; with all {things} it is {_interval(result.total)}."

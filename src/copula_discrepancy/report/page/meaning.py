@@ -5,19 +5,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.multiplicity import in_words
-
-if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 Told = list[tuple[str, str]]  # a term and what is said of it
 
@@ -87,7 +84,7 @@ def explained(warnings: Sequence[str]) -> Told:
     ]
 
 
-def of_pairs(result: "Pairwise") -> Told:
+def of_pairs(result: Pairwise) -> Told:
     """How sure a ranking is: effective draws, R-hat, adjusted p-values, and what may hide in "no gap found"."""
     samples = [
         Sample(draws.n_chains, draws.n_draws, result.rows["n_eff" + end], result.rows["rhat" + end])
@@ -102,7 +99,7 @@ def of_pairs(result: "Pairwise") -> Told:
     return told + ([("No gap found", hidden)] if hidden else [])
 
 
-def of_one(result: "Discrepancy") -> Told:
+def of_one(result: Discrepancy) -> Told:
     """The same for a single pair."""
     found = ((result.fit, result.agreement), (result.reference, result.reference_agreement))
     samples = [
@@ -121,7 +118,7 @@ def of_one(result: "Discrepancy") -> Told:
     return told + ([("No gap found", hidden)] if hidden else [])
 
 
-def _alone(result: "Discrepancy", alpha: float) -> str:
+def _alone(result: Discrepancy, alpha: float) -> str:
     """The tests of a single pair."""
     tested = [name for name, pvalue in result.tests.adjusted.items() if math.isfinite(pvalue)]
     if not tested:
@@ -217,7 +214,7 @@ def _largest_rhat(sample: Sample, unit: str, things: str) -> str:
     return f"at most {largest:.3f}, above the limit{where}: {drift}"
 
 
-def _adjusted(result: "Pairwise") -> str:
+def _adjusted(result: Pairwise) -> str:
     counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
     tests, tested = sum(counts.values()), [name for name, count in counts.items() if count]
     if not tests:
@@ -237,7 +234,7 @@ def _adjusted(result: "Pairwise") -> str:
     )
 
 
-def _hidden(result: "Pairwise") -> str:
+def _hidden(result: Pairwise) -> str:
     """What may hide in the pairs without a gap, at the level that the adjustment leaves to the next test."""
     rows, alpha = result.rows, 1.0 - result.confidence
     missed, tests, claims = {}, 0, 0

@@ -8,8 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name
+from copula_discrepancy.families import Copula
 
 PACKAGES = ("copula-discrepancy", "numpy", "scipy", "numba", "matplotlib")
 SEED = 1  # of the clouds that are simulated from a known copula; nothing else on a page is random
@@ -52,7 +55,7 @@ ERRORS = {
 }
 
 
-def errors_of(result: Any) -> str:
+def errors_of(result: Discrepancy) -> str:
     """Where the standard errors of a single pair come from."""
     return (
         f"from the {result.inference}, and those of the tails from influence values" if result.resampled else ERRORS[result.iid]
@@ -76,7 +79,7 @@ def spoken(text: str, things: str) -> str:
     )
 
 
-def of_pairs(result: Any) -> list[str]:
+def of_pairs(result: Pairwise) -> list[str]:
     """How a ranking was made, in sentences."""
     through = {
         "reference": "For every pair a family is chosen on the reference (likelihood of binned ranks, then AIC of the best two)"
@@ -103,7 +106,7 @@ def of_pairs(result: Any) -> list[str]:
     return [spoken(sentence, result.things) for sentence in found]
 
 
-def of_one(result: Any) -> list[str]:
+def of_one(result: Discrepancy) -> list[str]:
     """How the numbers of a single pair were made."""
     aim = "the same family fitted to the reference" if result.reference is not None else f"the target {result.target!r}"
     found = [
@@ -116,14 +119,14 @@ def of_one(result: Any) -> list[str]:
     return [spoken(sentence, result.things) for sentence in found]
 
 
-def _fitted(result: Any, reference: bool) -> str:
+def _fitted(result: Pairwise | Discrepancy, reference: bool) -> str:
     to = "the draws, and to the reference," if reference else "the draws"
     if result.method == "moment":
         return f"it is fitted to {to} by inverting Kendall's tau, so there is no shape gap."
     return f"it is fitted to {to} by maximum likelihood."
 
 
-def typed(target: Any) -> str:
+def typed(target: Copula) -> str:
     """A copula as one types it."""
     return re.sub(r"\b([A-Z]\w*)\(", r"cd.\1(", repr(target))
 

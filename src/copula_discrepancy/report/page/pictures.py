@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _DOTS = 144  # dots per inch of what is drawn as points: sharp on a screen with two to a pixel, at a fifth of the size of SVG
 _PIXELS = 110  # CSS pixels to an inch: small print is 9 pixels high, and three pictures stand beside each other
+_UNDATED = {"Date": None, "Creator": None}  # the same picture gives the same text
 _PAD = 3.0  # points between a picture's text and its edge
 # What the style file has, in the page's own colours: text and axes follow light and dark.
 _INK = {
@@ -92,13 +93,16 @@ def _svg(figure: "Figure") -> str:
             points.save(written, "PNG", compress_level=4)
             height, width = (72.0 * side / _DOTS for side in im.shape[:2])
             places = {"x": x, "y": self.height - y - height, "width": width, "height": height}
-            self.writer.element("image", href=_png(written), **{name: f"{place:g}" for name, place in places.items()})
+            writer: Any = self.writer
+            writer.element("image", href=_png(written), **{name: f"{place:g}" for name, place in places.items()})
 
     written = io.StringIO()
     width, height = figure.get_size_inches()
     figure.set_dpi(72)
-    vectors = Renderer(72 * width, 72 * height, written, image_dpi=_DOTS, metadata={"Date": None, "Creator": None})
-    renderer = MixedModeRenderer(figure, width, height, _DOTS, vectors)
+    vectors, mixed = cast("Any", Renderer), cast("Any", MixedModeRenderer)  # matplotlib has no types for them
+    renderer = mixed(
+        figure, width, height, _DOTS, vectors(72 * width, 72 * height, written, image_dpi=_DOTS, metadata=_UNDATED)
+    )
     _lay_out(figure, renderer)
     figure.draw(renderer)
     renderer.finalize()
@@ -107,7 +111,7 @@ def _svg(figure: "Figure") -> str:
 
 def _lay_out(figure: "Figure", renderer: Any) -> None:
     """Let the Axes fill the figure as far as its labels leave room: one pass, where matplotlib's own layouts take two."""
-    (ax,) = figure.axes
+    ax: Any = figure.axes[0]
     outer, whole = ax.get_tightbbox(renderer), figure.bbox
     inner, (across, up) = ax.bbox.frozen(), (ax.xaxis.label, ax.yaxis.label)
     below, beside = inner.y0 - across.get_position()[1], inner.x0 - up.get_position()[0]

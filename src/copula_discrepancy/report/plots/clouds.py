@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.fit import Fit
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.pair import RankedPair
@@ -28,13 +29,12 @@ from copula_discrepancy.report.plots.look import (
     plain,
     text_size,
     title_above,
+    wrong_subject,
 )
-from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 _GRID = 121  # points a side: the ridge of a copula with tau 0.98 is still wider than one step
 _EDGE = 0.004  # densities are infinite in corners; contours end this far from them
@@ -66,7 +66,7 @@ class Tested:
     off_corners: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, result: "Discrepancy | Fit") -> "Tested":
+    def of(cls, result: Discrepancy | Fit) -> "Tested":
         """Of a comparison, its own; of a fit, nothing is off."""
         return cls() if isinstance(result, Fit) else cls(result.things, result.tail, tuple(result.tests.off_corners))
 
@@ -87,7 +87,7 @@ class Side:
 
 
 def plot_pair(
-    result: "Discrepancy | Fit", *, ax: Any = None, points: int = 2000, rng: RandomSource = 1
+    result: Discrepancy | Fit, *, ax: Any = None, points: int = 2000, rng: RandomSource = 1
 ) -> "NDArray[Any] | Axes | Any":
     """Draw two variables as ranks in the unit square, the draws beside the target, the reference or the fitted copula.
 
@@ -137,12 +137,12 @@ def plot_pair(
     target: tau 0.60
     Gumbel(2.5)
     """
-    if not (isinstance(result, Fit) or is_discrepancy(result)):
+    if not isinstance(result, Discrepancy | Fit):
         raise wrong_subject("plot_pair", "a Discrepancy or a Fit", result)
     return draw_pair(result, Tested.of(result), ax=ax, points=points, rng=rng)
 
 
-def draw_pair(result: "Discrepancy | Fit", tested: Tested, *, ax: Any, points: int = 2000, rng: RandomSource) -> Any:
+def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int = 2000, rng: RandomSource) -> Any:
     """What `plot_pair` draws."""
     shown = whole_number(points, "points", 1)
     source = random_generator(rng)
@@ -163,7 +163,7 @@ def draw_pair(result: "Discrepancy | Fit", tested: Tested, *, ax: Any, points: i
     return axes if ax is None else ax
 
 
-def tail_shares(result: "Discrepancy | Fit", tested: Tested) -> dict[str, dict[str, float]]:
+def tail_shares(result: Discrepancy | Fit, tested: Tested) -> dict[str, dict[str, float]]:
     """The shares that `plot_pair` writes beside the corners: of the draws, and of what stands beside them."""
     sides = _sides(result, tested, 1, random_generator(0))
     return {side.whose: {tail.corner.label: tail.joint for tail in side.tails} for side in sides}
@@ -172,7 +172,7 @@ def tail_shares(result: "Discrepancy | Fit", tested: Tested) -> dict[str, dict[s
 # ---- what is drawn -------------------------------------------------------------------------------------------------
 
 
-def _sides(result: "Discrepancy | Fit", tested: Tested, points: int, source: np.random.Generator) -> list[Side]:
+def _sides(result: Discrepancy | Fit, tested: Tested, points: int, source: np.random.Generator) -> list[Side]:
     """The draws, and what they should look like."""
     fitted, aim = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
     names = dict.fromkeys((*along(fitted.sample_tau, aim), *tested.off_corners))
@@ -196,7 +196,7 @@ def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, p
 
 
 def _aim_side(
-    result: "Discrepancy | Fit", ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
+    result: Discrepancy | Fit, ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
 ) -> Side:
     """What the draws should look like: the reference's draws, or as many simulated ones."""
     if not isinstance(result, Fit) and result.reference is not None:

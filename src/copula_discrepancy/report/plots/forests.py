@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.checks import whole_number
+from copula_discrepancy.compare.many_result import PairGap, Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement, chain_agreement
@@ -24,14 +26,12 @@ from copula_discrepancy.report.plots.look import (
     legend_above,
     plain,
     title_above,
+    wrong_subject,
 )
-from copula_discrepancy.report.plots.subjects import is_discrepancy, is_pairwise, wrong_subject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.many_result import PairGap, Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 _MOST_ROWS = 26  # that stand at full height; more are drawn closer to each other
 _LINE = 1.35  # of a row of text, in font sizes
@@ -50,7 +50,7 @@ class Row:
 
 
 def plot_tau_forest(
-    result: "Discrepancy | Pairwise | Fit", *, pairs: int = 6, confidence: float = 0.95, ax: Any = None
+    result: Discrepancy | Pairwise | Fit, *, pairs: int = 6, confidence: float = 0.95, ax: Any = None
 ) -> "Axes":
     """Draw Kendall's tau of every chain and of all together, each with its interval, against the target or the reference.
 
@@ -99,11 +99,11 @@ def plot_tau_forest(
     ['all draws', 'chain 0', 'chain 1', 'chain 2', 'chain 3']
     """
     most, share = whole_number(pairs, "pairs", 1), open_probability(confidence, "confidence")
-    if is_discrepancy(result):
+    if isinstance(result, Discrepancy):
         return draw_chains(Forest.of(result), ax)
     if isinstance(result, Fit):
         return draw_chains(Forest.of_fit(result, share), ax)
-    if is_pairwise(result):
+    if isinstance(result, Pairwise):
         return _pairs_forest(result, [result[k] for k in range(min(most, len(result)))], ax)
     raise wrong_subject("plot_tau_forest", "a Discrepancy, a Pairwise or a Fit", result)
 
@@ -123,7 +123,7 @@ class Forest:
     aim: Estimate | None = None  # the reference's, with its interval
 
     @classmethod
-    def of(cls, result: "Discrepancy") -> "Forest":
+    def of(cls, result: Discrepancy) -> "Forest":
         """The chains of the draws and of the reference, against the latter or the target."""
         names, confidence = result.fit.pair.names, result.level.confidence
         rows = _rows(f"all {result.things}", result.estimates["tau"], result.agreement, of_draws=True)
@@ -294,7 +294,7 @@ class PairTaus:
     aim: Estimate | None
 
 
-def pair_taus(result: "Pairwise", pair: "PairGap") -> PairTaus:
+def pair_taus(result: Pairwise, pair: PairGap) -> PairTaus:
     """The taus of a pair in the ranking; without intervals where it is an edge of a vine that has no draws of its own."""
     draws, reference = result.samples
     own = not getattr(pair, "given", ())
@@ -307,14 +307,14 @@ def pair_taus(result: "Pairwise", pair: "PairGap") -> PairTaus:
     return PairTaus(chains if len(chains) > 1 else (), pooled, aim)
 
 
-def _sample_taus(result: "Pairwise", draws: Draws, pair: "PairGap") -> tuple[Estimate, tuple[Estimate, ...]]:
+def _sample_taus(result: Pairwise, draws: Draws, pair: PairGap) -> tuple[Estimate, tuple[Estimate, ...]]:
     ranked = RankedPair.from_draws(as_draws(draws.select(pair.names), missing="drop"))  # as in the row
     spread = Spread.of(ranked.by_chain(tau_influence(ranked)), iid=result.iid)
     agreement = chain_agreement(ranked, spread, compare=False, iid=result.iid, confidence=result.confidence)
     return Estimate.of(ranked.tau, spread, tested=False, limits=(-1.0, 1.0), confidence=result.confidence), agreement.taus
 
 
-def _pairs_forest(result: "Pairwise", chosen: "Sequence[PairGap]", ax: Any) -> "Axes":
+def _pairs_forest(result: Pairwise, chosen: Sequence[PairGap], ax: Any) -> "Axes":
     with canvas(ax, size=(5.2, 0.9 + 0.42 * len(chosen))) as axes:
         found = [pair_taus(result, pair) for pair in chosen]
         for place, taus in enumerate(found):
@@ -339,7 +339,7 @@ def _draw_pair(ax: "Axes", place: int, taus: PairTaus) -> None:
         _draw_row(ax, place + 0.26, Row("", taus.aim, True, False))
 
 
-def _pair_words(pair: "PairGap") -> str:
+def _pair_words(pair: PairGap) -> str:
     """Both names, below each other where they do not stand on one short line."""
     given = getattr(pair, "given", ())
     first, second = (plain(name, 17) for name in pair.names)

@@ -4,24 +4,34 @@ import math
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.wording import chance, pair_label
 from copula_discrepancy.estimate.tails import CORNERS, part_name
 from copula_discrepancy.estimate.uncertainty import Estimate
-from copula_discrepancy.report.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain, text_size, title_above
-from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
+from copula_discrepancy.report.plots.look import (
+    BLUE,
+    GREY,
+    PLAIN,
+    canvas,
+    few_ticks,
+    ink,
+    plain,
+    text_size,
+    title_above,
+    wrong_subject,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 _SMALL, _SIGN = 0.833, 0.5  # a small title, as a share of the font size, and the width of its signs, in those
 GAPS = ("level", "shape", "total", *CORNERS)
 
 
-def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
+def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
     """Draw the gaps of one pair with their intervals around zero (see `Discrepancy.plot`)."""
-    if not is_discrepancy(result):
+    if not isinstance(result, Discrepancy):
         raise wrong_subject("plot_gaps", "a Discrepancy", result)
     with canvas(ax, size=(5.2, 2.8)) as axes:
         axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=1)

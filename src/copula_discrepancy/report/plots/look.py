@@ -132,6 +132,11 @@ def fit_words(ax: "Axes") -> None:
             panel.set_title(fill(panel.get_title(loc=side), width), loc=side, fontsize="small")
 
 
+def wrong_subject(function: str, takes: str, result: Any) -> InputError:
+    """The error for anything but the results that a plot function takes."""
+    return InputError(f"{function} takes {takes}, got {type(result).__name__}; call cd.discrepancy(draws, target) first")
+
+
 def few_ticks(ax: "Axes") -> Any:
     """A locator of so few numbers that they stand beside each other, in half a column of a journal too."""
     from matplotlib.ticker import MaxNLocator
