@@ -17,20 +17,7 @@ from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS, Corner, along, part_name, sample_shares
 from copula_discrepancy.families import Copula
-from copula_discrepancy.report.plots.look import (
-    BLUE,
-    ORANGE,
-    PLAIN,
-    X_SMALL,
-    as_axes,
-    canvas,
-    ink,
-    note_below,
-    plain,
-    text_size,
-    title_above,
-    wrong_subject,
-)
+from copula_discrepancy.report.plots import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,7 +125,7 @@ def plot_pair(
     Gumbel(2.5)
     """
     if not isinstance(result, Discrepancy | Fit):
-        raise wrong_subject("plot_pair", "a Discrepancy or a Fit", result)
+        raise look.wrong_subject("plot_pair", "a Discrepancy or a Fit", result)
     return draw_pair(result, Tested.of(result), ax=ax, points=points, rng=rng)
 
 
@@ -146,16 +133,16 @@ def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int
     """What `plot_pair` draws."""
     shown = whole_number(points, "points", 1)
     source = random_generator(rng)
-    panels = 2 if ax is None else len(as_axes(ax, 1, 2))
+    panels = 2 if ax is None else len(look.as_axes(ax, 1, 2))
     fitted = result if isinstance(result, Fit) else result.fit
     sides = _sides(result, tested, shown, source)
     densities = [_log_density(side.copula) for side in sides]
     levels = contour_levels([density for density in densities if density is not None])
-    with canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
-        for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (BLUE, ORANGE), strict=False):
+    with look.canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
+        for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (look.BLUE, look.ORANGE), strict=False):
             _draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
             _draw_contours(panel, density, levels)
-            note_below(panel, side.counted, _contours_note(density, levels))
+            look.note_below(panel, side.counted, _contours_note(density, levels))
         if panels == 1 and not isinstance(result, Fit):  # whose own contours are there already
             _overlay(axes, sides, densities, levels)
         elif panels == 2 and axes[0].figure is axes[1].figure:
@@ -293,7 +280,7 @@ def _draw_contours(ax: "Axes", density: NDArray[np.float64] | None, levels: Sequ
     inside = [math.log(level) for level in levels if density.min() < math.log(level) < density.max()]
     if inside:
         grid = _grid()
-        ax.contour(grid, grid, density, levels=inside, colors=ink(), linewidths=0.7, linestyles=style, zorder=3)
+        ax.contour(grid, grid, density, levels=inside, colors=look.ink(), linewidths=0.7, linestyles=style, zorder=3)
     return bool(inside)
 
 
@@ -315,9 +302,9 @@ def _overlay(
     from matplotlib.lines import Line2D
 
     _draw_contours(ax, densities[1], levels, "dashed")
-    title_above(ax, "")
+    look.title_above(ax, "")
     styles: tuple[Any, ...] = ("solid" if sides[0].copula is not None else "none", "dashed")
-    lines = [Line2D([], [], color=ink(), linewidth=0.7, linestyle=style) for style in styles]
+    lines = [Line2D([], [], color=look.ink(), linewidth=0.7, linestyle=style) for style in styles]
     names = [f"{side.whose}: tau {side.tau:.2f}, {side.described}" for side in sides]
     ax.legend(
         lines, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, borderpad=0.0, fontsize="small",
@@ -341,10 +328,10 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)  # the unit square ends there
     of, limit = "rank of " if ranked else "", int(min(max(_width(ax) / 4.0 - 8.0, 10.0), 28.0))  # signs are 4 points wide
-    ax.set_xlabel(f"{of}{plain(names[0], limit)}", fontsize="small", **PLAIN)
-    ax.set_ylabel(f"{of}{plain(names[1], limit)}", fontsize="small", **PLAIN)
+    ax.set_xlabel(f"{of}{look.plain(names[0], limit)}", fontsize="small", **look.PLAIN)
+    ax.set_ylabel(f"{of}{look.plain(names[1], limit)}", fontsize="small", **look.PLAIN)
     size = "small" if _width(ax) > _NARROW else "x-small"
-    title_above(ax, f"{side.whose}: tau {side.tau:.2f}\n{side.described}", size)
+    look.title_above(ax, f"{side.whose}: tau {side.tau:.2f}\n{side.described}", size)
 
 
 def _width(ax: "Axes") -> float:
@@ -372,7 +359,7 @@ def _crowded(ax: "Axes", tail: Tail, side: Side) -> bool:
     beside = [other for other in side.tails if not other.corner.u_high and other.corner.v_high == tail.corner.v_high]
     signs = sum(len(_share_words(one, part_name(side.tail))) + 1 for one in (tail, *beside))
     room = _width(ax) * (1.0 - tail.u_share - sum(other.u_share for other in beside) - 0.04)
-    return bool(beside) and _SIGN * text_size(X_SMALL) * signs > room
+    return bool(beside) and _SIGN * look.text_size(look.X_SMALL) * signs > room
 
 
 def _share_words(tail: Tail, part: str) -> str:
@@ -386,7 +373,7 @@ def _draw_tail(ax: "Axes", tail: Tail, part: str, *, raised: bool) -> None:
     u_high, v_high = tail.corner.u_high, tail.corner.v_high
     corner = (1.0 - tail.u_share if u_high else 0.0, 1.0 - tail.v_share if v_high else 0.0)
     square = Rectangle(
-        corner, tail.u_share, tail.v_share, facecolor="none", edgecolor=ink(), linewidth=1.2, zorder=4, clip_on=False
+        corner, tail.u_share, tail.v_share, facecolor="none", edgecolor=look.ink(), linewidth=1.2, zorder=4, clip_on=False
     )
     ax.add_patch(square)
     place = (1.0 - tail.u_share - 0.02 if u_high else tail.u_share + 0.02, 0.985 if v_high else 0.015)
@@ -395,5 +382,5 @@ def _draw_tail(ax: "Axes", tail: Tail, part: str, *, raised: bool) -> None:
     ax.text(
         *place, _share_words(tail, part), fontsize="x-small", ha="right" if u_high else "left",
         va="top" if v_high else "bottom", zorder=5,
-        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **PLAIN,
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **look.PLAIN,
     )  # fmt: skip
