@@ -3,13 +3,13 @@
 import json
 import math
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.many_result import PairGap, Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
@@ -44,36 +44,29 @@ Content = dict[str, Any]
 def of_pairs(result: Pairwise, command: str, *, all_pairs: bool) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many."""
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
-    omitted = "" if kept == len(result) else _omitted(result, kept)
-    made = methods.made(command)
     worst = details.worst_pairs(result, DETAILS)
-    reserved = not result.n_flagged and not result.stuck and bool(result.warnings)
-    table = _table(result, {detail.key for detail in worst})
-    content = {
-        "heading": answer_line(result.verdict, reserved),
-        "state": _state(result),
-        "caution": _caution(result.warnings),
+    pairs = iter(result)
+    shown = list(islice(pairs, TABLE_ROWS))
+    table = _table(result, shown, {detail.key for detail in worst})
+    off = bool(result.n_flagged or result.stuck)
+    content = _answer(result, command, off=off, tested=bool(result.tested.any())) | {
         "title": result.title,
-        "sentences": result.sentences(),
         "unit": result.unit,
         "alone": result.kind != "nothing" and result.adjust != "none",
         "ranked": True,
-        "part": part_name(result.tail),
         "maps": _maps(result) if len(result.names) > 2 else None,
         "table": table,
         "details": worst,
-        "things": result.things,
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.warnings), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
         "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.iid], result.things) | _own_p(result),
-        "made": made,
-        "omitted": omitted,
-        "paper": methods.PAPER,
+        "omitted": _omitted(result, kept) if kept < len(result) else "",
     }
-    numbers = result.overview() | {"made": made, "details": [detail.numbers | {"key": detail.key} for detail in worst]}
-    numbers |= {"omitted": omitted} if omitted else {}
-    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in islice(result, kept))}
+    numbers = result.overview() | {"made": content["made"]}
+    numbers["details"] = [detail.numbers | {"key": detail.key} for detail in worst]
+    numbers |= {"omitted": content["omitted"]} if content["omitted"] else {}
+    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in islice(chain(shown, pairs), kept))}
 
 
 def _omitted(result: Pairwise, kept: int) -> str:
@@ -88,54 +81,48 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
     """The page of a single pair, and the JSON beside it."""
     random = ["the bootstrap"] if result.resampled else []
     random += ["CKL and CED"] if result.shannon != "exact" else []
-    made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
-    off = result.gap_found
     tested = any(math.isfinite(pvalue) for pvalue in result.tests.adjusted.values())
     detail = details.of_one(result, "pair-1")
-    content = {
-        "heading": answer_line(result.verdict, not off and bool(result.warnings)),
-        "state": "off" if off else "fine" if tested and not result.warnings else "unknown",
-        "caution": _caution(result.warnings),
-        "title": f"{shortened(label, 2 * NAME)}: {result.summary}",
-        "sentences": result.sentences(),
+    content = _answer(result, command, random, off=result.gap_found, tested=tested) | {
+        "title": f"{shortened(pair_label(*result.fit.pair.names), 2 * NAME)}: {result.summary}",
         "unit": "pair",
         "alone": False,
         "ranked": result.margins == "rank",
-        "part": part_name(result.tail),
         "maps": None,
         "table": None,
         "details": [detail],
-        "things": result.things,
         "sure": meaning.of_one(result),
         "notes": detail.notes,
         "methods": methods.of_one(result),
         "terms": methods.terms(_OWN_TERMS, methods.errors_of(result), result.things) | {"p": methods.SINGLE_P},
-        "made": made,
         "omitted": "",
+    }
+    return content, detail.numbers | {"made": content["made"]}
+
+
+def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] = (), *, off: bool, tested: bool) -> Content:
+    """What every page has: the answer, with the first warning and how many more there are, and how the page was made."""
+    warnings = result.warnings
+    return {
+        "heading": answer_line(result.verdict, not off and bool(warnings)),
+        "state": "off" if off else "fine" if tested and not warnings else "unknown",
+        "caution": {"first": warnings[0], "more": len(warnings) - 1} if warnings else None,
+        "sentences": result.sentences(),
+        "part": part_name(result.tail),
+        "things": result.things,
+        "made": methods.made(command, random),
         "paper": methods.PAPER,
     }
-    return content, detail.numbers | {"made": made}
 
 
 def _own_p(result: Pairwise) -> dict[str, str]:
     return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
 
 
-def _state(result: Pairwise) -> str:
-    if result.n_flagged or result.stuck:
-        return "off"
-    return "fine" if result.tested.any() and not result.warnings else "unknown"
-
-
-def _caution(warnings: Sequence[str]) -> Content | None:
-    """What stands right below the answer: the first warning, and how many more there are."""
-    return {"first": warnings[0], "more": len(warnings) - 1} if warnings else None
-
-
 # ---- table ---------------------------------------------------------------------------------------------------------
 
 
-def _table(result: Pairwise, links: set[str]) -> Content:
+def _table(result: Pairwise, shown: Sequence[PairGap], links: set[str]) -> Content:
     """The ranking as text, with more columns than a terminal has room for."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     columns = [
@@ -154,7 +141,7 @@ def _table(result: Pairwise, links: set[str]) -> Content:
     ]
     known = [column for column in columns if column[3] and (not column[1] or np.isfinite(result.rows[column[1]]).any())]
     rows, short = [], dict(zip(result.names, short_names(result.names, NAME), strict=True))
-    for rank, gap in enumerate(islice(result, TABLE_ROWS), start=1):
+    for rank, gap in enumerate(shown, start=1):
         special = {"p": short_pvalue(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
         cells = [special.get(head) or _number(getattr(gap, name), form) for head, name, form, _ in known]
         names = [short[name] for name in gap.names]
