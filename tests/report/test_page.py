@@ -27,7 +27,7 @@ from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.report.page import content, meaning, methods, writing
 from copula_discrepancy.report.plots.maps import beyond_chance
 from tests.page_samples import HOSTILE, comparison, page_of, timed_page_of
-from tests.pairwise_data import gaussian
+from tests.pairwise_data import autoregressive, gaussian
 
 MEGABYTE = 2**20
 
@@ -301,6 +301,17 @@ def test_notes_beside_the_pictures_of_a_pair_are_text(tmp_path):
     assert "<b>chain 1 never moves in &lt;script&gt;window.hacked = 1&lt;/script&gt;" in article
     assert "A chain that stands still has failed" in article
     assert page.count("<script") == 1  # the page's own: two variables have no map
+
+
+def test_the_page_of_one_pair_fits_nothing(tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    draws, reference = (autoregressive(rng, 4, 300, 0.95)[:, :, :2] for _ in range(2))  # slow: errors from left-out blocks
+    with pytest.warns(cd.DependenceWarning):
+        results = [cd.discrepancy(draws, cd.Gaussian(0.5)), cd.discrepancy(draws, reference, family="gaussian")]
+    for module in ("likelihood", "fit", "jackknife"):
+        monkeypatch.setattr(f"copula_discrepancy.estimate.{module}.maximise", lambda *_: pytest.fail("fitted again"))
+    for k, result in enumerate(results):
+        result.to_html(tmp_path / f"{k}.html")
 
 
 def test_the_name_of_the_json_is_text_below_a_cut_table(tmp_path, no_pictures, monkeypatch):

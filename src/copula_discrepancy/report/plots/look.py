@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from importlib.resources import as_file, files
 from textwrap import fill
 from threading import RLock
@@ -29,17 +28,8 @@ def styled() -> Iterator[None]:
     import matplotlib as mpl
 
     # matplotlib has one set of settings for all threads: two that change it at once would leave ours behind
-    with _SETTINGS, mpl.rc_context(_look()):
+    with _SETTINGS, as_file(files("copula_discrepancy.report.plots") / "style.mplstyle") as path, mpl.rc_context(fname=path):
         yield
-
-
-@cache
-def _look() -> Any:
-    """The settings of the style file."""
-    from matplotlib import rc_params_from_file
-
-    with as_file(files("copula_discrepancy.report.plots") / "style.mplstyle") as path:
-        return rc_params_from_file(path, use_default_template=False)
 
 
 @contextmanager
