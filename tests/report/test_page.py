@@ -28,7 +28,7 @@ from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.report.page import content, meaning, methods, writing
 from copula_discrepancy.report.plots.maps import beyond_chance
 from tests.page_samples import HOSTILE, comparison, page_of, timed_page_of
-from tests.pairwise_data import gaussian
+from tests.pairwise_data import autoregressive, gaussian
 
 MEGABYTE = 2**20
 
@@ -74,7 +74,7 @@ def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made():
     assert "432 to 954 for the 2,000 draws, 702 to 1,640 for the 2,000 of the reference, depending on the pair" in told
     assert "above the limit in 7 of 45 pairs" in told
     assert "135 tests, of level, shape and tails (false discovery rate 5%, Benjamini-Hochberg)" in told
-    assert "Verdicts, and which marks are filled, allow for the number of all tests" in told
+    assert "Verdicts and filled marks are adjusted for the number of all tests" in told
     assert "seed 1" in told
     assert f"copula-discrepancy {cd.__version__}" in told
     assert f"numpy {np.__version__}" in told
@@ -121,7 +121,7 @@ def test_the_table_shows_the_numbers_of_the_json():
 def test_the_page_of_one_pair():
     result, told = comparison("single"), words_of(page_of("single"))
     assert "Wrong shape, low-low tail too thick, high-high tail too thin" in told
-    assert "allow for the number of all tests" not in told  # there is no ranking
+    assert "adjusted for the number of all tests" not in told  # there is no ranking
     assert result.sentences()["Tails"] in told
     assert "cd.discrepancy(draws, cd.Gumbel(theta=2.5), method='mle'" in told
     found = json.loads(page_of("single").with_name("report.json").read_text(encoding="utf-8"))
@@ -304,6 +304,17 @@ def test_notes_beside_the_pictures_of_a_pair_are_text(tmp_path):
     assert page.count("<script") == 1  # the page's own: two variables have no map
 
 
+def test_the_page_of_one_pair_fits_nothing(tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    draws, reference = (autoregressive(rng, 4, 300, 0.95)[:, :, :2] for _ in range(2))  # slow: errors from left-out blocks
+    with pytest.warns(cd.DependenceWarning):
+        results = [cd.discrepancy(draws, cd.Gaussian(0.5)), cd.discrepancy(draws, reference, family="gaussian")]
+    for module in ("likelihood", "fit", "jackknife"):
+        monkeypatch.setattr(f"copula_discrepancy.estimate.{module}.maximise", lambda *_: pytest.fail("fitted again"))
+    for k, result in enumerate(results):
+        result.to_html(tmp_path / f"{k}.html")
+
+
 def test_the_name_of_the_json_is_text_below_a_cut_table(tmp_path, no_pictures, monkeypatch):
     monkeypatch.setattr(content, "TABLE_ROWS", 2)
     path = comparison("fine").to_html(tmp_path / "<u>&.html")
@@ -363,7 +374,7 @@ def test_corners_have_columns_where_they_are_off_or_along_the_dependence():
     assert columns("two signs") == ["low-high", "high-low"]  # two of three pairs depend negatively
     assert columns("eight") == ["low-low", "high-high", "low-high"]  # where one pair is off
     assert columns("crash") == ["low-low", "high-high"]
-    assert "those that are off in some pair" in words_of(page_of("eight"))
+    assert "those with a gap in some pair" in words_of(page_of("eight"))
     pairs = json.loads(page_of("fine").with_name("report.json").read_text(encoding="utf-8"))["pairs"]
     assert all(f"{corner}{end}" in pair for pair in pairs for corner in CORNERS for end in ("", "_se", "_pvalue", "_share"))
 
@@ -441,6 +452,27 @@ def test_the_table_has_the_worst_pairs(tmp_path, no_pictures, monkeypatch):
     rows = table_of(page)
     assert [row["pair"] for row in rows] == [gap.label for gap, _ in zip(result, range(7), strict=False)]
     assert "The 7 worst of 45 pairs" in words_of(tmp_path / "report.html")
+
+
+def test_the_json_has_the_worst_of_very_many_pairs_unless_all_are_asked_for(tmp_path, no_pictures, monkeypatch):
+    monkeypatch.setattr(content, "JSON_PAIRS", 7)
+    result = comparison("eight")
+    part = json.loads(result.to_html(tmp_path / "part.html").with_suffix(".json").read_text(encoding="utf-8"))
+    whole = json.loads(result.to_html(tmp_path / "all.html", all_pairs=True).with_suffix(".json").read_text(encoding="utf-8"))
+    assert len(part["pairs"]) == 7
+    assert part["pairs"] == whole["pairs"][:7]
+    assert part["n_pairs"] == len(whole["pairs"]) == 45
+    assert "omitted" not in whole
+    assert "all_pairs=True" in part["omitted"]
+    assert "--json" in part["omitted"]
+    assert part["omitted"] in words_of(tmp_path / "part.html")
+    assert "all_pairs" not in words_of(tmp_path / "all.html")
+    edges = comparison("vine").to_html(tmp_path / "vine.html").with_suffix(".json")
+    assert len(json.loads(edges.read_text(encoding="utf-8"))["edges"]) == 7
+    with pytest.raises(cd.InputError) as error:
+        result.to_html(tmp_path / "other.html", all_pairs="yes")
+    assert "all_pairs" in str(error.value)
+    assert not (tmp_path / "other.html").exists()
 
 
 # ---- files ---------------------------------------------------------------------------------------------------------
@@ -595,10 +627,10 @@ def test_what_is_asked_is_said_once_of_several_of_a_kind():
 @pytest.mark.parametrize(
     ("rhat", "n_eff", "agree", "enough"),
     [
-        ([1.0, 1.001], [400.0, 500.0], "1.001 at most, they agree", "All are above 400, enough for these tests"),
-        ([1.0, 1.001], [390.0, 500.0], "1.001 at most, they agree", "Below 400 standard errors themselves are rough"),
-        ([1.0, 1.2], [40.0, 500.0], "above the limit in 1 of 2 pairs", "rough, as they are here in places"),
-        ([math.nan, math.nan], [math.nan, math.nan], "too little to compare", "No standard error can be computed"),
+        ([1.0, 1.001], [400.0, 500.0], "at most 1.001, so they agree", "All are at least 400"),
+        ([1.0, 1.001], [390.0, 500.0], "at most 1.001, so they agree", "Below 400, standard errors are rough"),
+        ([1.0, 1.2], [40.0, 500.0], "above the limit in 1 of 2 pairs", "rough, as some are here"),
+        ([math.nan, math.nan], [math.nan, math.nan], "too few to compare", "have no standard errors"),
     ],
 )
 def test_effective_draws_and_rhat_in_words(rhat, n_eff, agree, enough):
@@ -608,7 +640,7 @@ def test_effective_draws_and_rhat_in_words(rhat, n_eff, agree, enough):
     assert "chain" not in rows
     assert "half of the rows" in rows
     assert enough in meaning._effective([sample], False, "pair", "draws")
-    assert "taken as independent" in meaning._effective([sample], True, "pair", "draws")
+    assert "treated as independent" in meaning._effective([sample], True, "pair", "draws")
 
 
 def told_of(result, term):
@@ -623,13 +655,13 @@ def test_adjustments_in_words():
         return told_of(cd.pairwise(*samples, family="gaussian", iid=True, adjust=adjust, **options), "p-values")
 
     assert "18 tests, of level, shape and tails (" in told("bh")
-    assert "share of false ones among all gaps that are claimed is at most 5%, where tests are independent" in told("bh")
+    assert "share of false positives among the reported gaps is at most 5%, where tests are independent" in told("bh")
     assert "at most 10%, however the tests depend" in told("by", confidence=0.9)
     for adjust in ("holm", "bonferroni"):
-        assert "the probability that any gap is claimed where there is none is at most 5%" in told(adjust)
-    assert "of all tests of what is right, about 5% are called a gap" in told("none")
+        assert "the probability of even one false positive is at most 5%" in told(adjust)
+    assert "about 5% of the tests report a gap" in told("none")
     assert "12 tests, of level and tails (" in told("bh", method="moment")
-    assert told_of(comparison("untestable"), "p-values") == "Nothing could be tested, so there are none."
+    assert told_of(comparison("untestable"), "p-values") == "Nothing could be tested, so there are no p-values."
 
 
 def test_what_may_hide_would_be_found_four_times_in_five():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import Caveat, WithCaveats
-from copula_discrepancy._core.checks import independent_sides, is_whole, one_of
+from copula_discrepancy._core.checks import independent_sides, is_whole, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
@@ -449,8 +449,8 @@ class Pairwise(WithCaveats):
 
         return plot_map(self, number, ax=ax)
 
-    def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
-        """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
+    def to_html(self, path: Any, *, force: bool = False, command: str | None = None, all_pairs: bool = False) -> Path:
+        """Write one self-contained page, and its numbers as a .json file beside it; returns the path of the page.
 
         The page has the answer in words, maps of level and shape, the ranked table, the worst pairs in pictures, and what its
         numbers mean. It asks nothing of the network and stays below 3 MB, however many variables and draws there are.
@@ -463,6 +463,8 @@ class Pairwise(WithCaveats):
             Overwrite files that are already there.
         command : str, optional
             What the page names as the command that made it; by default the call in Python.
+        all_pairs : bool
+            Write every pair to the .json file. By default it has the 10,000 worst, and says so where there are more.
 
         Returns
         -------
@@ -476,8 +478,9 @@ class Pairwise(WithCaveats):
         """
         from copula_discrepancy.report.page import content, writing
 
-        checked = writing.page_path(path, force)
-        return writing.write_page(checked, *content.of_pairs(self, command or self._call(checked)), force=force)
+        checked, every = writing.page_path(path, force), true_or_false(all_pairs, "all_pairs")
+        made = content.of_pairs(self, command or self._call(checked), all_pairs=every)
+        return writing.write_page(checked, *made, force=force)
 
     # ---- words -----------------------------------------------------------------------------------------------------
 

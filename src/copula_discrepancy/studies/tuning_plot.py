@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def plot_tuning(tuning: "Tuning", *, ax: Any = None) -> Any:
-    """CD, ESS and KSD over the settings of a study, below each other, the settings that cannot be told from the best marked.
+    """Draw CD, ESS and KSD against the settings of a study, one panel each; those not distinguishable from the best are marked.
 
-    Draws into `ax`, a sequence of as many Axes as there are panels, or into a new figure; gives back the axes.
+    Draws into `ax`, a sequence of as many Axes as there are panels, or into a new figure; returns the Axes.
     """
     panels = [("cd", "CD", BLUE), ("ess", "ESS (smallest)", ORANGE)]
     if any(math.isfinite(row.ksd) for row in tuning.rows):
@@ -33,7 +33,7 @@ def plot_tuning(tuning: "Tuning", *, ax: Any = None) -> Any:
         if tuning.near_best:
             axes[0].legend(loc="best")
         else:
-            axes[0].annotate("no setting could be judged", (0.5, 0.5), xycoords="axes fraction", ha="center", color=GREY)
+            axes[0].annotate("no setting could be assessed", (0.5, 0.5), xycoords="axes fraction", ha="center", color=GREY)
         axes[-1].set_xlabel(tuning.name)
     return axes
 
@@ -73,4 +73,4 @@ def _draw_panel(ax: "Axes", tuning: "Tuning", places: list[float], name: str, co
     if name == "cd":
         near = [(places[k], tuning.rows[k].cd) for k in judged if tuning.rows[k].near_best]
         ring: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": "none", "color": PURPLE}
-        ax.plot(*zip(*near, strict=True) if near else ([], []), label="not told from the best", **ring)
+        ax.plot(*zip(*near, strict=True) if near else ([], []), label="not distinguishable from the best", **ring)

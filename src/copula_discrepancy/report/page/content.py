@@ -3,13 +3,16 @@
 import json
 import math
 from collections.abc import Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import reserved
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import details, meaning, methods
@@ -23,11 +26,8 @@ from copula_discrepancy.report.plots.maps import (
     white_reads_better,
 )
 
-if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
-
-TABLE_ROWS = 2000  # pairs in the table; the JSON has all
+TABLE_ROWS = 2000  # pairs in the table
+JSON_PAIRS = 10_000  # in the file beside the page, unless all are asked for: 10 MB; 1,000 variables would take 480 MB
 DETAILS = 6  # pairs with pictures
 MAPPED = 300  # variables on a map; with more, those with the largest gaps
 NAME = 60  # characters of a name in the table: a page of long names stays small, the JSON has them whole
@@ -43,87 +43,94 @@ _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 Content = dict[str, Any]
 
 
-def of_pairs(result: "Pairwise", command: str) -> tuple[Content, Content]:
-    """The page of a ranking, and the JSON beside it."""
-    made = methods.made(command)
+def of_pairs(result: Pairwise, command: str, *, all_pairs: bool) -> tuple[Content, Content]:
+    """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many."""
+    kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
     worst = details.worst_pairs(result, DETAILS)
-    table = _table(result, {detail.key for detail in worst})
-    content = {
-        "heading": answer_line(result),
-        "state": _state(result),
-        "caution": _caution(result.warnings),
+    pairs = iter(result)
+    shown = list(islice(pairs, TABLE_ROWS))
+    table = _table(result, shown, {detail.key for detail in worst})
+    content = _answer(result, command) | {
         "title": result.title,
-        "sentences": result.sentences(),
         "unit": result.unit,
         "alone": result.kind != "nothing" and result.adjust != "none",
         "ranked": True,
-        "part": part_name(result.tail),
         "maps": _maps(result) if len(result.names) > 2 else None,
         "table": table,
         "details": worst,
-        "things": result.things,
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.caveats), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
         "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.independent[0]], result.things)
         | _own_p(result),
-        "made": made,
-        "paper": methods.PAPER,
+        "omitted": _omitted(result, kept) if kept < len(result) else "",
     }
-    numbers = result.overview() | {"made": made, "details": [detail.numbers | {"key": detail.key} for detail in worst]}
-    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in result)}
+    numbers = result.overview() | {"made": content["made"]}
+    numbers["details"] = [detail.numbers | {"key": detail.key} for detail in worst]
+    numbers |= {"omitted": content["omitted"]} if content["omitted"] else {}
+    return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in islice(chain(shown, pairs), kept))}
 
 
-def of_one(result: "Discrepancy", command: str) -> tuple[Content, Content]:
+def _omitted(result: Pairwise, kept: int) -> str:
+    """What is missing in the JSON, and how to get it."""
+    return (
+        f"This file has the {kept:,} worst of {len(result):,} {result.unit}s, those with a gap first. "
+        "to_html(..., all_pairs=True) in Python, or --json on the command line, writes all of them."
+    )
+
+
+def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
     """The page of a single pair, and the JSON beside it."""
     random = ["the bootstrap"] if result.resampled else []
     random += ["CKL and CED"] if result.shannon != "exact" else []
-    made, label = methods.made(command, random), pair_label(*result.fit.pair.names)
-    detail = details.of_one(result, "pair-1", verdict=result.verdict, flagged=result.gap_found)
-    content = {
-        "heading": answer_line(result),
-        "state": _state(result),
-        "caution": _caution(result.warnings),
-        "title": f"{shortened(label, 2 * NAME)}: {result.summary}",
-        "sentences": result.sentences(),
+    detail = details.of_one(result, "pair-1")
+    content = _answer(result, command, random) | {
+        "title": f"{shortened(pair_label(*result.fit.pair.names), 2 * NAME)}: {result.summary}",
         "unit": "pair",
         "alone": False,
         "ranked": result.margins == "rank",
-        "part": part_name(result.tail),
         "maps": None,
         "table": None,
         "details": [detail],
-        "things": result.things,
         "sure": meaning.of_one(result),
         "notes": detail.notes,
         "methods": methods.of_one(result),
         "terms": methods.terms(_OWN_TERMS, methods.errors_of(result), result.things) | {"p": methods.SINGLE_P},
-        "made": made,
+        "omitted": "",
+    }
+    return content, detail.numbers | {"made": content["made"]}
+
+
+def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] = ()) -> Content:
+    """What every page has: the answer, with the first warning and how many more there are, and how the page was made."""
+    warnings = result.warnings
+    return {
+        "heading": answer_line(result),
+        "state": _state(result),
+        "caution": {"first": warnings[0], "more": len(warnings) - 1} if warnings else None,
+        "sentences": result.sentences(),
+        "part": part_name(result.tail),
+        "things": result.things,
+        "made": methods.made(command, random),
         "paper": methods.PAPER,
     }
-    return content, detail.numbers | {"made": made}
 
 
-def _own_p(result: "Pairwise") -> dict[str, str]:
+def _own_p(result: Pairwise) -> dict[str, str]:
     return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
 
 
-def _state(result: "Discrepancy | Pairwise") -> str:
+def _state(result: Discrepancy | Pairwise) -> str:
     """The colour of the answer: one with reservations is neither good nor bad."""
     if result.outcome == "gap":
         return "off"
     return "fine" if result.outcome == "no gap" and not reserved(result.caveats) else "unknown"
 
 
-def _caution(warnings: Sequence[str]) -> Content | None:
-    """What stands right below the answer: the first warning, and how many more there are."""
-    return {"first": warnings[0], "more": len(warnings) - 1} if warnings else None
-
-
 # ---- table ---------------------------------------------------------------------------------------------------------
 
 
-def _table(result: "Pairwise", links: set[str]) -> Content:
+def _table(result: Pairwise, shown: Sequence[PairGap], links: set[str]) -> Content:
     """The ranking as text, with more columns than a terminal has room for."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     columns = [
@@ -142,7 +149,7 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
     ]
     known = [column for column in columns if column[3] and (not column[1] or np.isfinite(result.rows[column[1]]).any())]
     rows, short = [], dict(zip(result.names, short_names(result.names, NAME), strict=True))
-    for rank, gap in enumerate(islice(result, TABLE_ROWS), start=1):
+    for rank, gap in enumerate(shown, start=1):
         special = {"p": short_pvalue(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
         cells = [special.get(head) or _number(getattr(gap, name), form) for head, name, form, _ in known]
         names = [short[name] for name in gap.names]
@@ -162,7 +169,7 @@ def _table(result: "Pairwise", links: set[str]) -> Content:
     }
 
 
-def _shown_corners(result: "Pairwise") -> list[str]:
+def _shown_corners(result: Pairwise) -> list[str]:
     """The two corners along most of the dependences, and every corner that is off somewhere: four columns are seldom needed."""
     rows = result.rows
     own, aim = rows["tau"], np.nan_to_num(rows["tau_target"])
@@ -186,7 +193,7 @@ def _number(value: float, form: str) -> str:
 # ---- maps ----------------------------------------------------------------------------------------------------------
 
 
-def _maps(result: "Pairwise") -> Content:
+def _maps(result: Pairwise) -> Content:
     """Level and shape of all pairs, and every corner that is off, as coloured matrices, each on a scale of its own."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
@@ -209,14 +216,14 @@ def _maps(result: "Pairwise") -> Content:
     }
 
 
-def _family_sides(result: "Pairwise", numbers: Sequence[str]) -> str:
+def _family_sides(result: Pairwise, numbers: Sequence[str]) -> str:
     """What the colours mean where there is no target."""
     corners = " and ".join(CORNERS[name].label for name in numbers if name in CORNERS)
     inside = f"; in {corners}, blue: fewer {result.things} than the family has, orange: more" if corners else ""
-    return f"Blue: the fitted family's tau is below the {result.things}'; orange: above it{inside}"
+    return f"Blue: the fitted family's tau is below that of the {result.things}; orange: above it{inside}"
 
 
-def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
+def _map(result: Pairwise, name: str, cells: NDArray[np.float64]) -> Content:
     limit = colour_limit(cells)
     above, below = (cells[indices(len(cells), k)] for indices, k in ((np.triu_indices, 1), (np.tril_indices, -1)))
     known, beyond = above[np.isfinite(above)], int(np.isfinite(below).sum())
@@ -227,9 +234,12 @@ def _map(result: "Pairwise", name: str, cells: NDArray[np.float64]) -> Content:
             for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True)
         ]
     largest = f"; the largest is {np.abs(known).max():.3f}" if known.size else ""
-    says = {"level": f"strength of dependence, {result.things} less target", "shape": "family and tails, seen in Kendall's tau"}
-    less = "the fitted family's" if result.kind == "nothing" else "target"
-    inside = f"share of a {part_name(result.tail)} that lies in this corner, {result.things} less {less}"
+    says = {
+        "level": f"strength of dependence, {result.things} minus target",
+        "shape": "family and tails, as a difference in Kendall's tau",
+    }
+    aim = "the fitted family's" if result.kind == "nothing" else "target"
+    inside = f"share of a {part_name(result.tail)} that lies in this corner, {result.things} minus {aim}"
     says |= dict.fromkeys(CORNERS, inside)
     label = CORNERS[name].label if name in CORNERS else name
     return {
@@ -249,7 +259,7 @@ def _tone(share: float) -> str:
     return "white" if white_reads_better(share, 1.0) else "black" if share > 0.5 else ""
 
 
-def _kept(result: "Pairwise") -> list[int]:
+def _kept(result: Pairwise) -> list[int]:
     """The variables on a map: all, or, where there are too many to be read, those with the largest gaps, in their order."""
     d = len(result.names)
     if d <= MAPPED:
@@ -262,7 +272,7 @@ def _kept(result: "Pairwise") -> list[int]:
     return sorted([*kept][:MAPPED])
 
 
-def _halves(result: "Pairwise", name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
+def _halves(result: Pairwise, name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
     """All cells as whole numbers of the unit, row after row, for the script that reads a cell out; untested ones are marked."""
     found = np.full(cells.shape, _UNKNOWN, np.int16)
     known = np.isfinite(cells)

@@ -5,26 +5,24 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from copula_discrepancy._core.errors import DependenceWarning, InputError
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import tail_sentence
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.report.page.meaning import explained
 from copula_discrepancy.report.page.methods import SEED
-from copula_discrepancy.report.page.pictures import Picture, inline_figures
+from copula_discrepancy.report.page.pictures import Picture, inline_figures, page_style
 from copula_discrepancy.report.plots.clouds import Tested, draw_pair, tail_shares
 from copula_discrepancy.report.plots.forests import Forest, draw_chains, fit_agreement, plot_tau_forest
 from copula_discrepancy.report.plots.gap_bars import plot_gaps
 from copula_discrepancy.report.plots.maps import beyond_chance
 from copula_discrepancy.report.plots.traces import plot_trace, running_gaps
-
-if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
-    from copula_discrepancy.compare.pair_gap import PairGap
 
 _WIDE = 3.4  # inches of a picture: two beside each other on a desk, one below the other on a phone
 _PREFIXES = 14  # numbers of draws at which the running gap is drawn; each is a fit of its own
@@ -46,16 +44,17 @@ class Detail:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def worst_pairs(result: "Pairwise", count: int) -> list[Detail]:
+def worst_pairs(result: Pairwise, count: int) -> list[Detail]:
     """The first pairs of a ranking; one of which no picture can be made says why.
 
     Edges of a vine from its second tree on have no draws of their own, and are passed over.
     """
     drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
-    return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
+    with page_style():
+        return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
 
 
-def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
+def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
     key = f"pair-{rank}"
     try:
         with warnings.catch_warnings():
@@ -66,10 +65,16 @@ def _of_pair(result: "Pairwise", gap: "PairGap", rank: int) -> Detail:
     if isinstance(found, Fit):
         off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
         return _of_fit(found, gap, key, result.confidence, Tested(result.things, result.tail, off))
-    return of_one(found, key, verdict=gap.verdict, flagged=gap.flagged)
+    return _compared(found, key, verdict=gap.verdict, flagged=gap.flagged)
 
 
-def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> Detail:
+def of_one(result: Discrepancy, key: str) -> Detail:
+    """The pair of a page of its own."""
+    with page_style():
+        return _compared(result, key, verdict=result.verdict, flagged=result.gap_found)
+
+
+def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> Detail:
     """A pair with a target."""
     running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
     chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)
@@ -90,7 +95,7 @@ def of_one(result: "Discrepancy", key: str, *, verdict: str, flagged: bool) -> D
     return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
 
 
-def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Tested) -> Detail:
+def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested) -> Detail:
     """A pair without a target: the draws beside what the family makes of them."""
     things = tested.things
     simulated = f"{fit.n:,} {things} simulated from the fitted {fit.family}"
@@ -102,8 +107,10 @@ def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Teste
         *_clouds(fit, tested, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
         _picture(lambda ax: draw_chains(forest, ax), _forest_height(len(agreement.taus)), f"{key}-chains", chains),
     ]
-    off = f"{fit.family} fitted has a tau {gap.shape:+.3f} off the {things}' {gap.tau:.2f} (se {gap.shape_se:.2g})."
-    told = {"Family": off if math.isfinite(gap.shape_se) else f"{fit.family} fitted; {gap.verdict}."}
+    off = (
+        f"fitted {fit.family}: its tau minus that of the {things}, {gap.tau:.2f}, is {gap.shape:+.3f} (se {gap.shape_se:.2g})."
+    )
+    told = {"Family": off if math.isfinite(gap.shape_se) else f"fitted {fit.family}; {gap.verdict}."}
     shares = [_corner_words(fit, gap, name, tested) for name in tested.off_corners]
     told |= {"Tails": f"off: {'; '.join(shares)}."} if shares else {}
     numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit, tested)}
@@ -111,14 +118,14 @@ def _of_fit(fit: Fit, gap: "PairGap", key: str, confidence: float, tested: Teste
     return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.caveats), numbers)
 
 
-def _corner_words(fit: Fit, gap: "PairGap", name: str, tested: Tested) -> str:
+def _corner_words(fit: Fit, gap: PairGap, name: str, tested: Tested) -> str:
     """A corner as a person says it."""
     where = CORNERS[name].words(fit.pair.names, tested.tail, tested.things)
     shares = getattr(gap, f"{name}_share"), getattr(gap, f"{name}_share_target")
     return tail_sentence(where, shares, f"{fit.family} at the same tau")
 
 
-def _clouds(subject: "Discrepancy | Fit", tested: Tested, key: str, beside: str) -> list[Picture]:
+def _clouds(subject: Discrepancy | Fit, tested: Tested, key: str, beside: str) -> list[Picture]:
     """The draws' cloud, and what stands beside it in these words."""
     fit = subject if isinstance(subject, Fit) else subject.fit
     first, second = fit.pair.names
@@ -140,12 +147,12 @@ def _forest_height(rows: int) -> float:
     return min(1.3 + 0.17 * rows, 4.5)
 
 
-def _said_gaps(result: "Discrepancy") -> str:
+def _said_gaps(result: Discrepancy) -> str:
     parts = {name: result.estimates[name] for name in ("level", "shape", "total")} | dict(result.tails)
     return "Gaps with their intervals: " + "; ".join(f"{k.replace('_', '-')} {_interval(v)}" for k, v in parts.items()) + "."
 
 
-def _said_chains(result: "Discrepancy") -> str:
+def _said_chains(result: Discrepancy) -> str:
     together = _interval(result.estimates["tau"])
     several = len(result.agreement.taus) > 1
     each = f", chain by chain: {_each(result.agreement.taus)}; together" if several else ""
@@ -155,9 +162,11 @@ def _said_chains(result: "Discrepancy") -> str:
     return f"{told} The target has {result.tau_target:.2f}."
 
 
-def _said_trace(result: "Discrepancy") -> str:
+def _said_trace(result: Discrepancy) -> str:
     things = result.things
-    return f"The total gap over the number of {things}, with its interval; with all {things} it is {_interval(result.total)}."
+    return (
+        f"The total gap against the number of {things}, with its interval; with all {things} it is {_interval(result.total)}."
+    )
 
 
 def _each(taus: Sequence[Estimate]) -> str:

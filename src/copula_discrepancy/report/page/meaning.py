@@ -4,20 +4,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.multiplicity import in_words
-
-if TYPE_CHECKING:
-    from copula_discrepancy.compare.many_result import Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 Told = list[tuple[str, str]]  # a term and what is said of it
 
@@ -28,7 +25,7 @@ def explained(caveats: Sequence[Caveat]) -> Told:
     return [(caveat.sentence, "" if caveat.advice in advice[k + 1 :] else caveat.advice) for k, caveat in enumerate(caveats)]
 
 
-def of_pairs(result: "Pairwise") -> Told:
+def of_pairs(result: Pairwise) -> Told:
     """How sure a ranking is: effective draws, R-hat, adjusted p-values, and what may hide in "no gap found"."""
     samples = [
         Sample(draws.n_chains, draws.n_draws, result.rows["n_eff" + end], result.rows["rhat" + end])
@@ -43,7 +40,7 @@ def of_pairs(result: "Pairwise") -> Told:
     return told + ([("No gap found", hidden)] if hidden else [])
 
 
-def of_one(result: "Discrepancy") -> Told:
+def of_one(result: Discrepancy) -> Told:
     """The same for a single pair."""
     found = ((result.fit, result.agreement), (result.reference, result.reference_agreement))
     samples = [
@@ -62,7 +59,7 @@ def of_one(result: "Discrepancy") -> Told:
     return told + ([("No gap found", hidden)] if hidden else [])
 
 
-def _alone(result: "Discrepancy", alpha: float) -> str:
+def _alone(result: Discrepancy, alpha: float) -> str:
     """The tests of a single pair."""
     tested = [name for name, pvalue in result.tests.adjusted.items() if math.isfinite(pvalue)]
     if not tested:
@@ -70,7 +67,7 @@ def _alone(result: "Discrepancy", alpha: float) -> str:
     how = "as in the ranking of all pairs" if result.in_ranking is not None else "for each other (Benjamini-Hochberg)"
     return (
         f"Tested are {_listed(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
-        "The four corners have one test together. Total, CKL and CED ask about the same gaps again."
+        "One test covers the four corners. Total, CKL and CED measure the same gaps and are not part of the verdict."
     )
 
 
@@ -105,15 +102,14 @@ class Sample:
 
 def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> str:
     if iid:
-        chain = "they come from a Markov chain" if things == "draws" else "they are a time series or repeat each other"
+        chain = "they come from a Markov chain" if things == "draws" else "they are a time series or contain repeats"
         return (
-            f"The {samples[0].n:,} {things} were taken as independent, as asked. If {chain}, the standard errors here are too "
-            "small and gaps are claimed that are not there."
+            f"The {samples[0].n:,} {things} were treated as independent, as requested. If {chain}, the standard errors are too "
+            "small and gaps are reported that do not exist."
         )
     all_known = np.concatenate([sample.n_eff[np.isfinite(sample.n_eff)] for sample in samples])
     if not all_known.size:
-        why = "nothing varies, or the dependence is perfect"
-        return f"No standard error can be computed from these {samples[0].n:,} {things}: {why}."
+        return f"These {samples[0].n:,} {things} have no standard errors: the dependence is perfect, or nothing varies."
     worth = f"{samples[0].worth} for the {samples[0].n:,} {things}"
     worth += f", {samples[1].worth} for the {samples[1].n:,} of the reference" if len(samples) > 1 else ""
     depends = f", depending on the {unit}" if any(" to " in sample.worth for sample in samples) else ""
@@ -121,67 +117,65 @@ def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> 
     rough = any((sample.n_eff < limit).any() for sample, limit in zip(samples, limits, strict=True))
     limit = " and ".join(f"{limit}" for limit in dict.fromkeys(limits))
     enough = (
-        f"Below {limit} standard errors themselves are rough, as they are here in places."
+        f"Below {limit}, standard errors are rough, as some are here."
         if rough
-        else f"All are above {limit}, enough for these tests."
+        else f"All are at least {limit}, which is enough for these tests."
     )
-    repeat = "Draws of a Markov chain" if things == "draws" else "Rows in an order, as those of a time series,"
+    repeat = "Successive draws of a Markov chain" if things == "draws" else "Successive rows, as in a time series,"
     return (
-        f"{repeat} may repeat each other. This is how many independent ones would give the same standard error, "
-        f"the smallest number over the gaps: {worth}{depends}. {enough}"
+        f"{repeat} may be correlated. The effective number is that of independent ones with the same standard error, the "
+        f"smallest over all gaps: {worth}{depends}. {enough}"
     )
 
 
 def _agreement(samples: Sequence[Sample], unit: str, things: str) -> str:
     halves = "the halves of a chain" if things == "draws" else "the first and the second half of the rows"
     parts = f"the {samples[0].n_chains} chains" if samples[0].n_chains > 1 else halves
-    meant = (
-        f"It compares what {parts} say about Kendall's tau, each by itself; near 1 they agree, and {RHAT_LIMIT} is the limit."
-    )
+    meant = f"It compares Kendall's tau between {parts}; near 1 they agree, above the limit of {RHAT_LIMIT} they do not."
     told = [_largest_rhat(sample, unit, things) for sample in samples]
     if len(told) > 1:
-        told[1] = f"Among those of the reference: {told[1]}"
+        told[1] = f"For the reference: {told[1]}"
     return f"{meant} Here: {' '.join(told)}"
 
 
 def _largest_rhat(sample: Sample, unit: str, things: str) -> str:
     known = sample.rhat[np.isfinite(sample.rhat)]
     if not known.size:
-        more = "several chains, or longer ones," if things == "draws" else "more rows"
-        return f"too little to compare; {more} would tell."
+        more = "several chains, or longer ones" if things == "draws" else "more rows"
+        return f"too few to compare; {more} are needed."
     above, largest = int(np.sum(known > RHAT_LIMIT)), float(known.max())
     if not above:
-        return f"{largest:.3f} at most, they agree."
+        return f"at most {largest:.3f}, so they agree."
     where = f" in {above:,} of {known.size:,} {unit}s" if known.size > 1 else ""
     drift = (
-        "not all have seen the same distribution yet, and longer runs may change the numbers."
+        "they have not converged to the same distribution, and longer runs may change the numbers."
         if things == "draws"
         else "the dependence is not the same from the first row to the last."
     )
-    return f"{largest:.3f} at most, above the limit{where}: {drift}"
+    return f"at most {largest:.3f}, above the limit{where}: {drift}"
 
 
-def _adjusted(result: "Pairwise") -> str:
+def _adjusted(result: Pairwise) -> str:
     counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
     tests, tested = sum(counts.values()), [name for name, count in counts.items() if count]
     if not tests:
-        return "Nothing could be tested, so there are none."
+        return "Nothing could be tested, so there are no p-values."
     rate = in_words(result.adjust, 1.0 - result.confidence)
     alpha = f"{100 * (1 - result.confidence):g}%"
-    claimed = f"the expected share of false ones among all gaps that are claimed is at most {alpha}"
+    claimed = f"the expected share of false positives among the reported gaps is at most {alpha}"
     kept = {
-        "none": f"of all tests of what is right, about {alpha} are called a gap",
+        "none": f"about {alpha} of the tests report a gap where there is none",
         "bh": f"{claimed}, where tests are independent or positively dependent (adjust 'by' needs no such condition)",
         "by": f"{claimed}, however the tests depend on each other",
-    }.get(result.adjust, f"the probability that any gap is claimed where there is none is at most {alpha}")
+    }.get(result.adjust, f"the probability of even one false positive is at most {alpha}")
     counted = "1 test" if tests == 1 else f"{tests:,} tests"
     return (
-        f"{counted}, of {_listed(tested)} ({rate}): {kept}. A p-value is small where chance alone seldom makes such "
-        f"a gap; it does not tell how large the gap is. Total and CKL follow from the same {result.things} and are not tested."
+        f"{counted}, of {_listed(tested)} ({rate}): {kept}. A small p-value means that chance alone seldom "
+        "produces such a gap; it does not measure the size of the gap. Total and CKL are not tested separately."
     )
 
 
-def _hidden(result: "Pairwise") -> str:
+def _hidden(result: Pairwise) -> str:
     """What may hide in the pairs without a gap, at the level that the adjustment leaves to the next test."""
     rows, alpha = result.rows, 1.0 - result.confidence
     missed, tests, claims = {}, 0, 0
@@ -207,7 +201,7 @@ def _may_hide(errors: Mapping[str, float], alpha: float, typical: str, reference
     told = " and ".join(f"of {reach * se:.2g} in {name} ({typical}se {se:.2g})" for name, se in known.items())
     more = f"More {things}, and a longer reference," if reference else f"More {things}"
     return (
-        f"This is no proof that there is none. With these {things} and tests, a gap {told} would be found about four times in "
-        f"five, a smaller one less often. {more} would find smaller ones. All tests look through Kendall's tau and the "
-        "corners: a dependence that is neither monotone nor in a corner, such as a ring, can be lost without a gap here."
+        f"This does not prove that there is none. With these {things} and tests, a gap {told} is found about four times in "
+        f"five, a smaller one less often. {more} would reveal smaller gaps. All tests use Kendall's tau and the corners: a "
+        "dependence that is neither monotone nor in a corner, such as a ring, can be lost without a gap here."
     )

@@ -8,46 +8,54 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name
+from copula_discrepancy.families import Copula
 
 PACKAGES = ("copula-discrepancy", "numpy", "scipy", "numba", "matplotlib")
 SEED = 1  # of the clouds that are simulated from a known copula; nothing else on a page is random
+RUNNING = (
+    "The running gap ranks the first draws among themselves and takes one scoring step from the fit to all draws; its last "
+    "point is the total gap."
+)
 PAPER = "A. Aich and A. B. Aich (2025), Copula Discrepancy: Benchmarking Dependence Structure"
 
 # What the columns and maps show, in the order of the table.
 TERMS: dict[str, str] = {
-    "tau": "Kendall's tau of the draws: the probability that two draws order both variables the same way, less that of "
-    "opposite ways (tau-b, which allows for ties). Between -1 and 1; increasing transforms of a variable do not change it.",
+    "tau": "Kendall's tau of the draws: the probability that two draws order both variables the same way, minus the "
+    "probability that they order them in opposite ways (tau-b, which allows for ties). Between -1 and 1; increasing transforms "
+    "of a variable do not change it.",
     "target": "Kendall's tau of the target, or of the reference sample.",
-    "level": "tau less the target's tau: the strength of dependence is off by so much.",
-    "shape": "The tau of the family fitted to the draws by maximum likelihood, less their own tau: zero where the family fits; "
-    "where it is not zero, tails or asymmetry of the draws are not the family's. Against a reference sample, the draws' shape "
-    "less the reference's.",
-    "total": "level and shape together; its size is the Copula Discrepancy, CD.",
+    "level": "tau minus the target's tau: the error in the strength of dependence.",
+    "shape": "The tau of the family fitted to the draws by maximum likelihood, minus their own tau: zero if the family fits; "
+    "if it is not zero, the tails or the asymmetry of the draws differ from the family's. Against a reference sample, the "
+    "draws' shape minus the reference's.",
+    "total": "level plus shape; its absolute value is the Copula Discrepancy, CD.",
     "se": "Standard error, {errors}.",
     "p": "The smallest of the adjusted p-values of level, shape and tails.",
     "low-low, high-high, low-high, high-low": "The four corners. low-low: of the draws in the low tail of the first variable, "
-    "the share that is in the low tail of the second, less the share that the family has at the same tau; with a reference, "
-    "less the same of the reference. The others in the same way: both high, or the first low and the second high, or the first "
-    "high and the second low. All four have one test together.{corners}",
+    "the share that is in the low tail of the second, minus the share that the family has at the same tau; with a reference, "
+    "minus the same difference for the reference. The other corners are defined in the same way: both high, the first low and "
+    "the second high, the first high and the second low. One test covers all four.{corners}",
     "CKL": "Kullback-Leibler divergence of the fitted copula from the target's, in nats.",
-    "n": "How many draws have both values; the others of the pair miss one.",
-    "n_eff": "How many independent draws would say as much; the smaller one of draws and reference.",
+    "n": "The number of draws with a value of both variables.",
+    "n_eff": "The number of independent draws with the same standard error; the smaller one of draws and reference.",
     "R-hat": "Do {parts} agree about Kendall's tau? Near 1 they do.",
-    "family": "The copula family that the pair is looked at through.",
+    "family": "The copula family fitted to the pair.",
 }
 _LABELS = {corner.label for corner in CORNERS.values()}
-_SOME_CORNERS = " Columns are there for the two along most of the dependences, and for those that are off in some pair."
-_RANKED = "Draws are replaced by their ranks, divided by n + 1, so that only the dependence is left."
-SINGLE_P = "How often chance alone would make such a gap, or a larger one, where there is none."
+_SOME_CORNERS = " The table shows the two corners along most of the dependences, and those with a gap in some pair."
+_RANKED = "Draws are replaced by their ranks divided by n + 1, which leaves only the dependence."
+SINGLE_P = "The probability of a gap at least this large by chance alone, if there is none."
 ERRORS = {
-    False: "from the long-run variance of influence values, one per draw, which holds for stationary sequences of draws",
-    True: "from the variance of influence values, one per draw, which holds for independent draws",
+    False: "from the long-run variance of influence values, one per draw, which is valid for stationary sequences of draws",
+    True: "from the variance of influence values, one per draw, which is valid for independent draws",
 }
 
 
-def errors_of(result: Any) -> str:
+def errors_of(result: Discrepancy) -> str:
     """Where the standard errors of a single pair come from."""
     return (
         f"from the {result.inference}, and those of the tails from influence values" if result.resampled else ERRORS[result.iid]
@@ -71,52 +79,54 @@ def spoken(text: str, things: str) -> str:
     )
 
 
-def of_pairs(result: Any) -> list[str]:
+def of_pairs(result: Pairwise) -> list[str]:
     """How a ranking was made, in sentences."""
     through = {
         "reference": "For every pair a family is chosen on the reference (likelihood of binned ranks, then AIC of the best two)"
         if result.family is None
-        else f"Every pair is looked at through the family {result.family}",
-        "copulas": "Every pair is looked at through the family of its target",
+        else f"The family {result.family} is used for every pair",
+        "copulas": "The family of the target is used for every pair",
         "correlations": "Every pair is compared with the Gaussian copula of its correlation",
         "nothing": "For every pair the best family is chosen (likelihood of binned ranks, then AIC of the best two); "
         "there is no target"
         if result.family is None
-        else f"Every pair is looked at through the family {result.family}; there is no target",
+        else f"The family {result.family} is used for every pair; there is no target",
     }[result.kind]
     if result.unit == "edge":
-        through = "A vine is fitted to the reference; on every edge, draws and reference are compared through its family"
+        through = "A vine is fitted to the reference; on every edge, draws and reference are compared with its family"
     rate = in_words(result.adjust, 1.0 - result.confidence)
     found = [
         _RANKED,
         f"{through}; {_fitted(result, result.kind == 'reference')}",
         f"Standard errors come {ERRORS[result.independent[0]]}.",
-        f"Tails are the lowest and the highest {part_name(result.tail)}; corners that hold few draws are counted exactly.",
+        f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
+        *([RUNNING] if result.kind != "nothing" else []),
         f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
     ]
     return [spoken(sentence, result.things) for sentence in found]
 
 
-def of_one(result: Any) -> list[str]:
+def of_one(result: Discrepancy) -> list[str]:
     """How the numbers of a single pair were made."""
     aim = "the same family fitted to the reference" if result.reference is not None else f"the target {result.target!r}"
     found = [
-        _RANKED if result.margins == "rank" else "The draws were given with uniform margins, and taken as they are.",
+        _RANKED if result.margins == "rank" else "The draws have uniform margins and are used as they are.",
         f"The family {result.fit.family} is compared with {aim}; {_fitted(result, result.reference is not None)}",
         f"Standard errors come {errors_of(result)}.",
-        f"Tails are the lowest and the highest {part_name(result.tail)}; corners that hold few draws are counted exactly.",
+        f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
+        RUNNING,
     ]
     return [spoken(sentence, result.things) for sentence in found]
 
 
-def _fitted(result: Any, reference: bool) -> str:
+def _fitted(result: Pairwise | Discrepancy, reference: bool) -> str:
     to = "the draws, and to the reference," if reference else "the draws"
     if result.method == "moment":
-        return f"it is fitted to {to} by inverting Kendall's tau, so there is no shape."
+        return f"it is fitted to {to} by inverting Kendall's tau, so there is no shape gap."
     return f"it is fitted to {to} by maximum likelihood."
 
 
-def typed(target: Any) -> str:
+def typed(target: Copula) -> str:
     """A copula as one types it."""
     return re.sub(r"\b([A-Z]\w*)\(", r"cd.\1(", repr(target))
 

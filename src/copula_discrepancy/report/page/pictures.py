@@ -4,9 +4,10 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _DOTS = 144  # dots per inch of what is drawn as points: sharp on a screen with two to a pixel, at a fifth of the size of SVG
 _PIXELS = 110  # CSS pixels to an inch: small print is 9 pixels high, and three pictures stand beside each other
+_UNDATED = {"Date": None, "Creator": None}  # the same picture gives the same text
+_PAD = 3.0  # points between a picture's text and its edge
 # What the style file has, in the page's own colours: text and axes follow light and dark.
 _INK = {
     "#000000": "currentColor",
@@ -37,33 +40,34 @@ class Picture:
     alt: str
 
 
+@contextmanager
+def page_style() -> Iterator[None]:
+    """The settings of matplotlib for all pictures of a page: changing them for every one takes as long as a picture."""
+    import matplotlib as mpl
+
+    with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none"}):
+        warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
+        yield
+
+
 def inline_figures(
     draw: Callable[[Any], object], *, sizes: Sequence[tuple[float, float]], key: str, alts: Sequence[str]
 ) -> list[Picture]:
     """What `draw` puts into as many Axes as there are sizes, each a picture of its own: a narrow page can stack them."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none"}):
-        warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
-        # no pyplot: nothing to close, no window
-        figures = [Figure(figsize=size, dpi=_DOTS, layout="constrained") for size in sizes]
-        axes = [figure.subplots() for figure in figures]
-        draw(axes[0] if len(axes) == 1 else axes)
-        named = enumerate(zip(figures, alts, strict=True))
-        return [Picture(_inline_svg(figure, f"{key}-{k}"), alt) for k, (figure, alt) in named]
+    figures = [Figure(figsize=size, dpi=_DOTS) for size in sizes]  # no pyplot: nothing to close, no window
+    axes = [figure.subplots() for figure in figures]
+    draw(axes[0] if len(axes) == 1 else axes)
+    named = enumerate(zip(figures, alts, strict=True))
+    return [Picture(_inline_svg(figure, f"{key}-{k}"), alt) for k, (figure, alt) in named]
 
 
 def _inline_svg(figure: "Figure", key: str) -> str:
     """A figure as an <svg> element for the middle of a page: its ids its own, its ink the page's."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
     for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
         patch.set(facecolor="none", edgecolor="none")  # the page is their paper
-    written = io.StringIO()
-    drawing: Any = FigureCanvasSVG(figure)
-    drawing.print_svg(written, metadata={"Date": None, "Creator": None})  # savefig would draw it twice, once for the layout
-    text = written.getvalue()
+    text = _svg(figure)
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     # only markup is rewritten: what stands between tags are a user's words, which may look like markup
     parts = re.split(r"(<[^>]*>)", text)
@@ -75,8 +79,54 @@ def _inline_svg(figure: "Figure", key: str) -> str:
     return f'<svg {links} {box.group()} style="width:{width:.0f}px" aria-hidden="true">{body}'
 
 
+def _svg(figure: "Figure") -> str:
+    """A figure of one Axes as an SVG file, as matplotlib's own `print_svg` but for clouds of points, in few colours."""
+    from matplotlib.backends.backend_mixed import MixedModeRenderer
+    from matplotlib.backends.backend_svg import RendererSVG
+    from PIL import Image
+
+    class Renderer(RendererSVG):
+        def draw_image(self, gc: Any, x: float, y: float, im: Any, transform: Any = None) -> None:
+            # 32 colours halve the size and look the same; compression level 9 would save 10% more in ten times as long
+            written = io.BytesIO()
+            points = Image.fromarray(im[::-1]).quantize(32, method=Image.Quantize.FASTOCTREE)
+            points.save(written, "PNG", compress_level=4)
+            height, width = (72.0 * side / _DOTS for side in im.shape[:2])
+            places = {"x": x, "y": self.height - y - height, "width": width, "height": height}
+            writer: Any = self.writer
+            writer.element("image", href=_png(written), **{name: f"{place:g}" for name, place in places.items()})
+
+    written = io.StringIO()
+    width, height = figure.get_size_inches()
+    figure.set_dpi(72)
+    vectors, mixed = cast("Any", Renderer), cast("Any", MixedModeRenderer)  # matplotlib has no types for them
+    renderer = mixed(
+        figure, width, height, _DOTS, vectors(72 * width, 72 * height, written, image_dpi=_DOTS, metadata=_UNDATED)
+    )
+    _lay_out(figure, renderer)
+    figure.draw(renderer)
+    renderer.finalize()
+    return written.getvalue()
+
+
+def _lay_out(figure: "Figure", renderer: Any) -> None:
+    """Let the Axes fill the figure as far as its labels leave room: one pass, where matplotlib's own layouts take two."""
+    ax: Any = figure.axes[0]
+    outer, whole = ax.get_tightbbox(renderer), figure.bbox
+    inner, (across, up) = ax.bbox.frozen(), (ax.xaxis.label, ax.yaxis.label)
+    below, beside = inner.y0 - across.get_position()[1], inner.x0 - up.get_position()[0]
+    left, bottom = inner.x0 - outer.x0 + _PAD, inner.y0 - outer.y0 + _PAD
+    right, top = outer.x1 - inner.x1 + _PAD, outer.y1 - inner.y1 + _PAD
+    width, height = whole.width - left - right, whole.height - bottom - top
+    ax.set_position((left / whole.width, bottom / whole.height, width / whole.width, height / whole.height))
+    ax.apply_aspect()
+    # labels keep their distance, which matplotlib would measure again
+    ax.xaxis.set_label_coords(0.5, -below / ax.bbox.height)
+    ax.yaxis.set_label_coords(-beside / ax.bbox.width, 0.5)
+
+
 def _own_markup(tag: str, key: str) -> str:
-    """A tag with ids that no other picture has, the page's colours and font, and images in few colours."""
+    """A tag with ids that no other picture has, and the page's colours and font."""
     if tag.startswith("</"):
         return tag
     if 'id="' in tag:
@@ -88,19 +138,7 @@ def _own_markup(tag: str, key: str) -> str:
         tag = re.sub(r"(font(?:-family)?: [^;\"]*?)'?DejaVu Sans'?[^;\"]*", r"\g<1>sans-serif", tag)
     if "\n" in tag:
         tag = re.sub(r"\s*\n\s*", " ", tag)
-    if "data:" in tag:
-        tag = re.sub(r"data:image/png;base64,([^\"]*)", lambda found: _fewer_colours(found[1]), tag)
     return tag
-
-
-def _fewer_colours(encoded: str) -> str:
-    """A cloud of points in 32 colours and opacities, at a quarter of the size: nobody sees more in it."""
-    from PIL import Image
-
-    written = io.BytesIO()
-    with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
-        image.convert("RGBA").quantize(32, method=Image.Quantize.FASTOCTREE).save(written, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
 
 
 def png_image(colours: NDArray[np.uint8]) -> str:
@@ -109,6 +147,10 @@ def png_image(colours: NDArray[np.uint8]) -> str:
 
     written = io.BytesIO()
     imsave(written, colours, format="png")
+    return _png(written)
+
+
+def _png(written: io.BytesIO) -> str:
     return "data:image/png;base64," + base64.b64encode(written.getvalue()).decode()
 
 

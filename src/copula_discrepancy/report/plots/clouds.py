@@ -10,30 +10,18 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS, Corner, along, part_name, sample_shares
 from copula_discrepancy.families import Copula
-from copula_discrepancy.report.plots.look import (
-    BLUE,
-    ORANGE,
-    PLAIN,
-    X_SMALL,
-    as_axes,
-    canvas,
-    ink,
-    note_below,
-    plain,
-    text_size,
-)
-from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
+from copula_discrepancy.report.plots import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 _GRID = 121  # points a side: the ridge of a copula with tau 0.98 is still wider than one step
 _EDGE = 0.004  # densities are infinite in corners; contours end this far from them
@@ -65,7 +53,7 @@ class Tested:
     off_corners: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, result: "Discrepancy | Fit") -> "Tested":
+    def of(cls, result: Discrepancy | Fit) -> "Tested":
         """Of a comparison, its own; of a fit, nothing is off."""
         return cls() if isinstance(result, Fit) else cls(result.things, result.tail, tuple(result.tests.off_corners))
 
@@ -86,7 +74,7 @@ class Side:
 
 
 def plot_pair(
-    result: "Discrepancy | Fit", *, ax: Any = None, points: int = 2000, rng: RandomSource = 1
+    result: Discrepancy | Fit, *, ax: Any = None, points: int = 2000, rng: RandomSource = 1
 ) -> "NDArray[Any] | Axes | Any":
     """Draw two variables as ranks in the unit square, the draws beside the target, the reference or the fitted copula.
 
@@ -136,25 +124,25 @@ def plot_pair(
     target: tau 0.60
     Gumbel(2.5)
     """
-    if not (isinstance(result, Fit) or is_discrepancy(result)):
-        raise wrong_subject("plot_pair", "a Discrepancy or a Fit", result)
+    if not isinstance(result, Discrepancy | Fit):
+        raise look.wrong_subject("plot_pair", "a Discrepancy or a Fit", result)
     return draw_pair(result, Tested.of(result), ax=ax, points=points, rng=rng)
 
 
-def draw_pair(result: "Discrepancy | Fit", tested: Tested, *, ax: Any, points: int = 2000, rng: RandomSource) -> Any:
+def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int = 2000, rng: RandomSource) -> Any:
     """What `plot_pair` draws."""
     shown = whole_number(points, "points", 1)
     source = random_generator(rng)
-    panels = 2 if ax is None else len(as_axes(ax, 1, 2))
+    panels = 2 if ax is None else len(look.as_axes(ax, 1, 2))
     fitted = result if isinstance(result, Fit) else result.fit
     sides = _sides(result, tested, shown, source)
     densities = [_log_density(side.copula) for side in sides]
     levels = contour_levels([density for density in densities if density is not None])
-    with canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
-        for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (BLUE, ORANGE), strict=False):
+    with look.canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
+        for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (look.BLUE, look.ORANGE), strict=False):
             _draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
             _draw_contours(panel, density, levels)
-            note_below(panel, side.counted, _contours_note(density, levels))
+            look.note_below(panel, side.counted, _contours_note(density, levels))
         if panels == 1 and not isinstance(result, Fit):  # whose own contours are there already
             _overlay(axes, sides, densities, levels)
         elif panels == 2 and axes[0].figure is axes[1].figure:
@@ -162,7 +150,7 @@ def draw_pair(result: "Discrepancy | Fit", tested: Tested, *, ax: Any, points: i
     return axes if ax is None else ax
 
 
-def tail_shares(result: "Discrepancy | Fit", tested: Tested) -> dict[str, dict[str, float]]:
+def tail_shares(result: Discrepancy | Fit, tested: Tested) -> dict[str, dict[str, float]]:
     """The shares that `plot_pair` writes beside the corners: of the draws, and of what stands beside them."""
     sides = _sides(result, tested, 1, random_generator(0))
     return {side.whose: {tail.corner.label: tail.joint for tail in side.tails} for side in sides}
@@ -171,7 +159,7 @@ def tail_shares(result: "Discrepancy | Fit", tested: Tested) -> dict[str, dict[s
 # ---- what is drawn -------------------------------------------------------------------------------------------------
 
 
-def _sides(result: "Discrepancy | Fit", tested: Tested, points: int, source: np.random.Generator) -> list[Side]:
+def _sides(result: Discrepancy | Fit, tested: Tested, points: int, source: np.random.Generator) -> list[Side]:
     """The draws, and what they should look like."""
     fitted, aim = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
     names = dict.fromkeys((*along(fitted.sample_tau, aim), *tested.off_corners))
@@ -195,7 +183,7 @@ def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, p
 
 
 def _aim_side(
-    result: "Discrepancy | Fit", ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
+    result: Discrepancy | Fit, ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
 ) -> Side:
     """What the draws should look like: the reference's draws, or as many simulated ones."""
     if not isinstance(result, Fit) and result.reference is not None:
@@ -292,7 +280,7 @@ def _draw_contours(ax: "Axes", density: NDArray[np.float64] | None, levels: Sequ
     inside = [math.log(level) for level in levels if density.min() < math.log(level) < density.max()]
     if inside:
         grid = _grid()
-        ax.contour(grid, grid, density, levels=inside, colors=ink(), linewidths=0.7, linestyles=style, zorder=3)
+        ax.contour(grid, grid, density, levels=inside, colors=look.ink(), linewidths=0.7, linestyles=style, zorder=3)
     return bool(inside)
 
 
@@ -314,10 +302,9 @@ def _overlay(
     from matplotlib.lines import Line2D
 
     _draw_contours(ax, densities[1], levels, "dashed")
-    ax.set_title("")
-    ax.set_title("", loc="left")
+    look.title_above(ax, "")
     styles: tuple[Any, ...] = ("solid" if sides[0].copula is not None else "none", "dashed")
-    lines = [Line2D([], [], color=ink(), linewidth=0.7, linestyle=style) for style in styles]
+    lines = [Line2D([], [], color=look.ink(), linewidth=0.7, linestyle=style) for style in styles]
     names = [f"{side.whose}: tau {side.tau:.2f}, {side.described}" for side in sides]
     ax.legend(
         lines, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, borderpad=0.0, fontsize="small",
@@ -341,10 +328,10 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)  # the unit square ends there
     of, limit = "rank of " if ranked else "", int(min(max(_width(ax) / 4.0 - 8.0, 10.0), 28.0))  # signs are 4 points wide
-    ax.set_xlabel(f"{of}{plain(names[0], limit)}", fontsize="small", **PLAIN)
-    ax.set_ylabel(f"{of}{plain(names[1], limit)}", fontsize="small", **PLAIN)
+    ax.set_xlabel(f"{of}{look.plain(names[0], limit)}", fontsize="small", **look.PLAIN)
+    ax.set_ylabel(f"{of}{look.plain(names[1], limit)}", fontsize="small", **look.PLAIN)
     size = "small" if _width(ax) > _NARROW else "x-small"
-    ax.set_title(f"{side.whose}: tau {side.tau:.2f}\n{side.described}", loc="left", fontsize=size)
+    look.title_above(ax, f"{side.whose}: tau {side.tau:.2f}\n{side.described}", size)
 
 
 def _width(ax: "Axes") -> float:
@@ -372,7 +359,7 @@ def _crowded(ax: "Axes", tail: Tail, side: Side) -> bool:
     beside = [other for other in side.tails if not other.corner.u_high and other.corner.v_high == tail.corner.v_high]
     signs = sum(len(_share_words(one, part_name(side.tail))) + 1 for one in (tail, *beside))
     room = _width(ax) * (1.0 - tail.u_share - sum(other.u_share for other in beside) - 0.04)
-    return bool(beside) and _SIGN * text_size(X_SMALL) * signs > room
+    return bool(beside) and _SIGN * look.text_size(look.X_SMALL) * signs > room
 
 
 def _share_words(tail: Tail, part: str) -> str:
@@ -386,7 +373,7 @@ def _draw_tail(ax: "Axes", tail: Tail, part: str, *, raised: bool) -> None:
     u_high, v_high = tail.corner.u_high, tail.corner.v_high
     corner = (1.0 - tail.u_share if u_high else 0.0, 1.0 - tail.v_share if v_high else 0.0)
     square = Rectangle(
-        corner, tail.u_share, tail.v_share, facecolor="none", edgecolor=ink(), linewidth=1.2, zorder=4, clip_on=False
+        corner, tail.u_share, tail.v_share, facecolor="none", edgecolor=look.ink(), linewidth=1.2, zorder=4, clip_on=False
     )
     ax.add_patch(square)
     place = (1.0 - tail.u_share - 0.02 if u_high else tail.u_share + 0.02, 0.985 if v_high else 0.015)
@@ -395,5 +382,5 @@ def _draw_tail(ax: "Axes", tail: Tail, part: str, *, raised: bool) -> None:
     ax.text(
         *place, _share_words(tail, part), fontsize="x-small", ha="right" if u_high else "left",
         va="top" if v_high else "bottom", zorder=5,
-        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **PLAIN,
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 0.6}, **look.PLAIN,
     )  # fmt: skip

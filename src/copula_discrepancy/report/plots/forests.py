@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.checks import whole_number
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement, chain_agreement
@@ -13,20 +16,16 @@ from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
-from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PLAIN, canvas, few_ticks, ink, legend_above, plain
-from copula_discrepancy.report.plots.subjects import is_discrepancy, is_pairwise, wrong_subject
+from copula_discrepancy.report.plots import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.many_result import Pairwise
-    from copula_discrepancy.compare.one_result import Discrepancy
-    from copula_discrepancy.compare.pair_gap import PairGap
 
 _MOST_ROWS = 26  # that stand at full height; more are drawn closer to each other
 _LINE = 1.35  # of a row of text, in font sizes
-_DRAWS: dict[str, Any] = {"color": BLUE, "marker": "o"}
-_AIM: dict[str, Any] = {"color": ORANGE, "marker": "s"}  # hollow, so told apart in grey too
+_DRAWS: dict[str, Any] = {"color": look.BLUE, "marker": "o"}
+_AIM: dict[str, Any] = {"color": look.ORANGE, "marker": "s"}  # hollow, so told apart in grey too
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Row:
 
 
 def plot_tau_forest(
-    result: "Discrepancy | Pairwise | Fit", *, pairs: int = 6, confidence: float = 0.95, ax: Any = None
+    result: Discrepancy | Pairwise | Fit, *, pairs: int = 6, confidence: float = 0.95, ax: Any = None
 ) -> "Axes":
     """Draw Kendall's tau of every chain and of all together, each with its interval, against the target or the reference.
 
@@ -89,13 +88,13 @@ def plot_tau_forest(
     ['all draws', 'chain 0', 'chain 1', 'chain 2', 'chain 3']
     """
     most, share = whole_number(pairs, "pairs", 1), open_probability(confidence, "confidence")
-    if is_discrepancy(result):
+    if isinstance(result, Discrepancy):
         return draw_chains(Forest.of(result), ax)
     if isinstance(result, Fit):
         return draw_chains(Forest.of_fit(result, share), ax)
-    if is_pairwise(result):
+    if isinstance(result, Pairwise):
         return _pairs_forest(result, [result[k] for k in range(min(most, len(result)))], ax)
-    raise wrong_subject("plot_tau_forest", "a Discrepancy, a Pairwise or a Fit", result)
+    raise look.wrong_subject("plot_tau_forest", "a Discrepancy, a Pairwise or a Fit", result)
 
 
 # ---- the chains of one pair ----------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ class Forest:
     aim: Estimate | None = None  # the reference's, with its interval
 
     @classmethod
-    def of(cls, result: "Discrepancy") -> "Forest":
+    def of(cls, result: Discrepancy) -> "Forest":
         """The chains of the draws and of the reference, against the latter or the target."""
         names, confidence = result.fit.pair.names, result.level.confidence
         rows = _rows(f"all {result.things}", result.estimates["tau"], result.agreement, of_draws=True)
@@ -153,7 +152,7 @@ def draw_chains(forest: Forest, ax: Any) -> "Axes":
     """Every chain of one pair on a row of its own."""
     rows, places = forest.rows, _places(forest.rows)
     crowded = len(rows) > _MOST_ROWS
-    with canvas(ax, size=(5.2, max(0.9 + 0.19 * min(len(rows), _MOST_ROWS), 1.7))) as axes:
+    with look.canvas(ax, size=(5.2, max(0.9 + 0.19 * min(len(rows), _MOST_ROWS), 1.7))) as axes:
         for place, row in zip(places, rows, strict=True):
             if row.pooled or not crowded:
                 _draw_row(axes, place, row)
@@ -163,16 +162,16 @@ def draw_chains(forest: Forest, ax: Any) -> "Axes":
             _draw_aim(axes, forest.tau_aimed, forest.aim)
         if forest.aim is not None:
             first = next(k for k, row in enumerate(rows) if not row.of_draws)
-            axes.axhline(0.5 * (places[first - 1] + places[first]), color=GREY, linewidth=0.5)
+            axes.axhline(0.5 * (places[first - 1] + places[first]), color=look.GREY, linewidth=0.5)
         axes.set_ylim(places[-1] + 0.6, -0.6 * max(places[1] - places[0] if len(places) > 1 else 1.0, 1.0))
         _label_rows(axes, rows, places)
         _tell_stuck(axes, rows, places, crowded=crowded)
-        axes.set_title(forest.title(), loc="left", fontsize="small")
-        names = pair_label(*(plain(name, 20) for name in forest.names))
+        look.title_above(axes, forest.title())
+        names = pair_label(*(look.plain(name, 20) for name in forest.names))
         share = f"{100 * forest.confidence:g}%"
-        axes.set_xlabel(f"Kendall's tau, {share} intervals\n{names}", fontsize="small", **PLAIN)
+        axes.set_xlabel(f"Kendall's tau, {share} intervals\n{names}", fontsize="small", **look.PLAIN)
         axes.grid(False, axis="y")
-        axes.xaxis.set_major_locator(few_ticks(axes))
+        axes.xaxis.set_major_locator(look.few_ticks(axes))
     return axes
 
 
@@ -198,7 +197,7 @@ def _rows(together: str, pooled: Estimate, agreement: Agreement, *, of_draws: bo
 
 def _draw_crowd(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> None:
     """Hundreds of chains as two artists, drawn as points: as shapes of their own they would make a file of megabytes."""
-    for of_draws, look in ((True, _DRAWS), (False, _AIM)):
+    for of_draws, marks in ((True, _DRAWS), (False, _AIM)):
         shown = [
             (place, row.tau)
             for place, row in zip(places, rows, strict=True)
@@ -206,21 +205,21 @@ def _draw_crowd(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> Non
         ]
         if shown:
             heights, (lows, highs) = [place for place, _ in shown], zip(*(tau.ci for _, tau in shown), strict=True)
-            ax.hlines(heights, lows, highs, color=look["color"], linewidth=0.7, rasterized=True)
-            face = look["color"] if of_draws else ax.get_facecolor()
+            ax.hlines(heights, lows, highs, color=marks["color"], linewidth=0.7, rasterized=True)
+            face = marks["color"] if of_draws else ax.get_facecolor()
             values = [tau.value for _, tau in shown]
             ax.scatter(
-                values, heights, s=4.8, marker=look["marker"], color=face, edgecolors=look["color"], rasterized=True, zorder=2
+                values, heights, s=4.8, marker=marks["marker"], color=face, edgecolors=marks["color"], rasterized=True, zorder=2
             )
 
 
 def _draw_row(ax: "Axes", place: float, row: Row) -> None:
     if math.isnan(row.tau.value):
         return
-    look = _DRAWS if row.of_draws else _hollow(ax)
+    marks = _DRAWS if row.of_draws else _hollow(ax)
     size, width = (6.0, 2.2) if row.pooled else (4.0, 1.2)
-    marker = {**look, "marker": "D"} if row.pooled else look
-    ax.plot(row.tau.ci, (place, place), color=look["color"], linewidth=width, solid_capstyle="butt")
+    marker = {**marks, "marker": "D"} if row.pooled else marks
+    ax.plot(row.tau.ci, (place, place), color=marks["color"], linewidth=width, solid_capstyle="butt")
     ax.plot(row.tau.value, place, markersize=size, linestyle="none", markeredgewidth=1.0, **marker)
 
 
@@ -231,8 +230,8 @@ def _hollow(ax: "Axes") -> dict[str, Any]:
 def _draw_aim(ax: "Axes", tau: float, aim: Estimate | None) -> None:
     """A line where tau should be, through all rows."""
     if aim is not None and math.isfinite(aim.se):
-        ax.axvspan(*aim.ci, color=ORANGE, alpha=0.18, linewidth=0, zorder=0)
-    ax.axvline(tau, color=ORANGE if aim is not None else ink(), linestyle="--", linewidth=1.0, zorder=0.5)
+        ax.axvspan(*aim.ci, color=look.ORANGE, alpha=0.18, linewidth=0, zorder=0)
+    ax.axvline(tau, color=look.ORANGE if aim is not None else look.ink(), linestyle="--", linewidth=1.0, zorder=0.5)
 
 
 def _label_rows(ax: "Axes", rows: Sequence[Row], places: Sequence[float]) -> None:
@@ -250,7 +249,7 @@ def _label_rows(ax: "Axes", rows: Sequence[Row], places: Sequence[float]) -> Non
             kept.append(k)
     kept.sort()
     ax.set_yticks([places[k] for k in kept], [rows[k].label for k in kept], fontsize="small")
-    ax.tick_params(axis="y", length=0)
+    ax.tick_params(axis="y", length=0, left=False)
 
 
 def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, crowded: bool) -> None:
@@ -260,7 +259,7 @@ def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, cro
         return
     frame = ax.get_yaxis_transform()
     if crowded:  # no room for words in every row
-        ax.plot([0.01] * len(stuck), stuck, "x", color=ink(), markersize=3, markeredgewidth=0.8, transform=frame)
+        ax.plot([0.01] * len(stuck), stuck, "x", color=look.ink(), markersize=3, markeredgewidth=0.8, transform=frame)
         told = f"x: {len(stuck)} that {'do' if len(stuck) > 1 else 'does'} not vary"
         ax.annotate(told, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small")
         return
@@ -283,7 +282,7 @@ class PairTaus:
     aim: Estimate | None
 
 
-def pair_taus(result: "Pairwise", pair: "PairGap") -> PairTaus:
+def pair_taus(result: Pairwise, pair: PairGap) -> PairTaus:
     """The taus of a pair in the ranking; without intervals where it is an edge of a vine that has no draws of its own."""
     draws, reference = result.samples
     own = not getattr(pair, "given", ())
@@ -296,7 +295,7 @@ def pair_taus(result: "Pairwise", pair: "PairGap") -> PairTaus:
     return PairTaus(chains if len(chains) > 1 else (), pooled, aim)
 
 
-def _sample_taus(result: "Pairwise", draws: Draws, iid: bool, pair: "PairGap") -> tuple[Estimate, tuple[Estimate, ...]]:
+def _sample_taus(result: Pairwise, draws: Draws, iid: bool, pair: PairGap) -> tuple[Estimate, tuple[Estimate, ...]]:
     complete = as_draws(draws.select(pair.names), missing="drop")  # as in the row
     block = Block(RankedTable.of(complete), [(0, 1)], compare=False, iid=iid).finish()
     spread, agreement = block.spreads(0)["tau"], chain_agreement(block, 0, confidence=result.confidence)
@@ -304,36 +303,36 @@ def _sample_taus(result: "Pairwise", draws: Draws, iid: bool, pair: "PairGap") -
     return tau, agreement.taus
 
 
-def _pairs_forest(result: "Pairwise", chosen: "Sequence[PairGap]", ax: Any) -> "Axes":
-    with canvas(ax, size=(5.2, 0.9 + 0.42 * len(chosen))) as axes:
+def _pairs_forest(result: Pairwise, chosen: Sequence[PairGap], ax: Any) -> "Axes":
+    with look.canvas(ax, size=(5.2, 0.9 + 0.42 * len(chosen))) as axes:
         found = [pair_taus(result, pair) for pair in chosen]
         for place, taus in enumerate(found):
             _draw_pair(axes, place, taus)
         axes.set_ylim(len(chosen) - 0.5, -0.5)
         for edge in range(1, len(chosen)):
-            axes.axhline(edge - 0.5, color=GREY, linewidth=0.3)
-        axes.set_yticks(range(len(chosen)), [_pair_words(pair) for pair in chosen], fontsize="x-small", **PLAIN)
-        axes.tick_params(axis="y", length=0)
+            axes.axhline(edge - 0.5, color=look.GREY, linewidth=0.3)
+        axes.set_yticks(range(len(chosen)), [_pair_words(pair) for pair in chosen], fontsize="x-small", **look.PLAIN)
+        axes.tick_params(axis="y", length=0, left=False)
         axes.grid(False, axis="y")
-        axes.xaxis.set_major_locator(few_ticks(axes))
-        axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small", **PLAIN)
+        axes.xaxis.set_major_locator(look.few_ticks(axes))
+        axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small", **look.PLAIN)
         _pairs_legend(axes, found, f"all {result.things}", "reference" if result.samples[1] is not None else "target")
     return axes
 
 
 def _draw_pair(ax: "Axes", place: int, taus: PairTaus) -> None:
     chains = [chain.value for chain in taus.chains]
-    ax.plot(chains, [place - 0.26] * len(chains), "|", color=BLUE, markersize=5.0, markeredgewidth=0.9)
+    ax.plot(chains, [place - 0.26] * len(chains), "|", color=look.BLUE, markersize=5.0, markeredgewidth=0.9)
     _draw_row(ax, place, Row("", taus.pooled, True, True))
     if taus.aim is not None:
         _draw_row(ax, place + 0.26, Row("", taus.aim, True, False))
 
 
-def _pair_words(pair: "PairGap") -> str:
+def _pair_words(pair: PairGap) -> str:
     """Both names, below each other where they do not stand on one short line."""
     given = getattr(pair, "given", ())
-    first, second = (plain(name, 17) for name in pair.names)
-    condition = f"\n| {plain(', '.join(given), 17)}" if given else ""
+    first, second = (look.plain(name, 17) for name in pair.names)
+    condition = f"\n| {look.plain(', '.join(given), 17)}" if given else ""
     between = " ~ " if len(first) + len(second) < 15 else "\n~ "
     return f"{first}{between}{second}{condition}"
 
@@ -342,7 +341,7 @@ def _pairs_legend(ax: "Axes", found: Sequence[PairTaus], pooled: str, aim: str) 
     from matplotlib.lines import Line2D
 
     handles = {
-        "chains": Line2D([], [], linestyle="none", marker="|", color=BLUE),
+        "chains": Line2D([], [], linestyle="none", marker="|", color=look.BLUE),
         pooled: Line2D([], [], linewidth=2.2, **{**_DRAWS, "marker": "D"}),
         aim: Line2D([], [], linewidth=2.2, **{**_hollow(ax), "marker": "D"}),
     }
@@ -350,4 +349,4 @@ def _pairs_legend(ax: "Axes", found: Sequence[PairTaus], pooled: str, aim: str) 
         del handles["chains"]
     if all(taus.aim is None for taus in found):
         del handles[aim]
-    legend_above(ax, handles, right=True)
+    look.legend_above(ax, handles, right=True)

@@ -4,28 +4,27 @@ import math
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.wording import chance, pair_label
 from copula_discrepancy.estimate.tails import CORNERS, part_name
 from copula_discrepancy.estimate.uncertainty import Estimate
-from copula_discrepancy.report.plots.look import BLUE, GREY, PLAIN, canvas, few_ticks, ink, plain, text_size
-from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
+from copula_discrepancy.report.plots import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 _SMALL, _SIGN = 0.833, 0.5  # a small title, as a share of the font size, and the width of its signs, in those
 GAPS = ("level", "shape", "total", *CORNERS)
 
 
-def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
+def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
     """Draw the gaps of one pair with their intervals around zero (see `Discrepancy.plot`)."""
-    if not is_discrepancy(result):
-        raise wrong_subject("plot_gaps", "a Discrepancy", result)
-    with canvas(ax, size=(5.2, 2.8)) as axes:
-        axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=1)
-        axes.axhline(2.5, color=GREY, linewidth=0.5)  # taus above, shares below
+    if not isinstance(result, Discrepancy):
+        raise look.wrong_subject("plot_gaps", "a Discrepancy", result)
+    with look.canvas(ax, size=(5.2, 2.8)) as axes:
+        axes.axvline(0.0, color=look.ink(), linewidth=0.8, zorder=1)
+        axes.axhline(2.5, color=look.GREY, linewidth=0.5)  # taus above, shares below
         tests = result.tests
         beyond = {name for name in ("level", "shape") if tests.beyond(name)} | set(tests.off_corners)
         total = result.total
@@ -33,28 +32,28 @@ def plot_gaps(result: "Discrepancy", *, ax: Any = None) -> "Axes":
         for place, name in enumerate(GAPS):
             _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond)
         axes.set_yticks(range(len(GAPS)), [name.replace("_", "-") for name in GAPS], fontsize="small")
-        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="y", length=0, left=False)
         axes.set_ylim(len(GAPS) - 0.5, -0.5)
         axes.grid(False, axis="y")
         reach = 1.04 * max(map(abs, axes.get_xlim()))
         axes.set_xlim(-reach, reach)  # no gap is in the middle
-        axes.xaxis.set_major_locator(few_ticks(axes))
+        axes.xaxis.set_major_locator(look.few_ticks(axes))
         whose = "target" if result.reference is None else "reference"
         share = f"{100 * result.level.confidence:g}%"
         units = f"in tau; corners: in shares of a {part_name(result.tail)}"
         axes.set_xlabel(
-            f"{result.things} less {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **PLAIN
+            f"{result.things} minus {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **look.PLAIN
         )
-        names = [plain(name, 20) for name in result.fit.pair.names]
+        names = [look.plain(name, 20) for name in result.fit.pair.names]
         said = fill(result.verdict, _title_signs(axes), break_on_hyphens=False)
-        axes.set_title(f"{pair_label(*names)}\n{said}", loc="left", fontsize="small", **PLAIN)
+        look.title_above(axes, f"{pair_label(*names)}\n{said}")
     return axes
 
 
 def _title_signs(ax: "Axes") -> int:
     """How many signs of a small title stand above the axes and the numbers beside them."""
     points = 72.0 * ax.get_window_extent().width / ax.figure.dpi
-    return max(int(points / (_SIGN * text_size(_SMALL))), 20)
+    return max(int(points / (_SIGN * look.text_size(_SMALL))), 20)
 
 
 def _signed(value: float) -> str:
@@ -66,12 +65,12 @@ def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool) -> 
     """A point with its interval, filled where chance does not explain it, and its numbers to the right."""
     told = "not tested"
     if gap is not None and not math.isnan(gap.pvalue):
-        fill = BLUE if beyond else ax.get_facecolor()
-        ax.plot(gap.ci, (place, place), color=BLUE, linewidth=1.8, solid_capstyle="butt", zorder=2)
-        ax.plot(gap.value, place, "o", color=BLUE, markerfacecolor=fill, markersize=6, markeredgewidth=1.3, zorder=3)
+        fill = look.BLUE if beyond else ax.get_facecolor()
+        ax.plot(gap.ci, (place, place), color=look.BLUE, linewidth=1.8, solid_capstyle="butt", zorder=2)
+        ax.plot(gap.value, place, "o", color=look.BLUE, markerfacecolor=fill, markersize=6, markeredgewidth=1.3, zorder=3)
         told = f"{_signed(gap.value)}, {chance(gap.pvalue)}"
     elif gap is not None and gap.value != 0.0:  # by moments shape is 0 and says nothing
-        ax.plot(gap.value, place, "x", color=BLUE, markersize=6, markeredgewidth=1.3, zorder=3)
+        ax.plot(gap.value, place, "x", color=look.BLUE, markersize=6, markeredgewidth=1.3, zorder=3)
         told = f"{_signed(gap.value)}, not tested"
     ax.annotate(
         told.replace("-", "\N{MINUS SIGN}"), (1.0, place), xytext=(4.0, 0.0), xycoords=("axes fraction", "data"),

@@ -122,12 +122,22 @@ def fit_words(ax: "Axes") -> None:
             panel.set_title(fill(panel.get_title(loc=side), width), loc=side, fontsize="small")
 
 
+def wrong_subject(function: str, takes: str, result: Any) -> InputError:
+    """The error for anything but the results that a plot function takes."""
+    return InputError(f"{function} takes {takes}, got {type(result).__name__}; call cd.discrepancy(draws, target) first")
+
+
 def few_ticks(ax: "Axes") -> Any:
     """A locator of so few numbers that they stand beside each other, in half a column of a journal too."""
     from matplotlib.ticker import MaxNLocator
 
     inches = ax.get_window_extent().width / ax.figure.dpi
     return MaxNLocator(nbins=min(max(int(2.0 * inches), 2), 5), steps=[1, 2, 5, 10])
+
+
+def title_above(ax: "Axes", text: str, size: str = "small") -> None:
+    """A title of one or more lines at the left; in a fixed place, which takes matplotlib less time than to look for one."""
+    ax.set_title(text, loc="left", fontsize=size, y=1.0, pad=2.0, va="bottom", **PLAIN)
 
 
 def legend_above(ax: "Axes", handles: Mapping[str, Any], *, right: bool = False) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import one_of
+from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.estimate.tails import CORNERS, along
 from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PLAIN, X_SMALL, canvas, ink, plain, text_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.many_result import Pairwise
 
 SIGNED = ("level", "shape", "total", *CORNERS, "tau", "tau_target")
 SIZES = ("cd", "ckl")
@@ -26,7 +26,7 @@ _ROOM = 20.0  # points of a cell that has room for its number
 _LINE = 1.3  # of a row of text, in font sizes
 
 
-def gap_cells(result: "Pairwise", number: str) -> NDArray[np.float64]:
+def gap_cells(result: Pairwise, number: str) -> NDArray[np.float64]:
     """A number of all pairs above the diagonal, and below it of those with a gap beyond chance; NaN elsewhere.
 
     For level, shape and corners, their own test counts; for other numbers, whether any of these is beyond chance.
@@ -37,7 +37,7 @@ def gap_cells(result: "Pairwise", number: str) -> NDArray[np.float64]:
     return cells
 
 
-def beyond_chance(result: "Pairwise", number: str) -> NDArray[np.bool_]:
+def beyond_chance(result: Pairwise, number: str) -> NDArray[np.bool_]:
     """Of every pair, whether chance does not explain a gap, as in its verdict."""
     alpha, rows = 1.0 - result.confidence, result.rows
     if number in OLD_NAMES:
@@ -80,7 +80,7 @@ def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
     return np.round(255.0 * found).astype(np.uint8)
 
 
-def plot_map(result: "Pairwise", number: str = "level", *, ax: Any = None) -> "Axes":
+def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axes":
     """Draw a number of all pairs as a matrix; gives back the Axes (see `Pairwise.plot`)."""
     if number not in OLD_NAMES:  # which still work, and warn
         one_of(number, "number", (*SIGNED, *SIZES))

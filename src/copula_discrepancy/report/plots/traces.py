@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import whole_number
+from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.influence import theta_score
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread
-from copula_discrepancy.report.plots.look import BLUE, ORANGE, canvas, ink, legend_above
-from copula_discrepancy.report.plots.subjects import is_discrepancy, wrong_subject
+from copula_discrepancy.report.plots.look import BLUE, ORANGE, canvas, ink, legend_above, wrong_subject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from copula_discrepancy.compare.one_result import Discrepancy
 
 _FEWEST = 50  # draws to begin with: before, the intervals are wider than the picture
 
@@ -49,7 +48,7 @@ class RunningGaps:
         return {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
 
 
-def running_gaps(result: "Discrepancy", sizes: int = 20) -> RunningGaps:
+def running_gaps(result: Discrepancy, sizes: int = 20) -> RunningGaps:
     """The gaps of the first k draws of every chain, for `sizes` values of k, from some 50 draws to all.
 
     Nothing is fitted again. The first draws are ranked among themselves, so their level is exact. Their fitted tau is one step
@@ -82,7 +81,7 @@ def running_gaps(result: "Discrepancy", sizes: int = 20) -> RunningGaps:
     return RunningGaps(steps * pair.n_chains, *np.array(gaps).T)
 
 
-def _first_draws(result: "Discrepancy", k: int, scoring: "_Scoring") -> tuple[float, ...]:
+def _first_draws(result: Discrepancy, k: int, scoring: "_Scoring") -> tuple[float, ...]:
     """The total gap of the first k draws of every chain, its standard error and interval, and their level."""
     fitted, pair, total = result.fit, result.fit.pair, result.total
     x, y = (np.ascontiguousarray(pair.by_chain(column)[:, :k]).reshape(-1) for column in (pair.x, pair.y))
@@ -141,7 +140,7 @@ class _Scoring:
         return theta if inside else math.nan, min(max(tau, low), high)
 
 
-def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, running: RunningGaps | None = None) -> "Axes":
+def plot_trace(result: Discrepancy, *, ax: Any = None, sizes: int = 20, running: RunningGaps | None = None) -> "Axes":
     """Draw the total gap and its interval against the number of draws: the answer if the sampler had stopped earlier.
 
     The Copula Discrepancy is the absolute value of this gap. A narrow band around a line that has levelled off means that there
@@ -187,7 +186,7 @@ def plot_trace(result: "Discrepancy", *, ax: Any = None, sizes: int = 20, runnin
     >>> ax.get_ylabel()
     'total gap (CD is its size)'
     """
-    if not is_discrepancy(result):
+    if not isinstance(result, Discrepancy):
         raise wrong_subject("plot_trace", "a Discrepancy", result)
     found = running_gaps(result, sizes) if running is None else running
     with canvas(ax, size=(5.2, 3.1)) as axes:
