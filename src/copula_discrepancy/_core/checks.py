@@ -19,19 +19,19 @@ _EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
 def real_array(values: Any, name: str) -> NDArray[Any]:
     """`values` as an array of a real type, not copied where it is one already; masked values and ragged rows are errors."""
     if isinstance(values, np.ma.MaskedArray) and values.dtype.names is None and np.ma.is_masked(values):
-        raise InputError(f"{name} has {int(np.sum(values.mask))} masked values; drop them first")
+        raise InputError(f"{name} has {int(np.sum(values.mask))} masked values; drop them first", "nan")
     try:
         array = np.asarray(values)
     except ValueError:
-        raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length") from None
+        raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length", "shape") from None
     except MemoryError:  # says nothing about what was given
         raise
     except Exception as error:  # whatever __array__ of another library raises
         told = f"{type(values).__name__}: {type(error).__name__} {error}"
-        raise InputError(f"{name} must be an array of numbers, got {told}") from None
+        raise InputError(f"{name} must be an array of numbers, got {told}", "not-numeric") from None
     if array.dtype.kind not in "fiub":
         example = f", for example {array.ravel()[0:1].tolist()[0]!r:.40}" if array.size else ""
-        raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}")
+        raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}", "not-numeric")
     return array
 
 

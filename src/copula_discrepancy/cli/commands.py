@@ -12,7 +12,7 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise, gap_sizes
 from copula_discrepancy.compare.wording import NO_GAP, answer_line
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.readers.request import IfThere, Request, UnknownExcluded
+from copula_discrepancy.data.readers.options import IfThere, ReadOptions, UnknownExcluded
 from copula_discrepancy.families import Copula, family
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _check_usage(options: argparse.Namespace) -> None:
     """What can be seen to be wrong before any file is read."""
     parser: argparse.ArgumentParser = options.parser
     try:
-        Request.checked(
+        ReadOptions.checked(
             options.columns, options.filter, options.group, None, options.chains, options.delimiter, options.exclude
         )  # fmt: skip
         if options.family is not None and options.family != "auto":

@@ -14,12 +14,13 @@ from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.block import Sweep
 from copula_discrepancy.compare.caveats import cautions
+from copula_discrepancy.compare.correlations import in_order, square_values
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.compare.pair_targets import PairAims, in_order, resolve_pair_targets, square_values
+from copula_discrepancy.compare.pair_targets import PairAims, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import are_void, in_a_row
 from copula_discrepancy.estimate.agreement import comparable
 from copula_discrepancy.estimate.fit import METHODS, library_version, resolve_family
@@ -253,7 +254,7 @@ def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArr
         for key, weight in weights.items():
             if not (isinstance(key, tuple) and len(key) == 2 and all(part in at for part in key)):
                 raise InputError(
-                    f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {some_of(names)}"
+                    f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {listed(names, BRIEF)}"
                 )
             i, j = at[key[0]], at[key[1]]
             if not np.isnan(matrix[i, j]):
@@ -266,7 +267,7 @@ def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArr
         if matrix.shape != (d, d):
             raise InputError(f"weights must have shape ({d}, {d}), one row per variable, got {matrix.shape}")
         if labels is not None:
-            matrix = in_order(matrix, labels, names, "weights")
+            matrix = in_order(matrix, labels, names, "the weights")
         if not np.array_equal(matrix, matrix.T, equal_nan=True):
             raise InputError("weights must be symmetric: a pair has one weight; use (W + W.T) / 2, or a dictionary of pairs")
     place = [names.index(name) if name in names else k for k, name in enumerate(draws.names)]

@@ -1,12 +1,12 @@
 """What draws are compared with: a known copula, or the copula of a reference sample."""
 
-import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.matching import is_bare_word, matched
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import Agreement, chain_agreement, comparable, disagreement, stuck_chains
 from copula_discrepancy.estimate.fit import Fit, fit_pair, resolve_family
@@ -36,11 +36,11 @@ def resolve_target(
         if family is not None:
             raise InputError(f"family is for a reference sample; the target {target!r} has its own")
         return Aim(target, target.tau, notes=repeated_rows(given, None, iid))
-    if target is None or isinstance(target, type | int | float | complex | Fit) or names_no_file(target):
+    if target is None or isinstance(target, type | int | float | complex | Fit) or is_bare_word(target):
         raise InputError(
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}"
         )
-    reference = _matching(as_draws(target, missing=missing), given)
+    _, reference = matched(given, as_draws(target, missing=missing))
     if not iid:
         require_chain_length(reference.n_draws)
     pair = RankedPair.from_draws(reference, margins)
@@ -67,48 +67,3 @@ def resolve_target(
     told += [f"reference: {note}" for note in disagreement(agreement)]
     told += repeated_rows(given, reference, iid)
     return Aim(fitted.copula, pair.tau, fitted, agreement, selection, tuple(told))
-
-
-def names_no_file(target: Any) -> bool:
-    """Whether a target is a string that is no path, such as the name of a family."""
-    if not isinstance(target, str):
-        return False
-    return not any(sign in target for sign in "*?[/\\.") and not os.path.exists(target)
-
-
-def without_left_out(sample: Draws, other: Draws, whose: str) -> Draws:
-    """A sample without the variables that the other one left out when it was read."""
-    reasons = dict(other.left_out)
-    gone = tuple((name, reasons[name]) for name in sample.names if name in reasons)
-    if not gone:
-        return sample
-    kept = [name for name in sample.names if name not in reasons]
-    told = ", ".join(f"{name} ({reason})" for name, reason in gone)
-    if not kept:
-        raise InputError(f"no variable is left: the {whose} left out {told}; name what is a variable (--columns, or var_names)")
-    note = f"left out, as in the {whose}: {told}"
-    return replace(sample.select(kept), left_out=(*sample.left_out, *gone), notes=(*sample.notes, note))
-
-
-def _matching(reference: Draws, given: Draws) -> Draws:
-    """The reference with its variables in the order of the draws; by name where both have names."""
-    if reference.named and given.named:
-        reference = without_left_out(reference, given, "draws")
-    if not (reference.named and given.named):
-        if reference.n_variables != given.n_variables:
-            raise InputError(
-                "the reference must have the same variables as the draws, "
-                f"got {reference.n_variables} against {given.n_variables}"
-            )
-        return reference
-    if len(set(given.names)) < len(given.names):
-        raise InputError(
-            f"variables must have different names to be matched with the reference's, got {', '.join(given.names)}"
-        )
-    if sorted(reference.names) != sorted(given.names):
-        raise InputError(
-            f"the reference must have the same variables as the draws, got {', '.join(reference.names)} against "
-            f"{', '.join(given.names)}; select the same columns from both"
-        )
-    order = [reference.names.index(name) for name in given.names]
-    return reference.select([reference.names[k] for k in order])

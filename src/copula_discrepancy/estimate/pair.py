@@ -14,6 +14,7 @@ from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.data.draws import Draws, as_draws, require_varying
+from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.ranks import (
     RankedColumn,
     concordance_from_ranks,
@@ -64,8 +65,8 @@ class RankedPair:
         given = as_draws(draws)
         if given.n_variables != 2:
             raise InputError(
-                f"draws must have two variables, got {given.n_variables} (shape {given.values.shape[1:]}); "
-                "select a pair, for example draws[:, [0, 1]]"
+                f"draws must have two variables, got {given.n_variables} ({listed(given.names)}); {_way_to_a_pair(given)}",
+                "shape",
             )
         x, y = _checked_column(given, 0), _checked_column(given, 1)
         if margins == "uniform":
@@ -300,6 +301,14 @@ def margin_size(column: RankedColumn, n_chains: int) -> float:
     u = column.doubled_mid_ranks / (2.0 * (column.n + 1)) - 0.5
     sizes = [kernels.long_run(values.reshape(n_chains, -1), False)[2] for values in (u, u**2)]
     return min((size for size in sizes if math.isfinite(size)), default=math.inf)
+
+
+def _way_to_a_pair(given: Draws) -> str:
+    if given.n_variables < 2:
+        return "a pair needs a second one"
+    if given.named:
+        return f"select a pair, for example as_draws(draws, var_names={list(given.names[:2])})"
+    return f"select a pair, for example draws[{':, ' * (2 if given.chained else 1)}[0, 1]]"
 
 
 def _checked_column(given: Draws, k: int) -> NDArray[np.float64]:
