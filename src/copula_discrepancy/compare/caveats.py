@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.compare.pair_targets import PairAims
 from copula_discrepancy.compare.wording import called, few_draws, so_few_values, too_few, too_rare
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, halves, still_chains
 from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_DISCRETE, on_one_grid
@@ -56,7 +56,7 @@ def cautions(
     few = np.fmin(rows["n"], rows["n_target"]) < FEWEST_FOR_SHAPE
     strong = rows[np.isfinite(rows["shape_se"]) & np.isnan(rows["shape_pvalue"]) & ~few]
     if strong.size:
-        which = some_of([label(row) for row in strong])
+        which = listed([label(row) for row in strong], BRIEF)
         notes.append(f"ranks cannot resolve a dependence this strong with so few {things}: shape is not tested in {which}")
     rare = _rare(rows, aims, own, other)
     notes += [too_rare(rare, things)] if rare else []
@@ -100,7 +100,7 @@ def _discrete(aims: PairAims, own: RankedTable, other: RankedTable | None, rare:
     if rounded:
         tied = "are tied, as rounded or discrete ones are" if other is None else "are rounded or discrete in one sample only"
         found.append(
-            f"values of {some_of(rounded)} {tied}: a likelihood fit treats them as continuous, which biases shape, and "
+            f"values of {listed(rounded, BRIEF)} {tied}: a likelihood fit treats them as continuous, which biases shape, and "
             "level a little; compare samples that are rounded alike"
         )
     return found

@@ -10,7 +10,7 @@ from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, halves
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name, share_beside
@@ -27,7 +27,7 @@ def verdict(result: "Pairwise") -> str:
         return "void: the reference has the same rows"
     if not result.tested.any():
         return f"no {result.unit} could be tested"
-    stuck = f"{some_of(result.stuck)} {'stuck' if result.things == 'draws' else 'constant'}, " if result.stuck else ""
+    stuck = f"{listed(result.stuck, BRIEF)} {'stuck' if result.things == 'draws' else 'constant'}, " if result.stuck else ""
     if result.n_flagged:
         return f"{stuck}gaps in {result.n_flagged:,} of {_counted(result, len(result))}"
     return f"{stuck}no gap found in {_tested(result)}"
@@ -153,7 +153,7 @@ def _lost(result: "Pairwise") -> str:
     one = len(result.stuck) == 1
     should = f"though {'it' if one else 'they'} should: " if result.things == "draws" else ""
     never = "never varies" if one else "never vary"
-    return f" {some_of(result.stuck)} {never} in the {result.things}, {should}those {result.unit}s are lost."
+    return f" {listed(result.stuck, BRIEF)} {never} in the {result.things}, {should}those {result.unit}s are lost."
 
 
 def _faults(result: "Pairwise", row: Any) -> list[str]:
@@ -203,7 +203,7 @@ def _judged(result: "Pairwise") -> str | None:
     untested = len(result) - tested
     if untested:
         told.append(_counted(result, untested) + " that could not be tested")
-    return f"{tested:,} of {_counted(result, possible)}; left out: {some_of(told)}."
+    return f"{tested:,} of {_counted(result, possible)}; left out: {listed(told, BRIEF)}."
 
 
 def _about(result: "Pairwise", gap: "PairGap") -> str:

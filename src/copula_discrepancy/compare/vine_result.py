@@ -13,7 +13,7 @@ from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.many_result import PairGap, Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,7 +218,7 @@ class VineGaps(Pairwise):
         none = self.n_trees - len(told)
         if told and self.n_trees > 1:
             others = f"; none in {none} other tree{'s' if none > 1 else ''}" if none else ""
-            found["Trees"] = f"edges with a gap: {some_of(told)}{others}."
+            found["Trees"] = f"edges with a gap: {listed(told, BRIEF)}{others}."
         return found | plain
 
     @property
@@ -250,7 +250,7 @@ class VineGaps(Pairwise):
         echoes = sum(gap.echo for gap in flagged)
         if not echoes:
             return None
-        start = some_of([gap.short_label for gap in flagged if not gap.echo], _NAMED)
+        start = listed([gap.short_label for gap in flagged if not gap.echo], _NAMED)
         stand = "1 edge stands" if echoes == 1 else f"{echoes} edges stand"
         return f"begin with {start}; {stand} on a larger gap in an earlier tree, and may only pass it on."
 
@@ -275,7 +275,7 @@ class VineGaps(Pairwise):
 
 def edge_label(pair: Sequence[str], given: Sequence[str], limit: int = _NAMED) -> str:
     """An edge as text, with a few of the variables it is conditioned on."""
-    return wording.pair_label(*pair) + (f" | {some_of(given, limit)}" if given else "")
+    return wording.pair_label(*pair) + (f" | {listed(given, limit)}" if given else "")
 
 
 def _size(row: Any) -> float:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, halves
 from copula_discrepancy.estimate.uncertainty import Estimate
 
@@ -157,7 +157,7 @@ def short_names(names: Sequence[str], limit: int) -> list[str]:
 def so_few_values(names: Sequence[str]) -> str:
     """What is not tested of discrete variables."""
     take, them = ("takes", "it") if len(names) == 1 else ("take", "them")
-    return f"{some_of(names)} {take} so few values that no copula's likelihood holds: shape is not tested with {them}"
+    return f"{listed(names, BRIEF)} {take} so few values that no copula's likelihood holds: shape is not tested with {them}"
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
@@ -198,7 +198,7 @@ def too_few(what: str, limit: int, n_chains: int, iid: bool, things: str) -> str
 def too_rare(names: Sequence[str], things: str) -> str:
     """Why a pair of rare values is not tested."""
     take = "takes" if len(names) == 1 else "take"
-    return f"{some_of(names)} {take} another value than the most frequent one in too few {things} to test anything"
+    return f"{listed(names, BRIEF)} {take} another value than the most frequent one in too few {things} to test anything"
 
 
 def answer_line(verdict: str, reserved: bool, *, capital: bool = True) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 
 _SHARE, _FEWEST = 0.01, 5  # repeats of fewer rows do no harm worth a sentence
 _CHANCE = 3.0  # as many times the repeats that rounding explains are more than it does: the estimate is good to a factor of 2
@@ -231,8 +231,8 @@ def in_a_row(draws: Draws) -> tuple[str, ...]:
     if not names:
         return ()
     return (
-        f"rows follow each other in {some_of(names)}, and count as independent: if they are a series in time, not a sorted "
-        "table, leave out iid=True (--iid)",
+        f"rows follow each other in {listed(names, BRIEF)}, and count as independent: if they are a series in time, not a "
+        "sorted table, leave out iid=True (--iid)",
     )
 
 
