@@ -180,13 +180,13 @@ def test_the_demo_finds_what_is_known(capsys):
     ("content", "arguments", "message"),
     [
         (None, (), "there is no file called 'draws.csv'"),
-        ("", (), "draws.csv: it is empty"),
-        ("a|b\n1|2\n3|4\n5|6\n", (), "looks separated by '|'"),
+        ("", (), "draws.csv: the file is empty"),
+        ("a|b\n1|2\n3|4\n5|6\n", (), "look separated by '|'"),
         ("a,name\n1,x\n2,y\n3,z\n4,w\n", (), "name"),
-        ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "variable a: 1 NaN"),
+        ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "a (1 of 5 rows"),
         ("a\n1\n2\n3\n4\n", (), "pairs need at least two variables, got 1 (a)"),
         ("a,a\n1,2\n3,4\n5,6\n7,8\n", (), "a"),
-        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "never vary; give columns that do"),
+        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "constant are a"),
         ("a,b\n1,2\n3,4\n5,7\n2,1\n", ("--columns", "a,c"), "there is no variable 'c'"),
         ("a,b\n1,2\n3,4\n5,7\n", (), "at least 4 draws per chain"),
     ],
@@ -208,7 +208,7 @@ def test_mismatched_variables_are_listed_on_both_sides(folder, capsys):
     write("two.csv", rng.standard_normal((50, 3)), "bcd")
     code, _, err = run("compare", "one.csv", "two.csv", capsys=capsys)
     assert code == 1
-    assert "only in the draws: a; only in the reference: d; select what both have: b, c" in err
+    assert "only in the draws: a; only in the reference: d; shared by both: b, c" in err
 
 
 def test_debug_shows_where_an_error_comes_from(folder):

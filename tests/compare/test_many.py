@@ -329,13 +329,13 @@ def test_no_target_needs_the_draws_alone():
 def test_constant_variables_are_left_out():
     draws, reference = frame(18), frame(19)
     still, elsewhere = draws.assign(k=2.0), reference.assign(k=3.0)
-    with pytest.warns(cd.DependenceWarning, match="1 variable is constant, so without dependence, and left out: k"):
+    with pytest.warns(cd.DependenceWarning, match="left out because constant: k"):
         both = cd.pairwise(still, elsewhere, iid=True)
     pd.testing.assert_frame_equal(numbers(both), numbers(cd.pairwise(draws, reference, iid=True)))
     assert any("left out: k" in note for note in both.warnings)
-    with pytest.warns(cd.DependenceWarning, match="constant in the rows but not in the reference, and left out: k"):
+    with pytest.warns(cd.DependenceWarning, match="constant in the rows but not in the reference: k"):
         cd.pairwise(still, reference.assign(k=np.arange(600.0)), iid=True)
-    with pytest.warns(cd.DependenceWarning, match="constant in the reference but not in the rows, and left out: k"):
+    with pytest.warns(cd.DependenceWarning, match="constant in the reference but not in the rows: k"):
         cd.pairwise(draws.assign(k=np.arange(600.0)), elsewhere, iid=True)
     matrix = np.eye(5)
     matrix[:4, :4] = CORRELATIONS
@@ -347,7 +347,7 @@ def test_constant_variables_are_left_out():
     assert [gap.names for gap in some] == [("mu", "nu")]
     with pytest.raises(cd.InputError, match=r"no pair is left|at least two variables that vary"):
         cd.pairwise(still, {("k", "mu"): cd.Gaussian(0.1)})
-    with pytest.raises(cd.InputError, match="at least two variables that vary, got 1: k never vary"):
+    with pytest.raises(cd.InputError, match="at least two variables that vary, got 1"):
         cd.pairwise(still[["mu", "k"]])
 
 

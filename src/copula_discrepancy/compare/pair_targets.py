@@ -73,11 +73,11 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
     """All pairs of the variables that vary in both samples; sentences about the others, and those stuck in the draws alone."""
     here, there = _constant(draws), [] if reference is None else _constant(reference)
     both = [name for name in here if name in there or reference is None]
-    warnings = [f"{_counted(both)} constant, which has no dependence, and left out: {listed(both)}"] if both else []
+    warnings = [f"left out because constant: {listed(both)}"] if both else []
     for whose, names, other in ((things, here, "reference"), ("reference", there, things)):
         alone = [name for name in names if name not in both]
         if alone:
-            warnings.append(f"{_counted(alone)} constant in the {whose} but not in the {other}, and left out: {listed(alone)}")
+            warnings.append(f"left out because constant in the {whose} but not in the {other}: {listed(alone)}")
     constant = {name: "constant" for name in draws.names if name in here or name in there}
     names = [name for name in draws.names if name not in constant]
     if len(names) < 2 <= draws.n_variables:
@@ -106,10 +106,6 @@ def _never_varies(values: NDArray[np.float64]) -> bool:
         known = values[~np.isnan(values)]
         return bool(np.all(known == known[0]))
     return bool(values[0, 0] == values[-1, -1] and np.all((values == values[0, 0]) | np.isnan(values)))
-
-
-def _counted(names: list[str]) -> str:
-    return "1 variable is" if len(names) == 1 else f"{len(names)} variables are"
 
 
 def _is_pair_mapping(target: Any) -> bool:

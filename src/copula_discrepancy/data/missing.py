@@ -33,9 +33,7 @@ def handle_missing(table: Table, missing: str | None) -> tuple[Table, bool]:
         return table, False
     n = table.values.shape[1]
     if n in counts:
-        raise InputError(
-            f"values are missing{_without_values(table)}; leave these variables out (--exclude, or exclude=)", "nan"
-        )
+        raise InputError(f"variables without any values: {_empty(table)}; leave them out (--exclude, or exclude=)", "nan")
     missing_in = [f"{name} ({count:,} of {n:,})" for name, count in zip(table.names, counts, strict=True) if count]
     return table.noted(f"missing values in {listed(missing_in)}"), True
 
@@ -53,14 +51,15 @@ def _complete_rows(table: Table) -> Table:
             "nan",
         )
     if count == incomplete.size:
-        raise InputError(f"each of the {count} rows has a missing value{_without_values(table)}; select other variables", "nan")
+        empty = f" (variables without any values: {_empty(table)})" if _empty(table) else ""
+        raise InputError(f"each of the {count} rows has a missing value{empty}; select other variables", "nan")
     complete = replace(table, values=table.values[:, ~incomplete[0]])
     return complete.noted(f"rows with a missing value left out: {count} of {incomplete.size}")
 
 
-def _without_values(table: Table) -> str:
-    empty = [name for name, none in zip(table.names, np.isnan(table.values).all(axis=(0, 1)), strict=True) if none]
-    return f"; without any values: {listed(empty)}" if empty else ""
+def _empty(table: Table) -> str:
+    empty = np.isnan(table.values).all(axis=(0, 1))
+    return listed([name for k, name in enumerate(table.names) if empty[k]]) if empty.any() else ""
 
 
 def require_finite(
