@@ -186,7 +186,7 @@ def test_the_demo_finds_what_is_known(capsys):
         ("a,b\n1,2\n3,\n5,6\n,7\n8,9\n", ("--missing", "raise"), "a (1 of 5 rows"),
         ("a\n1\n2\n3\n4\n", (), "pairs need at least two variables, got 1 (a)"),
         ("a,a\n1,2\n3,4\n5,6\n7,8\n", (), "a"),
-        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "constant are a"),
+        ("a,b\n1,2\n1,3\n1,4\n1,5\n", (), "constant: a"),
         ("a,b\n1,2\n3,4\n5,7\n2,1\n", ("--columns", "a,c"), "there is no variable 'c'"),
         ("a,b\n1,2\n3,4\n5,7\n", (), "at least 4 draws per chain"),
     ],

@@ -81,9 +81,9 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
     constant = {name: "constant" for name in draws.names if name in here or name in there}
     names = [name for name in draws.names if name not in constant]
     if len(names) < 2 <= draws.n_variables:
-        check = "check the sampler" if things == "draws" else "select columns that vary"
+        check = "check the sampler" if things == "draws" else "select other columns"
         raise InputError(
-            f"pairs need at least two variables that vary, got {len(names)}: constant are {listed([*constant])}; {check}",
+            f"pairs need at least two variables that vary, got {len(names)}; constant: {listed([*constant])}; {check}",
             "constant",
         )
     notes = draws.notes

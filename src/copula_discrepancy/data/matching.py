@@ -7,7 +7,7 @@ from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import errors_about, listed, require_same_names, with_reasons
+from copula_discrepancy.data.naming import NAME_VARIABLES, errors_about, listed, require_same_names, with_reasons
 from copula_discrepancy.data.readers.options import IfThere
 
 
@@ -57,9 +57,7 @@ def _without_left_out(sample: Draws, other: Draws, whose: str) -> Draws:
     kept = [name for name in sample.names if name not in reasons]
     if not kept:
         raise InputError(
-            f"no variables are left: reading the {whose} left out {with_reasons(dropped)}; name the columns that are variables "
-            "(--columns, or var_names)",
-            "names-differ",
+            f"no variables are left; left out of the {whose}: {with_reasons(dropped)}; {NAME_VARIABLES}", "names-differ"
         )
     note = f"left out, as in the {whose}: {with_reasons(dropped)}"
     return replace(sample.select(kept), left_out=(*sample.left_out, *dropped), notes=(*sample.notes, note))

@@ -45,11 +45,8 @@ def _complete_rows(table: Table) -> Table:
     if not count:
         return table
     if table.chained:
-        raise InputError(
-            f"missing='drop' leaves out rows of one sample, but these are chains, with a missing value in {count} of "
-            f"{incomplete.size} draws; find out why the sampler produced them",
-            "nan",
-        )
+        found = f"{count} of {incomplete.size} draws of these chains have missing values"
+        raise InputError(f"missing='drop' is for rows without chains, but {found}; check the sampler", "nan")
     if count == incomplete.size:
         empty = f" (variables without any values: {_empty(table)})" if _empty(table) else ""
         raise InputError(f"each of the {count} rows has a missing value{empty}; select other variables", "nan")

@@ -8,6 +8,7 @@ from typing import Any
 from copula_discrepancy._core.errors import InputError
 
 LISTED = 20  # names in an error message: enough to find one's own, few enough to read
+NAME_VARIABLES = "name the columns that are variables (--columns, or var_names)"
 BRIEF = 8  # names in a sentence of a result
 _WIDEST = 200  # characters of one name: a file read with the wrong delimiter has its whole first line as a name
 _COMPARED = 10_000  # names among which a close match is searched: difflib takes a second for so many

@@ -46,9 +46,7 @@ def _chain_column(names: Sequence[str], options: ReadOptions) -> int | None:
     candidates = [k for k, name in enumerate(names) if name in CHAIN_NAMES]
     if len(candidates) > 1:
         first, second = (names[k] for k in candidates[:2])
-        raise InputError(
-            f"both {first} and {second} may identify chains; choose one with chains={first!r} or chains={second!r}"
-        )
+        raise InputError(f"both {first} and {second} may identify chains; give chains={first!r} or chains={second!r}")
     return candidates[0] if candidates else None
 
 
@@ -117,8 +115,7 @@ def _chain_labels(name: str, labels: NDArray[Any]) -> NDArray[Any]:
     missing = int(np.isnan(labels).sum()) if is_float else sum(value is None or value != value for value in labels)
     if missing:
         raise InputError(
-            f"column {name} identifies chains, but is empty in {missing} of {labels.size} rows; fill it in, or drop those rows",
-            "nan",
+            f"column {name} identifies chains, but is empty in {missing} of {labels.size} rows; drop those rows", "nan"
         )
     if not is_float:
         return np.array([str(value) for value in labels])
@@ -133,10 +130,7 @@ def _draw_numbers(name: str, numbers: NDArray[Any]) -> NDArray[Any]:
     if numbers.dtype.kind == "f":
         wrong = bool((numbers != np.round(numbers)).any() or not np.isfinite(numbers).all())
     if wrong:
-        raise InputError(
-            f"column {name} next to a chain column must number the draws, but has values that are not whole numbers; "
-            "rename it if it is a variable"
-        )
+        raise InputError(f"column {name} must number the draws, got values that are not whole; rename it if it is a variable")
     return numbers
 
 

@@ -196,9 +196,7 @@ def _kind(path: str) -> str:
     if ending is not None:
         return ending
     if path.lower().endswith(_SPREADSHEETS):
-        raise InputError(
-            f"{path} is a spreadsheet; save its sheet as CSV (names in the first row, one column per variable)", "file-format"
-        )
+        raise InputError(f"{path} is a spreadsheet; save its sheet as CSV, with names in the first row", "file-format")
     raise InputError(f"{path} has an unknown format; files must end in {', '.join(_READERS)}", "file-format")
 
 
@@ -298,8 +296,7 @@ def _loaded(load: Callable[[], Any]) -> Any:
     except _DAMAGED as error:
         if "pickle" in str(error) or "Python object" in str(error):
             raise InputError(
-                "the file holds pickled Python objects, or is not a file of arrays; nothing is ever unpickled: save plain "
-                "arrays of numbers",
+                "the file is not NumPy's, or holds pickled objects, which are never loaded; save arrays of numbers",
                 "file-format",
             ) from None
         raise InputError(f"it cannot be read as NumPy arrays: {_first_line(error)}", "file-format") from None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import numeric
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import LISTED, listed, with_reasons
+from copula_discrepancy.data.naming import LISTED, NAME_VARIABLES, listed, with_reasons
 from copula_discrepancy.data.readers.chain_columns import CHAIN_NAMES, index_levels, layout, rows_in_chains
 from copula_discrepancy.data.readers.non_variables import DATES, reason_to_leave_out
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions
@@ -87,11 +87,7 @@ def _variables(columns: Columns, chosen: list[int], options: ReadOptions) -> tup
                 reasons[k] = reason
     left_out = tuple((columns.names[k], reason) for k, reason in reasons.items())
     if len(reasons) == len(chosen):
-        raise InputError(
-            f"there are no variables besides those left out: {with_reasons(left_out)}; name the columns that are variables "
-            "(--columns, or var_names)",
-            "shape",
-        )
+        raise InputError(f"no variables are left; left out: {with_reasons(left_out)}; {NAME_VARIABLES}", "shape")
     return [k for k in chosen if k not in reasons], left_out
 
 

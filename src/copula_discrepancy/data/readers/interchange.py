@@ -225,9 +225,8 @@ def _converted(given: Any, convert: Callable[[], Any]) -> Any:
         raise
     except Exception as error:  # whatever another library raises
         reason = (str(error).strip().splitlines() or [""])[0][:200]
-        raise InputError(
-            f"a {type(given).__name__} cannot be read: {type(error).__name__} {reason}; convert it to a pandas frame first"
-        ) from None
+        kind = type(given).__name__
+        raise InputError(f"a {kind} cannot be read: {type(error).__name__} {reason}; convert it to pandas first") from None
 
 
 def rows_with_names(given: Sequence[Any]) -> dict[str, list[Any]] | None:

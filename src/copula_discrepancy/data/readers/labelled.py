@@ -48,10 +48,12 @@ def read_dataset(given: Any, options: ReadOptions) -> Table:
     if options.coords:
         _require_dimensions(given, options.coords)
         arrays = {name: _at(array, name, options.coords) for name, array in arrays.items()}
-    flat = [(variable, label) for variable, array in arrays.items() for label in _dataset_labels(variable, array)]
-    chosen, used = _selected(flat, options)
-    _require_draws({name: arrays[name] for name in used})
-    return _filled(arrays, flat, chosen)
+    coordinates = {
+        name: [array[dim].values for dim in array.dims if dim not in ("chain", "draw")] for name, array in arrays.items()
+    }
+    names, entries = _selected(coordinates, options)
+    _require_draws({variable: arrays[variable] for variable in entries})
+    return _filled(arrays, names, entries)
 
 
 def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
@@ -73,17 +75,16 @@ def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
             "shape",
         )
     options.refuse("a dictionary of arrays (chain, draw, ...)", "chain column")
-    flat = [(name, label) for name, array in arrays.items() for label in _labels(name, map(range, array.shape[2:]))]
-    chosen, used = _selected(flat, options)
-    first = used[0]
-    for name in used:
+    names, entries = _selected({name: map(range, array.shape[2:]) for name, array in arrays.items()}, options)
+    first = next(iter(entries))
+    for name in entries:
         if arrays[name].shape[:2] != arrays[first].shape[:2]:
             raise InputError(
                 "the arrays of a dictionary are (chain, draw, ...) and must have the same chains and draws, but "
                 f"{first} has shape {arrays[first].shape} and {name} {arrays[name].shape}",
                 "shape",
             )
-    return _filled(arrays, flat, chosen)
+    return _filled(arrays, names, entries)
 
 
 def missing_group(group: str, groups: list[str]) -> InputError:
@@ -92,15 +93,22 @@ def missing_group(group: str, groups: list[str]) -> InputError:
     return InputError(message, "unknown-name")
 
 
-def _selected(flat: list[tuple[str, str]], options: ReadOptions) -> tuple[list[int], list[str]]:
-    """Positions of the selected entries among (variable, label), and the variables they belong to."""
-    chosen = options.pick([label for _, label in flat], [variable for variable, _ in flat])
-    require_different([flat[k][1] for k in chosen])
-    return chosen, [*dict.fromkeys(flat[k][0] for k in chosen)]
-
-
-def _dataset_labels(variable: str, array: Any) -> Iterator[str]:
-    return _labels(variable, (array[dim].values for dim in array.dims if dim not in ("chain", "draw")))
+def _selected(
+    coordinates: Mapping[str, Iterable[Iterable[Any]]], options: ReadOptions
+) -> tuple[tuple[str, ...], dict[str, list[tuple[int, int]]]]:
+    """Names of the selected entries, and for each variable the positions of its entries among these and within itself."""
+    flat = [
+        (variable, entry, label)
+        for variable, values in coordinates.items()
+        for entry, label in enumerate(_labels(variable, values))
+    ]
+    chosen = [flat[k] for k in options.pick([label for *_, label in flat], [variable for variable, *_ in flat])]
+    names = tuple(label for *_, label in chosen)
+    require_different(names)
+    entries: dict[str, list[tuple[int, int]]] = {}
+    for place, (variable, entry, _) in enumerate(chosen):
+        entries.setdefault(variable, []).append((place, entry))
+    return names, entries
 
 
 def _labels(variable: str, coordinates: Iterable[Iterable[Any]]) -> Iterator[str]:
@@ -176,39 +184,30 @@ def _require_draws(arrays: Mapping[str, Any]) -> None:
         if array.dtype.kind not in "fiub":
             example = f", for example {np.ravel(array.values)[0]!s:.40}" if array.size else ""
             raise InputError(
-                f"variable {name} must be real numbers, got type {array.dtype}{example}; select the other variables by name",
-                "not-numeric",
+                f"variable {name} must be real numbers, got type {array.dtype}{example}; select others by name", "not-numeric"
             )
     chained = [name for name, array in arrays.items() if "chain" in array.dims]
     single = [name for name, array in arrays.items() if "chain" not in array.dims]
     if chained and single:
         raise InputError(
-            f"variable {chained[0]} has a dimension chain, but {single[0]} has none; add it to all of them, or select by name",
-            "shape",
+            f"variable {chained[0]} has a dimension chain, but {single[0]} has none; add it, or select by name", "shape"
         )
 
 
-def _filled(arrays: Mapping[str, Any], flat: list[tuple[str, str]], chosen: list[int]) -> Table:
+def _filled(arrays: Mapping[str, Any], names: tuple[str, ...], entries: Mapping[str, list[tuple[int, int]]]) -> Table:
     """(chain, draw, variable) with the draws of each variable contiguous in memory; variables are read one at a time."""
-    start: dict[str, int] = {}
-    places: dict[str, list[tuple[int, int]]] = {}
-    for k, (variable, _) in enumerate(flat):
-        start.setdefault(variable, k)
-    for place, k in enumerate(chosen):
-        variable = flat[k][0]
-        places.setdefault(variable, []).append((place, k - start[variable]))
     values: NDArray[Any] | None = None
     any_ranked = False
-    for variable, wanted in places.items():
+    for variable, places in entries.items():
         array = _by_chain(arrays[variable], variable)
         if values is None:
-            values = np.empty((len(chosen), *array.shape[:2]))
-        entries = array.reshape(*array.shape[:2], math.prod(array.shape[2:]))
-        for place, entry in wanted:
-            values[place], ranked = numeric(entries[:, :, entry], f"variable {variable}")
+            values = np.empty((len(names), *array.shape[:2]))
+        flat = array.reshape(*array.shape[:2], math.prod(array.shape[2:]))
+        for place, entry in places:
+            values[place], ranked = numeric(flat[:, :, entry], f"variable {variable}")
             any_ranked = any_ranked or ranked
-    assert values is not None  # at least one variable was picked
-    return Table(values.transpose(1, 2, 0), tuple(flat[k][1] for k in chosen), True, True, any_ranked)
+    assert values is not None  # at least one variable was selected
+    return Table(values.transpose(1, 2, 0), names, True, True, any_ranked)
 
 
 def _by_chain(array: Any, variable: str) -> NDArray[Any]:
@@ -223,10 +222,7 @@ def _plain(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         return values
     if is_frame(values) or hasattr(values, "__dataframe__"):
-        raise InputError(
-            f"variable {name} is a {type(values).__name__} with columns of its own, whose names would be lost; pass the table "
-            "itself, or one dictionary entry per column"
-        )
+        raise InputError(f"variable {name} is a {type(values).__name__} with columns of its own; pass that table itself")
     try:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError, OverflowError):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import require_same_names, with_reasons
+from copula_discrepancy.data.naming import NAME_VARIABLES, require_same_names, with_reasons
 
 PARTS_OF_ONE = ", or, if they are parts of one table, give parts='rows' (--iid)"
 
@@ -46,14 +46,10 @@ def in_chains(table: Table, chains: int | str | None) -> Table:
     k, n, d = table.values.shape
     if table.chained:
         if k != chains:
-            raise InputError(
-                f"chains={chains} was given, but the draws have {k} chain{'s' * (k != 1)} of their own; leave it out", "shape"
-            )
+            raise InputError(f"chains={chains} was given, but the draws have {k} chain{'s' * (k != 1)}; leave it out", "shape")
         return table
     if n % chains:
-        raise InputError(
-            f"chains={chains} does not divide the {n} draws; every chain must have the same number of draws", "shape"
-        )
+        raise InputError(f"chains={chains} does not divide the {n} draws; chains must have equal lengths", "shape")
     return replace(table, values=table.values.reshape(chains, n // chains, d), chained=True)
 
 
@@ -61,11 +57,8 @@ def as_chains(tables: list[Table], labels: Sequence[str]) -> Table:
     """Tables of one chain each as the chains of one sample, in this order. Empties the list given."""
     for table, label in zip(tables, labels, strict=True):
         if table.values.shape[0] != 1:
-            raise InputError(
-                f"{label} has {table.values.shape[0]} chains of its own, but is one of {len(tables)} tables that are each one "
-                "chain; pass it alone, or pass tables of one chain each",
-                "shape",
-            )
+            own = f"{label} is one of {len(tables)} tables of one chain each, but has {table.values.shape[0]} chains"
+            raise InputError(f"{own}; pass it alone", "shape")
     return in_chains(_concatenated(tables, labels, equal=True), len(labels))
 
 
@@ -73,9 +66,7 @@ def as_rows(tables: list[Table], labels: Sequence[str]) -> Table:
     """Tables as parts of one table, with rows in this order. Empties the list given."""
     chained = next((label for table, label in zip(tables, labels, strict=True) if table.chained), None)
     if chained is not None:
-        raise InputError(
-            f"{chained} has chains of its own, but parts='rows' joins rows of one sample; concatenate the tables first", "shape"
-        )
+        raise InputError(f"parts='rows' is for tables without chains, but {chained} has chains; join the tables first", "shape")
     return _concatenated(tables, labels, equal=False).noted(parts_note(len(labels)))
 
 
@@ -94,7 +85,7 @@ def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) ->
     for table, label in zip(tables, labels, strict=True):
         require_same_names(names, [name for name in table.names if name not in left_out], labels[0], label)
     if not names:
-        raise InputError(f"there are no variables besides those left out: {with_reasons([*left_out.items()])}", "shape")
+        raise InputError(f"no variables are left; left out: {with_reasons([*left_out.items()])}; {NAME_VARIABLES}", "shape")
     if any(table.ranked for table in tables):
         raise InputError(
             "some values are too large for a float64, and ranks within one table cannot be compared with those of another; "

@@ -43,7 +43,17 @@ class _Text:
 
     def records(self) -> Iterator[tuple[int, int, list[str]]]:
         """Rows that are not blank: the number of their last line in the file, the bytes up to their end, their fields."""
-        return _records(self.raw, self.delimiter)
+        number = offset = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal number, offset
+            for line in io.BytesIO(self.raw):
+                number, offset = number + 1, offset + len(line)
+                yield line.decode().replace("\t", " ").strip() if self.delimiter == " " else line.decode()  # blanks count once
+
+        for fields in csv.reader(lines(), delimiter=self.delimiter, skipinitialspace=True):
+            if fields and (len(fields) > 1 or fields[0].strip()):
+                yield number, offset, fields
 
 
 @dataclass(frozen=True)
@@ -143,7 +153,7 @@ def _first_rows(text: _Text) -> tuple[int, list[str], list[str]]:
             raise InputError("the file is empty" + (" except for comments" if text.comments else ""), "too-few-draws")
         _, _, first = next(rows, (0, 0, []))
     except csv.Error as error:
-        raise _malformed(_unreadable(error)) from None
+        raise _unreadable(error) from None
     return end, header, first
 
 
@@ -199,21 +209,6 @@ def _as_utf8(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
     raise _malformed(f"the file is not UTF-8 text (line {line}); save it as UTF-8 (in Excel: CSV UTF-8)") from None
 
 
-def _records(raw: bytes, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
-    number = offset = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal number, offset
-        for line in io.BytesIO(raw):
-            number, offset = number + 1, offset + len(line)
-            yield line.decode()
-
-    rows = (line.replace("\t", " ").strip() for line in lines()) if delimiter == " " else lines()  # blanks count once
-    for fields in csv.reader(rows, delimiter=delimiter, skipinitialspace=True):
-        if fields and (len(fields) > 1 or fields[0].strip()):
-            yield number, offset, fields
-
-
 def _require_separator(header: Sequence[str], first: Sequence[str], delimiter: str) -> None:
     """Raise if a single column looks like several with another separator."""
     if len(header) > 1:
@@ -247,9 +242,8 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int
 
     if from_stan and not text.commented.endswith((b"\n", b"\r")) and not text.commented.rsplit(b"\n", 1)[-1].startswith(b"#"):
         raise _malformed("the file ends within a row: the run is unfinished; wait for its end, or remove the last line")
-    first = next((len(fields) for _, end, fields in text.records() if end > begin), width)
-    if first != width:
-        raise _malformed(_uneven(text, width) or "rows differ in length")
+    if next((len(fields) for _, end, fields in text.records() if end > begin), width) != width:
+        _require_even(text, width)
 
     def read(**options: Any) -> Any:
         stream = io.BytesIO(text.raw)
@@ -262,15 +256,14 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int
     try:
         frame = read(engine="c", low_memory=False, usecols=kept, **_exact(pd.__version__))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OverflowError) as error:
-        raise _malformed(_uneven(text, width) or f"it cannot be read as a table: {error}".strip()) from None
+        _require_even(text, width)
+        raise _malformed(f"it cannot be read as a table: {error}".strip()) from None
     if text.delimiter != ",":
         for column in [column for column in frame.columns if _may_be_thousands(frame[column])]:
             frame[column] = read(usecols=[column], dtype=str)[column]
     # pandas fills a short row with NaN
     if width > 1 and kept is None and frame[width - 1].isna().any():
-        uneven = _uneven(text, width)
-        if uneven is not None:
-            raise _malformed(uneven)
+        _require_even(text, width)
     return frame
 
 
@@ -283,10 +276,10 @@ def _may_be_thousands(column: Any) -> bool:
     return bool(broken.size and ((broken >= 1.0) & (broken < 1000.0) & (broken == np.round(broken, 3))).all())
 
 
-def _unreadable(error: csv.Error) -> str:
+def _unreadable(error: csv.Error) -> InputError:
     if "new-line" in str(error):
-        return "the file mixes two kinds of line endings; save it again with one"
-    return f"it cannot be read as a table: {error}"
+        return _malformed("the file mixes two kinds of line endings; save it again with one")
+    return _malformed(f"it cannot be read as a table: {error}")
 
 
 def _exact(version: str) -> dict[str, str]:
@@ -295,21 +288,20 @@ def _exact(version: str) -> dict[str, str]:
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}  # since 3.1 it always does
 
 
-def _uneven(text: _Text, width: int) -> str | None:
-    """A sentence about the first row with more or fewer fields than the header, with its line in the file."""
-    lines = sum(1 for line in io.BytesIO(text.commented) if line.strip())
-    rows = _records(text.raw, text.delimiter)
+def _require_even(text: _Text, width: int) -> None:
+    """Raise if a row has more or fewer fields than the header; the error gives its line in the file."""
     try:
-        wrong = next(((number, fields) for number, _, fields in rows if len(fields) != width), None)
+        wrong = next(((number, len(fields)) for number, _, fields in text.records() if len(fields) != width), None)
     except csv.Error as error:
-        return _unreadable(error)
+        raise _unreadable(error) from None
     if wrong is None:
-        return None
-    number, fields = wrong
+        return
+    number, count = wrong
     if text.comments:  # count the comments before it as well
         number = [k for k, line in enumerate(io.BytesIO(text.commented), 1) if not line.startswith(b"#")][number - 1]
-    last = "; this is the last line: the file may be incomplete" if number >= lines and len(fields) < width else ""
-    return f"line {number} has {len(fields)} value{'s' * (len(fields) != 1)}, but the first row has {width}{last}"
+    lines = sum(1 for line in io.BytesIO(text.commented) if line.strip())
+    last = "; this is the last line: the file may be incomplete" if number >= lines and count < width else ""
+    raise _malformed(f"line {number} has {count} value{'s' * (count != 1)}, but the first row has {width}{last}")
 
 
 def _without_empty(frame: Any, names: list[str]) -> tuple[Any, tuple[str, ...]]:
@@ -375,8 +367,6 @@ def _row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
         begin = count[0] if count.dtype.kind in "iu" else None
         if begin in (0, 1) and np.array_equal(count, np.arange(begin, begin + count.size)):
             notes = ("first column left out: it has no name and numbers the rows",)
-        elif not names[0]:
-            raise _malformed("the first column has no name and does not number the rows; name it, or remove it from the file")
     unnamed = [k for k in columns if not names[k] and not (k == 0 and notes)]
     if unnamed:
         raise _malformed(
