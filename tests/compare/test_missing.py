@@ -88,7 +88,7 @@ def test_what_pairs_cannot_keep():
     chains = GAPS.assign(chain=np.repeat(np.arange(4), 250))
     for missing in ("pairs", None, "raise"):
         told = refused("nan", chains, missing=missing)
-        assert "age (200 of 1000 draws, first at chain 0, draw 0)" in told
+        assert "age (200 of 1000 draws, first at draw 0 of chain 0)" in told
         assert "missing=" not in told
     assert "chain 0" in refused("nan", GAPS, chains=4, missing="pairs")
     assert "chain 0" in refused("nan", cd.as_draws(GAPS, missing="pairs"), chains=4, missing="pairs")

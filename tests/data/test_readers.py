@@ -555,8 +555,8 @@ def test_what_holds_no_draws(draws, code):
 def test_nan_are_counted_per_variable_with_a_way_out():
     frame = pd.DataFrame({"chain": [0, 0, 1, 1], "a": [1.0, np.nan, 2.0, np.nan], "b": [1.0, 2.0, 3.0, np.inf]})
     message = refused("nan", frame)
-    assert "a (2 of 4 draws in 2 chains, first at chain 0, draw 1)" in message
-    assert "b (1 of 4 draws, at chain 1, draw 1)" in message
+    assert "a (2 of 4 draws in 2 chains, first at draw 1 of chain 0)" in message
+    assert "b (1 of 4 draws, at draw 1 of chain 1)" in message
     assert refused("nan", pd.DataFrame(np.full((2, 30), np.nan))).count("from row 0 on") == 3
 
 
@@ -570,7 +570,7 @@ def test_values_that_are_not_finite_are_told_once(count, chained, bad):
     draws = {name: values[:, :, k] if chained else values[:, :, k].ravel() for k, name in enumerate(names)}
     message = refused("infinite" if np.isinf(bad) else "nan", draws)
     assert f" in {count} variable{'s' * (count > 1)}: v0 (6 of 200 " in message
-    assert message.count("first at chain 1, draw 7" if chained else "first at row 57") == min(count, 3)
+    assert message.count("first at draw 7 of chain 1" if chained else "first at row 57") == min(count, 3)
     assert ("and 22 more" in message) == (count == 25)
     assert message.count("must be finite") == 1
     assert message.count("sampler" if chained else "cells empty" if np.isinf(bad) else "missing='pairs'") == 1

@@ -95,11 +95,11 @@ def _counted(kind: str, where: NDArray[np.bool_], names: Sequence[str], unit: st
 
 
 def _located(bad: NDArray[np.bool_], unit: str) -> str:
-    """How many of (chain, draw) are bad, and where the first is: "3 of 400 draws, first at chain 0, draw 5"."""
+    """How many of (chain, draw) are bad, and where the first is: "3 of 400 draws, first at draw 5 of chain 0"."""
     chain = int(np.argmax(bad.any(axis=1)))
     places = np.flatnonzero(bad[chain])
     count, chains = int(bad.sum()), int(bad.any(axis=1).sum())
-    first = f"chain {chain}, {unit} {places[0]}" if len(bad) > 1 else f"{unit} {places[0]}"
+    first = f"{unit} {places[0]}" + (f" of chain {chain}" if len(bad) > 1 else "")
     to_the_end = places.size > 1 and places.size == bad.shape[1] - places[0]
     where = f"from {first} on" if to_the_end else f"first at {first}" if count > 1 else f"at {first}"
     return f"{count} of {bad.size} {unit}s{f' in {chains} chains' * (chains > 1)}, {where}"
