@@ -225,7 +225,7 @@ def test_it_has_the_shape_of_sdmetrics():
         metric.compute(cd.Gumbel(2.0), real[["c0", "c1"]])
     holes = real.assign(c0=real["c0"].where(real.index > 4))
     assert 0 <= metric.compute(real[["c0", "c1"]], holes[["c0", "c1"]]) <= 1
-    with pytest.raises(cd.InputError, match="variable c0: 5 NaN"):
+    with pytest.raises(cd.InputError, match=r"c0 \(5 of 300 rows"):
         metric.compute(real[["c0", "c1"]], holes[["c0", "c1"]], missing="raise")
 
 
@@ -331,10 +331,10 @@ def test_missing_values_are_dropped_in_both_tables_when_asked():
     owner.loc[:9, "owner"] = None
     told = cd.DependenceFidelity.compute_breakdown(owner, survey(300, 2), SURVEY, missing="drop")
     assert "real table: rows with a missing value left out: 10 of 300" in told["warnings"]
-    with pytest.raises(cd.InputError, match="variable owner: 10 NaN"):
+    with pytest.raises(cd.InputError, match=r"owner \(10 of 300 rows"):
         cd.DependenceFidelity.compute(owner, survey(300, 2), SURVEY, missing="raise")
     told = cd.DependenceFidelity.compute_breakdown(owner, survey(300, 2), SURVEY)
-    assert any("missing values: 10 of 300 in owner" in sentence for sentence in told["warnings"])
+    assert any("owner (10 of 300)" in sentence for sentence in told["warnings"])
 
 
 def test_columns_that_the_reader_left_out_are_told(monkeypatch):

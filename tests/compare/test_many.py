@@ -348,7 +348,7 @@ def test_constant_variables_are_left_out():
     assert [gap.names for gap in some] == [("mu", "nu")]
     with pytest.raises(cd.InputError, match=r"no pair is left|at least two variables that vary"):
         cd.pairwise(still, {("k", "mu"): cd.Gaussian(0.1)})
-    with pytest.raises(cd.InputError, match="at least two variables that vary, got 1: k never vary"):
+    with pytest.raises(cd.InputError, match="at least two variables that vary, got 1"):
         cd.pairwise(still[["mu", "k"]])
 
 
@@ -362,11 +362,11 @@ def without(matrix, i, j, value):
     ("target", "message"),
     [
         (frame(20, names=("mu", "sigma", "phi", "psi")), "only in the draws: nu, rho; only in the reference: phi, psi"),
-        (frame(20)[["mu", "nu"]], "only in the draws: sigma, rho; select what both have: mu, nu"),
-        (frame(20, names="abcd"), "no two variables in common"),
+        (frame(20)[["mu", "nu"]], "only in the draws: sigma, rho; shared by both: mu, nu"),
+        (frame(20, names="abcd"), "shared by both: none"),
         (gaussian(np.random.default_rng(1), 50)[:, :3], r"same variables, got 4 \(mu, sigma, nu, rho\) and 3 \(x0, x1, x2\)"),
         (np.cov(frame(20).T * 3), "whose diagonal is not 1; divide a covariance"),
-        (without(without(CORRELATIONS, 0, 3, -0.9), 1, 3, 0.9), "no correlation matrix: its smallest eigenvalue is -"),
+        (without(without(CORRELATIONS, 0, 3, -0.9), 1, 3, 0.9), "not positive semidefinite .smallest eigenvalue -"),
         (without(CORRELATIONS, 0, 2, 1.0), "strictly between -1 and 1, got 1 in row 0, column 2"),
         (without(CORRELATIONS, 1, 2, -1.2), "strictly between -1 and 1, got -1.2 in row 1, column 2"),
         (

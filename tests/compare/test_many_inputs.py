@@ -155,7 +155,7 @@ def test_threads_give_every_pair_one_row():
 def test_errors_say_which_side():
     bad = normal(11).to_numpy().copy()
     bad[3, 1] = np.nan
-    with pytest.raises(cd.InputError, match=r"^reference: draws must be finite, got variable x1: 1 NaN"):
+    with pytest.raises(cd.InputError, match=r"^reference: draws must be finite, got NaN in 1 variable: x1 "):
         cd.pairwise(normal(12).to_numpy(), bad)
     with pytest.raises(cd.InputError, match=r"^draws must be finite"):
         cd.pairwise(bad, normal(12).to_numpy())
@@ -353,4 +353,4 @@ def test_weights_may_name_what_is_constant():
 
 
 def test_matching_by_order_is_told():
-    assert any("by their order" in note for note in cd.pairwise(normal(29), normal(30).to_numpy(), iid=True).notes)
+    assert any("matched by position" in note for note in cd.pairwise(normal(29), normal(30).to_numpy(), iid=True).notes)

@@ -14,6 +14,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.cli import parser
 from copula_discrepancy.cli.parser import main
 from tests.caveat_codes import warned
+from tests.data.refusals import refused
 
 RNG = np.random.default_rng(1)
 N = 1000
@@ -21,13 +22,7 @@ TABLE = pd.DataFrame(RNG.normal(size=(N, 3)), columns=["age", "income", "spendin
 GAPS = TABLE.copy()
 GAPS.iloc[:200, 0] = np.nan
 GAPS.iloc[150:160, 2] = np.nan
-NOTE = "missing values: 200 of 1,000 in age; 10 of 1,000 in spending"
-
-
-def refused(message, draws, **choices):
-    with pytest.raises(cd.InputError, match=message) as caught:
-        cd.as_draws(draws, **choices)
-    return str(caught.value)
+NOTE = "missing values in age (200 of 1,000), spending (10 of 1,000)"
 
 
 @pytest.mark.parametrize("make", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas, lambda frame: dict(frame.items())])
@@ -46,7 +41,7 @@ def test_pairs_keeps_what_is_missing(make, missing):
 def test_whoever_does_not_know_pairs_refuses_them():
     given = cd.as_draws(GAPS, missing="pairs")
     for function in (cd.as_draws, cd.pseudo_observations, cd.kendall_matrix):
-        with pytest.raises(cd.InputError, match="values must be finite, got variable age: 200 NaN at row 0 first; var"):
+        with pytest.raises(cd.InputError, match=r"NaN in 2 variables: age \(200 of 1000 rows, first at row 0\), spending"):
             function(given)
     assert cd.as_draws(given, missing="pairs").incomplete
     assert cd.as_draws(given, missing=None).incomplete
@@ -79,41 +74,44 @@ def test_a_column_without_values_has_no_type(empty):
         if isinstance(empty, pl.Series)
         else pd.DataFrame(table)
     )
-    refused("empty has no values at all; leave it out", table, missing="pairs")
-    refused("every one of 1000 rows has a missing value: empty has no values at all", table, missing="drop")
+    for missing in ("pairs", "drop"):
+        assert "without any values: empty" in refused("nan", table, missing=missing)
     assert cd.as_draws(table, exclude="empty").names == ("a", "b")
 
 
 def test_what_pairs_cannot_keep():
     infinite = GAPS.copy()
     infinite.iloc[5, 1] = np.inf
-    told = refused("variable income: 1 infinite at row 5 .of 1000 rows.; infinite: mend them", infinite, missing="pairs")
+    told = refused("infinite", infinite, missing="pairs")
+    assert "income (1 of 1000 rows, at row 5)" in told
     assert "NaN" not in told
-    refused("age has no values at all; leave it out .--exclude", GAPS.assign(age=np.nan), missing="pairs")
+    assert "--exclude" in refused("nan", GAPS.assign(age=np.nan), missing="pairs")
     chains = GAPS.assign(chain=np.repeat(np.arange(4), 250))
     for missing in ("pairs", None, "raise"):
-        told = refused(
-            r"variable age: 200 NaN in chain 0 at draw 0 first.*; find out why the sampler made them$", chains, missing=missing
-        )
+        told = refused("nan", chains, missing=missing)
+        assert "age (200 of 1000 draws, first at draw 0 of chain 0)" in told
         assert "missing=" not in told
-    refused("NaN in chain 0", GAPS, chains=4, missing="pairs")
-    refused("NaN in chain 0", cd.as_draws(GAPS, missing="pairs"), chains=4, missing="pairs")
-    refused("missing must be 'raise' or 'listwise' or 'drop' or 'pairs', got 'ignore'", GAPS, missing="ignore")
+    assert "chain 0" in refused("nan", GAPS, chains=4, missing="pairs")
+    assert "chain 0" in refused("nan", cd.as_draws(GAPS, missing="pairs"), chains=4, missing="pairs")
+    refused("argument", GAPS, missing="ignore")
 
 
 def test_none_is_raise_where_there_are_no_names():
     array = GAPS.to_numpy()
-    refused("variable x0: 200 NaN at draw 0 first", array, missing=None)
+    assert "x0 (200 of 1000 draws, first at draw 0)" in refused("nan", array, missing=None)
     assert cd.as_draws(array, missing="pairs").incomplete
-    refused("NaN in chain 0", array.reshape(2, 500, 3), missing="pairs")
+    assert "chain 0" in refused("nan", array.reshape(2, 500, 3), missing="pairs")
 
 
 def test_rows_are_told_of_a_table_and_draws_of_a_sampler():
-    told = refused(r"^values must be finite, got .*\(of 1000 rows\); NaN: leave those rows out .*--missing listwise", GAPS)
+    told = refused("nan", GAPS)
+    assert "--missing listwise" in told
     assert "sampler" not in told
     assert "draw" not in told
-    told = refused("^draws must be finite, got variable x0: .*of 1000 draws.*missing='drop'.*why the sampler", GAPS.to_numpy())
-    refused("at least 2 rows", TABLE[:1])
+    told = refused("nan", GAPS.to_numpy())
+    assert "missing='drop'" in told
+    assert "sampler" in told
+    assert "2 rows" in refused("too-few-draws", TABLE[:1])
 
 
 def test_the_command_line_says_which(tmp_path, monkeypatch, capsys):
@@ -205,7 +203,7 @@ def test_nothing_is_lost_for_want_of_other_columns():
     assert 19 <= found.n_flagged <= 23  # one in twenty claims may be false
     listwise = cd.pairwise(gappy(3, 4000, 4), gappy(4, 4000, 4), iid=True, missing="drop")
     assert set(listwise.rows["n"]) == {len(gappy(3, 4000, 4).dropna())}
-    with pytest.raises(cd.InputError, match="c0: "):
+    with pytest.raises(cd.InputError, match="c0 "):
         cd.pairwise(draws, reference, iid=True, missing="raise")
 
 
@@ -220,7 +218,7 @@ def test_one_pair_of_a_ranking_with_gaps_is_whole():
     chosen = ["c0", "c1"]
     direct = cd.discrepancy(draws[chosen], reference[chosen], family=result[*chosen].family, iid=True, missing="drop")
     assert direct.level.value == result["c0", "c1"].level
-    with pytest.raises(cd.InputError, match="c0: "):
+    with pytest.raises(cd.InputError, match="c0 "):
         cd.discrepancy(draws[["c0", "c1"]], reference[["c0", "c1"]], iid=True)
 
 

@@ -18,6 +18,7 @@ import pytest
 import xarray as xr
 
 import copula_discrepancy as cd
+from tests.data.refusals import refused
 
 RNG = np.random.default_rng(1)
 CHAINS = RNG.normal(size=(3, 40, 2))
@@ -33,11 +34,6 @@ def _here(tmp_path, monkeypatch):
 def write(name, content):
     Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return name
-
-
-def refused(message, draws, **choices):
-    with pytest.raises(cd.InputError, match=message):
-        cd.as_draws(draws, **choices)
 
 
 # which files
@@ -65,14 +61,14 @@ def test_several_files_are_chains():
         np.testing.assert_array_equal(given.values, CHAINS)
     np.testing.assert_array_equal(cd.as_draws(names[::-1], var_names="a").values[:, :, 0], CHAINS[::-1, :, 0])
     assert cd.as_draws(names, chains=3).n_chains == 3
-    refused("chains=2 was given, but the draws have 3", names, chains=2)
+    refused("shape", names, chains=2)
 
 
 def test_a_pattern_that_is_a_file():
     FRAME.to_csv("run[1].csv", index=False)
     assert cd.as_draws("run[1].csv").n_chains == 1
-    refused(r"no file matches 'run_\*.csv'", "run_*.csv")
-    refused("there is no file called 'none", Path("none*.csv"))
+    refused("file", "run_*.csv")
+    refused("file", Path("none*.csv"))
 
 
 def test_files_that_do_not_go_together():
@@ -81,38 +77,41 @@ def test_files_that_do_not_go_together():
     write("c.csv", "x,y\n1,2\n3,4\n5,6\n")
     write("d.tsv", "x\ty\n1\t2\n3\t4\n")
     write("e.csv", "chain,x,y\n1,1,2\n2,3,4\n")
-    refused("only a.csv has y and only b.csv has z", ["a.csv", "b.csv"])
+    refused("names-differ", ["a.csv", "b.csv"])
     assert cd.as_draws(["a.csv", "b.csv"], var_names="x").values.shape == (2, 2, 1)
-    refused("a.csv has 2 and c.csv has 3", ["a.csv", "c.csv"])
-    refused("of one kind, got a.csv and d.tsv", ["a.csv", "d.tsv"])
-    refused("e.csv has 2 chains of its own", ["e.csv", "a.csv"])
-    refused("files only or arrays only", ["a.csv", CHAINS[0]])
+    refused("shape", ["a.csv", "c.csv"])
+    refused("file", ["a.csv", "d.tsv"])
+    refused("shape", ["e.csv", "a.csv"])
+    refused("argument", ["a.csv", CHAINS[0]])
+
+
+PATH_FAULTS = [
+        ("gumbel", "file"),
+        ("", "file"),
+        ("a\0b.csv", "file"),
+        ("a\0*.csv", "file"),
+        ("x" * 5000 + ".csv", "file"),
+        ("folder", "file"),
+        ("notes.doc", "file-format"),
+        ("csv", "file-format"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gumbel", "there is no file called 'gumbel'"),
-        ("", "there is no file called ''"),
-        ("a\0b.csv", "there is no file called"),
-        ("a\0*.csv", "no file matches"),
-        ("x" * 5000 + ".csv", "there is no file called"),
-        ("folder", "folder is an empty directory; it must hold files that end in .csv, "),
-        ("notes.doc", "notes.doc is of an unknown kind; files must end in .csv, .csv.gz, .txt, .tsv, .*, .nc"),
-        ("csv", "csv is of an unknown kind"),
-    ],
+    ("name", "code"),
+    PATH_FAULTS,
 )
-def test_names_that_cannot_be_used(name, message):
+def test_names_that_cannot_be_used(name, code):
     os.mkdir("folder")
     write("notes.doc", "1,2\n")
     write("csv", "1,2\n")
-    refused(message, name)
+    refused(code, name)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 def test_no_permission():
     os.chmod(write("a.csv", "x,y\n1,2\n3,4\n"), 0)
-    refused("a.csv: there is no permission to read it", "a.csv")
+    refused("file", "a.csv")
 
 
 # text
@@ -152,8 +151,7 @@ def test_text_that_can_be_read(name, content, choices):
     given = cd.as_draws(write(name, content), **choices)
     assert given.names == ("a", "b")
     np.testing.assert_array_equal(given.values, [[[1, 2], [3, 4.5]]])
-    counted = "no name and counts the rows" in " ".join(given.notes)
-    assert counted == (name in ("pandas.csv", "pandas_twice.csv", "r.csv"))
+    assert len(given.notes) == (name in ("pandas.csv", "pandas_twice.csv", "r.csv"))  # row numbers left out
 
 
 @pytest.mark.parametrize("content", ["1,2\n3,4\n", "# x, y\n1,2\n3,4\n", "1.0e0,+2\n3.,4\n"])
@@ -162,7 +160,7 @@ def test_numbers_at_the_top_are_no_header(content):
     assert given.names == ("x0", "x1")
     assert not given.named
     np.testing.assert_array_equal(given.values, [[[1, 2], [3, 4]]])
-    assert "first line is numbers, so it has no header" in given.notes[0]
+    assert len(given.notes) == 1
 
 
 @pytest.mark.parametrize("header", ["1_000,2", "1e,2", "\u0661,2"])
@@ -170,60 +168,63 @@ def test_what_only_looks_like_a_number_is_a_name(header):
     assert cd.as_draws(write("odd.csv", f"{header}\n1,2\n3,4\n")).names == tuple(header.split(","))
 
 
+TEXT_FAULTS = [
+        ("", "too-few-draws", {}),
+        ("\n \n", "too-few-draws", {}),
+        ("# nothing\n", "too-few-draws", {}),
+        ("a,b\n", "too-few-draws", {}),
+        ("a;b\n1\n3\n", "file-format", {}),
+        ("a\tb\n1,2\n", "file-format", {}),
+        ("a|b\n1|2\n", "file-format", {}),
+        ("a b\n1 2\n", "file-format", {}),
+        ("1.5 2\n1 2\n", "file-format", {}),
+        ("a,b\n1,2\n", "file-format", {"delimiter": ";"}),
+        ("a,b\n1,2\n3,4,5\n", "file-format", {}),
+        ("a,b\n1,2,3\n3,4,5\n", "file-format", {}),
+        ("a,b\n1,2\n3\n4,5\n", "file-format", {}),
+        ("# c\n# c\na,b\n1,2\n# c\n3\n4,5\n", "file-format", {}),
+        ("a,b\n1,2\n3", "file-format", {}),
+        ("1,2\n3,4,5\n", "file-format", {}),
+        ("a,b,a\n1,2,3\n4,5,6\n", "argument", {}),
+        ("a,b,\n1,2,\n4,5,6\n", "file-format", {}),
+        ("a,b\n1,2\r3,4\n5,6\n", "file-format", {}),
+        ('"a,b\n1,2\n3,4\n', "too-few-draws", {}),
+        (",\n1,2\n3,4\n", "file-format", {}),
+        (",a\n7,2\n9,5\n", "file-format", {}),
+        ("a,b\n1,\n3,4\n", "nan", {}),
+        ("a,b\n1,NA\n3,4\n", "nan", {}),
+        ("a,b\n1,inf\n3,4\n", "infinite", {}),
+        ("a,b\n1,1e999\n3,4\n", "infinite", {}),  # text to pandas 2
+        ("a,b\n1,1_000\n3,4\n", "not-numeric", {}),
+        ('a,b\n1,"1,00,0"\n3,4\n', "not-numeric", {}),
+        ("a,b\n1,2020-01-01\n3,2020-01-02\n", "not-numeric", {"var_names": "b"}),
+        ("a,b\n1,2 # why\n3,4\n", "not-numeric", {}),
+        ("# c\na,b\n1,2 # why\n3,4\n", "not-numeric", {}),
+        ("a,b\n1,2\n# late\n3,4\n", "file-format", {}),
+        ("a,b\nc,d\n1,2\n", "not-numeric", {}),
+        (b"a,\x81\n1,2\n3,4\n", "file-format", {}),
+        (b"a,b\n1,2\n3,\x02\xff\n", "file-format", {}),
+        (b"a,b\n1,2\n3,\xff\n", "not-numeric", {}),
+        ("a,b\n1,2\n3,4\n".encode("utf-16")[:-1], "file-format", {}),
+        (b"a,b\n1,2\n\0\0,4\n", "file-format", {}),
+        ('a,b\n1,2\n"3,4\n5,6\n', "file-format", {}),
+        ("a,b\n1,2\n", "too-few-draws", {}),
+        ("chain,a\n1,2\n1,3\n2,4\n", "shape", {}),
+        ("chain,a\n1,2\n,3\n", "nan", {}),
+        ("a,b\n1,2\n3,4\n", "unknown-name", {"var_names": "c"}),
+        ("a,b\n1,2\n3,4\n", "argument", {"group": "prior"}),
+        ("a,b\n1,2\n3,4\n", "argument", {"coords": {"a": 1}}),
+        ("a" * 200_000 + ",b\n1,2\n", "file-format", {}),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("content", "message", "choices"),
-    [
-        ("", "bad.csv: it is empty", {}),
-        ("\n \n", "it is empty", {}),
-        ("# nothing\n", "it is empty, but for comments", {}),
-        ("a,b\n", r"it has a header \(a, b\) but no rows", {}),
-        ("a;b\n1\n3\n", "looks separated by ';', not ','; give delimiter=';' .--delimiter ';'", {}),
-        ("a\tb\n1,2\n", r"looks separated by '\\t', not ','|first line has one value", {}),
-        ("a|b\n1|2\n", "looks separated by '|', not ','", {}),
-        ("a b\n1 2\n", "looks separated by ' ', not ','", {}),
-        ("1.5 2\n1 2\n", "looks separated by ' ', not ','", {}),
-        ("a,b\n1,2\n", "looks separated by ',', not ';'", {"delimiter": ";"}),
-        ("a,b\n1,2\n3,4,5\n", "line 3 has 3 values, but the first row has 2", {}),
-        ("a,b\n1,2,3\n3,4,5\n", "line 2 has 3 values, but the first row has 2", {}),
-        ("a,b\n1,2\n3\n4,5\n", "line 3 has 1 value, but the first row has 2", {}),
-        ("# c\n# c\na,b\n1,2\n# c\n3\n4,5\n", "line 6 has 1 value", {}),
-        ("a,b\n1,2\n3", "line 3 has 1 value.*last line: the file may be unfinished", {}),
-        ("1,2\n3,4,5\n", "line 2 has 3 values", {}),
-        ("a,b,a\n1,2,3\n4,5,6\n", "different names, but a occurs more than once", {}),
-        ("a,b,\n1,2,\n4,5,6\n", "column 3 of 3 has no name.*take out any title above", {}),
-        ("a,b\n1,2\r3,4\n5,6\n", "it mixes two kinds of line ends", {}),
-        ('"a,b\n1,2\n3,4\n', r"it has a header \(a,b 1,2 3,4 \) but no rows", {}),
-        (",\n1,2\n3,4\n", "its first column has no name", {}),
-        (",a\n7,2\n9,5\n", "first column has no name and does not count the rows", {}),
-        ("a,b\n1,\n3,4\n", "variable b: 1 NaN at row 0", {}),
-        ("a,b\n1,NA\n3,4\n", "variable b: 1 NaN at row 0", {}),
-        ("a,b\n1,inf\n3,4\n", "variable b: 1 infinite at row 0", {}),
-        ("a,b\n1,1e999\n3,4\n", "variable b: 1 infinite at row 0|variable b must be .* '1e999'", {}),  # text to pandas 2
-        ("a,b\n1,1_000\n3,4\n", "variable b must be .* for example '1_000' at row 0", {}),
-        ('a,b\n1,"1,00,0"\n3,4\n', "variable b must be .* for example '1,00,0' at row 0", {}),
-        ("a,b\n1,2020-01-01\n3,2020-01-02\n", "variable b must be .* '2020-01-01'", {"var_names": "b"}),
-        ("a,b\n1,2 # why\n3,4\n", "variable b must be .* '2 # why'", {}),
-        ("# c\na,b\n1,2 # why\n3,4\n", "variable b must be .* '2 # why'", {}),
-        ("a,b\n1,2\n# late\n3,4\n", "line 3 has 1 value", {}),
-        ("a,b\nc,d\n1,2\n", "variable a must be .* 'c' at row 0", {}),
-        (b"a,\x81\n1,2\n3,4\n", r"not UTF-8 text \(line 1\)", {}),
-        (b"a,b\n1,2\n3,\x02\xff\n", r"not UTF-8 text \(line 3\)", {}),
-        (b"a,b\n1,2\n3,\xff\n", "variable b must be .*'\u00ff' at row 1", {}),
-        ("a,b\n1,2\n3,4\n".encode("utf-16")[:-1], "begins as UTF-16 text does, but is none", {}),
-        (b"a,b\n1,2\n\0\0,4\n", "line 3 holds a NUL byte", {}),
-        ('a,b\n1,2\n"3,4\n5,6\n', "bad.csv: (line|it cannot)", {}),
-        ("a,b\n1,2\n", "at least 2 rows", {}),
-        ("chain,a\n1,2\n1,3\n2,4\n", "chain 2 has 1 and chain 1 has 2", {}),
-        ("chain,a\n1,2\n,3\n", "column chain tells chains apart, but 1 of 2 rows have none", {}),
-        ("a,b\n1,2\n3,4\n", "no variable 'c'; available: a, b", {"var_names": "c"}),
-        ("a,b\n1,2\n3,4\n", "has no groups", {"group": "prior"}),
-        ("a,b\n1,2\n3,4\n", "has no coordinates", {"coords": {"a": 1}}),
-        ("a" * 200_000 + ",b\n1,2\n", "field larger than field limit", {}),
-    ],
+    ("content", "code", "choices"),
+    TEXT_FAULTS,
     ids=lambda value: repr(value)[:40] if isinstance(value, str) else "",
 )  # fmt: skip
-def test_text_that_cannot_be_read(content, message, choices):
-    refused(message, write("bad.csv", content), **choices)
+def test_text_that_cannot_be_read(content, code, choices):
+    refused(code, write("bad.csv", content), **choices)
 
 
 def test_a_chain_column_in_a_file():
@@ -255,9 +256,9 @@ def test_integers_too_large_for_a_float_keep_their_order():
 
 def test_a_damaged_archive():
     whole = gzip.compress(("a,b\n" + "1.25,2.5\n" * 5000).encode())
-    refused("cut.csv.gz: it is cut off or damaged", write("cut.csv.gz", whole[:-20]))
-    refused("plain.csv.gz: it is cut off or damaged", write("plain.csv.gz", "a,b\n1,2\n"))
-    refused("flipped.csv.gz: it is cut off or damaged", write("flipped.csv.gz", whole[:30] + b"\xff\xff\xff" + whole[33:]))
+    refused("file-format", write("cut.csv.gz", whole[:-20]))
+    refused("file-format", write("plain.csv.gz", "a,b\n1,2\n"))
+    refused("file-format", write("flipped.csv.gz", whole[:30] + b"\xff\xff\xff" + whole[33:]))
 
 
 def test_reading_is_fast():
@@ -299,21 +300,22 @@ def test_stan_files():
     given = cd.as_draws(paths[0])
     assert given.names == STAN_NAMES
     assert given.chained
-    assert given.notes == ("7 sampler columns (lp__, accept_stat__, stepsize__, ...) left out",)
+    assert len(given.notes) == 1
+    assert "lp__, accept_stat__" in given.notes[0]
     np.testing.assert_array_equal(given.values[0], STAN_DRAWS[0])
     both = cd.as_draws("out_*.csv", var_names=["theta", "mu"])
     assert both.names == ("theta[1]", "theta[2]", "mu")
     np.testing.assert_array_equal(both.values, STAN_DRAWS[:, :, [1, 2, 0]])
     assert cd.as_draws(paths[0], var_names=["lp__", "mu"]).names == ("lp__", "mu")
-    refused("chains=2 was given, but the draws have 1 chain of their own", paths[0], chains=2)
-    refused("a Stan CSV file has no columns", paths[0], chains="mu")
+    refused("shape", paths[0], chains=2)
+    refused("argument", paths[0], chains="mu")
 
 
 @pytest.mark.parametrize("old", [False, True])
 def test_saved_warm_up_is_left_out(old):
     given = cd.as_draws(write("out.csv", stan_text(STAN_DRAWS[0], warmup=20, old=old)))
     np.testing.assert_array_equal(given.values[0], STAN_DRAWS[0])
-    assert given.notes[1] == "20 warm-up draws left out"
+    assert given.notes[1].startswith("20 ")
 
 
 def test_thinned_warm_up_is_counted_as_stan_does():
@@ -324,14 +326,14 @@ def test_thinned_warm_up_is_counted_as_stan_does():
     )
     given = cd.as_draws(write("out.csv", text.replace("num_samples = 30", "num_samples = 90")))
     np.testing.assert_array_equal(given.values[0], STAN_DRAWS[0])
-    assert given.notes[1:] == ("7 warm-up draws left out",)
+    assert [note.split()[0] for note in given.notes[1:]] == ["7"]
 
 
 def test_other_methods_of_stan():
     text = stan_text(STAN_DRAWS[0]).replace("method = sample (Default)", "method = variational")
     given = cd.as_draws(write("advi.csv", text))
     np.testing.assert_array_equal(given.values[0], STAN_DRAWS[0][1:])
-    assert "mean of the approximation" in given.notes[1]
+    assert len(given.notes) == 2
     generated = "# stan_version_major = 2\n# method = generate_quantities\ny.1,y.2\n1,2\n3,4\n"
     assert cd.as_draws(write("gq.csv", generated)).names == ("y[1]", "y[2]")
 
@@ -342,26 +344,29 @@ def test_a_variable_of_a_stan_model_may_be_called_chain():
     np.testing.assert_array_equal(given.values[0], STAN_DRAWS[0])
 
 
+STAN_FAULTS = [
+        (stan_text(STAN_DRAWS[0], end="")[:-60], "file-format"),
+        (stan_text(STAN_DRAWS[0], end="")[:-3], "file-format"),
+        (stan_text(STAN_DRAWS[0], end="-7.1,0.9\n"), "file-format"),
+        (stan_text([]), "too-few-draws"),
+        (stan_text([], warmup=20), "too-few-draws"),
+        (stan_text(STAN_DRAWS[0]).replace("theta.2", "theta.1"), "argument"),
+        (stan_text(STAN_DRAWS[0]).replace("p:1", "theta[1]"), "argument"),
+        ("# c\nlp__,b__\n1,2\n3,4\n", "shape"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (stan_text(STAN_DRAWS[0], end="")[:-60], "ends in the middle of a row: the run is unfinished"),
-        (stan_text(STAN_DRAWS[0], end="")[:-3], "ends in the middle of a row"),
-        (stan_text(STAN_DRAWS[0], end="-7.1,0.9\n"), "line 45 has 2 values.*last line: the file may be unfinished"),
-        (stan_text([]), "but no draws"),
-        (stan_text([], warmup=20), "it holds no draws: all of its 20 rows are warm-up"),
-        (stan_text(STAN_DRAWS[0]).replace("theta.2", "theta.1"), "theta.1 occurs more than once"),
-        (stan_text(STAN_DRAWS[0]).replace("p:1", "theta[1]"), r"theta\[1\] occurs more than once"),
-        ("# c\nlp__,b__\n1,2\n3,4\n", "no variables"),
-    ],
+    ("text", "code"),
+    STAN_FAULTS,
 )
-def test_stan_files_that_cannot_be_used(text, message):
-    refused(message, write("out.csv", text))
+def test_stan_files_that_cannot_be_used(text, code):
+    refused(code, write("out.csv", text))
 
 
 def test_an_unfinished_run_of_stan_is_noted():
     text = stan_text(STAN_DRAWS[0]).replace("num_samples = 30", "num_samples = 1000")
-    assert cd.as_draws(write("out.csv", text)).notes[1] == "30 of 1000 draws are there: the run is unfinished"
+    assert "30 of 1000" in cd.as_draws(write("out.csv", text)).notes[1]
 
 
 def test_columns_with_underscores_are_variables_elsewhere():
@@ -399,7 +404,7 @@ def test_nothing_is_ever_unpickled():
     Path("pickle.npy").write_bytes(pickle.dumps(Bomb()))
     Path("pickle.npz").write_bytes(pickle.dumps(Bomb()))
     for name in ("objects.npy", "objects.npz", "pickle.npy", "pickle.npz"):
-        refused(f"{name}: it holds Python objects.*never unpickled", name)
+        assert refused("file-format", name).startswith(f"{name}: ")
     assert not os.path.exists("exploded")
 
 
@@ -415,7 +420,7 @@ def test_nothing_is_ever_unpickled():
     ],
 )
 def test_damaged_numpy_files(name, content):
-    refused(f"^{name}: it ", write(name, content))
+    assert refused("file-format", write(name, content)).startswith(f"{name}: ")
 
 
 def test_odd_archives():
@@ -427,15 +432,15 @@ def test_odd_archives():
     np.save("fields.npy", np.array([(1.0, 4), (2.0, 5)], dtype=[("a", float), ("b", int)]))
     np.save("vector.npy", np.zeros(3))
     np.savez("mixed.npz", a=np.zeros(3), b=np.zeros((2, 3)))
-    refused("none.npz: it holds no arrays", "none.npz")
-    refused("text.npz: ", "text.npz")
-    refused("at least 2 draws", "zero.npy")
+    refused("file-format", "none.npz")
+    refused("not-numeric", "text.npz")
+    refused("too-few-draws", "zero.npy")
     fields = cd.as_draws("fields.npy", var_names=["b", "a"])
     assert (fields.names, fields.named) == (("b", "a"), True)
     np.testing.assert_array_equal(fields.values, [[[4, 1], [5, 2]]])
-    refused(r"vector.npy: draws must have shape \(n, d\)", "vector.npy")
-    refused(r"mixed.npz: .* a has shape \(3,\) and b \(2, 3\)", "mixed.npz")
-    refused("flat text|is not delimited", "vector.npy", delimiter=";")
+    refused("shape", "vector.npy")
+    refused("shape", "mixed.npz")
+    refused("argument", "vector.npy", delimiter=";")
 
 
 # parquet
@@ -450,10 +455,10 @@ def test_parquet_files(monkeypatch):
     frame.reset_index().to_parquet("columns.parquet")
     np.testing.assert_array_equal(cd.as_draws("columns.parquet").values, CHAINS)
     assert cd.as_draws("columns.parquet", var_names="b").names == ("b",)
-    refused("damaged.parquet: it cannot be read as a parquet file", write("damaged.parquet", b"PAR1 no more"))
-    refused("is not delimited text", "plain.parquet", delimiter=";")
+    refused("file-format", write("damaged.parquet", b"PAR1 no more"))
+    refused("argument", "plain.parquet", delimiter=";")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(r'pip install "copula-discrepancy\[parquet\]"', "plain.parquet")
+    refused("dependency", "plain.parquet")
 
 
 # netCDF
@@ -474,19 +479,19 @@ def test_netcdf_files():
     np.testing.assert_array_equal(given.values, cd.as_draws(tree()).values)
     assert cd.as_draws("tree.nc", group="prior").values.shape == (1, 20, 1)
     assert cd.as_draws("tree.nc", var_names="theta", coords={"school": ["Eton"]}).names == ("theta[Eton]",)
-    refused("tree.nc: there is no group 'sample_stats'; available: posterior, prior", "tree.nc", group="sample_stats")
+    refused("unknown-name", "tree.nc", group="sample_stats")
     dataset = tree()["posterior"].to_dataset()
     for engine in ("h5netcdf", "scipy"):  # the second writes netCDF 3
         name = f"{engine}.nc"
         dataset.drop_attrs().to_netcdf(name, engine=engine)  # newer releases of ArviZ keep lists, of which netCDF 3 has none
         np.testing.assert_array_equal(cd.as_draws(name).select(given.names).values, given.values)
-        refused("there is no group 'prior'", name, group="prior")
+        refused("unknown-name", name, group="prior")
         os.remove(name)
     os.rename("tree.nc", "closed.nc")  # nothing holds it open
     xr.DataTree.from_dict({"prior": tree()["prior"].to_dataset()}).to_netcdf("prior.nc", engine="h5netcdf")
-    refused("there is no group 'posterior'; .*prior", "prior.nc")
-    refused("is not delimited text", "closed.nc", delimiter=";")
-    refused("has no columns", "closed.nc", chains="mu")
+    refused("unknown-name", "prior.nc")
+    refused("argument", "closed.nc", delimiter=";")
+    refused("argument", "closed.nc", chains="mu")
 
 
 def test_only_selected_variables_are_loaded(monkeypatch):
@@ -507,21 +512,19 @@ def test_only_selected_variables_are_loaded(monkeypatch):
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"CDF\x01 cut", b"\x89HDF\r\n\x1a\n cut"])
 def test_files_that_are_no_netcdf(content):
-    refused("^bad.nc: it ", write("bad.nc", content))
+    refused("file-format", write("bad.nc", content))
 
 
 def test_lengths_that_no_memory_holds():
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999,)}".ljust(117) + b"\n"
     with zipfile.ZipFile("bomb.npz", "w") as archive:
         archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
-    with pytest.raises(cd.InputError, match="cannot be read as NumPy arrays"):
-        cd.as_draws("bomb.npz")
+    refused("file-format", "bomb.npz")
 
 
 def test_an_archive_is_not_an_array():
     np.savez("arrays.npz", a=np.arange(4.0))
-    with pytest.raises(cd.InputError, match=r"archive of arrays, not one array; let its name end in \.npz"):
-        cd.as_draws(shutil.copy("arrays.npz", "arrays.npy"))
+    refused("file-format", shutil.copy("arrays.npz", "arrays.npy"))
 
 
 def test_headers_of_python_2_are_read_without_a_word():
@@ -535,6 +538,4 @@ def test_a_damaged_parquet_file_is_told_in_one_line():
     raw = Path("a.parquet").read_bytes()
     end = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")  # where the description of the columns begins
     write("a.parquet", raw[:end] + b"\x0f" * 40 + raw[end + 40 :])
-    with pytest.raises(cd.InputError, match="cannot be read") as caught:
-        cd.as_draws("a.parquet")
-    assert "\n" not in str(caught.value)
+    refused("file", "a.parquet")

@@ -13,6 +13,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
+from tests.data.refusals import refused
 from tests.data.test_files import STAN_DRAWS, stan_text
 
 RNG = np.random.default_rng(1)
@@ -23,12 +24,6 @@ CUTS = {1: slice(0, 40), 2: slice(40, 70), 10: slice(70, 90)}  # unequal, and in
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def refused(message, draws, **choices):
-    with pytest.raises(cd.InputError, match=message) as caught:
-        cd.as_draws(draws, **choices)
-    assert "\n" not in str(caught.value)
 
 
 def written(ending, *, folder="parts", cuts=CUTS, table=TABLE):
@@ -46,9 +41,6 @@ def written(ending, *, folder="parts", cuts=CUTS, table=TABLE):
     return paths
 
 
-PARTS_NOTE = "3 parts are read as one table, rows one after another; parts='chains' reads each as a chain"
-
-
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz", ".txt", ".parquet"])
 def test_a_folder_of_tables_is_one_table(ending):
     written(ending)
@@ -57,7 +49,7 @@ def test_a_folder_of_tables_is_one_table(ending):
     for folder in ("parts", "parts/", Path("parts")):
         given = cd.as_draws(folder)
         assert not given.chained
-        assert given.notes == (PARTS_NOTE,)
+        assert [note.split()[:2] for note in given.notes] == [["3", "parts"]]
         np.testing.assert_array_equal(given.values[0], TABLE)
     even = written(ending, folder="even", cuts={k: slice(30 * k, 30 * k + 30) for k in range(3)})
     np.testing.assert_array_equal(cd.as_draws("even").values[0], TABLE)
@@ -78,7 +70,7 @@ def test_a_folder_of_a_samplers_files_is_chains():
     np.testing.assert_array_equal(cd.as_draws("arrays").values, STAN_DRAWS)
     np.testing.assert_array_equal(cd.as_draws("arrays", parts="rows").values[0], STAN_DRAWS.reshape(-1, 6))
     Path("stan", "other.csv").write_text("mu,tau\n1,2\n3,5\n")
-    refused("of one kind, got Stan's CSV and .*other.csv, which is none", "stan")
+    refused("file", "stan")
 
 
 def test_a_folder_with_one_file_is_the_file():
@@ -90,26 +82,24 @@ def test_a_folder_with_one_file_is_the_file():
 def test_folders_that_cannot_be_used():
     written(".csv")
     TABLE.to_parquet("parts/z.parquet")
-    refused(
-        r"parts holds files of two kinds, part-1.csv and z.parquet; give those of one kind, for example 'parts/\*.csv'", "parts"
-    )
+    refused("file", "parts")
     os.remove("parts/z.parquet")
     Path("parts/notes.md").write_text("x")
-    refused("two kinds, notes.md and part-1.csv", "parts")
+    refused("file", "parts")
     os.remove("parts/notes.md")
     os.mkdir("parts/year=2020")
-    refused("parts has a folder in it, .*year=2020; give a folder of files", "parts")
+    refused("file", "parts")
     os.mkdir("empty")
     Path("empty/.keep").write_text("")
-    refused("empty is an empty directory", "empty")
-    refused("empty is a directory; give it alone", ["empty", "parts/part-1.csv"])
-    refused("is a directory; give it alone and by its name", "parts/*")
+    refused("file", "empty")
+    refused("file", ["empty", "parts/part-1.csv"])
+    refused("file", "parts/*")
     written(".parquet", folder="delta")
     os.mkdir("delta/_delta_log")
-    refused("delta is a Delta table, whose files are not all part of it", "delta")
+    refused("file", "delta")
     Path("alien").mkdir()
     Path("alien/a.doc").write_text("x")
-    refused("a.doc is of an unknown kind", "alien")
+    refused("file-format", "alien")
 
 
 def test_parquet_of_unequal_length_is_parts_and_csv_has_to_be_told():
@@ -117,26 +107,23 @@ def test_parquet_of_unequal_length_is_parts_and_csv_has_to_be_told():
     for source in (paths, "parts/*.parquet"):
         given = cd.as_draws(source)
         assert not given.chained
-        assert given.notes == (PARTS_NOTE,)
+        assert [note.split()[:2] for note in given.notes] == [["3", "parts"]]
         np.testing.assert_array_equal(given.values[0], TABLE)
-    way_out = r"part-10.* has 20 and .*part-1\..* has 40; cut .*, or, if they are parts of one table, give parts='rows'.*iid\)$"
-    refused(way_out, paths, parts="chains")
+    assert "parts='rows'" in refused("shape", paths, parts="chains")
     texts = written(".csv")
-    refused(way_out, texts)
+    assert "parts='rows'" in refused("shape", texts)
     np.testing.assert_array_equal(cd.as_draws(texts, parts="rows").values[0], TABLE)
     np.save("one.npy", TABLE[:50])
     np.save("two.npy", TABLE[50:])
     np.testing.assert_array_equal(cd.as_draws(["one.npy", "two.npy"], parts="rows").values[0], TABLE)
-    refused("parts must be .*'row'", texts, parts="row")
+    refused("argument", texts, parts="row")
 
 
 def test_stan_files_of_unequal_length_are_no_parts():
     Path("1.csv").write_text(stan_text(STAN_DRAWS[0]))
     Path("2.csv").write_text(stan_text(STAN_DRAWS[1][:20]))
     for choices in ({}, {"parts": "rows"}):
-        with pytest.raises(cd.InputError, match=r"2\.csv has 20 and 1\.csv has 30; cut all") as caught:
-            cd.as_draws(["1.csv", "2.csv"], **choices)
-        assert "parts" not in str(caught.value)  # a sampler's chains are none
+        assert "parts" not in refused("shape", ["1.csv", "2.csv"], **choices)  # a sampler's chains are not parts
 
 
 def test_parts_are_matched_by_name_and_judged_together():
@@ -144,7 +131,7 @@ def test_parts_are_matched_by_name_and_judged_together():
     TABLE[70:][["c", "a", "b"]].to_csv("parts/part-10.csv", index=False)
     np.testing.assert_array_equal(cd.as_draws("parts").values[0], TABLE)
     TABLE[70:].assign(d=1.0).to_csv("parts/part-10.csv", index=False)
-    refused("only parts/part-10.csv has d; select those they share", "parts")
+    refused("names-differ", "parts")
     np.testing.assert_array_equal(cd.as_draws("parts", var_names=["b", "a"]).values[0], TABLE[["b", "a"]])
     # whole numbers that differ in each part, but not in the whole, are no identifier; nor is a code that is short of rows
     code = TABLE.assign(id=np.arange(90) % 45, key=np.arange(90))
@@ -160,7 +147,7 @@ def test_parts_are_matched_by_name_and_judged_together():
     np.testing.assert_array_equal(given.values[1], TABLE[1::3])
     # text in one part is told with its place in the whole
     written(".csv", folder="words", table=TABLE.assign(b=TABLE["b"].astype(object).where(TABLE.index != 75, "low")))
-    refused("words/part-1.csv and 2 more: variable b must be real numbers, and 1 of 90 values .*'low' at row 75", "words")
+    refused("not-numeric", "words")
 
 
 def test_parts_with_an_index_of_dates_are_put_in_its_order():
@@ -170,7 +157,7 @@ def test_parts_with_an_index_of_dates_are_put_in_its_order():
         dated[30 * k : 30 * k + 30].to_parquet(f"dated/{k}.parquet")
     given = cd.as_draws("dated")
     np.testing.assert_array_equal(given.values[0], TABLE[::-1])
-    assert any("order of the dates" in note for note in given.notes)
+    assert len(given.notes) == 2  # parts, and the order
 
 
 # only the columns that are asked for
@@ -184,7 +171,7 @@ def test_parquet_reads_only_the_selected_columns():
     raw = bytearray(Path("t.parquet").read_bytes())
     raw[column.data_page_offset : column.data_page_offset + 20] = b"\xff" * 20  # whoever reads b fails
     Path("t.parquet").write_bytes(bytes(raw))
-    refused("t.parquet: it cannot be read", "t.parquet")
+    refused("file", "t.parquet")
     for choices in (
         {"var_names": ["c", "a"]},
         {"exclude": "b"},
@@ -194,17 +181,17 @@ def test_parquet_reads_only_the_selected_columns():
         given = cd.as_draws("t.parquet", **choices)
         assert given.n_chains == 2
         np.testing.assert_array_equal(given.values[0], TABLE[45:][list(given.names)])
-    refused("no variable 'd'; available: a, b, c", "t.parquet", var_names="d")
+    refused("unknown-name", "t.parquet", var_names="d")
 
 
 def test_nested_and_repeated_columns_of_parquet():
     table = pa.table({"a": [1.0, 2.0], "deep": [[1], [2]], "a.b": [3.0, 4.0]})
     pq.write_table(table, "t.parquet")
-    refused("column deep is nested .type list.*select the others by name: a, a.b", "t.parquet")
+    refused("shape", "t.parquet")
     assert cd.as_draws("t.parquet", var_names="a").names == ("a",)
     assert cd.as_draws("t.parquet", exclude="deep").values[0].tolist() == [[1.0, 3.0], [2.0, 4.0]]
     pq.write_table(pa.Table.from_arrays([table["a"], table["a"]], names=["a", "a"]), "twice.parquet")
-    refused("a occurs more than once", "twice.parquet")
+    refused("argument", "twice.parquet")
 
 
 def test_text_is_parsed_for_the_selected_columns_only():
@@ -222,20 +209,23 @@ def test_text_is_parsed_for_the_selected_columns_only():
     assert cd.as_draws("wide.csv", exclude=["word", *(f"v{k}" for k in range(38))]).names == ("v38", "v39")
 
 
+SELECTION_FAULTS = [
+        ("a,b,c\n1,2,3\n4,5,6,7\n8,9,1\n", "file-format"),
+        ("a,b,c\n1,2,3\n4,5\n8,9,1\n", "file-format"),
+        ("who,a,b\nx,1,2\ny,3,4\nTotal,4,6\n", "file-format"),
+        ("a,b,c\n1,2,3\n,,6\n", "nan"),
+        ("a,b,\n1,2,\n4,5,6\n", "file-format"),
+        ("a,b,a\n1,2,3\n4,5,6\n", "argument"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a,b,c\n1,2,3\n4,5,6,7\n8,9,1\n", "line 3 has 4 values"),
-        ("a,b,c\n1,2,3\n4,5\n8,9,1\n", "line 3 has 2 values"),
-        ("who,a,b\nx,1,2\ny,3,4\nTotal,4,6\n", "row of totals .'Total' in column who"),
-        ("a,b,c\n1,2,3\n,,6\n", "variable a: 1 NaN at row 1"),
-        ("a,b,\n1,2,\n4,5,6\n", "column 3 of 3 has no name"),
-        ("a,b,a\n1,2,3\n4,5,6\n", "a occurs more than once"),
-    ],
+    ("content", "code"),
+    SELECTION_FAULTS,
 )
-def test_a_selection_hides_no_fault_of_the_text(content, message):
+def test_a_selection_hides_no_fault_of_the_text(content, code):
     Path("bad.csv").write_text(content)
-    refused(message, "bad.csv", var_names=["a", "b"])
+    refused(code, "bad.csv", var_names=["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -266,7 +256,7 @@ def test_a_named_identifier_in_a_file_is_read():
         assert cd.as_draws(path).left_out == (("id", "identifier"), ("when", "dates"))
         assert cd.as_draws(path, var_names=["id", "a"]).names == ("id", "a")
         assert cd.as_draws(path, exclude="id").left_out == (("when", "dates"),)
-        refused("variable when must be real numbers", path, var_names=["a", "when"])
+        refused("not-numeric", path, var_names=["a", "when"])
     Path("count.csv").write_text("n,a\n" + "".join(f"{k},{k * k % 7}\n" for k in range(n)))
     assert cd.as_draws("count.csv").names == ("a",)
 
@@ -274,10 +264,10 @@ def test_a_named_identifier_in_a_file_is_read():
 def test_a_damaged_part_is_named():
     written(".parquet")
     Path("parts/part-2.parquet").write_bytes(b"PAR1 no more")
-    refused("part-2.parquet: it cannot be read as a parquet file", "parts")
+    refused("file-format", "parts")
     written(".csv.gz", folder="zipped")
     Path("zipped/part-2.csv.gz").write_bytes(gzip.compress(b"a,b,c\n1,2,3\n4,5\n"))
-    refused("part-2.csv.gz: line 3 has 2 values", "zipped")
+    refused("file-format", "zipped")
 
 
 # the command line
@@ -330,7 +320,7 @@ def test_a_chain_column_of_one_side(capsys):
     ):
         told = run("compare", *files, "--chains", "path", capsys=capsys)[0]
         assert (told["draws"]["n_chains"], told["reference"]["n_chains"]) == counts
-        assert any("no column path: it is read as one sample" in note for note in told["notes"]) == (1 in counts)
+        assert any("no column path" in note for note in told["notes"]) == (1 in counts)
     told = run("compare", "paths.csv", "runs.csv", "--chains", "path", "--reference-chains", "run", capsys=capsys)[0]
     assert (told["draws"]["n_chains"], told["reference"]["n_chains"]) == (4, 4)
     told = run("compare", "sample.csv", "sample.csv", "--reference-chains", "2", capsys=capsys)[0]

@@ -5,6 +5,8 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli import parser
+from tests.data import refusals
+from tests.data.refusals import refusal
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +20,8 @@ def saved(content, name="sheet.csv", encoding="utf-8"):
     return name
 
 
-def refused(message, content, name="sheet.csv", **choices):
-    with pytest.raises(cd.InputError, match=message):
-        cd.as_draws(saved(content, name), **choices)
+def refused(code, content, name="sheet.csv", **choices):
+    return refusals.refused(code, saved(content, name), **choices)
 
 
 def column(*cells, separator=";"):
@@ -34,7 +35,8 @@ def test_semicolons_and_decimal_commas_are_read_and_told():
     given = cd.as_draws(saved("a;b;c\r\n1,5;2;,5\r\n-2,25;3;1\r\n1e3;4;7,125\r\n"))
     assert given.names == ("a", "b", "c")
     assert np.array_equal(given.values[0], [[1.5, 2, 0.5], [-2.25, 3, 1], [1000, 4, 7.125]])
-    assert given.notes == ("its values are separated by semicolons", "decimal commas read in a, c")
+    assert len(given.notes) == 2
+    assert given.notes[1].endswith(" a, c")
 
 
 def test_tabs_with_any_ending_and_excels_line_about_separators():
@@ -51,16 +53,13 @@ def test_tabs_with_any_ending_and_excels_line_about_separators():
 def test_decimal_commas_with_a_delimiter_that_was_asked_for():
     given = cd.as_draws(saved("a\tb\n1,5\t2\n2,5\t\n", "sheet.tsv"), missing="drop", var_names="a")
     assert np.array_equal(given.values[0, :, 0], [1.5, 2.5])
-    assert given.notes == ("decimal commas read in a",)
+    assert len(given.notes) == 1
 
 
 @pytest.mark.parametrize("sign", [",", "."])
 def test_a_sign_that_may_mark_decimals_or_thousands_is_not_guessed(sign):
     # as decimals 1,234 lies below 999, as thousands above: the order, which is all that counts, would differ
-    word = "comma" if sign == "," else "point"
-    refused(
-        f"column a has numbers such as '1{sign}234', whose {word} may mark decimals or thousands", f"a;b\n1{sign}234;1\n999;2\n"
-    )
+    assert f"'1{sign}234'" in refused("not-numeric", f"a;b\n1{sign}234;1\n999;2\n")
 
 
 def test_where_both_readings_have_one_order_either_will_do():
@@ -70,7 +69,7 @@ def test_where_both_readings_have_one_order_either_will_do():
 def test_another_column_tells_which_sign_is_which():
     given = cd.as_draws(saved("km;price\n1.445;26,91\n713;17,04\n2.250;9,5\n"))
     assert np.array_equal(given.values[0], [[1445, 26.91], [713, 17.04], [2250, 9.5]])
-    assert given.notes[1:] == ("thousands separators left out in km", "decimal commas read in price")
+    assert [note.split()[-1] for note in given.notes[1:]] == ["km", "price"]
     given = cd.as_draws(saved("km;price\n1,445;26.91\n713;17.04\n2,250;9.5\n"))
     assert np.array_equal(given.values[0], [[1445, 26.91], [713, 17.04], [2250, 9.5]])
 
@@ -84,21 +83,21 @@ def test_points_that_cannot_be_thousands_are_decimals():
 @pytest.mark.parametrize(
     ("cells", "values", "note"),
     [
-        (["1,234.50", "12.25"], [1234.5, 12.25], "thousands separators left out in a"),
-        (["1.234.567,5", "3"], [1234567.5, 3], "decimal commas read in a"),
-        (["1'234.5", "12"], [1234.5, 12], "thousands separators left out in a"),
-        (["1\u202f234,5", "12"], [1234.5, 12], "thousands separators left out in a"),
-        (["12.5%", "3%"], [12.5, 3], "percent signs left out in a"),
-        (["$12.50", "-$3.00", "$ 4"], [12.5, -3, 4], "currencies left out in a"),
-        (["1.234,50 €", "-3,00 €"], [1234.5, -3], "currencies left out in a"),
-        (["(1,234.5)", "2.5"], [-1234.5, 2.5], "brackets read as minus in a"),
-        (["\u22121.5%", "2%"], [-1.5, 2], "percent signs left out in a"),
+        (["1,234.50", "12.25"], [1234.5, 12.25], "thousands"),
+        (["1.234.567,5", "3"], [1234567.5, 3], "decimal"),
+        (["1'234.5", "12"], [1234.5, 12], "thousands"),
+        (["1\u202f234,5", "12"], [1234.5, 12], "thousands"),
+        (["12.5%", "3%"], [12.5, 3], "percent"),
+        (["$12.50", "-$3.00", "$ 4"], [12.5, -3, 4], "currencies"),
+        (["1.234,50 €", "-3,00 €"], [1234.5, -3], "currencies"),
+        (["(1,234.5)", "2.5"], [-1234.5, 2.5], "brackets"),
+        (["\u22121.5%", "2%"], [-1.5, 2], "percent"),
     ],
 )
 def test_numbers_in_dress_are_read_and_told(cells, values, note):
     found, notes = column(*cells)
     assert found == values
-    assert note in notes
+    assert any(note in told.split() for told in notes)
 
 
 def test_in_a_comma_file_the_point_is_the_decimal_sign():
@@ -119,8 +118,7 @@ def test_in_a_comma_file_the_point_is_the_decimal_sign():
     ],
 )
 def test_what_follows_no_convention_is_text(cells):
-    with pytest.raises(cd.InputError, match="variable a must be real numbers"):
-        column(*cells)
+    refusal("not-numeric", column, *cells)
 
 
 def test_only_columns_that_are_asked_for_must_be_clear():
@@ -130,68 +128,65 @@ def test_only_columns_that_are_asked_for_must_be_clear():
 
 @pytest.mark.parametrize(
     ("encoding", "note"),
-    [("cp1252", "it is not UTF-8, and read as Windows-1252 text"), ("utf-16", "it is read as UTF-16 text")],
+    [("cp1252", "Windows-1252"), ("utf-16", "UTF-16")],
 )
 def test_other_encodings_of_excel(encoding, note):
     given = cd.as_draws(saved("Größe;Preis €\n1,5;2\n2,5;3\n", encoding=encoding))
     assert given.names == ("Größe", "Preis €")
-    assert given.notes[0] == note
+    assert note in given.notes[0]
 
 
 def test_what_is_no_text_in_any_encoding():
     with open("sheet.csv", "wb") as file:
         file.write(b"a,b\n1,2\n\x01\xff,4\n")
-    with pytest.raises(cd.InputError, match=r"it is not UTF-8 text .line 3.; save it as UTF-8 .in Excel: CSV UTF-8."):
-        cd.as_draws("sheet.csv")
+    refusal("file-format", cd.as_draws, "sheet.csv")
 
 
 def test_a_comma_file_keeps_its_meaning():
     assert cd.as_draws(saved("a;b,c\n1,2\n3,4\n")).names == ("a;b", "c")
-    refused("looks separated by ';'", "a;b\n1;2;3\n4;5;6\n")
+    refused("file-format", "a;b\n1;2;3\n4;5;6\n")
 
 
 def test_empty_margins_are_left_out_and_told():
     given = cd.as_draws(saved("a,b,,\n1,2,,\n3,4,,\n5,6,,\n,,,\n,,,\n"))
     assert given.names == ("a", "b")
     assert np.array_equal(given.values[0], [[1, 2], [3, 4], [5, 6]])
-    assert given.notes == ("columns without name and values left out: 2", "rows without values at the end left out: 2")
+    assert [note.split()[-1] for note in given.notes] == ["2", "2"]
 
 
 def test_a_gap_between_rows_is_a_missing_value_and_not_a_margin():
-    refused(
-        "sheet.csv: values must be finite, got variable a: 1 NaN at row 1.*variable b: 1 NaN at row 1", "a,b\n1,2\n,\n3,4\n"
-    )
-    refused("variable b: 1 NaN at row 2", "a,b\n1,2\n3,4\n5,\n")
+    refused("nan", "a,b\n1,2\n,\n3,4\n")
+    refused("nan", "a,b\n1,2\n3,4\n5,\n")
 
 
 def test_a_named_column_without_values_is_not_left_out():
-    refused("variable b: 2 NaN", "a,b\n1,\n3,\n")
+    refused("nan", "a,b\n1,\n3,\n")
 
 
 def test_a_title_above_the_names():
-    refused("has no name.*take out any title above", "My customers,,\n,,\nname,age,spend\nx,1,2\ny,3,4\n")
-    refused("first line has one value and its second 3; take out a title", "My good customers\nname,age,spend\nx,1,2\ny,3,4\n")
+    refused("file-format", "My customers,,\n,,\nname,age,spend\nx,1,2\ny,3,4\n")
+    refused("file-format", "My good customers\nname,age,spend\nx,1,2\ny,3,4\n")
 
 
 @pytest.mark.parametrize("label", ["Total", "grand total", "Summe", "Average"])
 def test_a_row_of_totals_is_no_draw(label):
     refused(
-        f"last line looks like a row of totals .'{label}' in column who",
+        "file-format",
         f"who,a,b\nx,1,2\ny,3,4\n{label},4,6\n",
         var_names=["a", "b"],
     )
-    refused(f"row of totals .'{label}' in column a", f"a,b\n1,2\n3,4\n{label},6\n")
+    refused("file-format", f"a,b\n1,2\n3,4\n{label},6\n")
     assert cd.as_draws(saved(f"who,a,b\n{label},1,2\n{label},4,6\n"), var_names=["a", "b"]).n_draws == 2  # a kind of its own
 
 
 def test_sums_without_a_label_are_seen_too():
-    refused("last line is the sum of all others", "a,b\n1.5,2\n2.25,4\n-1,7\n2.75,13\n")
+    refused("file-format", "a,b\n1.5,2\n2.25,4\n-1,7\n2.75,13\n")
     assert cd.as_draws(saved("a,b\n1.5,2\n2.25,4\n-1,7\n2.75,12\n")).n_draws == 4
 
 
 def test_columns_of_text_are_all_named_with_what_to_type_instead():
     content = "Customer,Income (EUR),Region,Spend\nC1,1.5,N,40\nC2,2.5,S,20\nC3,3.5,N,60\n"
-    refused(r"variable Customer must be .*'C1' at row 0 \(nor are Region\); .*--columns 'Income \(EUR\),Spend'", content)
+    refused("not-numeric", content)
     with pytest.raises(cd.InputError) as error:
         cd.as_draws(saved(content))
     names = eval(str(error.value).split("var_names=")[1].split("]")[0] + "]")  # what it says can be typed
@@ -211,27 +206,27 @@ def test_names_with_commas_can_be_typed_too(capsys):
 
 def test_a_few_cells_at_fault_do_not_cost_a_column():
     rows = "\n".join(f"{k}.5,{k * k % 7}" for k in range(30))
-    refused(r"variable a must be .* and 1 of 31 values are not, for example 'n\.d\.' at row 30 .the last row.*--missing",
+    refused("not-numeric",
             f"a,b\n{rows}\nn.d.,3\n")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["book.xlsx", "book.ODS"])
 def test_a_workbook_is_told_how_to_become_a_table(name):
-    refused("is a spreadsheet; save its sheet as CSV", "PK", name)
+    refused("file-format", "PK", name)
 
 
 @pytest.mark.parametrize("mark", ["", "-", "#DIV/0!", "#N/A", "NULL", "?"])
 def test_missing_values_may_be_dropped_and_are_counted(mark):
     given = cd.as_draws(saved(f"a,b,c\n1,2,\n3,{mark},4\n5,6,7\n8,9,1\n"), var_names=["a", "b"], missing="drop")
     assert np.array_equal(given.values[0], [[1, 2], [5, 6], [8, 9]])  # c was not asked for: its empty cell costs nothing
-    assert given.notes == ("rows with a missing value left out: 1 of 4",)
+    assert [note.split()[-3:] for note in given.notes] == [["1", "of", "4"]]
 
 
 def test_what_cannot_be_dropped():
-    refused("missing must be", "a,b\n1,2\n3,4\n", missing="ignore")
-    refused("every one of 2 rows has a missing value: b has no values", "a,b\n1,\n3,\n", missing="drop")
-    refused("1 infinite", "a,b\n1,2\ninf,3\n,4\n5,6\n", missing="drop")
-    refused("these are chains, 1 of whose draws", "chain,a,b\n1,1,2\n1,3,4\n2,,6\n2,7,8\n", missing="drop")
+    refused("argument", "a,b\n1,2\n3,4\n", missing="ignore")
+    refused("nan", "a,b\n1,\n3,\n", missing="drop")
+    refused("infinite", "a,b\n1,2\ninf,3\n,4\n5,6\n", missing="drop")
+    refused("nan", "chain,a,b\n1,1,2\n1,3,4\n2,,6\n2,7,8\n", missing="drop")
 
 
 def test_the_command_line_drops_them_when_told(capsys):
@@ -254,5 +249,4 @@ def test_the_command_line_drops_them_when_told(capsys):
 
 def test_names_that_differ_in_capitals_only():
     here, there = (cd.as_draws({name: np.arange(9.0) ** 2 % 7, "b": np.arange(9.0)}) for name in ("Age", "age"))
-    with pytest.raises(cd.InputError, match="names must agree in capitals too"):
-        cd.pairwise(here, there, iid=True)
+    refusal("names-differ", cd.pairwise, here, there, iid=True)

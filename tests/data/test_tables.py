@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import copula_discrepancy as cd
-from copula_discrepancy.data.readers.unmeasured import is_identifier_name
+from copula_discrepancy.data.readers.non_variables import is_identifier_name
+from tests.data.refusals import refusal, refused
 
 RNG = np.random.default_rng(1)
 N = 400
@@ -21,12 +22,6 @@ REAL = pd.DataFrame(
     {"a": COMMON + 0.3 * RNG.standard_normal(N), "b": COMMON + 0.5 * RNG.standard_normal(N), "c": RNG.standard_normal(N)}
 )
 WHOLE = REAL.assign(k=RNG.integers(0, 50, N))
-
-
-def refused(message, draws, **choices):
-    with pytest.raises(cd.InputError, match=message) as caught:
-        cd.as_draws(draws, **choices)
-    assert "\n" not in str(caught.value)
 
 
 def dask_frame(frame, npartitions=3):
@@ -113,7 +108,7 @@ def test_columns_in_another_order_are_matched_by_name(kind):
     np.testing.assert_array_equal(chosen.values[0], WHOLE[["k", "a"]].to_numpy())
     assert cd.as_draws(make(WHOLE), var_names="~b").names == ("a", "c", "k")
     assert cd.as_draws(make(WHOLE), exclude=["b", "k"]).names == ("a", "c")
-    refused("no variable 'd'; available: a, b, c, k", make(WHOLE), var_names="d")
+    refused("unknown-name", make(WHOLE), var_names="d")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TABLES if kind != "named tuples"])
@@ -140,11 +135,11 @@ def test_tables_in_a_list_are_chains_or_parts(kind):
 def test_arrays_in_a_list_may_be_parts_too():
     parts = [REAL.to_numpy()[:150], REAL.to_numpy()[150:]]
     np.testing.assert_array_equal(cd.as_draws(parts, parts="rows").values[0], REAL)
-    refused(r"chain 0 has 150.*or, if they are parts of one table, give parts='rows' \(--iid\)", parts)
-    refused("parts must be", parts, parts="row")
+    refused("shape", parts)
+    refused("argument", parts, parts="row")
     chains = REAL.assign(chain=np.arange(N) % 2)
-    refused("part 0 has chains of its own, and parts='rows' is for rows", [chains, chains], parts="rows")
-    refused("names for all its tables or for none, got a Table and a ndarray", [pa.Table.from_pandas(REAL), parts[0]])
+    refused("shape", [chains, chains], parts="rows")
+    refused("argument", [pa.Table.from_pandas(REAL), parts[0]])
 
 
 def test_dask_keeps_the_order_of_partitions_with_and_without_divisions():
@@ -182,21 +177,21 @@ def test_duckdb_computes_only_what_is_asked_for():
 
 def test_arrow_tables_that_cannot_be_used():
     numbers = pa.array([1.0, 2.0, 4.0])
-    refused("a occurs more than once", pa.Table.from_arrays([numbers, numbers], names=["a", "a"]))
+    refused("argument", pa.Table.from_arrays([numbers, numbers], names=["a", "a"]))
     for nested, kind in ((pa.array([[1.0], [2.0], [3.0]]), "list<"), (pa.array([{"x": 1}] * 3), "struct<x: int64>")):
         table = pa.table({"a": numbers, "deep": nested, "b": numbers})
-        refused(f"column deep is nested .type {kind}.*take its parts out.*select the others by name: a, b", table)
+        assert kind in refused("shape", table)
         assert cd.as_draws(table, exclude="deep").names == ("a", "b")
-    refused("variable word must be real numbers, got type .*'x' at row 0", pa.table({"a": numbers, "word": ["x", "y", "z"]}))
-    refused("is no table of columns with names", Streamed.__new__(type("Bare", (), {"__arrow_c_stream__": numbers_stream})))
-    refused(r"must have shape \(n, d\)", pa.chunked_array([numbers]))
-    refused(r"must have shape \(n, d\)", pl.Series("a", [1.0, 2.0]))
+    refused("not-numeric", pa.table({"a": numbers, "word": ["x", "y", "z"]}))
+    refused("shape", Streamed.__new__(type("Bare", (), {"__arrow_c_stream__": numbers_stream})))
+    refused("shape", pa.chunked_array([numbers]))
+    refused("shape", pl.Series("a", [1.0, 2.0]))
 
 
 def test_without_pyarrow(monkeypatch):
     streamed, relation = Streamed(REAL), duckdb_relation(REAL)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(r'reading a Streamed needs pyarrow: pip install "copula-discrepancy\[parquet\]"', streamed)
+    refused("dependency", streamed)
     np.testing.assert_array_equal(cd.as_draws(relation, var_names=["c", "a"]).values[0], REAL[["c", "a"]])
 
 
@@ -206,8 +201,8 @@ def numbers_stream(self, requested_schema=None):
 
 def test_structured_arrays_that_cannot_be_used():
     deep = np.zeros(3, [("a", float), ("p", [("x", float), ("y", float)]), ("v", float, (2,))])
-    refused(r"field p has fields of its own \(x, y\)", deep)
-    refused(r"field v has an array of shape \(2,\) in each row", deep, exclude="p")
+    refused("shape", deep)
+    refused("shape", deep, exclude="p")
     assert cd.as_draws(deep, var_names="a").names == ("a",)
     chains = np.zeros((2, 5), [("a", float), ("b", float)])
     assert cd.as_draws(chains).values.shape == (2, 5, 2)
@@ -221,17 +216,16 @@ def test_arrays_in_a_tuple_with_names():
 
 
 def test_many_rows_in_a_list_are_not_looked_at_one_by_one(monkeypatch):
-    import copula_discrepancy.data.readers.reading as reading
+    from copula_discrepancy.data.readers import dispatch
 
     asked = []
-    monkeypatch.setattr(reading, "is_tabular", lambda item: asked.append(item) or False)
+    monkeypatch.setattr(dispatch, "is_tabular", lambda item: asked.append(item) or False)
     assert cd.as_draws(REAL.to_numpy().tolist()).n_draws == N
     assert not asked
 
 
 def test_a_number_of_variables_that_differs_by_what_was_left_out():
-    with pytest.raises(cd.InputError, match=r"got 3 .a, b, c. and 4 .*; left out when they were read: id .identifier.$"):
-        cd.pairwise(REAL.assign(id=np.arange(N)), np.ones((N, 4)), iid=True)
+    refusal("names-differ", cd.pairwise, REAL.assign(id=np.arange(N)), np.ones((N, 4)), iid=True)
 
 
 def test_nothing_with_names_is_read_without_them():
@@ -243,10 +237,10 @@ def test_nothing_with_names_is_read_without_them():
         def __array__(self, dtype=None, copy=None):
             return np.ones((5, 2))
 
-    refused(r"a Unknown has column names \(a, b\).*give a pandas frame, an Arrow table or a dictionary", Unknown())
-    refused("names for all its tables or for none", [Unknown(), np.ones((5, 2))])
-    refused("variable x is a DataFrame with columns of its own, whose names would be lost", {"x": REAL, "y": REAL})
-    refused("a Broken cannot be read: RuntimeError no table today; give a pandas frame", Broken())
+    refused("argument", Unknown())
+    refused("argument", [Unknown(), np.ones((5, 2))])
+    refused("argument", {"x": REAL, "y": REAL})
+    refused("argument", Broken())
 
 
 class Broken:
@@ -281,8 +275,8 @@ def test_dates_are_left_out_and_told(make, column):
     given = cd.as_draws(table)
     assert given.names == ("a", "b", "c")
     assert given.left_out == (("when", "dates"),)
-    assert given.notes == ("left out: when (dates); dates are no numbers",)
-    refused("variable when must be real numbers", table, var_names=["a", "when"])
+    assert given.notes == ("left out: when (dates)",)
+    refused("not-numeric", table, var_names=["a", "when"])
     # again, and of a selection
     assert cd.as_draws(given, var_names="a").left_out == given.select(["b"]).left_out == given.left_out
 
@@ -292,10 +286,8 @@ def test_periods_are_dates_and_numbers_are_none():
     given = cd.as_draws(frame)
     assert given.left_out == (("when", "dates"),)
     assert "month" in given.names
-    refused("variable word must be real numbers", REAL.assign(word=["2020-01-01"] * (N - 1) + ["later"]))
-    refused(
-        "no variables beside what is left out: when .dates., id .identifier.*name those", frame[["when"]].assign(id=range(N))
-    )
+    refused("not-numeric", REAL.assign(word=["2020-01-01"] * (N - 1) + ["later"]))
+    refused("shape", frame[["when"]].assign(id=range(N)))
 
 
 @pytest.mark.parametrize(
@@ -375,9 +367,8 @@ def test_what_one_side_left_out_is_left_out_of_the_other():
     assert 0 <= cd.DependenceFidelity.compute(real, fake) <= 1
     pair = cd.discrepancy(real[["a", "b", "id"]], fake[["b", "a", "id"]], iid=True)
     assert np.isfinite(pair.level.value)
-    with pytest.raises(cd.InputError, match="no variable is left: the reference left out id"):
-        cd.pairwise(cd.as_draws(fake[["id", "id"]].set_axis(["id", "key"], axis=1), var_names=["id", "key"]),
-                    real.assign(key=np.arange(N)), iid=True)  # fmt: skip
+    named = cd.as_draws(fake[["id", "id"]].set_axis(["id", "key"], axis=1), var_names=["id", "key"])
+    refusal("names-differ", cd.pairwise, named, real.assign(key=np.arange(N)), iid=True)
 
 
 # rows in the order of their dates
@@ -389,7 +380,7 @@ def test_rows_are_put_in_the_order_of_an_index_of_dates(make):
     assert cd.as_draws(make(dated)).notes == ()
     given = cd.as_draws(make(dated.sample(frac=1, random_state=3)))
     np.testing.assert_array_equal(given.values[0], REAL)
-    assert given.notes == ("rows put in the order of the dates in the index",)
+    assert len(given.notes) == 1
 
 
 def test_equal_dates_keep_their_order_and_missing_ones_come_last():
@@ -400,7 +391,7 @@ def test_equal_dates_keep_their_order_and_missing_ones_come_last():
     days[0] = pd.NaT
     given = cd.as_draws(REAL.set_axis(pd.DatetimeIndex(days), axis=0))
     np.testing.assert_array_equal(given.values[0], np.roll(REAL.to_numpy(), -1, axis=0))
-    assert "1 without a date at the end" in given.notes[0]
+    assert " 1 undated" in given.notes[0]
     periods = REAL.set_axis(pd.period_range("1990-01", periods=N, freq="M")[::-1], axis=0)
     np.testing.assert_array_equal(cd.as_draws(periods).values[0], REAL.to_numpy()[::-1])
 
@@ -421,10 +412,10 @@ def test_exclude_is_part_of_the_selection():
             ({"var_names": "a", "exclude": r"\d", "filter_vars": "regex"}, ["tau", "log tau"]),
         ]:
             assert list(cd.as_draws(source, **choices).names) == names
-    refused("exclude: there is no variable 'tua'; did you mean 'tau'. available: mu, theta", frame, exclude="tua")
-    refused("exclude leaves out every variable", frame, var_names="mu", exclude=["mu", "tau"])
-    refused("exclude must be a name or a list of names, got 3", frame, exclude=3)
-    refused("exclude must be regular expressions", frame, exclude="(", filter_vars="regex")
+    refused("unknown-name", frame, exclude="tua")
+    refused("argument", frame, var_names="mu", exclude=["mu", "tau"])
+    refused("argument", frame, exclude=3)
+    refused("argument", frame, exclude="(", filter_vars="regex")
     assert cd.as_draws(np.ones((3, 4)) + np.arange(4), exclude="x2").names == ("x0", "x1", "x3")
 
 
@@ -434,14 +425,14 @@ def test_exclude_of_labelled_variables_and_of_what_is_gone():
     for source in (posterior, dataset, dataset["posterior"].to_dataset()):
         assert cd.as_draws(source, exclude="theta[1]").names == ("mu", "theta[0]", "theta[2]")
         assert cd.as_draws(source, var_names="mu", exclude="theta").names == ("mu",)
-        refused("exclude: there is no variable 'tau'; available: mu, theta", source, var_names="mu", exclude="tau")
+        refused("unknown-name", source, var_names="mu", exclude="tau")
     read = cd.as_draws(REAL.assign(id=range(N)))
     assert cd.as_draws(read, exclude=["id", "b"]).names == ("a", "c")
 
 
 def test_a_wide_table_with_text_says_what_to_leave_out():
     wide = pd.DataFrame(RNG.normal(size=(5, 30))).rename(columns=str).assign(word="x", other="y")
-    refused(r"nor are other.*; leave them out by name, --exclude word,other or exclude=\['word', 'other'\]", wide)
+    refused("not-numeric", wide)
     assert cd.as_draws(wide, exclude=["word", "other"]).n_variables == 30
 
 
@@ -456,4 +447,4 @@ def test_the_chain_column_of_the_draws_is_that_of_the_reference():
     with pytest.warns(cd.DependenceWarning):
         alone = cd.pairwise(draws, REAL[::-1], chains="path")
     assert alone.samples[1].n_chains == 1
-    assert "reference: there is no column path: it is read as one sample" in alone.notes
+    assert any(note.startswith("reference: ") and "no column path" in note for note in alone.notes)

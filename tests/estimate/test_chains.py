@@ -123,12 +123,12 @@ def test_a_chain_that_stops_is_named_with_its_draw():
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ((2, slice(317, None), 0), "variable x0: 83 NaN in chain 2 from draw 317 on"),
-        ((0, 5, 1), "variable x1: 1 NaN in chain 0 at draw 5"),
-        ((1, [3, 9], 1), "variable x1: 2 NaN in chain 1 at draw 3 first"),
+        ((2, slice(317, None), 0), r"x0 \(83 of 1600 draws, from draw 317 of chain 2 on\)"),
+        ((0, 5, 1), r"x1 \(1 of 1600 draws, at draw 5 of chain 0\)"),
+        ((1, [3, 9], 1), r"x1 \(2 of 1600 draws, first at draw 3 of chain 1\)"),
         (
             (slice(None), 399, 0),
-            "4 NaN in chain 0 at draw 399, in chain 1 at draw 399, in chain 2 at draw 399 and in 1 more chain",
+            r"x0 \(4 of 1600 draws in 4 chains, first at draw 399 of chain 0\)",
         ),
     ],
 )

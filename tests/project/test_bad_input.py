@@ -40,12 +40,12 @@ PAIR_FUNCTIONS = [
 @pytest.mark.parametrize(
     ("draws", "message"),
     [
-        (with_value(np.nan), r"variable x1: 1 NaN at draw 3 \(of 50 draws\)"),
-        (with_value(np.inf, column=0), "variable x0: 1 infinite"),
-        (np.full((5, 2), np.nan), "variable x0: 5 NaN from draw 0 on; variable x1: 5 NaN"),
+        (with_value(np.nan), r"NaN in 1 variable: x1 \(1 of 50 draws, at draw 3\)"),
+        (with_value(np.inf, column=0), "infinite values in 1 variable: x0 "),
+        (np.full((5, 2), np.nan), r"NaN in 2 variables: x0 \(5 of 5 draws, from draw 0 on\), x1 "),
         (
             pd.DataFrame({"alpha": [1.0, np.nan, 3.0], "beta": [1.0, 2.0, -np.inf]}),
-            "alpha: 1 NaN at row 1; variable beta: 1 infinite at row 2",
+            r"alpha \(1 of 3 rows, at row 1\) and infinite values in 1 variable: beta \(1 of 3 rows, at row 2\)",
         ),
         (np.column_stack([np.ones(9), np.arange(9)]), r"variable x0 is constant \(all 9 values are 1\)"),
         (GOOD[:1], "at least 2 draws"),
@@ -119,7 +119,7 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.discrepancy(GOOD, TARGET, method="x"), "method must be"),
         (lambda: cd.discrepancy(GOOD, TARGET, shannon="approximate"), "shannon must be"),
         (lambda: cd.kendall_tau([1, 2], [1, 2, 3]), "same length, got 2 and 3"),
-        (lambda: cd.kendall_tau([1, 2, 3], [1, 2, np.nan]), "variable y: 1 NaN"),
+        (lambda: cd.kendall_tau([1, 2, 3], [1, 2, np.nan]), r"NaN in 1 variable: y \(1 of 3 draws"),
         (lambda: cd.kendall_tau([[1, 2]], [[1, 2]]), "x must be one-dimensional"),
         (lambda: cd.kendall_tau([1], [1]), "at least 2 draws, got 1"),
         (lambda: cd.kendall_tau([1, 2], [1, 2], variant="c"), "variant must be 'b' or 'a', got 'c'"),
@@ -161,8 +161,8 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.as_draws(GOOD, delimiter=np.array([1, 2])), "delimiter must be one character"),
         (lambda: cd.as_draws(GOOD).select(3), "names must be a name or a list of names, got 3"),
         (lambda: cd.as_draws(GOOD).select([["x0"]]), "no variable"),
-        (lambda: cd.as_draws(GOOD).column(2), "variable must be a place among 2 variables, got 2"),
-        (lambda: cd.as_draws(GOOD).column("x0"), "variable must be a place"),
+        (lambda: cd.as_draws(GOOD).column(2), "variable must be the index of one of 2 variables, got 2"),
+        (lambda: cd.as_draws(GOOD).column("x0"), "variable must be the index"),
         (lambda: cd.as_draws({"a": [1, 10**400], "b": [1, 2]}), "variable a must be real numbers, got type .*for example 1000"),
         (lambda: TARGET.sample(np.timedelta64(3, "s")), "n must be a whole number"),
         (lambda: cd.contamination_bound(np.timedelta64(0, "s")), "delta must be a share"),
@@ -177,7 +177,7 @@ def test_draws_that_cannot_be_used(function, draws, message):
         (lambda: cd.DependenceFidelity.normalize("a"), "raw_score must be a number"),
         (lambda: cd.fit(GOOD, "gumbel").theta_estimate(1.0), "confidence must lie strictly between 0 and 1"),
         (lambda: cd.pairwise(TARGET.sample(200, rng=1), TARGET, iid=True).pair(np.array(["x0"]), "x1"), "no variable"),
-        (lambda: cd.pairwise(GOOD, np.array([[1.0, np.inf], [np.inf, 1.0]])), "has 2 infinite values; no copula has those"),
+        (lambda: cd.pairwise(GOOD, np.array([[1.0, np.inf], [np.inf, 1.0]])), "has 2 infinite values"),
         (lambda: cd.ksd(GOOD, np.negative, margins=pd.Series([1.0, 2.0])), "margins must be 'rank' or 'uniform'"),
         (lambda: TARGET.gradient(5e-324, 0.5), r"gradient of Gumbel\(theta=2.0\) passes what a float can hold at u=5e-324"),
         (lambda: cd.Clayton(1e4).pdf(1e-306, 1e-306), "passes what a float can hold.*or use logpdf"),
@@ -225,9 +225,9 @@ def test_a_frame_of_mixed_types_is_read_column_by_column():
     assert cd.kendall_matrix(frame)[0, 1] == 1.0
     nullable = pd.DataFrame({"a": pd.array([3, 1, 2], dtype="Int64"), "b": pd.array([0.3, 0.1, 0.2], dtype="Float64")})
     assert cd.kendall_matrix(nullable)[0, 1] == 1.0
-    with pytest.raises(cd.InputError, match="variable a: 1 NaN"):
+    with pytest.raises(cd.InputError, match="NaN in 1 variable: a "):
         cd.kendall_matrix(pd.DataFrame({"a": pd.array([3, None, 2], dtype="Int64"), "b": [1.0, 2.0, 3.0]}))
-    with pytest.raises(cd.InputError, match="different names, but same occurs more than once"):
+    with pytest.raises(cd.InputError, match="more than once: same;"):
         cd.kendall_matrix(pd.DataFrame(GOOD, columns=["same", "same"]))
 
 

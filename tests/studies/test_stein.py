@@ -246,7 +246,7 @@ def test_simulated_columns_are_tied_like_the_draws():
 def test_values_too_large_for_a_score_are_refused():
     x = np.random.default_rng(1).integers(0, 10, (50, 2)) + 2**60
     assert cd.ksd(x, cd.Gumbel(2.0)).n == 50  # ranks are enough
-    with pytest.raises(cd.InputError, match="needs the draws' values"):
+    with pytest.raises(cd.InputError, match="needs the values of the draws"):
         cd.ksd(x, lambda points: -points)
 
 

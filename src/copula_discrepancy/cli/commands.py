@@ -17,7 +17,7 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.wording import NO_GAP, answer_line
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.readers.request import IfThere, Request, UnknownExcluded
+from copula_discrepancy.data.readers.options import IfThere, ReadOptions, UnknownExcluded
 from copula_discrepancy.families import Copula, family
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def reproduce(options: argparse.Namespace) -> int:
 def _check_usage(options: argparse.Namespace) -> None:
     """End with a message about wrong usage where that is clear before any file is read."""
     try:
-        Request.checked(
+        ReadOptions.checked(
             options.columns, options.filter, options.group, None, options.chains, options.delimiter, options.exclude
         )  # fmt: skip
         if options.family not in (None, "auto"):

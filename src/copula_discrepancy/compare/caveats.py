@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
@@ -141,7 +141,7 @@ def comparison_caveats(compared: Compared, sides: Sequence[Side]) -> tuple[Cavea
     found += _strong(compared, own)
     rare = _rare(compared, sides)
     if rare:
-        sentence = f"too few {own.things} differ from the most frequent value of {some_of(rare)} to test its dependence"
+        sentence = f"too few {own.things} differ from the most frequent value of {listed(rare, BRIEF)} to test its dependence"
         found.append(caveat_of("rare-values", sentence))
     return *found, *_discrete(compared, sides, rare)
 
@@ -295,13 +295,13 @@ def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) ->
     found = []
     if few:
         take, them = ("takes", "it") if len(few) == 1 else ("take", "them")
-        sentence = f"{some_of(few)} {take} so few values that no copula density describes {them}: shape is not tested"
+        sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}: shape is not tested"
         found.append(caveat_of("few-values", sentence))
     if rounded:
         where = "" if len(sides) == 1 else " in one sample only"
         sentence = (
-            f"values of {some_of(rounded)} are tied{where}, as rounded or discrete ones are: a likelihood fit treats them as "
-            "continuous, which biases shape, and level a little"
+            f"values of {listed(rounded, BRIEF)} are tied{where}, as rounded or discrete ones are: a likelihood fit treats them "
+            "as continuous, which biases shape, and level a little"
         )
         found.append(caveat_of("rounded-values", sentence))
     return found

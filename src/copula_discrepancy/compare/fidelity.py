@@ -16,10 +16,10 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.metadata import Description
 from copula_discrepancy.compare.pair_gap import PairGap
-from copula_discrepancy.compare.pair_targets import matching
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.matching import matched
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.ranks import kendall_tau
 from copula_discrepancy.estimate.strength import FEWEST_CARRIERS
 from copula_discrepancy.estimate.tails import CORNERS
@@ -167,7 +167,7 @@ class DependenceFidelity:
         read = as_draws(synthetic_data, **selection), as_draws(real_data, **selection)
         for draws in reversed(read):
             left_out |= {name: reason for name, reason in draws.left_out if name not in left_out}
-        synthetic, real = matching(*read)
+        synthetic, real = matched(*read)
         alive = [name for name in real.names if _varies(real, name)]
         left_out |= {name: "constant in the real table" for name in real.names if name not in alive}
         lost = _lost(synthetic, real, alive)
@@ -188,7 +188,7 @@ class DependenceFidelity:
         possible = math.comb(len({*real.names, *left_out}), 2)
         told |= {"n_pairs": len(told["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
         if left_out:
-            which = some_of([f"{name} ({reason})" for name, reason in left_out.items()])
+            which = listed([f"{name} ({reason})" for name, reason in left_out.items()], BRIEF)
             judged = f"{told['n_pairs']} of {possible} pairs were compared; left out: {which}"
             caveats.insert(0, caveat_of("pairs-left-out", judged))
         told["caveats"] = [caveat.to_dict() for caveat in caveats]

@@ -20,7 +20,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import outcomes
 from copula_discrepancy.compare.block import Sweep
 from copula_discrepancy.compare.rows import ROW, empty_rows
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.rank_table import RankedTable
 
 Pairs = Sequence[tuple[int, int]]
@@ -162,7 +162,7 @@ def out_of_memory(rows: NDArray[Any], label: Callable[[Any], str], unit: str = "
     lost = rows[~finished(rows)]
     if not lost.size:
         return ()
-    which = some_of([label(row) for row in lost])
+    which = listed([label(row) for row in lost], BRIEF)
     return (f"out of memory in {lost.size} of {len(rows)} {unit}s; these have no results: {which}; {_LESS_MEMORY}",)
 
 

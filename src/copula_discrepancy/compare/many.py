@@ -14,13 +14,14 @@ from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
+from copula_discrepancy.compare.correlations import in_order, square_values
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one import sweep_of
-from copula_discrepancy.compare.pair_targets import PairAims, in_order, resolve_pair_targets, square_values
+from copula_discrepancy.compare.pair_targets import PairAims, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS
@@ -264,7 +265,7 @@ def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArr
         for key, weight in weights.items():
             if not (isinstance(key, tuple) and len(key) == 2 and all(part in at for part in key)):
                 raise InputError(
-                    f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {some_of(names)}"
+                    f"weights must map pairs of variables to numbers, got the key {key!r}; variables: {listed(names, BRIEF)}"
                 )
             i, j = at[key[0]], at[key[1]]
             if not np.isnan(matrix[i, j]):

@@ -161,7 +161,7 @@ def discrepancy(
     if free_df and (aim.copula is None or student_part(aim.copula) is None):
         given_target = repr(target) if aim.reference is None else "a reference sample, whose df is estimated in any case"
         raise InputError(f"estimate_df=True needs a StudentT target with its df, got {given_target}")
-    samples = given, aim.reference if aim.reference is None else two_variables(aim.reference, margins)
+    samples = aim.draws, aim.reference if aim.reference is None else two_variables(aim.reference, margins)
     sweep = sweep_of(
         samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},
         template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, curves=EXACT,

@@ -10,7 +10,7 @@ from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.compare.verdict import PairTests, smallest_pvalue
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name, share_beside
@@ -32,7 +32,7 @@ def verdict(result: "Pairwise") -> str:
     stuck = ""
     if result.stuck:
         are, what = "is" if len(result.stuck) == 1 else "are", "stuck" if result.things == "draws" else "constant"
-        stuck = f"{wording.counted(len(result.stuck), 'variable')} {are} {what} ({some_of(result.stuck)}); "
+        stuck = f"{wording.counted(len(result.stuck), 'variable')} {are} {what} ({listed(result.stuck, BRIEF)}); "
     if result.n_flagged:
         return f"{stuck}gaps in {result.n_flagged:,} of {_counted(result, len(result))}"
     return f"{stuck}{wording.NO_GAP} in {_tested(result)}"
@@ -161,7 +161,8 @@ def _lost(result: "Pairwise") -> str:
     one = len(result.stuck) == 1
     should = f"though {'it' if one else 'they'} should: " if result.things == "draws" else ""
     never = "never varies" if one else "never vary"
-    return f" {some_of(result.stuck)} {never} in the {result.things}, {should}the dependence in those {result.unit}s is lost."
+    names = listed(result.stuck, BRIEF)
+    return f" {names} {never} in the {result.things}, {should}the dependence in those {result.unit}s is lost."
 
 
 def _tails(result: "Pairwise") -> str | None:
@@ -207,7 +208,7 @@ def _judged(result: "Pairwise") -> str | None:
     untested = len(result) - tested
     if untested:
         told.append(_counted(result, untested) + " that could not be tested")
-    return f"{tested:,} of {_counted(result, possible)}; left out: {some_of(told)}."
+    return f"{tested:,} of {_counted(result, possible)}; left out: {listed(told, BRIEF)}."
 
 
 def _about(result: "Pairwise", gap: "PairGap") -> str:

@@ -22,7 +22,7 @@ from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
 from copula_discrepancy.compare.wording import called, counted
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import comparable
 from copula_discrepancy.estimate.fit import METHODS
 from copula_discrepancy.estimate.fit_result import library_version
@@ -198,7 +198,7 @@ def vine(
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(table, label, VineGaps.unit)]
     still = table[finished(table) & np.isnan(table["tau"])]
     if still.size:
-        which = f"{counted(still.size, VineGaps.unit)} ({some_of([label(row) for row in still])})"
+        which = f"{counted(still.size, VineGaps.unit)} ({listed([label(row) for row in still], BRIEF)})"
         sentence = f"nothing varies in {which}: the dependence in earlier trees is too strong"
         caveats += (caveat_of("no-variation", sentence),)
     result = VineGaps.of(

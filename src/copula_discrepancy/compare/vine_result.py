@@ -14,7 +14,7 @@ from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,7 +219,7 @@ class VineGaps(Pairwise):
         none = self.n_trees - len(told)
         if told and self.n_trees > 1:
             others = f"; none in {none} other tree{'s' if none > 1 else ''}" if none else ""
-            found["Trees"] = f"edges with a gap: {some_of(told)}{others}."
+            found["Trees"] = f"edges with a gap: {listed(told, BRIEF)}{others}."
         return found | plain
 
     @property
@@ -251,7 +251,7 @@ class VineGaps(Pairwise):
         echoes = sum(gap.echo for gap in flagged)
         if not echoes:
             return None
-        start = some_of([gap.short_label for gap in flagged if not gap.echo], _NAMED)
+        start = listed([gap.short_label for gap in flagged if not gap.echo], _NAMED)
         stand = "1 edge has" if echoes == 1 else f"{echoes} edges have"
         return f"begin with {start}; {stand} a larger gap beneath in an earlier tree, and may only reflect it."
 
@@ -276,7 +276,7 @@ class VineGaps(Pairwise):
 
 def edge_label(pair: Sequence[str], given: Sequence[str], limit: int = _NAMED) -> str:
     """An edge as text, with a few of the variables it is conditioned on."""
-    return wording.pair_label(*pair) + (f" | {some_of(given, limit)}" if given else "")
+    return wording.pair_label(*pair) + (f" | {listed(given, limit)}" if given else "")
 
 
 def _size(row: Any) -> float:

@@ -1,14 +1,35 @@
-"""Names in messages: listed, and looked for where one is unknown."""
+"""Lists of names in messages, unknown names, and names that two sources must share."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-LISTED = 20  # names in an error: enough to find one's own, few enough to read
-_COMPARED = 10_000  # names a close match is looked for among: difflib takes a second for so many
+from copula_discrepancy._core.errors import InputError
+
+LISTED = 20  # names in an error message: enough to find one's own, few enough to read
+NAME_VARIABLES = "name the columns that are variables (--columns, or var_names)"
+BRIEF = 8  # names in a sentence of a result
+_WIDEST = 200  # characters of one name: a file read with the wrong delimiter has its whole first line as a name
+_COMPARED = 10_000  # names among which a close match is searched: difflib takes a second for so many
+
+
+def listed(names: Sequence[Any], limit: int = LISTED) -> str:
+    """The first `limit` names, separated by commas, and the number of further ones; "none" without any."""
+    shown = ", ".join(text if len(text) <= _WIDEST else f"{text[:_WIDEST]}..." for text in map(str, names[:limit]))
+    return (shown or "none") + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def with_reasons(left_out: Sequence[tuple[str, str]]) -> str:
+    """Names grouped by the reason why they were left out: "day, time (dates), id (identifier)"."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out:
+        by_reason.setdefault(reason, []).append(name)
+    return ", ".join(f"{listed(names)} ({reason})" for reason, names in by_reason.items())
 
 
 def unknown_name(name: str, available: Sequence[str], what: str = "variable") -> str:
-    """A sentence that says a name is unknown, with what there is and what may have been meant."""
+    """A sentence that says a name is unknown, lists the available ones and suggests a close match."""
     import difflib
 
     close = difflib.get_close_matches(name, list(available[:_COMPARED]), n=1)
@@ -16,13 +37,35 @@ def unknown_name(name: str, available: Sequence[str], what: str = "variable") ->
     return f"there is no {what} {name!r}{meant} available: {listed(available)}"
 
 
-def listed(names: Sequence[Any]) -> str:
-    """The first names with commas between, and how many more there are."""
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return (", ".join(f"{name!s:.60}" for name in names[:LISTED]) or "none") + more
+def require_different(names: Sequence[str]) -> None:
+    """Raise if a name occurs twice."""
+    if len(set(names)) < len(names):
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        raise InputError(f"variable names must be unique, but these occur more than once: {listed(repeated)}; rename them")
 
 
-def some_of(names: Sequence[str], limit: int = 8) -> str:
-    """The first names with commas between, and how many more there are."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def require_same_names(names: Sequence[str], others: Sequence[str], label: str, other_label: str) -> None:
+    """Raise unless two sources have the same variables, in any order."""
+    here, there = set(names), set(others)
+    if here == there:
+        return
+    unmatched = [name for name in names if name not in there], [name for name in others if name not in here]
+    only = [f"only in {whose}: {listed(own)}" for whose, own in zip((label, other_label), unmatched, strict=True) if own]
+    common = [name for name in names if name in there]
+    first, second = ({name.strip().casefold() for name in own} for own in unmatched)
+    if first & second:
+        way_out = "upper and lower case must agree"
+    else:
+        way_out = f"shared by both: {listed(common)}{' (select these with --columns, or var_names)' * bool(common)}"
+    message = f"{label} and {other_label} must have the same variables; {'; '.join(only)}; {way_out}"
+    raise InputError(message, "names-differ")
+
+
+@contextmanager
+def errors_about(what: str) -> Iterator[None]:
+    """A context whose InputErrors begin with what they are about, such as the name of a file; codes stay."""
+    try:
+        yield
+    except InputError as error:
+        error.args = (f"{what}: {error}",)
+        raise

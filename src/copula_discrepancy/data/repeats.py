@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.naming import some_of
+from copula_discrepancy.data.naming import BRIEF, listed
 
 _SHARE, _FEWEST = 0.01, 5  # repeats of fewer rows do no harm worth a sentence
 _CHANCE = 3.0  # as many times the repeats that rounding explains are more than it does: the estimate is good to a factor of 2
@@ -225,8 +225,8 @@ def in_a_row(draws: Draws) -> tuple[str, ...]:
     if not names:
         return ()
     return (
-        f"neighbouring rows are alike in {some_of(names)}, but were treated as independent: if the rows are a time series, "
-        "not a sorted table, leave out iid=True (--iid)",
+        f"neighbouring rows are alike in {listed(names, BRIEF)}, but were treated as independent: if the rows are a time "
+        "series, not a sorted table, leave out iid=True (--iid)",
     )
 
 

@@ -15,6 +15,7 @@ from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.data.draws import Draws, as_draws, require_varying
+from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.ranks import RankedColumn, rank_column, tau_from_ranks
 from copula_discrepancy.families import Copula
 
@@ -290,8 +291,7 @@ def two_variables(given: Draws, margins: str = "rank") -> Draws:
     one_of(margins, "margins", MARGINS)
     if given.n_variables != 2:
         raise InputError(
-            f"draws must have two variables, got {given.n_variables} (shape {given.values.shape[1:]}); "
-            "select a pair, for example draws[:, [0, 1]]"
+            f"draws must have two variables, got {given.n_variables} ({listed(given.names)}); {_way_to_a_pair(given)}", "shape"
         )
     for k, name in enumerate(given.names):
         column = given.values[:, :, k]
@@ -302,3 +302,11 @@ def two_variables(given: Draws, margins: str = "rank") -> Draws:
                 f"{column.min():g} to {column.max():g}; use margins='rank'"
             )
     return given
+
+
+def _way_to_a_pair(given: Draws) -> str:
+    if given.n_variables < 2:
+        return "a pair needs a second one"
+    if given.named:
+        return f"select a pair, for example as_draws(draws, var_names={list(given.names[:2])})"
+    return f"select a pair, for example draws[{':, ' * (2 if given.chained else 1)}[0, 1]]"

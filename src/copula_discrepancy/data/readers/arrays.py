@@ -6,13 +6,13 @@ import numpy as np
 
 from copula_discrepancy._core.checks import numeric
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.readers.request import Request
+from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import PARTS_OF_ONE, Table, require_equal_lengths
 
 
-def read_array(given: Any, request: Request, name: str = "draws") -> Table:
-    """The array's variables, called x0, x1, ...; a selection copies its columns, all of them are a view where they can be."""
-    request.refuse("an array", "group", "coords", "delimiter", "chain column")
+def read_array(given: Any, options: ReadOptions, name: str = "draws") -> Table:
+    """The array's variables, called x0, x1, ...; a view where possible, a copy where columns are selected."""
+    options.refuse("an array", "group", "coords", "delimiter", "chain column")
     if isinstance(given, list | tuple):
         lengths = [len(chain) for chain in given if _is_chain(chain)]
         if len(lengths) == len(given):
@@ -22,16 +22,16 @@ def read_array(given: Any, request: Request, name: str = "draws") -> Table:
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3:
-        raise InputError(f"{name} must have shape (n, d) or (chain, draw, d), got {array.shape}")
+        raise InputError(f"{name} must have shape (n, d) or (chain, draw, d), got {array.shape}", "shape")
     names = tuple(f"x{k}" for k in range(array.shape[2]))
-    if request.selects:
-        chosen = request.pick(names)
+    if options.selects:
+        chosen = options.pick(names)
         array, names = array[:, :, chosen], tuple(names[k] for k in chosen)
     return Table(array, names, False, chained, ranked)
 
 
 def _is_chain(given: Any) -> bool:
-    """Rows of rows: two dimensions."""
+    """Whether something has two dimensions."""
     if isinstance(given, list | tuple):
         return len(given) > 0 and isinstance(given[0], list | tuple | np.ndarray)
     return getattr(given, "ndim", 0) == 2

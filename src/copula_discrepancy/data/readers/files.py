@@ -1,4 +1,4 @@
-"""Draws from files: which files are meant, of which kind they are, and several of them as chains."""
+"""Draws from files: which files a path stands for, their formats, and several files as chains or as one table."""
 
 import glob
 import gzip
@@ -12,237 +12,240 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.readers.frames import needed_columns, read_frame
+from copula_discrepancy.data.naming import errors_about, listed, require_same_names
+from copula_discrepancy.data.readers.chain_columns import needed_columns
+from copula_discrepancy.data.readers.frames import read_frame
+from copula_discrepancy.data.readers.interchange import arrow_frame, read_array_or_table
 from copula_discrepancy.data.readers.labelled import missing_group, read_dataset, read_mapping
-from copula_discrepancy.data.readers.request import DEFAULT_GROUP, Request, UnknownExcluded
-from copula_discrepancy.data.readers.table import Table, in_parts, joined, require_same_names, stacked
-from copula_discrepancy.data.readers.tabular import arrow_frame, read_plain
-from copula_discrepancy.data.readers.text import read_text, text_table
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
+from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, parts_note
+from copula_discrepancy.data.readers.text import ParsedTable, read_text, text_table
 
-_Read = TypeVar("_Read")
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+_DAMAGED = (
+    ValueError, EOFError, OSError, LookupError, SyntaxError, TypeError, AttributeError, RuntimeError, AssertionError,
+    OverflowError, MemoryError, struct.error, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
+)  # what NumPy, zipfile, scipy and h5netcdf raise for foreign bytes, or for a length that is wrong  # fmt: skip
 
 
-def read_files(given: Any, request: Request) -> Table:
-    """The draws of one file, or of several; a pattern such as 'run_*.csv' stands for its files, and so does a folder.
+def read_files(given: Any, options: ReadOptions) -> Table:
+    """The draws of one file or of several; a pattern such as 'run_*.csv' stands for its files, and so does a directory.
 
-    Several files are chains in the order given; those of a folder, if they are plain tables, are one table in parts. Parquet
-    files of unequal length are parts, too: whoever writes a large table so cuts it where it is convenient.
+    Several files are chains in the order given, except the plain tables of a directory, which are one table in parts. Parquet
+    files of unequal length are parts too, because large tables are often written in arbitrary pieces.
     """
     items = [given] if isinstance(given, str | os.PathLike) else list(given)
     paths = [path for item in items for path in _expanded(item, alone=len(items) == 1)]
-    kinds = {path: _kind(path) for path in paths}
+    kind = _common_kind(paths)
+    if len(paths) == 1:
+        return _read(paths[0], kind, options)
+    parts = options.parts
+    if parts == "auto" and kind in (*_TEXTS, ".parquet") and len(items) == 1 and _is_directory(_path(items[0])):
+        parts = "rows"
+    if parts == "auto" and kind == ".parquet" and len({_parquet_rows(path) for path in paths}) > 1:
+        parts = "rows"
+    if parts == "rows" and kind == ".parquet":
+        return _as_one_table([_parquet_part(path, options) for path in paths], paths)
+    if parts == "rows" and kind in _TEXTS:
+        return _text_parts(paths, options)
+    tables = [_read(path, kind, options) for path in paths]
+    # a sampler's files are always chains
+    return (as_rows if parts == "rows" and not any(table.chained for table in tables) else as_chains)(tables, paths)
+
+
+def _common_kind(paths: list[str]) -> str:
+    """The format that all files have, none of them given twice."""
+    kinds = [_kind(path) for path in paths]
     seen: set[str] = set()
     for path in paths:
         real = os.path.realpath(path)
         if real in seen:
-            raise InputError(f"{path} is given twice; several files are chains or parts, and each counts once")
+            raise InputError(f"{path} is given twice; each chain or part must be a file of its own", "file")
         seen.add(real)
-    kind = kinds[paths[0]]
-    other = next((path for path in paths if kinds[path] != kind), None)
-    if other is not None:
-        raise InputError(f"files given together must be of one kind, got {paths[0]} and {other}")
-    if len(paths) == 1:
-        return _read(paths[0], kind, request)
-    parts = request.parts
-    if parts == "auto" and kind in (*_TEXTS, ".parquet") and len(items) == 1 and _is_folder(items[0]):
-        parts = "rows"
-    if kind == ".parquet":
-        return _several_parquet(paths, parts, request)
-    if kind in _TEXTS and parts == "rows":
-        return _text_parts(paths, kind, request)
-    tables = [_read(path, kind, request) for path in paths]
-    # a sampler's files are chains, whatever they are asked for
-    together = joined if parts != "rows" or any(table.chained for table in tables) else stacked
-    return together(tables, paths)
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind != kinds[0]:
+            raise InputError(f"files given together must have the same format, got {paths[0]} and {path}", "file")
+    return kinds[0]
 
 
-def _several_parquet(paths: list[str], parts: str, request: Request) -> Table:
-    if parts == "auto":
-        rows = [_guarded(path, _parquet_rows) for path in paths]
-        parts = "rows" if len(set(rows)) > 1 else "chains"
-    if parts == "chains":
-        return joined([_read(path, ".parquet", request) for path in paths], paths)
-    return _as_one([(*_guarded(path, lambda path: _parquet_frame(path, request)), True, ()) for path in paths], paths)
-
-
-def _text_parts(paths: list[str], kind: str, request: Request) -> Table:
-    """Text files as one table in parts; chains of Stan's stay chains."""
-    delimiter = "\t" if kind.startswith(".tsv") else ","
-    texts = [_guarded(path, lambda path: text_table(_text_of(path), request, request.delimiter or delimiter)) for path in paths]
+def _text_parts(paths: list[str], options: ReadOptions) -> Table:
+    """Text files as one table in parts; but Stan's files are chains."""
+    texts: list[ParsedTable] = []
+    for path in paths:
+        with _errors_in(path):
+            texts.append(text_table(_bytes_of(path), options, _default_delimiter(path)))
     chains = [text.stan for text in texts if text.stan is not None]
     if len(chains) == len(texts):
-        return joined(chains, paths)
+        return as_chains(chains, paths)
     if chains:
-        mixed = [path for path, text in zip(paths, texts, strict=True) if text.stan is None]
-        raise InputError(f"files given together must be of one kind, got Stan's CSV and {mixed[0]}, which is none")
-    found = []
+        other = next(path for path, text in zip(paths, texts, strict=True) if text.stan is None)
+        raise InputError(f"files given together must have the same format, got Stan's CSV and {other}, which is not", "file")
+    parts = []
     for path, text in zip(paths, texts, strict=True):
-        names = [str(name) for name in text.frame.columns]
-        places, settled = _guarded(path, lambda _, names=names, text=text: needed_columns([], names, text.request))  # type: ignore[misc]
-        found.append((text.frame.iloc[:, places], settled, text.named, text.notes))
-    return _as_one(found, paths)
+        with _errors_in(path):
+            places, settled = needed_columns([], [str(name) for name in text.frame.columns], text.options)
+        parts.append(ParsedTable(text.frame.iloc[:, places], settled, text.named, text.notes))
+    return _as_one_table(parts, paths)
 
 
-def _as_one(parts: list[tuple[Any, Request, bool, tuple[str, ...]]], paths: list[str]) -> Table:
-    """Frames as one table, rows one after another; what its columns hold is decided for the whole."""
+def _parquet_part(path: str, options: ReadOptions) -> ParsedTable:
+    with _errors_in(path):
+        return ParsedTable(*_parquet_frame(path, options), named=True, notes=())
+
+
+def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
+    """Frames as one table, with rows in this order; the role of a column is decided for the whole table."""
     import pandas as pd
 
-    first, request, named, _ = parts[0]
-    names = [str(name) for name in first.columns]
-    for (frame, *_), path in zip(parts, paths, strict=True):
-        require_same_names(names, [str(name) for name in frame.columns], paths[0], path)
+    first = parts[0]
+    names = [str(name) for name in first.frame.columns]
+    noted: dict[str, list[str]] = {}
+    for part, path in zip(parts, paths, strict=True):
+        require_same_names(names, [str(name) for name in part.frame.columns], paths[0], path)
+        for note in part.notes:
+            noted.setdefault(note, []).append(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pandas', about the type of a column that is empty in one of them
-        whole = pd.concat([frame[names] for frame, *_ in parts if len(frame)] or [first])
-    told: dict[str, list[str]] = {}
-    for (*_, notes), path in zip(parts, paths, strict=True):
-        for note in notes:
-            told.setdefault(note, []).append(path)
-    notes = tuple(note if len(where) == len(paths) else f"{_some(where)}: {note}" for note, where in told.items())
-    table = _guarded(_some(paths), lambda _: read_frame(whole, request))
-    return replace(table, named=named, notes=(*notes, in_parts(len(paths)), *table.notes))
-
-
-def _some(paths: list[str]) -> str:
-    return paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+        warnings.simplefilter("ignore")  # pandas', about the type of a column that is empty in one of the parts
+        whole = pd.concat([part.frame[names] for part in parts if len(part.frame)] or [first.frame])
+    notes = tuple(note if len(where) == len(paths) else f"{listed(where, 1)}: {note}" for note, where in noted.items())
+    with errors_about(listed(paths, 1)):
+        table = read_frame(whole, first.options)
+    return replace(table, named=first.named, notes=(*notes, parts_note(len(paths)), *table.notes))
 
 
 def _expanded(given: Any, *, alone: bool) -> list[str]:
-    """The file meant, or the files a pattern or a folder stands for, with run_2 before run_10."""
-    path = _as_text(given)
-    if _is_folder(path):
+    """The file itself, or the files that a pattern or a directory stands for, with run_2 before run_10."""
+    path = _path(given)
+    if _is_directory(path):
         if not alone:
-            raise InputError(f"{path} is a directory; give it alone and by its name, or the files in it")
+            raise InputError(f"{path} is a directory; pass it alone and by its name, or pass the files in it", "file")
         return _inside(path)
     if not isinstance(given, str) or not any(sign in path for sign in "*?[") or _exists(path):
         return [path]
-    with suppress(ValueError, re.error, OSError):  # as in a name that no file can have
+    with suppress(ValueError, re.error, OSError):  # a name that no file can have
         found = glob.glob(path)
         if found:
             return sorted(found, key=_natural)
-    raise InputError(f"no file matches {path!r}")
+    raise InputError(f"no file matches {path!r}", "file")
 
 
 def _inside(folder: str) -> list[str]:
-    """The files in a folder, but for hidden ones and those that programs leave behind, such as _SUCCESS."""
+    """The files in a directory, except hidden ones and those that programs leave behind, such as _SUCCESS."""
     try:
         names = sorted(os.listdir(folder), key=_natural)
     except OSError as error:
-        raise InputError(f"{folder}: it cannot be read ({error.strerror})") from None
+        raise InputError(f"{folder}: the directory cannot be read ({error.strerror})", "file") from None
     if "_delta_log" in names:
-        raise InputError(f"{folder} is a Delta table, whose files are not all part of it; read it with its library first")
+        raise InputError(f"{folder} is a Delta table, which may hold outdated files; read it with its own library", "file")
     paths = [os.path.join(folder, name) for name in names if not name.startswith((".", "_"))]
     inner = next((path for path in paths if os.path.isdir(path)), None)
     if inner is not None:
-        raise InputError(f"{folder} has a folder in it, {inner}; give a folder of files, or a pattern such as '{inner}/*.csv'")
-    if not paths:
-        raise InputError(f"{folder} is an empty directory; it must hold files that end in {', '.join(_READERS)}")
-    endings = {path: next((e for e in _READERS if path.lower().endswith(e)), os.path.splitext(path)[1]) for path in paths}
-    other = next((path for path in paths if endings[path] != endings[paths[0]]), None)
-    if other is not None:
         raise InputError(
-            f"{folder} holds files of two kinds, {os.path.basename(paths[0])} and {os.path.basename(other)}; give those of one "
-            f"kind, for example {os.path.join(folder, '*' + endings[paths[0]])!r}"
+            f"{folder} contains the directory {inner}; pass a directory of files, or a pattern such as '{inner}/*.csv'", "file"
         )
+    if not paths:
+        raise InputError(f"{folder} is an empty directory; it must hold files that end in {', '.join(_READERS)}", "file")
+    endings = [_ending(path) or os.path.splitext(path)[1] for path in paths]
+    for path, ending in zip(paths, endings, strict=True):
+        if ending != endings[0]:
+            raise InputError(
+                f"{folder} holds files of two formats, {os.path.basename(paths[0])} and {os.path.basename(path)}; pass those "
+                f"of one format, for example {os.path.join(folder, '*' + endings[0])!r}",
+                "file",
+            )
     return paths
 
 
-def _as_text(given: Any) -> str:
-    path = os.fspath(given)
-    return os.fsdecode(path) if isinstance(path, bytes) else path
-
-
-def _is_folder(given: Any) -> bool:
-    try:
-        return os.path.isdir(_as_text(given))
-    except ValueError:  # a NUL character
-        return False
+def _path(given: Any) -> str:
+    return os.fsdecode(os.fspath(given))
 
 
 def _exists(path: str) -> bool:
-    try:
+    with suppress(ValueError):  # a NUL character
         return os.path.exists(path)
-    except ValueError:  # a NUL character
-        return False
+    return False
+
+
+def _is_directory(path: str) -> bool:
+    return _exists(path) and os.path.isdir(path)
 
 
 def _natural(path: str) -> tuple[Any, ...]:
-    """Sorts numbers inside names by value."""
+    """A key that sorts numbers inside names by value."""
     return (*(int(part) if k % 2 else part for k, part in enumerate(re.split(r"([0-9]+)", path))), path)
 
 
-def _kind(path: str) -> str:
-    """The ending that says how to read the file."""
-    if not _exists(path):
-        raise InputError(f"there is no file called {path!r}")
-    if os.path.isdir(path):
-        raise InputError(f"{path} is a directory; give it alone and by its name, or the files in it")
+def _ending(path: str) -> str | None:
+    """The known ending of a name."""
     name = os.path.basename(path).lower()
-    for ending in _READERS:
-        if name.endswith(ending):
-            return ending
-    if name.endswith(_SPREADSHEETS):
-        raise InputError(f"{path} is a spreadsheet; save its sheet as CSV (names in the first row, one column per variable)")
-    raise InputError(f"{path} is of an unknown kind; files must end in {', '.join(_READERS)}")
+    return next((ending for ending in _READERS if name.endswith(ending)), None)
 
 
-def _read(path: str, kind: str, request: Request) -> Table:
-    return _guarded(path, lambda path: _READERS[kind](path, request))
+def _kind(path: str) -> str:
+    """The ending that decides how a file is read."""
+    if not _exists(path):
+        raise InputError(f"there is no file called {path!r}", "file")
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a directory; pass it alone and by its name, or pass the files in it", "file")
+    ending = _ending(path)
+    if ending is not None:
+        return ending
+    if path.lower().endswith(_SPREADSHEETS):
+        raise InputError(f"{path} is a spreadsheet; save its sheet as CSV, with names in the first row", "file-format")
+    raise InputError(f"{path} has an unknown format; files must end in {', '.join(_READERS)}", "file-format")
 
 
-def _guarded(path: str, read: Callable[[str], _Read]) -> _Read:
-    """What is read of one file; every error names the file."""
-    try:
-        return read(path)
-    except UnknownExcluded as error:
-        raise UnknownExcluded(error.name, f"{path}: {error}") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except PermissionError:
-        raise InputError(f"{path}: there is no permission to read it") from None
-    except (gzip.BadGzipFile, zlib.error, EOFError):
-        raise InputError(f"{path}: it is cut off or damaged; write it again") from None
-    except OSError as error:
-        raise InputError(f"{path}: it cannot be read ({error.strerror or _first_line(error)})") from None
+def _read(path: str, kind: str, options: ReadOptions) -> Table:
+    with _errors_in(path):
+        return _READERS[kind](path, options)
 
 
-def _read_csv(path: str, request: Request) -> Table:
-    return read_text(_text_of(path), request, request.delimiter or ",")
+@contextmanager
+def _errors_in(path: str) -> Iterator[None]:
+    """A context whose errors, those of the system included, are InputErrors that begin with the name of the file."""
+    with errors_about(path):
+        try:
+            yield
+        except PermissionError:
+            raise InputError("no permission to read the file", "file") from None
+        except (gzip.BadGzipFile, zlib.error, EOFError):
+            raise InputError("the file is truncated or damaged; write it again", "file-format") from None
+        except OSError as error:
+            raise InputError(f"the file cannot be read ({error.strerror or _first_line(error)})", "file") from None
 
 
-def _read_tsv(path: str, request: Request) -> Table:
-    return read_text(_text_of(path), request, request.delimiter or "\t")
+def _read_delimited(path: str, options: ReadOptions) -> Table:
+    return read_text(_bytes_of(path), options, _default_delimiter(path))
 
 
-def _text_of(path: str) -> bytes:
+def _default_delimiter(path: str) -> str:
+    return "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
+
+
+def _bytes_of(path: str) -> bytes:
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
         return bytes(file.read())
 
 
-def _read_parquet(path: str, request: Request) -> Table:
-    return read_frame(*_parquet_frame(path, request))
+def _read_parquet(path: str, options: ReadOptions) -> Table:
+    return read_frame(*_parquet_frame(path, options))
 
 
-def _parquet_frame(path: str, request: Request) -> tuple[Any, Request]:
-    """Its needed columns, found by its schema, as a frame; the others are never read."""
-    request.refuse("a parquet file", "group", "coords", "delimiter")
+def _parquet_frame(path: str, options: ReadOptions) -> tuple[Any, ReadOptions]:
+    """The needed columns as a frame, found by the schema, and the options for reading it; other columns are not loaded."""
+    options.refuse("a parquet file", "group", "coords", "delimiter")
     with _parquet(path) as file:
-
-        def load(names: list[str]) -> Any:
-            return file.read(columns=names).select(names)
-
-        return arrow_frame(file.schema_arrow, load, request)
+        return arrow_frame(file.schema_arrow, lambda names: file.read(columns=names).select(names), options)
 
 
 def _parquet_rows(path: str) -> int:
-    with _parquet(path) as file:
+    with _errors_in(path), _parquet(path) as file:
         return int(file.metadata.num_rows)
 
 
@@ -252,44 +255,38 @@ def _parquet(path: str) -> Iterator[Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise InputError('reading parquet needs pyarrow: pip install "copula-discrepancy[parquet]"') from None
+        raise InputError('reading parquet needs pyarrow: pip install "copula-discrepancy[parquet]"', "dependency") from None
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             yield file
     except InputError:
         raise
     except (pyarrow.ArrowException, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"it cannot be read as a parquet file: {_first_line(error)}") from None
+        raise InputError(f"it cannot be read as a parquet file: {_first_line(error)}", "file-format") from None
 
 
-def _read_npy(path: str, request: Request) -> Table:
+def _read_npy(path: str, options: ReadOptions) -> Table:
     with open(path, "rb") as file:
         if file.read(2) == b"PK":  # NumPy would read it, and leave it open
-            raise InputError("it is an archive of arrays, not one array; let its name end in .npz")
-    table = read_plain(_loaded(path, lambda: np.load(path, allow_pickle=False, mmap_mode="r")), request)
-    return replace(table, values=np.array(table.values))  # of the file, only what was selected; nothing stays open
+            raise InputError("the file is an archive of arrays, not one array; rename it to end in .npz", "file-format")
+    table = read_array_or_table(_loaded(lambda: np.load(path, allow_pickle=False, mmap_mode="r")), options)
+    return replace(table, values=np.array(table.values))  # copies only what was selected, and nothing stays open
 
 
-def _read_npz(path: str, request: Request) -> Table:
+def _read_npz(path: str, options: ReadOptions) -> Table:
     def members() -> dict[str, Any]:
         # opened here: NumPy leaves a damaged archive open
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
 
-    arrays = _loaded(path, members)
+    arrays = _loaded(members)
     if not arrays:
-        raise InputError("it holds no arrays")
-    return read_plain(next(iter(arrays.values())), request) if len(arrays) == 1 else read_mapping(arrays, request)
+        raise InputError("the file holds no arrays", "file-format")
+    return read_array_or_table(next(iter(arrays.values())), options) if len(arrays) == 1 else read_mapping(arrays, options)
 
 
-_DAMAGED = (
-    ValueError, EOFError, OSError, LookupError, SyntaxError, TypeError, AttributeError, RuntimeError, AssertionError,
-    OverflowError, MemoryError, struct.error, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
-)  # what NumPy, zipfile, scipy and h5netcdf raise for bytes that are not theirs, or for a length that is not meant  # fmt: skip
-
-
-def _loaded(path: str, load: Callable[[], Any]) -> Any:
-    """What NumPy reads, never unpickled."""
+def _loaded(load: Callable[[], Any]) -> Any:
+    """What NumPy reads; nothing is ever unpickled."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy's, about headers of Python 2 and escapes in damaged ones
@@ -299,29 +296,30 @@ def _loaded(path: str, load: Callable[[], Any]) -> Any:
     except _DAMAGED as error:
         if "pickle" in str(error) or "Python object" in str(error):
             raise InputError(
-                "it holds Python objects, or is no file of arrays; it is never unpickled: save plain arrays of numbers"
+                "the file is not NumPy's, or holds pickled objects, which are never loaded; save arrays of numbers",
+                "file-format",
             ) from None
-        raise InputError(f"it cannot be read as NumPy arrays: {_first_line(error)}") from None
+        raise InputError(f"it cannot be read as NumPy arrays: {_first_line(error)}", "file-format") from None
 
 
-def _read_netcdf(path: str, request: Request) -> Table:
-    """The requested group of a netCDF file, or all of one without groups; only the selected variables are read."""
+def _read_netcdf(path: str, options: ReadOptions) -> Table:
+    """The group of a netCDF file, or all of one without groups; only the selected variables are read."""
     import xarray as xr
 
     with open(path, "rb") as file:
         classic = file.read(3) == b"CDF"  # netCDF 3 has no groups, and no HDF5 inside
     engine: Any = "scipy" if classic else "h5netcdf"
     groups = [] if classic else _groups(path)
-    group = request.group if request.group in groups else None
+    group = options.group if options.group in groups else None
     try:
         with xr.open_dataset(path, group=group, engine=engine) as dataset:
-            if group is None and (request.group != DEFAULT_GROUP or (groups and "draw" not in dataset.dims)):
-                raise InputError(missing_group(request.group, groups))
-            return read_dataset(dataset, request)
+            if group is None and (options.group != DEFAULT_GROUP or (groups and "draw" not in dataset.dims)):
+                raise missing_group(options.group, groups)
+            return read_dataset(dataset, options)
     except InputError:
         raise
     except _DAMAGED as error:
-        raise InputError(f"it cannot be read as a netCDF file: {_first_line(error)}") from None
+        raise InputError(f"it cannot be read as a netCDF file: {_first_line(error)}", "file-format") from None
 
 
 def _groups(path: str) -> list[str]:
@@ -332,7 +330,7 @@ def _groups(path: str) -> list[str]:
         with h5py.File(path, "r") as file:
             file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Group) else None)
     except (OSError, RuntimeError, KeyError) as error:
-        raise InputError(f"it is not a netCDF file, or is damaged: {_first_line(error)}") from None
+        raise InputError(f"it is not a netCDF file, or is damaged: {_first_line(error)}", "file-format") from None
     return found
 
 
@@ -340,15 +338,11 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-_READERS: dict[str, Callable[[str, Request], Table]] = {
-    ".csv": _read_csv,
-    ".csv.gz": _read_csv,
-    ".txt": _read_csv,
-    ".tsv": _read_tsv,
-    ".tsv.gz": _read_tsv,
+_TEXTS = (".csv", ".csv.gz", ".txt", ".tsv", ".tsv.gz")
+_READERS: dict[str, Callable[[str, ReadOptions], Table]] = {
+    **dict.fromkeys(_TEXTS, _read_delimited),
     ".parquet": _read_parquet,
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".nc": _read_netcdf,
 }
-_TEXTS = (".csv", ".csv.gz", ".txt", ".tsv", ".tsv.gz")

@@ -1,7 +1,7 @@
-"""Numbers as spreadsheets show them: decimal commas, separators of thousands, percent signs, currencies, brackets for a minus.
+"""Numbers as spreadsheets format them: decimal commas, thousands separators, percent signs, currencies, accounting brackets.
 
-A column is read where all its cells follow one convention and no other reading gives other values; where two conventions fit,
-as for 1,234, what other columns of the file do decides, and where they do not tell, nothing is guessed.
+A column is converted if all its cells follow one convention and no other convention gives different values. Where two fit, as
+for 1,234, the other columns of the file decide; if they do not, nothing is guessed.
 """
 
 import re
@@ -27,7 +27,7 @@ _GROUPS = ("", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 
 @dataclass(frozen=True)
 class _Cells:
-    """A column's cells that hold something: their digits, their signs and powers, and where they stand."""
+    """The cells of a column that are not empty: their digits, their signs and powers, and their positions."""
 
     bodies: list[str]
     factors: NDArray[np.float64]
@@ -47,9 +47,9 @@ class _Reading:
 def read_numerals(
     columns: Mapping[str, Sequence[str | None]], *, point: str | None = None
 ) -> tuple[dict[str, NDArray[np.float64]], tuple[str, ...]]:
-    """The columns that are numbers in some dress, as numbers, and notes on how they were read.
+    """The columns that are formatted numbers, converted, and notes on how they were read.
 
-    `point` is what a file uses as its decimal sign, where that is known; a column that fits it is read so.
+    `point` is the decimal sign of the file, if known; a column that fits it is read with it.
     """
     readings = {name: found for name, cells in columns.items() if (found := _readings(cells))}
     told = {reading.point for found in readings.values() for reading in found if len({r.point for r in found}) == 1}
@@ -63,16 +63,17 @@ def read_numerals(
             sign = "comma" if "," in example else "point"
             raise InputError(
                 f"column {name} has numbers such as {example.strip()!r}, whose {sign} may mark decimals or thousands; "
-                "write its numbers without thousands separators"
+                "write its numbers without thousands separators",
+                "not-numeric",
             )
         values[name] = reading.values
-        for note in _dress(columns[name], reading):
+        for note in _format_notes(columns[name], reading):
             notes.setdefault(note, []).append(name)
     return values, tuple(f"{note} {listed(names)}" for note, names in notes.items())
 
 
 def _readings(cells: Sequence[str | None]) -> list[_Reading]:
-    """Every convention that fits all cells; none if some cell is no number, or signs of percent and currency are mixed."""
+    """The values under every convention that fits all cells; none if a cell is not a number, or if units are mixed."""
     parsed = _parsed(cells)
     if parsed is None:
         return []
@@ -91,8 +92,8 @@ def _readings(cells: Sequence[str | None]) -> list[_Reading]:
 
 
 def _parsed(cells: Sequence[str | None]) -> _Cells | None:
-    """The cells' parts, where all are numbers with the same sign or currency around them."""
-    bodies, factors, places, dresses = [], [], [], set()
+    """The parts of the cells, if all are numbers with the same percent sign or currency."""
+    bodies, factors, places, units = [], [], [], set()
     for k, cell in enumerate(cells):
         if cell is None or not cell.strip():
             continue
@@ -105,14 +106,14 @@ def _parsed(cells: Sequence[str | None]) -> _Cells | None:
         bodies.append(match["body"].strip())
         factors.append((-1.0 if negative or match["open"] else 1.0) * float(f"1{match['power'] or ''}"))
         places.append(k)
-        dresses.add(match["before"] or match["after"] or "")
-    if not bodies or len(dresses) > 1:
+        units.add(match["before"] or match["after"] or "")
+    if not bodies or len(units) > 1:
         return None
     return _Cells(bodies, np.array(factors), np.array(places), len(cells))
 
 
 def _only(found: list[_Reading], point: str | None) -> _Reading | None:
-    """The one reading, of several the one with this decimal sign, or any where all put the values into the same order."""
+    """The only reading, or the one with this decimal sign, or any if all order the values in the same way."""
     chosen = [reading for reading in found if reading.point == point] or found
     order = _order(chosen[0].values)
     return chosen[0] if all(np.array_equal(_order(reading.values), order) for reading in chosen) else None
@@ -122,18 +123,14 @@ def _order(values: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.unique(values, return_inverse=True)[1]
 
 
-def _dress(cells: Sequence[str | None], reading: _Reading) -> list[str]:
-    """What was read or left out, for a note."""
-    filled = [cell for cell in cells if cell]
-    found = []
-    if reading.point == "," and any("," in cell for cell in filled):
-        found.append("decimal commas read in")
-    if reading.group and any(reading.group in cell.strip() for cell in filled):
-        found.append("thousands separators left out in")
-    if any(cell.strip().endswith(("%", "\u2030")) for cell in filled):
-        found.append("percent signs left out in")
-    if any(re.search(_CURRENCY, cell) for cell in filled):
-        found.append("currencies left out in")
-    if any(cell.strip().startswith("(") for cell in filled):
-        found.append("brackets read as minus in")
-    return found
+def _format_notes(cells: Sequence[str | None], reading: _Reading) -> list[str]:
+    """The features of the format that were read or ignored, each the beginning of a note."""
+    filled = [cell.strip() for cell in cells if cell]
+    features = {
+        "decimal commas read in": reading.point == "," and any("," in cell for cell in filled),
+        "thousands separators ignored in": reading.group != "" and any(reading.group in cell for cell in filled),
+        "percent signs ignored in": any(cell.endswith(("%", "\u2030")) for cell in filled),
+        "currencies ignored in": any(re.search(_CURRENCY, cell) for cell in filled),
+        "brackets read as minus signs in": any(cell.startswith("(") for cell in filled),
+    }
+    return [note for note, present in features.items() if present]

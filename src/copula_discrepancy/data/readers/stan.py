@@ -1,4 +1,4 @@
-"""What CmdStan writes into its CSV files besides draws: its settings, its sampler's columns, its own names."""
+"""What CmdStan's CSV files hold besides draws: settings, columns of the sampler, names with dots."""
 
 import math
 import re
@@ -11,12 +11,12 @@ _INDEXED = re.compile(r"([^:]+?)((?:\.\d+)+)")
 
 
 def is_stan(comments: Sequence[str], names: Sequence[str]) -> bool:
-    """Comments at the top, and a column of the sampler's or Stan's version among them."""
+    """Whether a file with these comments and columns was written by Stan."""
     return bool(comments) and (any(name.endswith("__") for name in names) or "stan_version_major" in settings(comments))
 
 
 def settings(comments: Sequence[str]) -> dict[str, str]:
-    """The settings in the comments, as text; of a name that occurs twice, the first."""
+    """The settings in the comments, as text; if a name occurs twice, its first value."""
     found: dict[str, str] = {}
     for comment in comments:
         match = _SETTING.match(comment)
@@ -26,29 +26,29 @@ def settings(comments: Sequence[str]) -> dict[str, str]:
 
 
 def variable_name(name: str) -> str:
-    """theta.1.2 as theta[1, 2]; names of tuples, which have colons, stay as they are."""
+    """theta.1.2 as theta[1, 2]; names of tuples, which have colons, are kept."""
     match = _INDEXED.fullmatch(name)
     return f"{match[1]}[{match[2][1:].replace('.', ', ')}]" if match else name
 
 
 def rows_before_draws(comments: Sequence[str], rows: int) -> tuple[int, tuple[str, ...]]:
-    """How many of the first rows are no draws, and notes on those, and on draws that are missing."""
-    said = settings(comments)
-    if said.get("method") == "variational":  # its first row is the mean of the approximation
-        return 1, ("the first row, the mean of the approximation, left out",)
-    thin = max(_whole(said, "thin", 1), 1)
+    """How many rows precede the draws, and notes on those and on an unfinished run."""
+    chosen = settings(comments)
+    if chosen.get("method") == "variational":  # its first row is the mean of the approximation
+        return 1, ("first row left out: it is the mean of the approximation",)
+    thin = max(_whole(chosen, "thin", 1), 1)
     warmup = 0
-    if said.get("save_warmup", "0").lower() in ("1", "true"):
-        warmup = math.ceil(_whole(said, "num_warmup", 0) / thin)
+    if chosen.get("save_warmup", "0").lower() in ("1", "true"):
+        warmup = math.ceil(_whole(chosen, "num_warmup", 0) / thin)
     if warmup and warmup >= rows:
-        raise InputError(f"it holds no draws: all of its {rows} rows are warm-up, {warmup} of which were asked for")
+        raise InputError(f"the file has no draws: all of its {rows} rows are warm-up", "too-few-draws")
     notes: tuple[str, ...] = (f"{warmup} warm-up draws left out",) if warmup else ()
-    asked = math.ceil(_whole(said, "num_samples", 0) / thin)
-    if rows - warmup < asked:
-        notes += (f"{rows - warmup} of {asked} draws are there: the run is unfinished",)
+    expected = math.ceil(_whole(chosen, "num_samples", 0) / thin)
+    if rows - warmup < expected:
+        notes += (f"unfinished run: {rows - warmup} of {expected} draws",)
     return warmup, notes
 
 
-def _whole(said: dict[str, str], name: str, default: int) -> int:
-    text = said.get(name, "")
+def _whole(chosen: dict[str, str], name: str, default: int) -> int:
+    text = chosen.get(name, "")
     return int(text) if text.isascii() and text.isdigit() else default

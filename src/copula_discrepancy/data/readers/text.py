@@ -1,4 +1,4 @@
-"""Draws from delimited text: a header or none, comments, row numbers, CmdStan's files, and one error for what is wrong."""
+"""Draws from delimited text, with or without a header, as spreadsheets, data frames and CmdStan write it."""
 
 import codecs
 import csv
@@ -12,21 +12,22 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.naming import listed, require_different
 from copula_discrepancy.data.readers import stan
-from copula_discrepancy.data.readers.frames import needed_columns, read_frame
+from copula_discrepancy.data.readers.chain_columns import needed_columns
+from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.numerals import read_numerals
-from copula_discrepancy.data.readers.request import Request
-from copula_discrepancy.data.readers.table import Table, require_different
+from copula_discrepancy.data.readers.options import ReadOptions
+from copula_discrepancy.data.readers.table import Table
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|nan|inf|infinity)\s*", re.IGNORECASE | re.ASCII)
 _SEPARATORS = (",", ";", "\t", "|", " ")
 _SPREADSHEET_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _SEPARATOR_LINE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
 _TOTALS = re.compile(r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|average|mean|mittelwert", re.IGNORECASE)
-_FEWEST_ADDED = 4  # rows: of three numbers one is now and then the sum of the others, in two columns at once hardly ever
-_TAIL = 100_000  # bytes in which the last row is looked for: longer rows have no label of totals
-# beside what pandas takes for missing; two of them are dashes of other lengths
+_FEWEST_ADDED = 4  # rows: of three numbers, one is sometimes the sum of the others, but hardly ever in two columns at once
+_TAIL = 100_000  # bytes in which the last row is searched: longer rows have no label of totals
+# besides what pandas treats as missing; two of them are longer dashes
 _MISSING = ("-", "--", "\u2013", "\u2014", "?", ".", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")
 
 
@@ -42,82 +43,96 @@ class _Text:
 
     def records(self) -> Iterator[tuple[int, int, list[str]]]:
         """Rows that are not blank: the number of their last line in the file, the bytes up to their end, their fields."""
-        return _records(self.raw, self.delimiter)
+        number = offset = 0
+
+        def lines() -> Iterator[str]:
+            nonlocal number, offset
+            for line in io.BytesIO(self.raw):
+                number, offset = number + 1, offset + len(line)
+                yield line.decode().replace("\t", " ").strip() if self.delimiter == " " else line.decode()  # blanks count once
+
+        for fields in csv.reader(lines(), delimiter=self.delimiter, skipinitialspace=True):
+            if fields and (len(fields) > 1 or fields[0].strip()):
+                yield number, offset, fields
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """What a text file holds: a frame, the request for its columns, whether these have names, notes; or a chain of Stan's."""
+class ParsedTable:
+    """A parsed file: its frame, the options for reading its columns, whether these have names, and notes; or a Stan chain."""
 
     frame: Any
-    request: Request
+    options: ReadOptions
     named: bool
     notes: tuple[str, ...]
     stan: Table | None = None
 
 
-def read_text(raw: bytes, request: Request, delimiter: str) -> Table:
+def read_text(raw: bytes, options: ReadOptions, default_delimiter: str) -> Table:
     """The columns of a text file as variables."""
-    found = text_table(raw, request, delimiter)
-    if found.stan is not None:
-        return found.stan
-    table = read_frame(found.frame, found.request)
-    return replace(table, named=found.named, notes=found.notes + table.notes)
+    parsed = text_table(raw, options, default_delimiter)
+    if parsed.stan is not None:
+        return parsed.stan
+    table = read_frame(parsed.frame, parsed.options)
+    return replace(table, named=parsed.named, notes=parsed.notes + table.notes)
 
 
-def text_table(raw: bytes, request: Request, delimiter: str) -> TextTable:
-    """A text file as a frame of numbers and text; of its columns at least those that the request needs."""
-    text = _checked_text(raw, delimiter, request.delimiter)
+def text_table(raw: bytes, options: ReadOptions, default_delimiter: str) -> ParsedTable:
+    """A text file as a frame of numbers and text, with at least the columns that the options need."""
+    text = _checked_text(raw, options.delimiter or default_delimiter, options.delimiter)
     header_end, header, first = _first_rows(text)
-    other = _other_separator(header, first) if request.delimiter is None and text.delimiter == "," else None
+    other = _other_separator(header, first) if options.delimiter is None and text.delimiter == "," else None
     if other is not None:
-        text = replace(
-            text, delimiter=other, notes=(*text.notes, f"its values are separated by {_SPREADSHEET_SEPARATORS[other]}")
-        )
+        note = f"values are separated by {_SPREADSHEET_SEPARATORS[other]}"
+        text = replace(text, delimiter=other, notes=(*text.notes, note))
         header_end, header, first = _first_rows(text)
     if len(header) == 1 < len(first):
-        raise InputError(f"its first line has one value and its second {len(first)}; take out a title above the names")
+        raise _malformed(f"the first line has one value and the second has {len(first)}; remove the title above the names")
     _require_separator(header, first, text.delimiter)
     named = not _is_data(header)
     names = [name.strip() for name in header] if named else [f"x{k}" for k in range(len(header))]
     from_stan = stan.is_stan(text.comments, names)
     if named and not first:
-        raise InputError(f"it has a header ({listed(header)}) but no {'draws' if from_stan else 'rows'}")
+        rows = "draws" if from_stan else "rows"
+        raise InputError(f"the file has a header ({listed(header)}) but no {rows}", "too-few-draws")
     begin = header_end if named else 0
-    request = replace(request, delimiter=None)
+    options = replace(options, delimiter=None)
     if from_stan:
-        return TextTable(None, request, named, (), _from_stan(_parsed(text, begin, len(names), True), names, text, request))
-    frame, request = _of_needed(text, begin, names, request) or (_parsed(text, begin, len(names), False), request)
+        return ParsedTable(None, options, named, (), _from_stan(_parsed(text, begin, len(names), True), names, text, options))
+    frame, options = _needed_only(text, begin, names, options) or (_parsed(text, begin, len(names), False), options)
     frame, empty = _without_empty(frame, names)
-    counted = _without_row_numbers(frame, names)
+    counted = _row_numbers(frame, names)
     if counted:
         frame = frame.drop(columns=0)
     frame.columns = [names[k] for k in frame.columns]
-    if request.named is not None:  # a column that only counts the rows may have been among them
-        request = replace(request, var_names=tuple(name for name in request.var_names or () if name in frame.columns))
+    if options.named is not None:  # a column of row numbers may have been among them
+        options = replace(options, var_names=tuple(name for name in options.var_names or () if name in frame.columns))
     _require_no_totals(frame)
-    frame, dressed = _with_plain_numbers(frame, request, text.delimiter)
+    frame, formatted = _with_plain_numbers(frame, options, text.delimiter)
     _require_no_sums(frame)
-    notes = (*text.notes, *empty, *counted, *dressed)
+    notes = (*text.notes, *empty, *counted, *formatted)
     if not named:
-        notes += (f"its first line is numbers, so it has no header: variables are called {listed(names)}",)
-    return TextTable(frame, request, named, notes)
+        notes += (f"no header, because the first line has numbers only: variables are called {listed(names)}",)
+    return ParsedTable(frame, options, named, notes)
 
 
-def _of_needed(text: _Text, begin: int, names: list[str], request: Request) -> tuple[Any, Request] | None:
-    """The columns that a request needs, so that memory is for these alone, and how to ask for them; None if all are to be read.
+def _malformed(message: str) -> InputError:
+    return InputError(message, "file-format")
 
-    Rows of other lengths are found in a plain text only, without quotes, where every line has as many separators; a row at the
-    end without values may have some in the other columns.
+
+def _needed_only(text: _Text, begin: int, names: list[str], options: ReadOptions) -> tuple[Any, ReadOptions] | None:
+    """The needed columns alone, which saves memory, and the options for reading them; None if all have to be parsed.
+
+    That is so if the text has quotes or lines of unequal length, where only a full parse finds faults, and if the last row is
+    empty in these columns, because it may have values in others.
     """
-    if not request.selects or text.delimiter == " " or b'"' in text.raw:
+    if not options.selects or text.delimiter == " " or b'"' in text.raw:
         return None
     sign, count = text.delimiter.encode(), len(names) - 1
     if any(line.count(sign) != count for line in io.BytesIO(text.raw) if line.strip(b" \r\n")):
         return None
     try:
-        places, settled = needed_columns([], names, request)
-    except InputError:  # it is told where all columns are known
+        places, settled = needed_columns([], names, options)
+    except InputError:  # raised again, with all columns known, by the full parse
         return None
     last = next((line for line in reversed(text.raw[-_TAIL:].splitlines()) if line.replace(sign, b"").strip()), b"")
     labels = [k for k, cell in enumerate(last.split(sign)) if _TOTALS.fullmatch(cell.decode(errors="replace").strip())]
@@ -130,20 +145,20 @@ def _of_needed(text: _Text, begin: int, names: list[str], request: Request) -> t
 
 
 def _first_rows(text: _Text) -> tuple[int, list[str], list[str]]:
-    """Where the first row that is not blank ends, its fields, and those of the second."""
+    """Where the first row that is not blank ends, its fields, and those of the second row."""
     rows = text.records()
     try:
         _, end, header = next(rows, (0, 0, []))
         if not header:
-            raise InputError("it is empty" + (", but for comments" if text.comments else ""))
+            raise InputError("the file is empty" + (" except for comments" if text.comments else ""), "too-few-draws")
         _, _, first = next(rows, (0, 0, []))
     except csv.Error as error:
-        raise InputError(_unreadable(error)) from None
+        raise _unreadable(error) from None
     return end, header, first
 
 
 def _other_separator(header: Sequence[str], first: Sequence[str]) -> str | None:
-    """What separates a .csv that a spreadsheet wrote where the comma is the decimal sign: as often in names as in values."""
+    """The separator of a .csv written where the comma is the decimal sign: it occurs as often in names as in values."""
     if len(header) != 1:
         return None
     values = ",".join(first)
@@ -154,7 +169,7 @@ def _checked_text(raw: bytes, delimiter: str, asked: str | None) -> _Text:
     raw, notes = _as_utf8(raw)
     if b"\0" in raw:
         line = raw.count(b"\n", 0, raw.index(b"\0")) + 1
-        raise InputError(f"line {line} holds a NUL byte, so it is not a text file")
+        raise _malformed(f"line {line} has a NUL byte, so this is not a text file")
     if b"\r" in raw and b"\n" not in raw:
         raw = raw.replace(b"\r", b"\n")
     given = _SEPARATOR_LINE.match(raw)
@@ -168,18 +183,18 @@ def _checked_text(raw: bytes, delimiter: str, asked: str | None) -> _Text:
             break
     if not comments:
         return _Text(raw, delimiter, (), raw, notes)
-    # only whole lines are comments: a # further on in a line belongs to its values
+    # only whole lines are comments: a # later in a line belongs to its values
     kept = b"".join(line for line in io.BytesIO(raw) if not line.startswith(b"#"))
     return _Text(kept, delimiter, tuple(comments), raw, notes)
 
 
 def _as_utf8(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The text in UTF-8, which most programs write; Excel's other encodings, with a note."""
+    """The text in UTF-8; Excel's other encodings are converted, with a note."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
-            return raw.decode("utf-16").encode(), ("it is read as UTF-16 text",)
+            return raw.decode("utf-16").encode(), ("read as UTF-16 text",)
         except UnicodeDecodeError:
-            raise InputError("it begins as UTF-16 text does, but is none; save it as UTF-8") from None
+            raise _malformed("the file begins like UTF-16 text but is not; save it as UTF-8") from None
     raw = raw.removeprefix(codecs.BOM_UTF8)
     if raw.isascii():
         return raw, ()
@@ -189,62 +204,46 @@ def _as_utf8(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
     if b"\0" not in raw and not any(code < 32 and code not in b"\t\n\r\f" for code in set(raw)):
-        with suppress(UnicodeDecodeError):  # it has five holes
-            return raw.decode("cp1252").encode(), ("it is not UTF-8, and read as Windows-1252 text",)
-    raise InputError(f"it is not UTF-8 text (line {line}); save it as UTF-8 (in Excel: CSV UTF-8)") from None
-
-
-def _records(raw: bytes, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
-    number = offset = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal number, offset
-        for line in io.BytesIO(raw):
-            number, offset = number + 1, offset + len(line)
-            yield line.decode()
-
-    rows = (line.replace("\t", " ").strip() for line in lines()) if delimiter == " " else lines()  # any blanks are one
-    for fields in csv.reader(rows, delimiter=delimiter, skipinitialspace=True):
-        if fields and (len(fields) > 1 or fields[0].strip()):
-            yield number, offset, fields
+        with suppress(UnicodeDecodeError):  # five bytes have no meaning in it
+            return raw.decode("cp1252").encode(), ("not UTF-8; read as Windows-1252 text",)
+    raise _malformed(f"the file is not UTF-8 text (line {line}); save it as UTF-8 (in Excel: CSV UTF-8)") from None
 
 
 def _require_separator(header: Sequence[str], first: Sequence[str], delimiter: str) -> None:
-    """Raise if what was read as one column looks like several with another separator between."""
+    """Raise if a single column looks like several with another separator."""
     if len(header) > 1:
         return
     names, values = header[0].strip(), " ".join(first).strip() if len(first) == 1 else ""
     for other in _SEPARATORS:
         if other == delimiter:
             continue
-        told = other in names and (other in values or not values) if other == " " else other in names or other in values
+        fits = other in names and (other in values or not values) if other == " " else other in names or other in values
         if other == "," and _NUMBER.fullmatch(values.replace(",", ".", 1)) and "," not in names:
             continue  # one column with a decimal comma
-        if told:
-            raise InputError(
-                f"it looks separated by {other!r}, not {delimiter!r}; give delimiter={other!r} (--delimiter {other!r})"
+        if fits:
+            raise _malformed(
+                f"values look separated by {other!r}, not {delimiter!r}; give delimiter={other!r} (--delimiter {other!r})"
             )
 
 
 def _is_data(fields: Sequence[str]) -> bool:
-    """Numbers, some of which may be missing; but ',0,1' is the header of a frame without names and with its row numbers."""
+    """Whether a row holds numbers, some possibly missing; but ',0,1' is the header of an unnamed frame with row numbers."""
     filled = [field for field in fields if field.strip()]
     named_but_first = not fields[0].strip() and len(filled) == len(fields) - 1
     return bool(filled) and not named_but_first and all(_NUMBER.fullmatch(field) for field in filled)
 
 
 def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int] | None = None) -> Any:
-    """The rows behind byte `begin` as a frame with numbers for names; every row has as many fields as the header.
+    """The rows after byte `begin` as a frame with numbers as names; every row must have as many fields as the header.
 
-    With `kept`, only these columns; whoever asks for them knows that rows are equally long.
+    With `kept`, only these columns are parsed; the caller then knows that all rows have the same length.
     """
     import pandas as pd
 
     if from_stan and not text.commented.endswith((b"\n", b"\r")) and not text.commented.rsplit(b"\n", 1)[-1].startswith(b"#"):
-        raise InputError("it ends in the middle of a row: the run is unfinished; wait for its end, or cut off the last line")
-    first = next((len(fields) for _, end, fields in text.records() if end > begin), width)
-    if first != width:
-        raise InputError(_uneven(text, width) or "its rows differ in length")
+        raise _malformed("the file ends within a row: the run is unfinished; wait for its end, or remove the last line")
+    if next((len(fields) for _, end, fields in text.records() if end > begin), width) != width:
+        _require_even(text, width)
 
     def read(**options: Any) -> Any:
         stream = io.BytesIO(text.raw)
@@ -257,20 +256,19 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int
     try:
         frame = read(engine="c", low_memory=False, usecols=kept, **_exact(pd.__version__))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OverflowError) as error:
-        raise InputError(_uneven(text, width) or f"it cannot be read as a table: {error}".strip()) from None
+        _require_even(text, width)
+        raise _malformed(f"it cannot be read as a table: {error}".strip()) from None
     if text.delimiter != ",":
         for column in [column for column in frame.columns if _may_be_thousands(frame[column])]:
             frame[column] = read(usecols=[column], dtype=str)[column]
-    # a short row is filled up with NaN
+    # pandas fills a short row with NaN
     if width > 1 and kept is None and frame[width - 1].isna().any():
-        uneven = _uneven(text, width)
-        if uneven is not None:
-            raise InputError(uneven)
+        _require_even(text, width)
     return frame
 
 
 def _may_be_thousands(column: Any) -> bool:
-    """Whether numbers with a point, such as 1.445 beside 713, may be thousands, as where commas mark decimals."""
+    """Whether numbers with a point, such as 1.445 next to 713, may be thousands, as where the decimal sign is a comma."""
     if column.dtype.kind != "f":
         return False
     values = np.abs(column.dropna().to_numpy())
@@ -278,39 +276,38 @@ def _may_be_thousands(column: Any) -> bool:
     return bool(broken.size and ((broken >= 1.0) & (broken < 1000.0) & (broken == np.round(broken, 3))).all())
 
 
-def _unreadable(error: csv.Error) -> str:
+def _unreadable(error: csv.Error) -> InputError:
     if "new-line" in str(error):
-        return "it mixes two kinds of line ends; save it again with one"
-    return f"it cannot be read as a table: {error}"
+        return _malformed("the file mixes two kinds of line endings; save it again with one")
+    return _malformed(f"it cannot be read as a table: {error}")
 
 
 def _exact(version: str) -> dict[str, str]:
-    """What makes pandas read floats to their last digit, without which a sample does not equal its copy in a file."""
+    """Options that make pandas read floats exactly; otherwise a sample would differ from its copy in a file."""
     major, minor = (int(part) for part in version.split(".")[:2])
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}  # since 3.1 it always does
 
 
-def _uneven(text: _Text, width: int) -> str | None:
-    """A sentence about the first row with more or fewer fields than the header, by its line in the file."""
-    lines = sum(1 for line in io.BytesIO(text.commented) if line.strip())
-    rows = _records(text.raw, text.delimiter)
+def _require_even(text: _Text, width: int) -> None:
+    """Raise if a row has more or fewer fields than the header; the error gives its line in the file."""
     try:
-        wrong = next(((number, fields) for number, _, fields in rows if len(fields) != width), None)
+        wrong = next(((number, len(fields)) for number, _, fields in text.records() if len(fields) != width), None)
     except csv.Error as error:
-        return _unreadable(error)
+        raise _unreadable(error) from None
     if wrong is None:
-        return None
-    number, fields = wrong
+        return
+    number, count = wrong
     if text.comments:  # count the comments before it as well
         number = [k for k, line in enumerate(io.BytesIO(text.commented), 1) if not line.startswith(b"#")][number - 1]
-    last = "; it is the last line: the file may be unfinished" if number >= lines and len(fields) < width else ""
-    return f"line {number} has {len(fields)} value{'s' * (len(fields) != 1)}, but the first row has {width}{last}"
+    lines = sum(1 for line in io.BytesIO(text.commented) if line.strip())
+    last = "; this is the last line: the file may be incomplete" if number >= lines and count < width else ""
+    raise _malformed(f"line {number} has {count} value{'s' * (count != 1)}, but the first row has {width}{last}")
 
 
 def _without_empty(frame: Any, names: list[str]) -> tuple[Any, tuple[str, ...]]:
-    """Without columns that have neither name nor values, and without the rows at the end that have none either.
+    """The frame without columns that have neither name nor values, and without empty rows at the end.
 
-    Spreadsheets write such columns and rows where a cell was once touched. A gap between rows stays: it is a missing value.
+    Spreadsheets write such columns and rows where a cell was once edited. An empty row between others is a missing value.
     """
     notes: tuple[str, ...] = ()
     filled = frame.notna().to_numpy()
@@ -320,18 +317,18 @@ def _without_empty(frame: Any, names: list[str]) -> tuple[Any, tuple[str, ...]]:
         frame = frame.iloc[:, kept]
     rows = np.flatnonzero(filled[:, kept].any(axis=1))
     if len(frame.columns) > 1 and rows.size and rows[-1] + 1 < len(frame):
-        notes += (f"rows without values at the end left out: {len(frame) - rows[-1] - 1}",)
+        notes += (f"empty rows at the end left out: {len(frame) - rows[-1] - 1}",)
         frame = frame.iloc[: rows[-1] + 1].infer_objects()
     return frame, notes
 
 
 def _require_no_totals(frame: Any) -> None:
-    """Raise if the last row is one of totals, as its label tells: it is no draw, and the largest of all."""
+    """Raise if the label of the last row says that it holds totals: it is not a draw, and often the largest value."""
     for name in frame.columns:
         column = frame[name]
         label = column.iloc[-1]
         if isinstance(label, str) and _TOTALS.fullmatch(label.strip()) and (column == label).sum() == 1:
-            raise InputError(f"its last line looks like a row of totals ({label.strip()!r} in column {name}); take it out")
+            raise _malformed(f"the last line looks like a row of totals ({label.strip()!r} in column {name}); remove it")
 
 
 def _require_no_sums(frame: Any) -> None:
@@ -340,18 +337,18 @@ def _require_no_sums(frame: Any) -> None:
     if len(numbers) < _FEWEST_ADDED or numbers.shape[1] < 2 or not np.isfinite(numbers).all():
         return
     sums, last = numbers[:-1].sum(axis=0), numbers[-1]
-    # totals are shown with the digits of the table, and mean little where they are 0
+    # totals have the digits of the table, and a sum of 0 may be chance
     if (sums != 0).all() and np.allclose(last, sums, rtol=1e-6, atol=0.0):
-        raise InputError("its last line is the sum of all others in every column; take out the row of totals")
+        raise _malformed("the last line is the sum of all others in every column; remove the row of totals")
 
 
-def _with_plain_numbers(frame: Any, request: Request, delimiter: str) -> tuple[Any, tuple[str, ...]]:
-    """Columns of text that are numbers in a spreadsheet's dress, as numbers; only of those that were asked for."""
+def _with_plain_numbers(frame: Any, options: ReadOptions, delimiter: str) -> tuple[Any, tuple[str, ...]]:
+    """The frame with numbers formatted by a spreadsheet converted to numbers, in the selected columns only, and notes."""
     names = list(frame.columns)
     wanted = names
-    if request.selects:
-        with suppress(InputError):  # unknown names are told where columns are picked
-            wanted = [names[k] for k in request.pick(names)]
+    if options.selects:
+        with suppress(InputError):  # raised again where columns are selected
+            wanted = [names[k] for k in options.pick(names)]
     texts = {
         name: [cell if isinstance(cell, str) else None for cell in frame[name].tolist()]
         for name in wanted
@@ -361,40 +358,37 @@ def _with_plain_numbers(frame: Any, request: Request, delimiter: str) -> tuple[A
     return (frame.assign(**values) if values else frame), notes
 
 
-def _without_row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
-    """A note on a first column that only counts the rows, which is to go; any other column needs a name, and another one."""
+def _row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
+    """A note if the first column is unnamed row numbers, to be dropped; raises if other names are missing or repeated."""
     notes: tuple[str, ...] = ()
     columns = list(frame.columns)
     if names[0] in ("", "Unnamed: 0") and 0 in columns and len(columns) > 1:
         count = frame[0].to_numpy()
         begin = count[0] if count.dtype.kind in "iu" else None
         if begin in (0, 1) and np.array_equal(count, np.arange(begin, begin + count.size)):
-            notes = ("its first column, which has no name and counts the rows, left out",)
-        elif not names[0]:
-            raise InputError("its first column has no name and does not count the rows; name it, or leave it out of the file")
+            notes = ("first column left out: it has no name and numbers the rows",)
     unnamed = [k for k in columns if not names[k] and not (k == 0 and notes)]
     if unnamed:
-        raise InputError(
-            f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or take it out of the file (the first line has to "
-            "hold the names: take out any title above them)"
+        raise _malformed(
+            f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or remove it from the file (the first line must "
+            "hold the names: remove any title above them)"
         )
     require_different([names[k] for k in columns])
     return notes
 
 
-def _from_stan(frame: Any, names: list[str], text: _Text, request: Request) -> Table:
-    """One chain of draws, without warm-up and without the columns of the sampler that nobody asked for."""
-    request.refuse("a Stan CSV file", "group", "coords", "chain column")
+def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) -> Table:
+    """One chain of draws, without warm-up and without the sampler's columns that are not named in the options."""
+    options.refuse("a Stan CSV file", "group", "coords", "chain column")
     require_different(names)
     begin, notes = stan.rows_before_draws(text.comments, len(frame))
-    asked = (*(request.var_names or ()), *request.exclude) if request.filter_vars is None else ()
+    asked = (*(options.var_names or ()), *options.exclude) if options.filter_vars is None else ()
     sampler = [name for name in names if name.endswith("__") and name not in asked]
     frame.columns = [stan.variable_name(name) for name in names]
     if sampler:
         frame = frame.drop(columns=sampler)
         some = ", ".join(sampler[:3]) + (", ..." if len(sampler) > 3 else "")
         notes = (f"{len(sampler)} sampler column{'s' * (len(sampler) != 1)} ({some}) left out", *notes)
-    chain_free = frame.iloc[begin:]
-    # one file is one chain: a variable called chain is a variable
-    table = read_frame(chain_free, request, chains=False)
+    # one file is one chain: a column called chain is a variable
+    table = read_frame(frame.iloc[begin:], options, chains=False)
     return replace(table, chained=True, notes=notes + table.notes)

@@ -1,4 +1,4 @@
-"""Columns of a table that measure nothing: dates and identifiers. They are left out and told, unless somebody names them."""
+"""Columns of a table that are not variables: dates, identifiers and row numbers. They are left out unless named."""
 
 import datetime
 import re
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 DATES, IDENTIFIER, ROW_NUMBERS = "dates", "identifier", "row numbers"
 
-_NEVER = ("float", "double", "half", "bool", "complex", "decimal")
+_KEPT_TYPES = ("float", "double", "half", "bool", "complex", "decimal")
 _DATE_TYPES = ("date", "time", "duration", "period", "interval[d")
 _CLOCK = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s?(Z|UTC|[+-]\d{2}:?\d{2})?"
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
-# no month such as 2020.12, which is a number
+# not a month such as 2020.12, which is a number
 _DATE = re.compile(rf"\s*(({_DAY})([T ]\s*{_CLOCK})?|\d{{4}}[-/]\d{{1,2}}|{_CLOCK})\s*", re.ASCII | re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-# as a word at either end of a name: id, customer_id, CustomerID, idPatient
+# a word at either end of a name: id, customer_id, CustomerID, idPatient
 _KEYS = frozenset({"id", "ids", "uuid", "guid", "uid", "pk", "rowid", "identifier"})
 _WHOLE_NAMES = frozenset({("index",), ("idx",), ("key",), ("rownum",), ("rownumber",), ("row",), ("row", "index")})
 _COUNTED = frozenset(
@@ -25,30 +25,30 @@ _COUNTED = frozenset(
     | {"invoice", "policy"}
 )
 _NUMBERS = frozenset({"number", "no", "nr", "num", "key", "code"})
-# time may be what is measured, or what everything depends on: a trend is dependence
+# time may be a variable that others depend on: a trend is dependence
 _TIMES = frozenset(
     {"year", "month", "week", "day", "hour", "minute", "second", "time", "date", "period", "quarter", "season", "age", "t"}
 )
-_FEWEST_COUNTED = 100  # rows: an experiment may go through 1, 2, 3, ... in order; a hundred without a gap are counted rows
+_FEWEST_COUNTED = 100  # rows: a short experiment may use the settings 1, 2, 3, ... in order; a hundred in a row are row numbers
 
 
-def why_left_out(name: str, kind: str, read: Callable[[], NDArray[Any]]) -> str | None:
-    """Why a column is left out unless it is named; None for one that may measure something. Floats always may."""
-    low = kind.lower()
-    if low.startswith(_DATE_TYPES):
+def reason_to_leave_out(name: str, kind: str, read: Callable[[], NDArray[Any]]) -> str | None:
+    """Why a column is left out unless it is named; None for a variable. Columns of floats are always variables."""
+    kind = kind.lower()
+    if kind.startswith(_DATE_TYPES):
         return DATES
-    if low.startswith(_NEVER):
+    if kind.startswith(_KEPT_TYPES):
         return None
     values = read()
     if values.dtype.kind in "mM":
         return DATES
     if values.dtype.kind in "iu":
-        return _of_whole_numbers(name, values)
-    return _of_text(name, values) if values.dtype.kind in "OUST" and values.ndim == 1 else None
+        return _reason_for_integers(name, values)
+    return _reason_for_text(name, values) if values.dtype.kind in "OUST" and values.ndim == 1 else None
 
 
 def is_identifier_name(name: str) -> bool:
-    """Whether a column is called as identifiers are: id, customer_id, CustomerID, uuid, key, row number."""
+    """Whether a name is typical of identifiers: id, customer_id, CustomerID, uuid, key, row number."""
     words = tuple(word.lower() for word in _WORD.findall(name))
     if not words:
         return False
@@ -57,7 +57,7 @@ def is_identifier_name(name: str) -> bool:
     return len(words) > 1 and (words[-1] == "key" or (words[-2] in _COUNTED and words[-1] in _NUMBERS))
 
 
-def _of_whole_numbers(name: str, values: NDArray[Any]) -> str | None:
+def _reason_for_integers(name: str, values: NDArray[Any]) -> str | None:
     if is_identifier_name(name):
         return IDENTIFIER if values.size > 1 and np.unique(values).size == values.size else None
     if values.size < _FEWEST_COUNTED or _TIMES & {word.lower().removesuffix("s") for word in _WORD.findall(name)}:
@@ -68,9 +68,9 @@ def _of_whole_numbers(name: str, values: NDArray[Any]) -> str | None:
     return ROW_NUMBERS if np.array_equal(values[1:], values[:-1] + 1) else None
 
 
-def _of_text(name: str, values: NDArray[Any]) -> str | None:
-    """Text is no variable in any case, so that an identifier may repeat: many rows of one customer."""
-    filled = [value for value in values.tolist() if value is not None and value == value]  # NaN is not itself
+def _reason_for_text(name: str, values: NDArray[Any]) -> str | None:
+    """Text cannot be a variable, so an identifier may repeat here: many rows of one customer."""
+    filled = [value for value in values.tolist() if value is not None and value == value]  # NaN does not equal itself
     if not filled:
         return None
     if all(isinstance(value, datetime.date | datetime.time | datetime.timedelta) for value in filled):

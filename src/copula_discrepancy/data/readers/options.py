@@ -1,4 +1,4 @@
-"""What a user asked for beside the draws, checked once, and the variables it selects."""
+"""The options of `as_draws`, checked once, and the variables they select."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,16 +20,16 @@ class IfThere(str):
 class UnknownExcluded(InputError):
     """A name to leave out that is not there; of two samples, the other one may have it."""
 
-    def __init__(self, name: str, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message, "unknown-name")
         self.name = name
 
 
 @dataclass(frozen=True)
-class Request:
-    """Checked choices of `as_draws`; `chains` is a number of chains or the name of the column that tells them apart.
+class ReadOptions:
+    """Checked options of `as_draws`; `chains` is a number of chains or the name of the column that identifies them.
 
-    `named` has the variables that the user named, where `var_names` were picked from what the user asked for; see `settled`.
+    `named` holds the variables that the user named, where `var_names` is the outcome of an earlier selection; see `settled`.
     """
 
     var_names: tuple[str, ...] | None = None
@@ -46,14 +46,12 @@ class Request:
     def checked(
         cls, var_names: Any, filter_vars: Any, group: Any, coords: Any, chains: Any, delimiter: Any, exclude: Any = None,
         parts: Any = "auto",
-    ) -> "Request":  # fmt: skip
-        """The choices as they were given, or an InputError that names the wrong one."""
+    ) -> "ReadOptions":  # fmt: skip
+        """The options as they were given, or an InputError that names the wrong one."""
         if filter_vars is not None:
             one_of(filter_vars, "filter_vars, if given,", ("like", "regex"))
             if var_names is None and exclude is None:
-                raise InputError(
-                    f"filter_vars={filter_vars!r} says how to read var_names, which is not given; give the names too"
-                )
+                raise InputError(f"filter_vars={filter_vars!r} needs names to filter by; give var_names or exclude too")
         one_of(parts, "parts", PARTS)
         if not isinstance(group, str) or not group.strip("/"):
             raise InputError(f"group must be the name of a group, such as 'posterior', got {group!r}")
@@ -72,24 +70,24 @@ class Request:
 
     @property
     def selects(self) -> bool:
-        """Whether variables are chosen, by `var_names` or by `exclude`."""
+        """Whether variables are selected, by `var_names` or by `exclude`."""
         return self.var_names is not None or bool(self.exclude)
 
     def names_variable(self, name: str) -> bool:
-        """Whether the user named this variable itself; patterns and what is left out name none."""
+        """Whether the user named this very variable; patterns and exclusions name none."""
         if self.named is not None:
             return name in self.named
         if self.var_names is None or self.filter_vars is not None:
             return False
         return name in self.var_names or base_name(name) in self.var_names
 
-    def settled(self, names: Sequence[str]) -> "Request":
-        """A request for exactly these variables, which were picked already, that knows which of them the user named."""
+    def settled(self, names: Sequence[str]) -> "ReadOptions":
+        """Options for exactly these variables, which were selected already; remembers which of them the user named."""
         named = frozenset(name for name in names if self.names_variable(name))
         return replace(self, var_names=tuple(names), filter_vars=None, exclude=(), named=named)
 
     def refuse(self, source: str, *options: str) -> None:
-        """Raise if one of the options was given that mean nothing for this source; none is ever ignored."""
+        """Raise if an option was given that has no meaning for this source; none is ever ignored."""
         if "group" in options and self.group != DEFAULT_GROUP:
             raise InputError(f"group={self.group!r} was given, but {source} has no groups; leave it out")
         if "coords" in options and self.coords:
@@ -98,7 +96,7 @@ class Request:
             raise InputError(f"delimiter={self.delimiter!r} was given, but {source} is not delimited text; leave it out")
         if "chain column" in options and isinstance(self.chains, str) and not isinstance(self.chains, IfThere):
             raise InputError(
-                f"chains={self.chains!r} names a column, but {source} has no columns of its own to tell chains apart; "
+                f"chains={self.chains!r} names a column, but {source} has no columns that could identify chains; "
                 "give the number of chains, or an array (chain, draw, d)"
             )
 
@@ -109,18 +107,17 @@ class Request:
         patterns may match the flattened name as well.
         """
         if not names:
-            raise InputError("there are no variables among the draws")
+            raise InputError("the draws have no variables", "shape")
         bases = [base_name(name) for name in names] if variables is None else list(variables)
-        chosen = self._picked(names, bases, variables is not None)
-        if not self.exclude:
-            return chosen
-        gone: set[int] = set()
+        labelled = variables is not None
+        chosen = self._picked(names, bases, labelled)
+        dropped: set[int] = set()
         for word in self.exclude:
-            hits = self._hits(word, names, bases, variables is not None)
+            hits = self._hits(word, names, bases, labelled)
             if not hits:
                 raise UnknownExcluded(word, f"exclude: {_unknown(word, names, bases)}")
-            gone.update(hits)
-        kept = [k for k in chosen if k not in gone]
+            dropped.update(hits)
+        kept = [k for k in chosen if k not in dropped]
         if not kept:
             raise InputError(f"exclude leaves out every variable: {', '.join(self.exclude)}")
         return kept
@@ -129,34 +126,33 @@ class Request:
         """What `var_names` selects."""
         if self.var_names is None:
             return list(range(len(names)))
-        left_out = [name for name in self.var_names if name.startswith("~") and name not in names and name not in bases]
-        if left_out and len(left_out) < len(self.var_names):
+        negated = [name for name in self.var_names if name.startswith("~") and name not in names and name not in bases]
+        if negated and len(negated) < len(self.var_names):
             raise InputError(
                 f"var_names must either name variables or, with ~, leave some out, got both: {', '.join(self.var_names)}"
             )
-        found: dict[int, None] = {}  # an ordered set
+        selected: dict[int, None] = {}  # an ordered set
         for name in self.var_names:
-            word = name[1:] if left_out else name
+            word = name[1:] if negated else name
             hits = self._hits(word, names, bases, labelled)
             if not hits:
-                raise InputError(_unknown(word, names, bases))
-            found.update(dict.fromkeys(hits))
-        if left_out:
-            chosen = [k for k in range(len(names)) if k not in found]
-            if not chosen:
+                raise InputError(_unknown(word, names, bases), "unknown-name")
+            selected.update(dict.fromkeys(hits))
+        if negated:
+            rest = [k for k in range(len(names)) if k not in selected]
+            if not rest:
                 raise InputError(f"var_names leaves out every variable: {', '.join(self.var_names)}")
-            return chosen
-        return sorted(found) if self.filter_vars else list(found)  # patterns keep the order of the data, as in ArviZ
+            return rest
+        return sorted(selected) if self.filter_vars else list(selected)  # patterns keep the order of the data, as in ArviZ
 
     def _hits(self, word: str, names: Sequence[str], bases: Sequence[str], labelled: bool) -> list[int]:
-        if self.filter_vars is None:
-            exact = [k for k, name in enumerate(names) if name == word]
-            return exact or [k for k, base in enumerate(bases) if base == word]
         matches = self.matcher(word)
+        if self.filter_vars is None:
+            return [k for k, name in enumerate(names) if matches(name)] or [k for k, base in enumerate(bases) if matches(base)]
         return [k for k, base in enumerate(bases) if matches(base) or (not labelled and matches(names[k]))]
 
     def matcher(self, word: str) -> Callable[[str], bool]:
-        """Whether a name is the word, holds it, or matches it, as `filter_vars` says."""
+        """A function that tells whether a name equals, contains or matches the word, depending on `filter_vars`."""
         if self.filter_vars == "like":
             return lambda name: word in name
         if self.filter_vars == "regex":
@@ -177,15 +173,14 @@ def _unknown(word: str, names: Sequence[str], bases: Sequence[str]) -> str:
 def _checked_names(given: Any, option: str) -> tuple[str, ...] | None:
     if given is None:
         return None
-    names = (given,) if isinstance(given, str) else given
     try:
-        names = tuple(names)
+        names = (given,) if isinstance(given, str) else tuple(given)
     except TypeError:
         names = (None,)
     if not all(isinstance(name, str) for name in names):
         raise InputError(f"{option} must be a name or a list of names, got {given!r:.80}")
     if not names and option == "var_names":
-        raise InputError("var_names is empty, so no variables are left; leave it out to keep all of them")
+        raise InputError("var_names is empty and selects no variables; leave it out to keep all of them")
     return tuple(str(name) for name in names)
 
 
@@ -193,12 +188,12 @@ def _checked_chains(chains: Any) -> int | str | None:
     if chains is None or (isinstance(chains, str) and chains):
         return chains
     try:
-        number = None if isinstance(chains, bool | str) else chains.__index__()
+        number = 0 if isinstance(chains, bool | str) else int(chains.__index__())
     except (AttributeError, TypeError):
-        number = None
-    if number is None or number < 1:
-        raise InputError(f"chains must be a whole number >= 1, or the name of the column that tells them apart, got {chains!r}")
-    return int(number)
+        number = 0
+    if number < 1:
+        raise InputError(f"chains must be a whole number >= 1, or the name of the column that identifies them, got {chains!r}")
+    return number
 
 
 def _checked_delimiter(delimiter: Any) -> str | None:

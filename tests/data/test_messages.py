@@ -1,0 +1,92 @@
+"""The wording of messages and notes about draws, in one snapshot; tests elsewhere look at codes and numbers.
+
+After a change of wording, write the snapshot again with ``python -m tests.data.test_messages`` and read the difference.
+"""
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import copula_discrepancy as cd
+from copula_discrepancy.data.matching import matched, read_reference
+from tests.data import test_files, test_parts, test_readers
+
+SNAPSHOT = Path(__file__).with_name("messages.txt")
+TABLE = pd.DataFrame(np.random.default_rng(1).normal(size=(120, 2)).round(2), columns=["a", "b"])
+CHAINS = TABLE.assign(chain=np.repeat([1, 2], 60), draw=np.tile(np.arange(60), 2))
+KEYED = TABLE.assign(key=np.arange(120)[::-1])
+NOTES = {
+    "chain column": (CHAINS[::-1], {}),
+    "left out": (TABLE.assign(id=np.arange(120), day=pd.Timestamp("2020-01-01")), {}),
+    "missing": (TABLE.where(TABLE < 2), {"missing": "pairs"}),
+    "dropped": (TABLE.where(TABLE < 2), {"missing": "drop"}),
+    "index": (TABLE.rename_axis("who"), {}),
+    "dates": (TABLE.set_axis(pd.date_range("2020-01-01", periods=120)[::-1], axis=0), {}),
+    "parts": ([TABLE, TABLE], {"parts": "rows"}),
+    "semicolons": ("a;b\n1,5;1.000%\n2,5;2%\n", {}),
+    "accounting": ('a,b\n"($1,234.50)",1\n$2.00,2\n', {}),
+    "encoding": ("größe,b\n1,2\n3,4\n".encode("cp1252"), {}),
+    "margins": ("a,b,\n1,2,\n3,4,\n,,\n", {}),
+    "row numbers": (",a,b\n0,1,2\n1,3,4\n", {}),
+    "no header": ("1,2\n3,4\n", {}),
+    "Stan": (test_files.stan_text(test_files.STAN_DRAWS[0], warmup=20).replace("samples = 30", "samples = 50"), {}),
+}
+
+
+def given_of(content):
+    """The content itself, or the name of a file that holds it."""
+    if not isinstance(content, str | bytes):
+        return content
+    return test_files.write("bad.csv", content)
+
+
+def refusals():
+    """Every table of input that is refused, by name: what is given, the code and the options."""
+    chains = pd.DataFrame(test_readers.long_table("chain", "draw"))
+    yield "chain columns", [(change(chains), code, {}) for change, code in test_readers.CHAIN_COLUMN_FAULTS]
+    yield "datasets", [(dataset, code, {}) for dataset, code in test_readers.DATASET_FAULTS]
+    yield "coords", [(test_readers.DATASET, code, {"coords": coords}) for coords, code in test_readers.COORDS_FAULTS]
+    yield "dictionaries", [(given, code, {}) for given, code in test_readers.DICTIONARY_FAULTS]
+    yield "options", [(test_readers.FLAT, code, choices) for choices, code in test_readers.OPTION_FAULTS]
+    yield "text", [(content, code, choices) for content, code, choices in test_files.TEXT_FAULTS if "1e999" not in str(content)]
+    yield "Stan", [(text, code, {}) for text, code in test_files.STAN_FAULTS]
+    yield "selected text", [(text, code, {"var_names": ["a", "b"]}) for text, code in test_parts.SELECTION_FAULTS]
+
+
+def messages():
+    """The snapshot: a block per table, a line per message; without what other libraries and their versions add."""
+    lines = []
+    for table, cases in refusals():
+        lines += ["", f"# {table}"]
+        for given, _, choices in cases:
+            try:
+                cd.as_draws(given_of(given), **choices)
+            except cd.InputError as error:
+                text = re.sub(
+                    r"(cannot be read as [^:]*: ).*", r"\1...", re.sub(r"got type [^,;]*", "got type ...", str(error))
+                )
+                lines.append(f"{error.code}: {text}")
+    lines += ["", "# notes"]
+    lines += [
+        f"{name}: {note}" for name, (given, choices) in NOTES.items() for note in cd.as_draws(given_of(given), **choices).notes
+    ]
+    paths = cd.as_draws(CHAINS.rename(columns={"chain": "path"}), chains="path")
+    lines += [f"chain column of the draws alone: {note}" for note in read_reference(TABLE, paths, {}).notes]
+    for draws, reference in ((TABLE, TABLE.to_numpy()), (cd.as_draws(KEYED), KEYED[::-1].assign(key=7))):
+        lines += [f"matched: {note}" for sample in matched(*map(cd.as_draws, (draws, reference))) for note in sample.notes]
+    return "\n".join(lines[1:]) + "\n"
+
+
+def test_wording_is_that_of_the_snapshot(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert messages() == SNAPSHOT.read_text("utf-8")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        SNAPSHOT.write_text(messages(), "utf-8")
