@@ -13,6 +13,7 @@ from copula_discrepancy.estimate.family_curves import TABULATED, Curves
 from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.gaps import Gaps, Side, divergence, gaps
+from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.screening import SCREENED
@@ -75,6 +76,9 @@ class ComparedPair:
         for name, tail in self.gaps.corners.items():
             row[name], row[name + "_se"], row[name + "_pvalue"] = tail.value, tail.spread.se, tail.pvalue
             row[name + "_share"], row[name + "_share_target"] = tail.share, tail.share_target
+        for k, side in enumerate(side for side in (own, other) if side is not None):
+            if side.fit.left_out is not None:
+                row["left_out"][k] = side.fit.left_out
         row["tails_pvalue"], row["ckl"] = self.gaps.tails_pvalue, self.ckl.value
 
 
@@ -100,8 +104,8 @@ class Sweep:
         The share of a variable that makes a tail.
     curves, selector
         How functions of a family are computed, and how families are chosen.
-    found : (float, float) or None
-        The thetas of draws and reference, where the one pair that is asked for was fitted before.
+    found : row or None
+        That of the one pair that is asked for, where it was compared before: nothing is fitted again.
     """
 
     draws: RankedTable
@@ -115,7 +119,7 @@ class Sweep:
     tail: float = TAIL_SHARE
     curves: Curves = TABULATED
     selector: Selector = SCREENED
-    found: tuple[float, float] | None = None
+    found: Any = None
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """Rows of several pairs; fits record their warnings and issue none."""
@@ -176,10 +180,12 @@ class Sweep:
         if self.found is not None:
             template = known or self.template
             assert template is not None
-            fitted = fit_at(pair, template, self.found[0], method=method, iid=iid)
+            theta, theta_target, left_out = self.found["theta"], self.found["theta_target"], self.found["left_out"]
+            fitted = fit_at(pair, template, float(theta), LeftOut.known(left_out[0]), method=method, iid=iid)
             if other is None:
                 return Fits(fitted)
-            return Fits(fitted, fit_at(guide_pair, template, self.found[1], method=method, iid=guide.iid))
+            there = LeftOut.known(left_out[1])
+            return Fits(fitted, fit_at(guide_pair, template, float(theta_target), there, method=method, iid=guide.iid))
         if known is not None:
             return Fits(fit_pair(pair, known, method=method, estimate_df=self.estimate_df, iid=iid))
         selection = None

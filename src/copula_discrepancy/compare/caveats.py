@@ -300,8 +300,8 @@ def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) ->
     if rounded:
         where = "" if len(sides) == 1 else " in one sample only"
         sentence = (
-            f"values of {listed(rounded, BRIEF)} are tied{where}, as rounded or discrete ones are: a likelihood fit treats them "
-            "as continuous, which biases shape, and level a little"
+            f"values of {listed(rounded, BRIEF)} are tied{where}, as rounded or discrete ones are: a likelihood fit treats "
+            "them as continuous, which biases shape, and level a little"
         )
         found.append(caveat_of("rounded-values", sentence))
     return found

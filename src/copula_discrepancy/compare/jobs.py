@@ -28,7 +28,7 @@ Folder = str | os.PathLike[str]
 _PART = 32  # pairs per task: a task takes some 20 ms, so that threads start rarely and progress shows often
 _VALUES = 200_000  # draws times pairs in a task: four numbers are held for each
 _LESS_MEMORY = "thin the chains or use n_jobs=1"
-FORMAT = 2  # of the files; files of another format cannot be resumed
+FORMAT = 3  # of the files; files of another format cannot be resumed
 # A file is written after so many seconds, and later after this share of the time so far: little is lost when a run is killed,
 # and a day's work is a few hundred files.
 _SECONDS, _SHARE = 1.0, 0.02

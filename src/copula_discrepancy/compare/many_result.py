@@ -24,9 +24,11 @@ from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
-from copula_discrepancy.estimate.fit import fit
+from copula_discrepancy.estimate.fit import fit_at
 from copula_discrepancy.estimate.fit_result import Fit
+from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
+from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.families import Copula
@@ -329,7 +331,7 @@ class Pairwise(WithCaveats):
         sweep = sweep_of(
             (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
-            curves=EXACT if self.exact else TABULATED, found=(float(row["theta"]), float(row["theta_target"])),
+            curves=EXACT if self.exact else TABULATED, found=row,
         )  # fmt: skip
         result = detailed(sweep, (draws, reference), confidence=self.confidence)
         # the ranking's caveats about whole rows hold: two columns of them tell less
@@ -368,12 +370,13 @@ class Pairwise(WithCaveats):
         'Gumbel'
         """
         row = self.rows[self._place(first, second)]
-        names = [self.names[int(row["first"])], self.names[int(row["second"])]]
-        targets = self.targets or {}
-        family = targets.get((int(row["first"]), int(row["second"]))) or self._family(row)
-        if family is None:
+        template = (self.targets or {}).get((int(row["first"]), int(row["second"]))) or self._family(row)
+        if template is None:
             raise InputError(f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice")
-        return fit(as_draws(self.samples[0].select(names), missing="drop"), family, method=self.method, iid=self.independent[0])
+        names = [self.names[int(row["first"])], self.names[int(row["second"])]]
+        complete, iid = as_draws(self.samples[0].select(names), missing="drop"), self.independent[0]
+        pair = RankedPair.from_draws(complete)
+        return fit_at(pair, template, float(row["theta"]), LeftOut.known(row["left_out"][0]), method=self.method, iid=iid)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair, worst first, with both names, every number and the verdict.
@@ -387,7 +390,7 @@ class Pairwise(WithCaveats):
         """
         import pandas as pd
 
-        table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or ()})
+        table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or () if name != "left_out"})
         labels = np.array(self.names, dtype=object)
         table["first"], table["second"] = labels[self.rows["first"]], labels[self.rows["second"]]
         table.insert(2, "verdict", [ranking_wording.pair_verdict(self, row) for row in self.rows])

@@ -20,6 +20,7 @@ ROW = np.dtype(
         ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
         ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
         ("theta", float), ("theta_target", float), ("df", float), ("family", f"U{LONGEST_NAME + 3}"),
+        ("left_out", float, (2, 4)),  # `LeftOut` of draws and reference, of no use to a reader
     ]
 )  # fmt: skip
 
@@ -31,5 +32,5 @@ def empty_rows(count: int) -> NDArray[Any]:
 
 _EMPTY = np.zeros(1, ROW)
 for _name in ROW.names or ():
-    if ROW[_name].kind == "f":
+    if ROW[_name].base.kind == "f":
         _EMPTY[_name] = math.nan

@@ -11,6 +11,7 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.data.draws import as_draws
 from copula_discrepancy.estimate.fit_caveats import fit_caveats
 from copula_discrepancy.estimate.fit_result import Fit, library_version
+from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.likelihood import Maximum, NoMaximum, at_maximum, estimate_degrees, maximise, student_part
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.families import Copula, resolve_family
@@ -117,12 +118,13 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     return _result(pair, template, method, outcome, iid, df_known=df_known, df_estimated=estimate_df, df_end=df_end)
 
 
-def fit_at(pair: RankedPair, template: Copula, theta: float, *, method: str, iid: bool) -> Fit:
-    """The fit that was found before at `theta`, without looking for it again."""
+def fit_at(pair: RankedPair, template: Copula, theta: float, left_out: LeftOut | None, *, method: str, iid: bool) -> Fit:
+    """The fit that was found before at `theta`, without looking for it again; `left_out` is known as well."""
     domain = template.parameter
     if method == "moment" or theta in (domain.lower, domain.upper) or not math.isfinite(theta):
         return fit_pair(pair, template, method=method, iid=iid)  # known without a search, or within a step of one
-    return _result(pair, template, method, at_maximum(pair, template, theta), iid)
+    found = _result(pair, template, method, at_maximum(pair, template, theta), iid)
+    return replace(found, known_left_out=(left_out,))
 
 
 def _result(

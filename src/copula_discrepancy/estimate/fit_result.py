@@ -52,8 +52,8 @@ class Fit(WithCaveats):
         How the draws were read.
     version : str
         The library's version.
-    template, pair, block
-        A member of the fitted family, the ranked draws, and what was counted in them, if that is known already.
+    template, pair, block, known_left_out
+        A member of the fitted family, the ranked draws, and what is known already: what was counted in them, and `left_out`.
 
     See Also
     --------
@@ -90,6 +90,7 @@ class Fit(WithCaveats):
     template: Copula = field(repr=False, kw_only=True)
     pair: RankedPair = field(repr=False, kw_only=True)
     block: Block | None = field(default=None, repr=False, kw_only=True)
+    known_left_out: tuple[LeftOut | None, ...] = field(default=(), repr=False, kw_only=True)
 
     @property
     def sample_tau(self) -> float:
@@ -203,6 +204,8 @@ class Fit(WithCaveats):
     @lazy
     def left_out(self) -> LeftOut | None:
         """What leaving out blocks of draws says, on chains whose margins mix slowly; None elsewhere."""
+        if self.known_left_out:
+            return self.known_left_out[0]
         if self.iid or self.method == "moment" or self.pair.uniform or not self.regular or abs(self.pair.tau) == 1.0:
             return None
         return leave_out_blocks(self.pair, self.template, self.theta, self.tau)
@@ -336,7 +339,7 @@ class Fit(WithCaveats):
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and word by its name, ready for JSON."""
-        names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair", "block")]
+        names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair", "block", "known_left_out")]
         plain = {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "notes": [*self.notes]}
         plain |= self._recorded()
         if self._has_standard_errors:

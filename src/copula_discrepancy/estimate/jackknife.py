@@ -8,8 +8,9 @@ Kunsch, H. R. (1989). The jackknife and the bootstrap for general stationary obs
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,14 +29,19 @@ _PER_BLOCK = 12.0  # effective draws of the margins in a block, so that blocks a
 _FEWEST, _MOST = 8, 20  # blocks: fewer have too few degrees of freedom, more cost time and gain little
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """What leaving out blocks says of a fit: errors of the fitted tau and of shape, bias of shape, degrees of freedom."""
 
     tau_fitted_se: float
     shape_se: float
     bias: float
     df: float
+
+    @classmethod
+    def known(cls, numbers: Iterable[float]) -> "LeftOut | None":
+        """From its numbers; None where these are NaN."""
+        found = cls(*map(float, numbers))
+        return None if math.isnan(found.df) else found
 
     def widened(self, spread: Spread, se: float) -> Spread:
         """A spread from influence values or, where that is wider, from the blocks, each with its own degrees of freedom."""
