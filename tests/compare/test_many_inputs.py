@@ -121,7 +121,7 @@ def test_weights_follow_their_labels():
     for wrong, message in (
         (np.triu(np.ones((3, 3))), "symmetric"),
         ({("a", "b"): 1.0, ("b", "a"): 2.0}, "twice"),
-        (weights.rename(columns={"a": "z"}, index={"a": "z"}), "only in the weights: z"),
+        (weights.rename(columns={"a": "z"}, index={"a": "z"}), "only in weights: z"),
     ):
         with pytest.raises(cd.InputError, match=message):
             cd.pairwise(draws, reference, weights=wrong, iid=True)

@@ -17,7 +17,7 @@ from copula_discrepancy.compare.block import Sweep
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.estimate import likelihood
-from copula_discrepancy.families import quadrature
+from copula_discrepancy.families import archimedean, formulas, quadrature
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 NAMES = ["a", "b", "c"]
@@ -110,9 +110,10 @@ def results(monkeypatch):
     yield "a constant in the reference", cd.pairwise(table(12), table(13).assign(c=1.0), iid=True)
     with monkeypatch.context() as patch:
         patch.setattr(quadrature, "LAST_LEVEL", 3)
-        patch.setitem(quadrature.refine.__kwdefaults__, "accept", 0.0)
         for limit in ("_ROUNDING", "_PROMISE"):
             patch.setattr(quadrature, limit, 0.0)
+        for module in (archimedean, formulas):
+            patch.setattr(module, "refine", lambda terms, *, floor, accept: quadrature.refine(terms, floor=floor, accept=0.0))
         yield "a coarse quadrature", cd.discrepancy(cd.Frank(3.0).sample(400, rng=1), cd.Frank(5.0), iid=True)
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
 

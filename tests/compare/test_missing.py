@@ -272,7 +272,7 @@ def test_checkpoints_know_what_is_missing(tmp_path):
 
 def test_a_page_of_a_table_with_gaps(tmp_path):
     page = cd.pairwise(gappy(15), gappy(16), iid=True).to_html(tmp_path / "page.html").read_text()
-    assert "have both values" in page
+    assert "with both values" in page
     assert "sampler" not in page
     assert "draws" not in page.partition("<main>")[2].partition('<section id="methods"')[0].replace("redraws", "")
 

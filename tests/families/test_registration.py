@@ -16,6 +16,9 @@ from copula_discrepancy.families.quadrature import unit_nodes
 from copula_discrepancy.families.validation import failed_checks
 from tests.conformance import failures
 
+# some pairs are less dependent than any member of the family
+careful = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
+
 
 @dataclass(frozen=True)
 class Nelsen12(Archimedean):
@@ -92,6 +95,7 @@ def test_fits_and_gaps_by_name_are_those_by_class(registered, samples, rotation)
     assert NAME + rotation in json.dumps(named.to_dict())
 
 
+@careful
 @pytest.mark.parametrize("rotation", ["", "180"])
 def test_pairwise_by_name(registered, samples, rotation):
     """Rows have the whole name, and the numbers of `discrepancy`."""
@@ -126,6 +130,7 @@ def test_worker_processes_take_a_class_of_the_main_program(tmp_path):
     subprocess.run([sys.executable, str(script)], check=True, timeout=300)
 
 
+@careful
 def test_a_page_by_name(registered, samples, tmp_path):
     cd.pairwise(*samples, family=NAME).to_html(tmp_path / "page.html")
     assert NAME in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -279,7 +279,7 @@ def test_words():
         (lambda x: cd.ksd(x, 3.0), "target", "argument"),
         (lambda x: cd.ksd(x, cd.Gumbel), "target", "argument"),
         (lambda x: cd.ksd(x, lambda p, q: p), "the score", "argument"),
-        (lambda x: cd.ksd(x[:, :0], lambda p: p), "draws", "argument"),
+        (lambda x: cd.ksd(x[:, :0], lambda p: p), "draws", "shape"),
         (lambda x: cd.ksd(x * 1e160, lambda p: -p), "the sum", "infinite"),
         (lambda x: cd.ksd(x, lambda p: -p, c=1e-200), "c", "argument"),
         (

@@ -331,7 +331,7 @@ class Pairwise(WithCaveats):
         sweep = sweep_of(
             (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
-            curves=EXACT if self.exact else TABULATED, found=row,
+            curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else row,
         )  # fmt: skip
         result = detailed(sweep, (draws, reference), confidence=self.confidence)
         # the ranking's caveats about whole rows hold: two columns of them tell less

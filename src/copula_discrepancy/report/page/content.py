@@ -43,7 +43,7 @@ _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 Content = dict[str, Any]
 
 
-def of_pairs(result: Pairwise, command: str, *, all_pairs: bool) -> tuple[Content, Content]:
+def of_pairs(result: Pairwise, command: str, *, all_pairs: bool = False) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many."""
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
     worst = details.worst_pairs(result, DETAILS)
