@@ -148,6 +148,22 @@ def test_a_row_of_the_exact_mode_is_discrepancy(case):
 
 
 @careful
+@pytest.mark.parametrize(
+    "case", [case for case, (_, target, _) in special_cases().items() if not isinstance(target, cd.Copula)]
+)
+def test_an_edge_of_a_vine_is_a_row_seen_through_its_family(case):
+    pytest.importorskip("pyvinecopulib")
+    draws, target, options = special_cases()[case]
+    (edge,) = cd.vine(draws, target, **options)
+    family = cd.family(edge.family)
+    template = family(0.5, df=edge.df) if math.isfinite(edge.df) else family
+    (gap,) = cd.pairwise(draws, target, family=template, **options)
+    for name, number in edge.numbers.items():
+        assert number == pytest.approx(gap.numbers[name], rel=1e-12, abs=1e-12, nan_ok=True), name
+    assert edge.verdict == gap.verdict
+
+
+@careful
 def test_a_copy_is_void_in_every_result():
     x = gaussian(np.random.default_rng(5), 300)[:, :2]
     assert_equal(cd.pairwise(x, x.copy(), iid=True, exact=True)[0], cd.discrepancy(x, x.copy(), iid=True))

@@ -51,7 +51,7 @@ def test_submodules_do_not_shadow_public_names(fresh):
     assert fresh[2:] == [True, True]
 
 
-@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), ([], 2)])
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["check", "nowhere.csv"], 1), ([], 2)])
 def test_exit_codes(arguments, code, capsys):
     from copula_discrepancy.cli.parser import main
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.compare.rows import empty_rows
+from copula_discrepancy.compare.rows import BLOCKS, empty_rows
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.family_curves import TABULATED, Curves
 from copula_discrepancy.estimate.fit import fit_at, fit_pair
@@ -78,8 +79,16 @@ class ComparedPair:
             row[name + "_share"], row[name + "_share_target"] = tail.share, tail.share_target
         for k, side in enumerate(side for side in (own, other) if side is not None):
             if side.fit.left_out is not None:
-                row["left_out"][k] = side.fit.left_out
+                row[BLOCKS][k] = side.fit.left_out
         row["tails_pvalue"], row["ckl"] = self.gaps.tails_pvalue, self.ckl.value
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A pair that was compared before: its row, and what left-out blocks said of draws and reference."""
+
+    row: Any
+    blocks: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +113,8 @@ class Sweep:
         The share of a variable that makes a tail.
     curves, selector
         How functions of a family are computed, and how families are chosen.
-    found : row or None
-        That of the one pair that is asked for, where it was compared before: nothing is fitted again.
+    found : Found or None
+        What is known of the one pair that is asked for, where it was compared before: nothing is fitted again.
     """
 
     draws: RankedTable
@@ -119,7 +128,7 @@ class Sweep:
     tail: float = TAIL_SHARE
     curves: Curves = TABULATED
     selector: Selector = SCREENED
-    found: Any = None
+    found: Found | None = None
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """Rows of several pairs; fits record their warnings and issue none."""
@@ -180,12 +189,11 @@ class Sweep:
         if self.found is not None:
             template = known or self.template
             assert template is not None
-            theta, theta_target, left_out = self.found["theta"], self.found["theta_target"], self.found["left_out"]
-            fitted = fit_at(pair, template, float(theta), LeftOut.known(left_out[0]), method=method, iid=iid)
+            row, (here, there) = self.found.row, map(LeftOut.known, self.found.blocks)
+            fitted = fit_at(pair, template, float(row["theta"]), here, method=method, iid=iid)
             if other is None:
                 return Fits(fitted)
-            there = LeftOut.known(left_out[1])
-            return Fits(fitted, fit_at(guide_pair, template, float(theta_target), there, method=method, iid=guide.iid))
+            return Fits(fitted, fit_at(guide_pair, template, float(row["theta_target"]), there, method=method, iid=guide.iid))
         if known is not None:
             return Fits(fit_pair(pair, known, method=method, estimate_df=self.estimate_df, iid=iid))
         selection = None

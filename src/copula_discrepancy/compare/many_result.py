@@ -15,11 +15,12 @@ from copula_discrepancy._core.checks import independent_sides, is_whole, one_of,
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
+from copula_discrepancy.compare.block import Found
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.one import detailed, sweep_of
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
-from copula_discrepancy.compare.rows import ROW, TESTED
+from copula_discrepancy.compare.rows import BLOCKS, ROW, TESTED
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 10  # rows of a printed table
 _SHOWN_HTML = 50  # and in a notebook, where one can scroll
-_RANKED = np.dtype([*ROW.descr, *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)])
+_COLUMNS = tuple(name for name in ROW.names or () if name != BLOCKS)
+_RANKED = np.dtype(
+    [*((name, ROW[name]) for name in _COLUMNS), *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)]
+)
 
 
 class _NoSuchPlace(InputError, IndexError):
@@ -59,6 +63,8 @@ class Pairwise(WithCaveats):
     ----------
     rows : structured array
         One row per pair, in that order; `to_dataframe` has the same numbers with names.
+    blocks : array
+        What leaving out blocks of draws said of every pair's fits, in the same order; NaN where margins mix well.
     names : tuple of str
         The variables.
     kind : {"reference", "copulas", "correlations", "nothing"}
@@ -112,6 +118,7 @@ class Pairwise(WithCaveats):
     _made_by: ClassVar[str] = "pairwise"
 
     rows: NDArray[Any] = field(repr=False)
+    blocks: NDArray[np.float64] = field(repr=False)
     names: tuple[str, ...]
     kind: str
     method: str
@@ -160,7 +167,7 @@ class Pairwise(WithCaveats):
         adjusted = adjust_pvalues(pvalues, adjust)
         flagged = (adjusted < 1.0 - confidence).any(axis=0)
         table = np.empty(len(rows), _RANKED)
-        for name in ROW.names or ():
+        for name in _COLUMNS:
             table[name] = rows[name]
         for name, values in zip(TESTED, adjusted, strict=True):
             table[f"{name}_adjusted"] = values
@@ -170,6 +177,7 @@ class Pairwise(WithCaveats):
         chosen = _strength(rows) if weights is None else weights
         return cls(
             rows=table[order],
+            blocks=rows[BLOCKS][order],
             weights=chosen[order],
             own_weights=weights is not None,
             confidence=confidence,
@@ -316,7 +324,8 @@ class Pairwise(WithCaveats):
         >>> result.pair("x0", "x1").verdict == result["x0", "x1"].verdict
         True
         """
-        row = self.rows[self._place(first, second)]
+        place = self._place(first, second)
+        row = self.rows[place]
         i, j = int(row["first"]), int(row["second"])
         if self.kind == "nothing":
             raise InputError(
@@ -331,7 +340,7 @@ class Pairwise(WithCaveats):
         sweep = sweep_of(
             (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
-            curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else row,
+            curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else Found(row, self.blocks[place]),
         )  # fmt: skip
         result = detailed(sweep, (draws, reference), confidence=self.confidence)
         # the ranking's caveats about whole rows hold: two columns of them tell less
@@ -369,14 +378,15 @@ class Pairwise(WithCaveats):
         >>> result.fitted("x0", "x1").family
         'Gumbel'
         """
-        row = self.rows[self._place(first, second)]
+        place = self._place(first, second)
+        row = self.rows[place]
         template = (self.targets or {}).get((int(row["first"]), int(row["second"]))) or self._family(row)
         if template is None:
             raise InputError(f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice")
         names = [self.names[int(row["first"])], self.names[int(row["second"])]]
         complete, iid = as_draws(self.samples[0].select(names), missing="drop"), self.independent[0]
         pair = RankedPair.from_draws(complete)
-        return fit_at(pair, template, float(row["theta"]), LeftOut.known(row["left_out"][0]), method=self.method, iid=iid)
+        return fit_at(pair, template, float(row["theta"]), LeftOut.known(self.blocks[place, 0]), method=self.method, iid=iid)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair, worst first, with both names, every number and the verdict.
@@ -390,7 +400,7 @@ class Pairwise(WithCaveats):
         """
         import pandas as pd
 
-        table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or () if name != "left_out"})
+        table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or ()})
         labels = np.array(self.names, dtype=object)
         table["first"], table["second"] = labels[self.rows["first"]], labels[self.rows["second"]]
         table.insert(2, "verdict", [ranking_wording.pair_verdict(self, row) for row in self.rows])

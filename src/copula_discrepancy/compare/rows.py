@@ -12,6 +12,7 @@ from copula_discrepancy.families import LONGEST_NAME
 GAPS = ("level", "shape", "total")
 TESTED = ("level", "shape", "tails")  # what is tested in every pair; the four corners have one test together
 CORNER_PARTS = ("", "_se", "_pvalue", "_share", "_share_target")
+BLOCKS = "left_out"  # numbers of `LeftOut` of draws and reference, of no use to a reader
 ROW = np.dtype(
     [
         ("first", np.int32), ("second", np.int32), ("n", float), ("n_target", float),
@@ -20,7 +21,7 @@ ROW = np.dtype(
         ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
         ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
         ("theta", float), ("theta_target", float), ("df", float), ("family", f"U{LONGEST_NAME + 3}"),
-        ("left_out", float, (2, 4)),  # `LeftOut` of draws and reference, of no use to a reader
+        (BLOCKS, float, (2, 4)),
     ]
 )  # fmt: skip
 

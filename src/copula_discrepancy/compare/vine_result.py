@@ -100,7 +100,7 @@ class VineGaps(Pairwise):
 
     Attributes
     ----------
-    rows, names, kind, method, family, iid, confidence, adjust, weights, own_weights
+    rows, blocks, names, kind, method, family, iid, confidence, adjust, weights, own_weights
         As in `Pairwise`, with a row for every edge.
     samples, targets, template, stuck, left_out, tail, exact, caveats, notes, version
         As in `Pairwise`, with a row for every edge.
