@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import copula_discrepancy as cd
 from copula_discrepancy.compare.wording import chance
 
-STYLE = "copula_discrepancy.report.plots.style"
+STYLE = "copula_discrepancy.style"
 README_PICTURE = Path(__file__).parent / "_static" / "same_margins.png"
 
 

@@ -28,7 +28,7 @@ def styled() -> Iterator[None]:
     import matplotlib as mpl
 
     # matplotlib has one set of settings for all threads: two that change it at once would leave ours behind
-    with _SETTINGS, as_file(files("copula_discrepancy.report.plots") / "style.mplstyle") as path, mpl.rc_context(fname=path):
+    with _SETTINGS, as_file(files("copula_discrepancy") / "style.mplstyle") as path, mpl.rc_context(fname=path):
         yield
 
 
