@@ -206,3 +206,17 @@ def test_green_is_for_what_was_tested(tables, monkeypatch, capsys):
     HONEST.to_csv("honest.csv", index=False)
     main(["compare", "honest.csv", "real.csv", "--iid"])
     assert green in capsys.readouterr().out
+
+
+def test_each_sample_is_described_as_it_was_taken():
+    """Independent draws against chains: what is said of one sample is not said of the other."""
+    rng = np.random.default_rng(8)
+    draws, chains = rng.standard_normal((500, 2)), rng.standard_normal((4, 200, 2))
+    ways = [(draws, chains, "draws", (True, False)), (chains, draws, "reference", (False, True))]
+    for sample, reference, iid, independent in ways:
+        for result in (cd.discrepancy(sample, reference, iid=iid), cd.pairwise(sample, reference, iid=iid)):
+            assert result.independent == independent
+            own, other = result.sentences()["Rows" if independent[0] else "Draws"], result.sentences()["Reference"]
+            assert ["independent" in said for said in (own, other)] == [*independent]
+        errors = [cd.pairwise(sample, reference, iid=way)[0].level_se for way in (iid, True, False)]
+        assert len(set(errors)) == 3  # one sample's error is as if independent, the other's is not

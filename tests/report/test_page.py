@@ -641,8 +641,8 @@ def test_effective_draws_and_rhat_in_words(rhat, n_eff, agree, enough):
     rows = meaning._agreement([replace(sample, n_chains=1)], "pair", "rows") + methods.terms(["R-hat"], "", "rows")["R-hat"]
     assert "chain" not in rows
     assert "half of the rows" in rows
-    assert enough in meaning._effective([sample], False, "pair", "draws")
-    assert "treated as independent" in meaning._effective([sample], True, "pair", "draws")
+    assert enough in meaning._effective([sample], (False, False), "pair", "draws")
+    assert "treated as independent" in meaning._effective([sample], (True, True), "pair", "draws")
 
 
 def told_of(result, term):

@@ -252,6 +252,11 @@ class Discrepancy(WithCaveats):
         return self.fit.iid
 
     @property
+    def independent(self) -> tuple[bool, bool]:
+        """Whether the draws, and the reference's, were taken as independent."""
+        return self.iid, self.iid if self.reference is None else self.reference.iid
+
+    @property
     def rhat(self) -> float:
         """R-hat for dependence: whether the chains agree about tau; see `Agreement`."""
         return self.agreement.rhat
@@ -488,7 +493,10 @@ class Discrepancy(WithCaveats):
         """What was compared with what, in a sentence."""
         df = f", df {self.fit.df:.4g}" if self.fit.df is not None else ""
         shape = f"{self.fit.pair.n_chains} x {self.n // self.fit.pair.n_chains}" if self.fit.pair.n_chains > 1 else f"{self.n}"
-        aim = f"target {self.target!r}" if self.reference is None else f"reference of {self.reference.n} {self.things}"
+        aim = f"target {self.target!r}"
+        if self.reference is not None:
+            things = "draws" if self.reference.pair.n_chains > 1 else self.things
+            aim = f"reference of {self.reference.n} {things}"
         return (
             f"{shape} {self.things}: Kendall's tau {self.tau:.4g}, {aim} with tau {self.tau_target:.4g}, "
             f"fitted {self.fit.family} with theta {self.theta:.4g}{df}, tau {self.fit.tau:.4g} ({self.method})"
@@ -525,7 +533,7 @@ class Discrepancy(WithCaveats):
         found[self.things.capitalize()] = wording.enough(self.n, self.n_eff, self.agreement, iid=self.iid, things=self.things)
         if other is not None and self.reference_agreement is not None:
             theirs = self.reference_agreement
-            found["Reference"] = wording.enough(other.n, other.n_eff, theirs, iid=self.iid, things=self.things)
+            found["Reference"] = wording.enough(other.n, other.n_eff, theirs, iid=other.iid, things=self.things)
         if self.selection is not None:
             found["Family"] = self.selection.words() + "."
         if self.resampled:

@@ -41,13 +41,18 @@ def verdict(result: "Pairwise") -> str:
 def title(result: "Pairwise") -> str:
     """What was compared with what."""
     aims = {
-        "reference": f"a reference of {_shape(result.samples[1])} {result.things}",
+        "reference": f"a reference of {_shape(result.samples[1])} {_things_of_reference(result)}",
         "copulas": _copulas(result),
         "correlations": "a correlation matrix",
         "nothing": f"family {result.family}" if result.family else "the best family of each pair",
     }
     variables = f"{_shape(result.samples[0])} {result.things} of {len(result.names)} variables"
     return f"{variables}, {_counted(result, len(result))}, against {aims[result.kind]}"
+
+
+def _things_of_reference(result: "Pairwise") -> str:
+    reference = result.samples[1]
+    return result.things if reference is None else wording.called(reference, result.independent[1])
 
 
 def sentences(result: "Pairwise") -> dict[str, str]:

@@ -61,8 +61,7 @@ def of_pairs(result: Pairwise, command: str, *, all_pairs: bool = False) -> tupl
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.caveats), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
-        "terms": methods.terms([*table["heads"], "family"], methods.ERRORS[result.independent[0]], result.things)
-        | _own_p(result),
+        "terms": methods.terms([*table["heads"], "family"], methods.errors_of(result), result.things) | _own_p(result),
         "omitted": _omitted(result, kept) if kept < len(result) else "",
     }
     numbers = result.overview() | {"made": content["made"]}

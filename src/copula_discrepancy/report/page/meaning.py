@@ -32,7 +32,7 @@ def of_pairs(result: Pairwise) -> Told:
         for draws, end in zip(result.samples, ("", "_target"), strict=True)
         if draws is not None
     ]
-    told = [("n_eff", _effective(samples, result.independent[0], result.unit, result.things))]
+    told = [("n_eff", _effective(samples, result.independent, result.unit, result.things))]
     if not all(result.independent) and np.isfinite(result.rows["rhat"]).any():
         told.append(("R-hat", _agreement(samples, result.unit, result.things)))
     told.append(("p-values", _adjusted(result)))
@@ -48,8 +48,8 @@ def of_one(result: Discrepancy) -> Told:
         for fit, agreement in found
         if fit is not None and agreement is not None
     ]
-    told = [("n_eff", _effective(samples, result.iid, "pair", result.things))]
-    if not result.iid:
+    told = [("n_eff", _effective(samples, result.independent, "pair", result.things))]
+    if not all(result.independent):
         told.append(("R-hat", _agreement(samples, "pair", result.things)))
     alpha = 1.0 - result.level.confidence
     told.append(("p-values", _alone(result, alpha)))
@@ -100,8 +100,8 @@ class Sample:
         return low if low == high else f"{low} to {high}"
 
 
-def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> str:
-    if iid:
+def _effective(samples: Sequence[Sample], iid: tuple[bool, bool], unit: str, things: str) -> str:
+    if all(iid):
         chain = "they come from a Markov chain" if things == "draws" else "they are a time series or contain repeats"
         return (
             f"The {samples[0].n:,} {things} were treated as independent, as requested. If {chain}, the standard errors are too "
@@ -113,7 +113,7 @@ def _effective(samples: Sequence[Sample], iid: bool, unit: str, things: str) -> 
     worth = f"{samples[0].worth} for the {samples[0].n:,} {things}"
     worth += f", {samples[1].worth} for the {samples[1].n:,} of the reference" if len(samples) > 1 else ""
     depends = f", depending on the {unit}" if any(" to " in sample.worth for sample in samples) else ""
-    limits = [few_draws(sample.n_chains, iid) for sample in samples]
+    limits = [few_draws(sample.n_chains, alone) for sample, alone in zip(samples, iid, strict=False)]
     rough = any((sample.n_eff < limit).any() for sample, limit in zip(samples, limits, strict=True))
     limit = " and ".join(f"{limit}" for limit in dict.fromkeys(limits))
     enough = (

@@ -55,11 +55,12 @@ ERRORS = {
 }
 
 
-def errors_of(result: Discrepancy) -> str:
-    """Where the standard errors of a single pair come from."""
-    return (
-        f"from the {result.inference}, and those of the tails from influence values" if result.resampled else ERRORS[result.iid]
-    )
+def errors_of(result: Discrepancy | Pairwise) -> str:
+    """Where standard errors come from."""
+    if isinstance(result, Discrepancy) and result.resampled:
+        return f"from the {result.inference}, and those of the tails from influence values"
+    own, other = result.independent
+    return ERRORS[own] if own == other else f"{ERRORS[own]}, for the draws, and {ERRORS[other]}, for the reference"
 
 
 def terms(shown: Collection[str], errors: str, things: str) -> dict[str, str]:
@@ -98,7 +99,7 @@ def of_pairs(result: Pairwise) -> list[str]:
     found = [
         _RANKED,
         f"{through}; {_fitted(result, result.kind == 'reference')}",
-        f"Standard errors come {ERRORS[result.independent[0]]}.",
+        f"Standard errors come {errors_of(result)}.",
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
         *([RUNNING] if result.kind != "nothing" else []),
         f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
