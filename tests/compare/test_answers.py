@@ -208,6 +208,7 @@ def test_green_is_for_what_was_tested(tables, monkeypatch, capsys):
     assert green in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
 def test_each_sample_is_described_as_it_was_taken():
     """Independent draws against chains: what is said of one sample is not said of the other."""
     rng = np.random.default_rng(8)
