@@ -205,6 +205,9 @@ def test_verdicts_differ():
     known = [NO_GAP, NOT_TESTED, LEVEL_ALONE, LEVEL_UNTESTED, TOO_WEAK, TOO_STRONG, WRONG_SIGN, WRONG_SHAPE, thick, thin]
     known += [FAMILY_DOES_NOT_FIT, too_thick("high_low"), too_thin("low_low", against=False)]
     assert len(set(known)) == len(known)
+    # the names that tests use are of the words that they stand for
+    for word, verdict in (("weak", TOO_WEAK), ("strong", TOO_STRONG), ("sign", WRONG_SIGN), ("thick", thick), ("thin", thin)):
+        assert word in verdict
 
 
 @pytest.mark.parametrize(
