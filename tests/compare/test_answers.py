@@ -6,9 +6,10 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
-from copula_discrepancy.compare.wording import answer_line
+from copula_discrepancy.compare.wording import NOT_TESTED, VOID, answer_line
 from copula_discrepancy.data.repeats import in_a_row
 from tests.caveat_codes import codes_of, warned
+from tests.compare.verdicts import LEVEL_ALONE, LEVEL_UNTESTED
 
 RNG = np.random.default_rng(1)
 REAL = pd.DataFrame(RNG.multivariate_normal(np.zeros(3), 0.5 * np.eye(3) + 0.5, 500), columns=["a", "b", "c"])
@@ -30,9 +31,9 @@ def test_a_copy_is_void_and_says_so_first():
             result = cd.pairwise(copy, REAL, iid=True)
             single = result.pair("a", "b")
         assert result.void
-        assert (result.verdict, result.outcome, result.caveats[0].code) == ("void", "void", "same-rows")
-        assert all(gap.verdict == "void" for gap in result)
-        assert (single.verdict, single.outcome, single.caveats[0]) == ("void", "void", result.caveats[0])
+        assert (result.verdict, result.outcome, result.caveats[0].code) == (VOID, "void", "same-rows")
+        assert all(gap.verdict == VOID for gap in result)
+        assert (single.verdict, single.outcome, single.caveats[0]) == (VOID, "void", result.caveats[0])
         assert answer_line(single) == answer_line(result)
         with warned("same-rows"):
             cd.DependenceFidelity.compute(REAL, copy)
@@ -45,21 +46,23 @@ def test_a_gate_does_not_pass_what_was_not_tested(tables, capsys, files):
 
 
 def test_reservations_are_told_in_python_too():
+    """In the first line, right behind the verdict; a note is no reservation."""
     with warned("few-effective-draws"):
         few = cd.pairwise(*RNG.normal(size=(2, 60, 2)), iid=True)
-    assert answer_line(few) == "No gap found in 1 pair, with reservations"
-    assert repr(few).splitlines()[0].lower().endswith(answer_line(few).lower())
     with warned("few-effective-draws"):
         single = cd.discrepancy(cd.Gumbel(2.0).sample(60, rng=1), cd.Gumbel(2.0), iid=True)
-    assert repr(single).splitlines()[0].lower().endswith(answer_line(single).lower())
-    assert answer_line(single) == "No gap found, with reservations"
     k = pd.Series(np.arange(500.0))
     with warned("constant"):  # no dependence is lost with a variable that has none
         noted = cd.pairwise(HONEST.assign(k=1.0), REAL.assign(k=2.0), iid=True)
-    assert answer_line(noted) == "No gap found in 3 pairs"
     with warned("constant-in-reference"):
         unknown = cd.pairwise(HONEST.assign(k=k), REAL.assign(k=2.0), iid=True)
-    assert answer_line(unknown) == "No gap found in 3 pairs, with reservations"
+    for result, reserved in ((few, True), (single, True), (noted, False), (unknown, True)):
+        answer = answer_line(result, capital=False)
+        assert result.outcome == "no gap"
+        assert answer.startswith(result.verdict)
+        assert (answer != result.verdict) == reserved
+        assert repr(result).splitlines()[0].endswith(f": {answer}")
+        assert answer_line(result).lower() == answer
 
 
 def test_perfect_dependence_of_few_rows_is_of_few_rows():
@@ -77,7 +80,7 @@ def test_a_strength_that_could_not_be_tested_is_told():
         table[:3, 0] = (1.0, 2.0, 3.0)
     with warned("rare-values"):
         result = cd.pairwise(first, second, iid=True)
-    assert result[0].verdict in ("not tested", "no gap found, strength not tested")
+    assert result[0].verdict in (NOT_TESTED, LEVEL_UNTESTED)
 
 
 def test_rare_values_among_missing_ones_are_told():
@@ -118,7 +121,12 @@ def test_no_answer_begins_with_a_name(tables, capsys):
     constant = (REAL + RNG.normal(scale=0.1, size=REAL.shape)).assign(c=0.0)
     constant.to_csv("constant.csv", index=False)
     assert main(["compare", "constant.csv", "real.csv", "--iid"]) == 0
-    assert capsys.readouterr().out.startswith("1 variable is constant (c); ")
+    with warned("constant-in-draws"):
+        result = cd.pairwise("constant.csv", "real.csv", iid=True)
+    told = capsys.readouterr().out
+    assert told.startswith(answer_line(result))
+    assert not told.startswith(result.stuck)
+    assert "(c)" in answer_line(result)
 
 
 def test_a_bare_array_beside_a_table_is_judged_whole():
@@ -135,7 +143,7 @@ def test_exclude_takes_what_one_side_has(tables, capsys):
         assert main(["compare", *files, "--iid", "--exclude", "day"]) == 0
         capsys.readouterr()
         assert main(["compare", *files, "--iid", "--exclude", "day,dya"]) == 1
-        assert "there is no variable 'dya'" in capsys.readouterr().err
+        assert "'dya'" in capsys.readouterr().err
 
 
 def test_truth_values_with_gaps_are_numbers(tables):
@@ -192,7 +200,7 @@ def test_most_rows_may_be_zero():
     with pytest.warns(cd.DependenceWarning):
         result = cd.pairwise(*tables, iid=True)
     assert "repeated-rows" not in codes_of(result)
-    assert result[0].verdict == "no gap found, strength alone tested"
+    assert result[0].verdict == LEVEL_ALONE
 
 
 def test_green_is_for_what_was_tested(tables, monkeypatch, capsys):

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import stdtrit
 
 import copula_discrepancy as cd
+from copula_discrepancy.compare.wording import NOT_TESTED
 from copula_discrepancy.estimate.tails import CORNERS
 from tests.pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, sticky, student
 
@@ -335,6 +336,6 @@ def test_perfect_dependence():
     alike = cd.pairwise(twins, np.column_stack([reference, reference[:, 0]]), iid=True)["x0", "x2"]
     assert alike.level == alike.shape == alike.total == 0.0
     assert math.isnan(alike.level_pvalue)
-    assert alike.verdict == "not tested"
+    assert alike.verdict == NOT_TESTED
     unlike = cd.pairwise(twins, np.column_stack([reference, -reference[:, 0]]), iid=True)["x0", "x2"]
     assert unlike.level == 2.0

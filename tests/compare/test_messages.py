@@ -118,6 +118,19 @@ def results(monkeypatch):
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
 
 
+def scores():
+    """Breakdowns of the fidelity of synthetic tables that leave columns out."""
+    breakdown = cd.DependenceFidelity.compute_breakdown
+    yield "fidelity of a table with a constant", breakdown(table(12).assign(k=1.0), table(13).assign(k=1.0))
+    described = {"a": "numerical", "b": "numerical", "town": "categorical", "grade": "categorical", "day": "datetime"}
+    columns = {name: {"sdtype": kind} for name, kind in described.items()}
+    columns["grade"]["order"] = ["low", "high"]
+    real, synthetic = (
+        table(seed).assign(town="A", grade=grade, day="2020-01-01") for seed, grade in ((12, "low"), (13, "none"))
+    )
+    yield "fidelity of a described table", breakdown(real, synthetic, {"columns": columns})
+
+
 def judged(level, shape, tails, *, void=False, against=True, taus=(0.1, 0.4)):
     corners = {"low_low": (-0.2, 0.001), "high_high": (0.1, 0.3)}
     adjusted = {"level": level, "shape": shape, "tails": tails}
@@ -155,10 +168,10 @@ def messages(monkeypatch):
                 codes.add(caveat.code)
                 lines += [f"[{caveat.code}, {caveat.severity}] {caveat.sentence}", f"    {caveat.advice}"]
             blocks.append("\n".join(lines))
-        told = cd.DependenceFidelity.compute_breakdown(table(12).assign(k=1.0), table(13).assign(k=1.0))
-    for caveat in told["caveats"]:
-        codes.add(caveat["code"])
-        blocks.append(f"# fidelity of a table with a constant\n[{caveat['code']}] {caveat['sentence']}\n    {caveat['advice']}")
+        for scene, told in scores():
+            for caveat in told["caveats"]:
+                codes.add(caveat["code"])
+                blocks.append(f"# {scene}\n[{caveat['code']}] {caveat['sentence']}\n    {caveat['advice']}")
     return "\n\n".join(blocks) + "\n", codes
 
 

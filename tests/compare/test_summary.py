@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
+from tests.compare.misuse import SUMMARY
 
 
 def test_summary_agrees_with_discrepancy_and_with_kendall():
@@ -49,16 +50,6 @@ def test_summary_tells_stuck_chains():
     assert max(cd.rhat(np.stack([x, y], axis=-1)).values()) < 1.02
 
 
-@pytest.mark.parametrize(
-    ("draws", "options", "message"),
-    [
-        (np.ones((10, 1)), {}, "at least two variables, got 1"),
-        (np.random.default_rng(1).standard_normal((3, 2)), {}, "at least 4 draws"),
-        (np.random.default_rng(1).standard_normal((30, 2)), {"confidence": 1.0}, "confidence must lie"),
-        (np.random.default_rng(1).standard_normal((30, 2)), {"var_names": "mu"}, "no variable 'mu'"),
-        ("nowhere.csv", {}, "no file called"),
-    ],
-)
-def test_summary_refuses(draws, options, message):
-    with pytest.raises(cd.InputError, match=message):
-        cd.summary(draws, **options)
+@pytest.mark.parametrize("case", SUMMARY)
+def test_summary_refuses(case):
+    SUMMARY[case].check()

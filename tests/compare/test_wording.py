@@ -1,6 +1,10 @@
-"""What a person reads: is the strength right, is the shape, which tail, how sure, are there enough draws?"""
+"""What a person reads: is the strength right, is the shape, which tail, how sure, are there enough draws?
+
+Which topics there are, which verdicts and which numbers; messages_results.txt pins the sentences.
+"""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -8,8 +12,21 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare.verdict import PairTests
+from copula_discrepancy.compare.wording import NO_GAP, NOT_TESTED, WIDTH, answer_line, chance
 from copula_discrepancy.estimate.uncertainty import Estimate
-from tests.caveat_codes import warned
+from tests.caveat_codes import codes_of, warned
+from tests.compare.verdicts import (
+    FAMILY_DOES_NOT_FIT,
+    LEVEL_ALONE,
+    LEVEL_UNTESTED,
+    TOO_STRONG,
+    TOO_WEAK,
+    WRONG_SHAPE,
+    WRONG_SIGN,
+    faults,
+    too_thick,
+    too_thin,
+)
 
 TARGET = cd.Gumbel(2.5)
 
@@ -20,60 +37,60 @@ def read(draws, target=TARGET, **options):
 
 
 def test_all_is_well():
-    _, said, lines = read(TARGET.sample(3000, rng=1))
-    assert lines[0].endswith("no gap found")
-    assert said["Strength"].startswith("no gap found (p = ")
-    assert "Kendall's tau is within 0.0" in said["Strength"]
-    assert said["Shape"].startswith("no gap found")
-    assert "enough for these tests" in said["Draws"]
-    assert "halves agree" in said["Draws"]
-    assert said["Tails"].startswith("no gap found in the four corners (p = ")
+    result, said, lines = read(TARGET.sample(3000, rng=1))
+    assert (result.outcome, result.verdict, result.caveats) == ("no gap", NO_GAP, ())
+    assert lines[0].endswith(f": {NO_GAP}")
+    for topic, pvalue in (("Strength", result.level.pvalue), ("Shape", result.shape.pvalue), ("Tails", result.tails_pvalue)):
+        assert said[topic].startswith(NO_GAP)
+        assert f"({chance(pvalue)})" in said[topic]
+    assert f" {np.max(np.abs(result.level.ci)):.2g} " in said["Strength"]
+    for shown in ("3,000", f"{result.n_eff:,.0f}", f"{result.rhat:.3f}"):
+        assert shown in said["Draws"]
 
 
 @pytest.mark.parametrize(
     ("truth", "how", "side"),
-    [
-        (cd.Gumbel(1.8), "too weak", "below"),
-        (cd.Gumbel(3.5), "too strong", "above"),
-        (cd.Frank(-6.0), "of the wrong sign", "below"),
-    ],
+    [(cd.Gumbel(1.8), TOO_WEAK, "below"), (cd.Gumbel(3.5), TOO_STRONG, "above"), (cd.Frank(-6.0), WRONG_SIGN, "below")],
     ids=str,
 )
 def test_strength(truth, how, side):
     target = TARGET if truth.tau > 0 else cd.Frank.from_tau(0.6)
-    _, said, lines = read(truth.sample(2000, rng=2), target)
-    assert said["Strength"].startswith(f"{how}. Kendall's tau is")
-    assert f"{side} the target's (95% interval of the gap" in said["Strength"]
-    assert "p < 0.001" in said["Strength"]
+    result, said, lines = read(truth.sample(2000, rng=2), target)
+    assert (result.outcome, result.verdict) == ("gap", how)
     assert lines[0].endswith(f": {how}")
-    assert said["Shape"].startswith("no gap found")
+    assert said["Strength"].startswith(f"{how}. ")
+    for shown in (f"{abs(result.level.value):.2g} {side} ", "{:+.2g} to {:+.2g}".format(*result.level.ci), "p < 0.001"):
+        assert shown in said["Strength"]
+    assert said["Shape"].startswith(NO_GAP)
 
 
 def test_shape_and_tails_by_name():
     draws = pd.DataFrame(cd.Clayton(3.0).sample(3000, rng=3), columns=["mu", "log_sigma"])
     result, said, lines = read(draws)
-    assert result.verdict == "wrong shape, low-low tail too thick, high-high tail too thin"
-    assert " ".join(lines[:2]).startswith(f"Copula discrepancy {result.cd:.4g}: wrong shape")
-    assert said["Shape"].startswith("wrong (p < 0.001). Gumbel fitted to these rows has a tau 0.")
+    assert faults(result.verdict) == [WRONG_SHAPE, too_thick("low_low"), too_thin("high_high")]
+    assert " ".join(lines[:2]).startswith(f"Copula discrepancy {result.cd:.4g}: {result.verdict}")
+    for shown in ("p < 0.001", "Gumbel", f"{abs(result.shape.value):.2g} below "):
+        assert shown in said["Shape"]
     u, v = cd.pseudo_observations(draws).T
     family = cd.Gumbel.from_tau(result.tau)
     low, high = np.mean(v[u <= 0.1] <= 0.1), np.mean(v[u >= 0.9] >= 0.9)
     expected = family.cdf(0.1, 0.1) / 0.1, (1.0 - 0.9 - 0.9 + family.cdf(0.9, 0.9)) / 0.1
-    for where, share, aim in (("lowest", low, expected[0]), ("highest", high, expected[1])):
-        begin = f"of 100 rows in the {where} tenth of mu, {100 * share:.0f} are in the {where} tenth of log_sigma too; "
-        assert f"{begin}Gumbel at the same tau has {100 * aim:.0f}" in said["Tails"]
-    assert max(map(len, lines)) <= 100
+    first, second = said["Tails"].split("Gumbel")[:2], said["Tails"].split("Gumbel")[1:]
+    for sentence, aim, where, share, expect in zip(first, second, ("lowest", "highest"), (low, high), expected, strict=True):
+        assert sentence.count(where) == 2  # tenths, of mu and of log_sigma
+        assert sentence.index("mu") < sentence.index(f" {100 * share:.0f} ") < sentence.index("log_sigma")
+        assert f" {100 * expect:.0f}" in aim.partition("of 100")[0]
+    assert max(map(len, lines)) <= WIDTH
     assert "log_sigma" in result._repr_html_()
 
 
 def test_corners_of_negative_dependence_have_their_own_words():
     truth = cd.Rotated(cd.Gumbel(2.0), 90)
     result, said, _ = read(truth.sample(3000, rng=4), cd.Rotated(cd.Clayton.from_tau(0.5), 90))
-    assert "low-high tail" in result.verdict
-    assert "high-low tail" in result.verdict
-    assert "of 100 draws in the lowest tenth of x0, " in said["Tails"]
-    assert " are in the highest tenth of x1; Clayton90 at the same tau has " in said["Tails"]
-    assert " are in the lowest tenth of x1; " in said["Tails"]
+    assert result.tests.off_corners == ["low_high", "high_low"]
+    assert faults(result.verdict)[-2:] == [too_thick("low_high"), too_thin("high_low")]
+    told = re.findall("lowest|highest|x0|x1|Clayton90", said["Tails"])
+    assert told == ["lowest", "x0", "highest", "x1", "Clayton90", "highest", "x0", "lowest", "x1", "Clayton90"]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -108,48 +125,57 @@ def test_the_old_names_of_tails_say_what_they_are_now():
     ranking = cd.pairwise(draws, TARGET, iid=True)
     mirrored = cd.discrepancy(np.column_stack([draws[:, 0], -draws[:, 1]]), cd.Frank(-4.0), iid=True)
     for old, new, negative in (("lower_tail", "low_low", "low_high"), ("upper_tail", "high_high", "high_low")):
-        with pytest.warns(DeprecationWarning, match=f"{old} is deprecated.*{new}"):
+        with pytest.warns(DeprecationWarning, match=f"^{old} .*{new}$"):
             assert getattr(result, old) == result.estimates[new]
         with pytest.warns(DeprecationWarning, match=negative):
             assert getattr(mirrored, old) == mirrored.estimates[negative]
         with pytest.warns(DeprecationWarning, match=new):
             assert getattr(ranking[0], f"{old}_se") == ranking[0].numbers[f"{new}_se"]
-        with pytest.warns(DeprecationWarning, match="low_low, high_high"):
+        with pytest.warns(DeprecationWarning, match="low_low.*high_high.*low_high.*high_low"):
             assert ranking.matrix(old)[0, 1] == ranking[0].numbers[new]
 
 
 def test_both_are_off():
-    result, _, _ = read(cd.Clayton(1.0).sample(3000, rng=5))
-    assert result.verdict.startswith("too weak, wrong shape, ")
+    result, said, _ = read(cd.Clayton(1.0).sample(3000, rng=5))
+    assert faults(result.verdict) == [TOO_WEAK, WRONG_SHAPE, too_thick("low_low"), too_thin("high_high")]
+    assert not any(NO_GAP in said[topic] for topic in ("Strength", "Shape", "Tails"))
 
 
 def test_a_bound_leaves_the_shape_untested():
     with warned("family-bound"):
         result, said, lines = read(cd.Frank(-4.0).sample(500, rng=6))
-    assert result.verdict.startswith("of the wrong sign")
-    assert said["Shape"].startswith("cannot be tested")
-    assert any("note: theta is at the lower bound" in line for line in lines)
+    assert faults(result.verdict)[0] == WRONG_SIGN
+    assert WRONG_SHAPE not in faults(result.verdict)
+    assert math.isnan(result.shape.pvalue)
+    assert "p " not in said["Shape"]  # no p-value of what has none
+    (caveat,) = result.caveats
+    assert f"note: {caveat.sentence}" in " ".join(" ".join(lines).split())
 
 
 def test_perfect_dependence_is_tested_by_how_likely_chance_makes_it():
     """300 draws in perfect order are no chance at a tau of 0.6; four may be."""
     x = np.linspace(0.0, 1.0, 300)
     with warned("perfect-dependence"):
-        result, said, lines = read(np.column_stack([x, x]), iid=True)
-    assert lines[0] == "Copula discrepancy 0.4: too strong"
-    assert said["Strength"] == "too strong. Kendall's tau is 0.4 above the target's (p < 0.001)."
+        result, said, _ = read(np.column_stack([x, x]), iid=True)
+    assert (result.cd, result.verdict) == (pytest.approx(0.4), TOO_STRONG)
     assert result.level.pvalue == pytest.approx(0.8**150)
+    assert chance(result.level.pvalue) in said["Strength"]
     with warned("perfect-dependence"):
         few, said, _ = read(np.column_stack([x[:4], x[:4]]), iid=True)
-    assert few.verdict == "no gap found, strength alone tested"
+    assert few.verdict == LEVEL_ALONE
     assert few.level.pvalue == pytest.approx(0.8**2)
-    assert said["Strength"] == "no gap found (p = 0.64)."
+    assert said["Strength"] == f"{NO_GAP} ({chance(0.64)})."
 
 
 def test_few_draws():
     with warned("few-effective-draws"):
-        _, said, _ = read(TARGET.sample(60, rng=7), iid=True)
-    assert said["Rows"] == "60, treated as independent: too few to trust these tests."
+        few, said, lines = read(TARGET.sample(60, rng=7), iid=True)
+    assert codes_of(few) == ["few-effective-draws"]
+    assert lines[0].endswith(answer_line(few, capital=False))
+    assert answer_line(few, capital=False) != few.verdict == NO_GAP
+    enough, other, _ = read(TARGET.sample(600, rng=7), iid=True)
+    assert codes_of(enough) == []
+    assert said["Rows"].replace("60", "600") != other["Rows"]  # not the number alone: the trust in it
 
 
 def test_the_table_has_every_gap_with_its_uncertainty():
@@ -174,17 +200,28 @@ def judged(level, shape, tails, corners=None, taus=(0.1, 0.4), ses=(0.02, 0.02),
     return PairTests(taus, ses, {"level": level, "shape": shape, "tails": tails}, corners or {}, against, 0.05)
 
 
+def test_verdicts_differ():
+    thick, thin = too_thick("low_low"), too_thin("low_low")
+    known = [NO_GAP, NOT_TESTED, LEVEL_ALONE, LEVEL_UNTESTED, TOO_WEAK, TOO_STRONG, WRONG_SIGN, WRONG_SHAPE, thick, thin]
+    known += [FAMILY_DOES_NOT_FIT, too_thick("high_low"), too_thin("low_low", against=False)]
+    assert len(set(known)) == len(known)
+    # the names that tests use are of the words that they stand for
+    for word, verdict in (("weak", TOO_WEAK), ("strong", TOO_STRONG), ("sign", WRONG_SIGN), ("thick", thick), ("thin", thin)):
+        assert word in verdict
+
+
 @pytest.mark.parametrize(
     ("pvalues", "verdict"),
     [
-        ((0.5, 0.5, 0.5), "no gap found"), ((0.01, 0.5, 0.5), "too weak"), ((0.5, 0.01, 0.5), "wrong shape"),
-        ((0.01, 0.01, 0.5), "too weak, wrong shape"), ((np.nan, np.nan, np.nan), "not tested"),
-        ((0.01, np.nan, 0.5), "too weak"), ((0.5, np.nan, np.nan), "no gap found, strength alone tested"),
-        ((0.5, 0.5, 0.01), "low-low tail too thin"),
+        ((0.5, 0.5, 0.5), [NO_GAP]), ((0.01, 0.5, 0.5), [TOO_WEAK]), ((0.5, 0.01, 0.5), [WRONG_SHAPE]),
+        ((0.01, 0.01, 0.5), [TOO_WEAK, WRONG_SHAPE]), ((np.nan, np.nan, np.nan), [NOT_TESTED]),
+        ((0.01, np.nan, 0.5), [TOO_WEAK]), ((0.5, np.nan, np.nan), [LEVEL_ALONE]), ((np.nan, 0.5, 0.5), [LEVEL_UNTESTED]),
+        ((0.5, 0.5, 0.01), [too_thin("low_low")]),
     ],
+    ids=str,
 )  # fmt: skip
 def test_verdicts(pvalues, verdict):
-    assert judged(*pvalues, {"low_low": (-0.2, 0.001), "high_high": (0.1, 0.3)}).verdict == verdict
+    assert judged(*pvalues, {"low_low": (-0.2, 0.001), "high_high": (0.1, 0.3)}).verdict == ", ".join(verdict)
 
 
 def test_verdicts_name_the_corners_that_are_off():
@@ -194,16 +231,17 @@ def test_verdicts_name_the_corners_that_are_off():
     assert judged(0.5, 0.5, 0.04, {"low_low": (0.2, 0.04), "high_high": (0.1, 0.05)}).off_corners == ["low_low"]
     assert judged(0.5, 0.5, 0.06, corners).off_corners == []
     alone = judged(np.nan, 0.01, 0.01, corners, against=False)
-    assert alone.verdict.startswith("family does not fit, low-low tail thinner than the family's, high-high tail thicker")
+    off = too_thin("low_low", against=False), too_thick("high_high", against=False), too_thick("low_high", against=False)
+    assert faults(alone.verdict) == [FAMILY_DOES_NOT_FIT, *off]
 
 
 @pytest.mark.parametrize(
     ("taus", "ses", "how"),
     [
-        ((-0.03, 0.3), (0.012, 0.012), "of the wrong sign"),  # 0.03 is within two errors of the difference, not of its own
-        ((-0.02, 0.3), (0.012, 0.012), "too weak"), ((0.3, -0.02), (0.01, 0.015), "too strong"),
-        ((0.3, -0.04), (0.01, 0.015), "of the wrong sign"), ((0.3, -0.001), (0.01, 0.0), "of the wrong sign"),
-        ((-0.5, -0.3), (0.01, 0.01), "too strong"), ((-0.1, 0.3), (np.nan, 0.01), "of the wrong sign"),
+        ((-0.03, 0.3), (0.012, 0.012), WRONG_SIGN),  # 0.03 is within two errors of the difference, not of its own
+        ((-0.02, 0.3), (0.012, 0.012), TOO_WEAK), ((0.3, -0.02), (0.01, 0.015), TOO_STRONG),
+        ((0.3, -0.04), (0.01, 0.015), WRONG_SIGN), ((0.3, -0.001), (0.01, 0.0), WRONG_SIGN),
+        ((-0.5, -0.3), (0.01, 0.01), TOO_STRONG), ((-0.1, 0.3), (np.nan, 0.01), WRONG_SIGN),
     ],
 )  # fmt: skip
 def test_a_change_of_sign_beyond_chance_is_called_so(taus, ses, how):
@@ -211,25 +249,36 @@ def test_a_change_of_sign_beyond_chance_is_called_so(taus, ses, how):
 
 
 def test_moments_leave_the_shape_out_but_not_the_tails():
-    result = cd.discrepancy(cd.Clayton(3.0).sample(2000, rng=10), TARGET, method="moment")
-    assert "fitted by Kendall's tau alone" in result.sentences()["Shape"]
-    assert "in the lowest tenth of x0" in result.sentences()["Tails"]
-    assert result.verdict == "low-low tail too thick, high-high tail too thin"
+    draws = cd.Clayton(3.0).sample(2000, rng=10)
+    result = cd.discrepancy(draws, TARGET, method="moment")
+    assert faults(result.verdict) == [too_thick("low_low"), too_thin("high_high")]
+    assert "method='mle'" in result.sentences()["Shape"]  # the way out
+    assert NO_GAP not in result.sentences()["Tails"]
+    assert result.sentences()["Tails"] == cd.discrepancy(draws, TARGET).sentences()["Tails"]
 
 
 def test_a_reference_has_its_own_sentence():
     with warned("few-effective-draws"):
         result = cd.discrepancy(TARGET.sample(2000, rng=11), TARGET.sample(60, rng=12), family="gumbel", iid=True)
-    assert result.sentences()["Rows"] == "2,000, treated as independent: enough for these tests."
-    assert result.sentences()["Reference"] == "60, treated as independent: too few to trust these tests."
+    (caveat,) = result.caveats
+    assert caveat.sentence.startswith("reference: ")
+    own, reference = (result.sentences()[topic] for topic in ("Rows", "Reference"))
+    assert own.startswith("2,000,")
+    assert reference.startswith("60,")
+    assert own.partition(",")[2] != reference.partition(",")[2]  # enough rows, and too few of them
 
 
 def test_estimates_and_agreement_are_readable():
     result = cd.discrepancy(TARGET.sample(2000, rng=13).reshape(4, 500, 2), TARGET)
-    assert repr(result.level).startswith(f"{result.level.value:.6g} (se {result.level.se:.3g}, 95% ")
-    assert f"n_eff {result.level.n_eff:,.0f})" in str(result.level)
-    assert f"{result.level:.3f}" == f"{result.level.value:.3f}"
-    lines = repr(result.agreement).splitlines()
-    assert lines[0] == f"R-hat for dependence {result.rhat:.3f}; Kendall's tau of each chain:"
-    assert len(lines) == 5
-    assert "no standard error" in repr(Estimate.unknown(0.3))
+    level = result.level
+    assert repr(level).startswith(f"{level.value:.6g} (se {level.se:.3g}, 95% ")
+    assert f"n_eff {level.n_eff:,.0f})" in str(level)
+    assert f"{level:.3f}" == f"{level.value:.3f}"
+    head, *chains = repr(result.agreement).splitlines()
+    assert f"{result.rhat:.3f}" in head
+    for k, (line, tau) in enumerate(zip(chains, result.agreement.taus, strict=True)):
+        assert line.split()[:2] == ["chain", str(k)]
+        assert line.endswith(repr(tau))
+    unknown = repr(Estimate.unknown(0.3))
+    assert unknown.startswith("0.3 ")
+    assert "nan" not in unknown
