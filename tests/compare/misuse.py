@@ -110,7 +110,7 @@ PAIRWISE_CHOICES = {
     "a confidence in percent": _choice("argument", "confidence", "0", "1", "95", confidence=95),
     "iid in words": _choice("argument", "iid", "True", "False", "'yes'", iid="yes"),
     "no workers": _choice("argument", "n_jobs", "0", n_jobs=0),
-    "one variable": _choice("argument", "1", "mu", var_names=["mu"]),
+    "one variable": _choice("shape", "1", "mu", var_names=["mu"]),
     "moments without a target": _choice("argument", "method='moment'", method="moment"),
     "moments without a target, with a family": _choice("argument", "method='moment'", method="moment", family="gumbel"),
 }
@@ -123,18 +123,18 @@ def _vine(draws, reference, code, *names, **options):
 
 
 VINE = {
-    "one variable": _vine(SAMPLE[:, :1], SAMPLE[:, :1], "argument", "1", "x0"),
+    "one variable": _vine(SAMPLE[:, :1], SAMPLE[:, :1], "shape", "1", "x0"),
     "fewer variables": _vine(SAMPLE, SAMPLE[:, :2], "names-differ", "3", "2"),
     "other names": _vine(
         {"a": SAMPLE[:, 0], "b": SAMPLE[:, 1]}, {"a": SAMPLE[:, 0], "c": SAMPLE[:, 1]}, "names-differ", "b", "c"
     ),
-    "no reference": _vine(SAMPLE, None, "argument", "reference", "None"),
-    "a copula": _vine(SAMPLE, cd.Gumbel(2.0), "argument", "reference", "pairwise()"),
-    "a correlation matrix": _vine(SAMPLE, np.eye(3), "argument", "reference"),
+    "no reference": _vine(SAMPLE, None, "no-target", "reference", "None"),
+    "a copula": _vine(SAMPLE, cd.Gumbel(2.0), "no-target", "reference", "pairwise()"),
+    "a correlation matrix": _vine(SAMPLE, np.eye(3), "no-target", "reference"),
     "the name of a family": _vine(SAMPLE, "gumbel", "no-target", "'gumbel'"),
-    "a short reference": _vine(SAMPLE, SAMPLE[:10], "argument", "11", "10", iid=True),
-    "few draws": _vine(SAMPLE[:10], SAMPLE, "argument", "11", "10", iid=True),
-    "short chains": _vine(SAMPLE[:99].reshape(33, 3, 3), SAMPLE, "argument", "4", "got 3"),
+    "a short reference": _vine(SAMPLE, SAMPLE[:10], "too-few-draws", "11", "10", iid=True),
+    "few draws": _vine(SAMPLE[:10], SAMPLE, "too-few-draws", "11", "10", iid=True),
+    "short chains": _vine(SAMPLE[:99].reshape(33, 3, 3), SAMPLE, "too-few-draws", "4", "got 3"),
     "no trees": _vine(SAMPLE, SAMPLE, "argument", "truncate", "1 to 2", "3", "0", truncate=0),
     "too many trees": _vine(SAMPLE, SAMPLE, "argument", "truncate", "1 to 2", "got 3", truncate=3),
     "a float of trees": _vine(SAMPLE, SAMPLE, "argument", "truncate", "1.0", truncate=1.0),
@@ -161,7 +161,7 @@ REFERENCES = {
     "other names": _reference(pd.DataFrame(_NORMAL[:, :2], columns=["mu", "nu"]), "names-differ", "sigma", "nu"),
     "three columns": _reference(_NORMAL, "names-differ", "2", "mu, sigma", "3"),
     "a NaN": _reference(np.array([[1.0, 2.0], [np.nan, 3.0]]), "nan", "x0", "1 of 2"),
-    "three rows": _reference(_NORMAL[:3, :2], "argument", "4", "got 3"),
+    "three rows": _reference(_NORMAL[:3, :2], "too-few-draws", "4", "got 3"),
     "constants": _reference(np.zeros((50, 2)), "constant", "mu"),
     "the name of a family": _reference("gumbel", "no-target", "target", "'gumbel'", family=None),
     "a family": _reference(cd.Gumbel, "no-target", "target", "Gumbel", family=None),
@@ -174,8 +174,8 @@ REFERENCES = {
 }
 
 SUMMARY = {
-    "one variable": Misuse(lambda: cd.summary(np.ones((10, 1))), "argument", ("1", "x0")),
-    "three draws": Misuse(lambda: cd.summary(SAMPLE[:3, :2]), "argument", ("4", "got 3")),
+    "one variable": Misuse(lambda: cd.summary(np.ones((10, 1))), "shape", ("1", "x0")),
+    "three draws": Misuse(lambda: cd.summary(SAMPLE[:3, :2]), "too-few-draws", ("4", "got 3")),
     "a confidence of 1": Misuse(lambda: cd.summary(SAMPLE[:, :2], confidence=1.0), "argument", ("confidence", "1.0")),
     "an unknown variable": Misuse(lambda: cd.summary(SAMPLE[:, :2], var_names="mu"), "unknown-name", ("'mu'",)),
     "no file": Misuse(lambda: cd.summary("nowhere.csv"), "file", ("nowhere.csv",)),

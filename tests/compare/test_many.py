@@ -167,9 +167,9 @@ def test_rows_are_found_by_place_and_by_name(result):
     assert result["mu", "sigma"].level == result.pair("sigma", "mu").level.value
     with pytest.raises(IndexError):
         result[6]
-    with refused_naming("argument", "'sigm'", "'sigma'"):
+    with refused_naming("unknown-name", "'sigm'", "'sigma'"):
         result["mu", "sigm"]
-    with refused_naming("argument", "'mu', 'mu'"):
+    with refused_naming("unknown-name", "'mu', 'mu'"):
         result["mu", "mu"]
     for key in ("mu", 1.0, ("mu", "nu", "rho"), slice(2)):
         with refused_naming("argument", repr(key)):
@@ -367,11 +367,11 @@ def test_choices_that_cannot_be_used(case):
 
 
 def test_too_few_variables_and_draws():
-    with refused_naming("argument", "got 1", "x0"):
+    with refused_naming("shape", "got 1", "x0"):
         cd.pairwise(np.arange(50.0)[:, None])
-    with refused_naming("argument", 4, "got 3"):
+    with refused_naming("too-few-draws", 4, "got 3"):
         cd.pairwise(gaussian(np.random.default_rng(24), 3), cd.Gaussian(0.5))
-    with refused_naming("argument", 4, "got 3"):
+    with refused_naming("too-few-draws", 4, "got 3"):
         cd.pairwise(frame(24), gaussian(np.random.default_rng(24), 3))
 
 

@@ -332,5 +332,5 @@ def test_the_draws_themselves_are_no_reference():
 
 def test_pyvinecopulib_may_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyvinecopulib", None)
-    with refused_naming("argument", "vine()", "pyvinecopulib", '"copula-discrepancy[vine]"'):
+    with refused_naming("dependency", "vine()", "pyvinecopulib", '"copula-discrepancy[vine]"'):
         vine(SAMPLE, SAMPLE)

@@ -197,7 +197,8 @@ def rank_pairs(
     if given.n_variables < 2:
         raise InputError(
             f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check how "
-            "columns are separated"
+            "columns are separated",
+            "shape",
         )
     aims = resolve_pair_targets(given, target, selection, called(given, sides[0]))
     template, estimate_df = _template(family, aims, method)

@@ -329,7 +329,8 @@ class Pairwise(WithCaveats):
         i, j = int(row["first"]), int(row["second"])
         if self.kind == "nothing":
             raise InputError(
-                "without a target there is nothing to compare one pair with; see select_family for its best family, and fit"
+                "without a target there is nothing to compare one pair with; see select_family for its best family, and fit",
+                "no-target",
             )
         # rows with a missing value in either variable were left out of the row, too
         draws, reference = (
@@ -382,7 +383,9 @@ class Pairwise(WithCaveats):
         row = self.rows[place]
         template = (self.targets or {}).get((int(row["first"]), int(row["second"]))) or self._family(row)
         if template is None:
-            raise InputError(f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice")
+            raise InputError(
+                f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice", "memory"
+            )
         names = [self.names[int(row["first"])], self.names[int(row["second"])]]
         complete, iid = as_draws(self.samples[0].select(names), missing="drop"), self.independent[0]
         pair = RankedPair.from_draws(complete)
@@ -605,11 +608,11 @@ class Pairwise(WithCaveats):
     def _place(self, first: Any, second: Any) -> int:
         for name in (first, second):
             if not isinstance(name, str) or name not in self.names:
-                raise InputError(unknown_name(str(name), self.names))
+                raise InputError(unknown_name(str(name), self.names), "unknown-name")
         i, j = sorted((self.names.index(first), self.names.index(second)))
         found = np.flatnonzero((self.rows["first"] == i) & (self.rows["second"] == j))
         if not found.size:
-            raise InputError(f"the pair {first!r}, {second!r} was not compared")
+            raise InputError(f"the pair {first!r}, {second!r} was not compared", "unknown-name")
         return int(found[0])
 
     def _numbers(self, name: str) -> NDArray[np.float64]:

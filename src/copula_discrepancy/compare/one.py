@@ -15,6 +15,7 @@ from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.divergence import shannon_scores
@@ -161,7 +162,10 @@ def discrepancy(
     if free_df and (aim.copula is None or student_part(aim.copula) is None):
         given_target = repr(target) if aim.reference is None else "a reference sample, whose df is estimated in any case"
         raise InputError(f"estimate_df=True needs a StudentT target with its df, got {given_target}")
-    samples = aim.draws, aim.reference if aim.reference is None else two_variables(aim.reference, margins)
+    if aim.reference is not None:
+        with errors_about("reference"):
+            two_variables(aim.reference, margins)
+    samples = aim.draws, aim.reference
     sweep = sweep_of(
         samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},
         template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, curves=EXACT,

@@ -197,8 +197,8 @@ class Discrepancy(WithCaveats):
 
     @property
     def cd(self) -> float:
-        """The paper's Copula Discrepancy, |total| (Aich and Aich, 2025, definition 4.2)."""
-        return abs(self.total.value)
+        """The paper's Copula Discrepancy, |total| (Aich and Aich, 2025, definition 4.2); |level| where there is none."""
+        return abs(self.level.value if math.isnan(self.total.value) else self.total.value)
 
     @property
     def cd_moment(self) -> float:

@@ -135,7 +135,7 @@ def _answer(result: "Pairwise") -> str:
     untested = len(result) - int(np.sum(result.tested))
     lost = _lost(result)
     if result.void:
-        return f"the reference has the same rows as the {result.things}, so every test is void; give an independent reference."
+        return f"the {result.things} and the reference are the same, so every test is void; give an independent reference."
     if untested == len(result):
         return f"no {result.unit} could be tested: perfect dependence, too few values, or a family at its bound.{lost}"
     rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost

@@ -95,7 +95,7 @@ def summary(
         exclude=exclude,
     )  # fmt: skip
     if given.n_variables < 2:
-        raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})")
+        raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})", "shape")
     if not independent:
         require_chain_length(given.n_draws)
     table, compare = RankedTable.of(given), comparable(given, independent)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.matching import is_bare_word, matched
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.families import Copula, resolve_family
 
@@ -46,7 +46,7 @@ def resolve_target(target: Any, family: Any, given: Draws, missing: str = "raise
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}",
             "no-target",
         )
-    draws, reference = matched(given, as_draws(target, missing=missing))
+    draws, reference = matched(given, read_reference(target, given, {"missing": missing}))
     if family is None or (isinstance(family, str) and family == "auto"):
         return ResolvedTarget(draws, None, reference)
     return ResolvedTarget(draws, None, reference, *resolve_family(family, None))

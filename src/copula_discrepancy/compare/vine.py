@@ -22,6 +22,7 @@ from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
 from copula_discrepancy.compare.wording import called, counted
 from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.matching import is_bare_word
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import comparable
 from copula_discrepancy.estimate.fit import METHODS
@@ -301,20 +302,23 @@ def _pyvinecopulib() -> Any:
     try:
         return import_module("pyvinecopulib")
     except ImportError as error:
-        raise InputError('vine() needs pyvinecopulib; pip install "copula-discrepancy[vine]"') from error
+        raise InputError('vine() needs pyvinecopulib; pip install "copula-discrepancy[vine]"', "dependency") from error
 
 
 def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: str) -> PairAims:
     """Draws and reference with the same, varying variables."""
     if draws.n_variables < 2:
         raise InputError(
-            f"a vine needs at least two variables, got {draws.n_variables} ({draws.names[0]}); select more of them"
+            f"a vine needs at least two variables, got {draws.n_variables} ({draws.names[0]}); select more of them",
+            "shape",
         )
-    sample = not (reference is None or isinstance(reference, Copula | type | int | float | complex))
+    sample = not (reference is None or isinstance(reference, Copula | type | int | float | complex) or is_bare_word(reference))
     aims = resolve_pair_targets(draws, reference, selection, things) if sample else None
     if aims is None or aims.reference is None:
         raise InputError(
-            f"reference must be a sample to fit a vine to, got {reference!r:.60}; for other targets see pairwise()"
+            f"reference must be a sample to fit a vine to, got {type(reference).__name__} "
+            f"{' '.join(repr(reference).split()):.60}; for other targets see pairwise()",
+            "no-target",
         )
     return aims
 
@@ -332,7 +336,9 @@ def _ranked(sample: Draws, independent: bool) -> RankedTable:
     if not independent:
         require_chain_length(sample.n_draws)
     if sample.n_chains * sample.n_draws < _FEWEST:
-        raise InputError(f"a vine needs at least {_FEWEST} draws in both samples, got {sample.n_chains * sample.n_draws}")
+        raise InputError(
+            f"a vine needs at least {_FEWEST} draws in both samples, got {sample.n_chains * sample.n_draws}", "too-few-draws"
+        )
     return RankedTable.of(sample)
 
 

@@ -249,12 +249,12 @@ def html(title: str, summary: str, said: dict[str, str], rows: list[list[str]], 
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.4f}"
+    return "-" if math.isnan(value) else f"{value:+.4f}"
 
 
 def _plain(value: float) -> str:
     if not math.isfinite(value):
-        return f"{value}"
+        return "-" if math.isnan(value) else f"{value}"
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
 
 

@@ -178,7 +178,8 @@ def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
     """Rank the families on a ranked pair."""
     if pair.perfect_sign(by_rank=False) != 0.0:
         raise InputError(
-            "the draws are perfectly dependent, so no family fits better than another; give a family, such as family='gumbel'"
+            "the draws are perfectly dependent, so no family fits better than another; give a family, such as family='gumbel'",
+            "perfect-dependence",
         )
     fits = []
     discrete = pair.discrete_share() > DISCRETE

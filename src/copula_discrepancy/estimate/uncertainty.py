@@ -378,7 +378,8 @@ def require_chain_length(n_draws: int) -> None:
     if n_draws < FEWEST_DRAWS:
         raise InputError(
             f"standard errors of chains need at least {FEWEST_DRAWS} draws per chain, got {n_draws}; chains come first and "
-            "draws second, (chain, draw, variable), or use iid=True for independent draws"
+            "draws second, (chain, draw, variable), or use iid=True for independent draws",
+            "too-few-draws",
         )
 
 
