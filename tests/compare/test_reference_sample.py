@@ -129,7 +129,7 @@ def test_references_that_cannot_be_used(case):
 
 
 def test_no_family_is_chosen_for_perfect_dependence():
-    with refused_naming("argument", "family='gumbel'"):
+    with refused_naming("perfect-dependence", "family='gumbel'"):
         cd.select_family(np.column_stack([np.arange(9.0), np.arange(9.0)]))
 
 
