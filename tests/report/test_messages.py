@@ -15,6 +15,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
@@ -59,6 +60,11 @@ def pages(monkeypatch):
         if name != "pairs":  # methods have blocks of their own below
             lines[lines.index("Methods") : lines.index("How this page was made")] = []
         yield scene, lines
+    pair = result("crash").fit.pair
+    gold = np.random.default_rng(5).normal(size=len(pair.x))
+    table = cd.pairwise(pd.DataFrame({"equity": pair.x, "bonds": pair.y, "gold": gold}), iid=True)
+    colours = [line for line in page_of(table) if re.search("^Above|^Tails|low-low : ", line)]
+    yield "a table without a target, a corner with a gap", colours
     monkeypatch.setattr(content, "TABLE_ROWS", 5)
     yield "a ranking longer than its table", [line for line in page_of("pairs") if re.search("worst|report.json", line)]
     monkeypatch.setattr(content, "JSON_PAIRS", 7)
@@ -68,8 +74,10 @@ def pages(monkeypatch):
     yield "one chain that never moves", [line for line in page_of("stuck") if "chain 2" in line]
 
 
-def page_of(name):
-    return paragraphs(result(name).to_html("report.html", force=True).read_text(encoding="utf-8"))
+def page_of(found):
+    """The paragraphs of a result's page, or of that of a named result."""
+    found = result(found) if isinstance(found, str) else found
+    return paragraphs(found.to_html("report.html", force=True).read_text(encoding="utf-8"))
 
 
 def said(entries):
@@ -158,6 +166,9 @@ def pictures():
         for subject in subjects:
             axes = Figure(figsize=(7.0, 4.0), layout="constrained").subplots(1, panels)
             yield f"{function.__qualname__} of {subject}, panels: {panels}", list(texts(function(result(subject), ax=axes)))
+    line = np.arange(50.0)
+    axes = Figure(figsize=(7.0, 4.0)).subplots(1, 2)
+    yield "plot_pair of a perfectly dependent fit", list(texts(cd.plot_pair(cd.fit(np.c_[line, line], "clayton"), ax=axes)))
 
 
 # ---- errors --------------------------------------------------------------------------------------------------------
