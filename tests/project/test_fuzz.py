@@ -80,33 +80,29 @@ def test_every_exception_of_the_oracle_is_used_and_documented():
     assert set(re.findall(r'unless\("(.*?)"', source)) == {*oracle.DOCUMENTED}
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
-    [(math.nan, "tau is nan"), (1.5, "tau is 1.5"), (-1.0000001, "not between")],
-    ids=["nan", "above", "below"],
-)
-def test_the_oracle_can_fail(value, told):
-    with pytest.raises(oracle.Broken, match=told):
+@pytest.mark.parametrize("value", [math.nan, 1.5, -1.0000001], ids=["nan", "above", "below"])
+def test_the_oracle_can_fail(value):
+    with pytest.raises(oracle.Broken, match=f"tau is {value}"):
         oracle.within(value, -1.0, 1.0, "tau")
     with pytest.raises(oracle.Broken, match="se is"):
         oracle.estimate(cd.Estimate(value, -abs(value), (0.0, 1.0), 0.5, 10.0), "level", excused=False)
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "fault"),
     [
-        ({"share": 1.01}, "the draws' share is 1.01"),
-        ({"share_target": -0.1}, "the target's share is -0.1"),
+        ({"share": 1.01}, "draws' share is 1.01"),
+        ({"share_target": -0.1}, "target's share is -0.1"),
         ({"value": -1.5}, "low_low is -1.5"),
         ({"pvalue": 1.2}, "low_low.pvalue is 1.2"),
-        ({"share_target": 0.9}, "is not its shares"),
+        ({"share_target": 0.9}, "shares"),
     ],
 )
-def test_the_oracle_looks_at_corners(broken, told):
+def test_the_oracle_looks_at_corners(broken, fault):
     found = cd.discrepancy(cd.Clayton(3.0).sample(200, rng=1), cd.Gumbel(2.0), iid=True)
     oracle.discrepancy(found)
     corners = found.corners | {"low_low": replace(found.corners["low_low"], **broken)}
-    with pytest.raises(oracle.Broken, match=told):
+    with pytest.raises(oracle.Broken, match=fault):
         oracle.discrepancy(replace(found, corners=corners))
 
 

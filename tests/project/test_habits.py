@@ -39,7 +39,7 @@ def test_too_few_tests_fail(tmp_path, options, status):
     )
     ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == status, ended.stdout
-    assert ("only 2 tests were found, at least 3 are due" in ended.stdout) == bool(status)
+    assert bool(re.search(r"\b2 tests\b.*\b3\b", ended.stdout)) == bool(status)  # found, and due
 
 
 def test_templates_and_hooks_can_be_read():

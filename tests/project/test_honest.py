@@ -129,7 +129,9 @@ def test_halves_need_their_packages_or_say_so(monkeypatch):
 
     monkeypatch.setattr(honest_data, "real_table", not_here)
     (table,) = honest.halves(2, 1, tables=("iris",))
-    assert table.records()[0]["met"] == "not run: sklearn is not installed"
+    met = table.records()[0]["met"]
+    assert met.startswith("not run")
+    assert "sklearn" in met
 
 
 def test_a_table_of_two_kinds_of_rows_is_not_called_honest(monkeypatch):
@@ -153,4 +155,5 @@ def test_the_command_writes_what_it_was_asked_for(tmp_path, monkeypatch):
     text = path.read_text(encoding="utf-8")
     assert list(report.read(text)) == ["Joint crashes"]
     assert "1 runs" in text
-    assert "```text\nCopula discrepancy" in text
+    answer = honest.crash_result((1, 1), 200, honest_data.seeds("crashes, both fall, 200", 1)[0])
+    assert f"```text\n{answer}\n```" in text

@@ -6,6 +6,7 @@ Images in `tests/images` are drawn anew by `python -m tests.picture_cases`; see 
 import io
 import json
 import math
+import re
 import warnings
 from dataclasses import asdict
 from itertools import pairwise
@@ -24,7 +25,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import copula_discrepancy as cd
-from copula_discrepancy.estimate.tails import CORNERS, along
+from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.plots import look
 from copula_discrepancy.report.plots.clouds import contour_levels, evenly_spaced
 from copula_discrepancy.report.plots.forests import pair_taus
@@ -252,7 +253,7 @@ def test_pictures_of_tables_speak_of_rows():
     assert "simulated rows" in right.texts[-1].get_text()
     assert cd.plot_tau_forest(found, ax=new_axes()).get_yticklabels()[0].get_text() == "all rows"
     assert cd.plot_trace(found, ax=new_axes()).get_xlabel().startswith("rows\n")
-    assert found.plot(ax=new_axes()).get_xlabel().startswith("rows minus target")
+    assert found.plot(ax=new_axes()).get_xlabel().split()[0] == "rows"
     legend = cd.plot_tau_forest(result("many_pairs"), ax=new_axes()).get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["all rows", "reference"]
 
@@ -261,7 +262,7 @@ def test_the_tail_of_the_comparison_is_drawn():
     source = in_chains(cd.Clayton(3.0), 4, 750, 1)
     panel, _ = cd.plot_pair(cd.discrepancy(source, cd.Gumbel(2.5), tail=0.05), ax=new_axes(2))
     assert {round(patch.get_width(), 2) for patch in panel.patches} == {0.05}
-    assert panel.texts[0].get_text().endswith("% of lowest twentieth")
+    assert panel.texts[0].get_text().endswith(part_name(0.05))
 
 
 def test_pairs_with_missing_values_have_the_taus_of_their_rows():
@@ -342,7 +343,9 @@ def test_perfectly_dependent_fit():
     with pytest.warns(cd.DependenceWarning):
         fitted = cd.fit(np.stack([x, x], axis=1), "clayton")
     _, right = cd.plot_pair(fitted, ax=new_axes(2))
-    assert "nothing to simulate" in right.texts[-1].get_text()
+    assert not right.collections  # neither points nor contours
+    (reason,) = right.texts
+    assert not re.search(r"\d", reason.get_text())
 
 
 def test_forest_rows_are_the_chains_taus():
@@ -361,7 +364,7 @@ def test_forest_rows_are_the_chains_taus():
 
 def test_forest_of_a_stuck_chain_and_of_many():
     ax = cd.plot_tau_forest(result("stuck"), ax=new_axes())
-    (said,) = [text for text in ax.texts if text.get_text() == "does not vary"]
+    (said,) = ax.texts
     assert said.get_position()[1] == 3  # the third chain, below all draws
     many = cd.plot_tau_forest(result("many_chains"), ax=new_axes(size=(3.5, 2.5)))
     (chains,) = [item for item in many.collections if isinstance(item, PathCollection)]
@@ -563,11 +566,11 @@ def test_glyphs_that_no_font_here_has_are_no_error():
 def test_another_thing_than_a_result(name):
     function, _, _ = FUNCTIONS[name]
     for wrong, kind in ((np.zeros((10, 2)), "ndarray"), (None, "NoneType"), ("x", "str")):
-        with pytest.raises(cd.InputError, match=rf"{name} takes a .*, got {kind}; call cd\.discrepancy\(draws, target\) first"):
+        with pytest.raises(cd.InputError, match=rf"^{name} .*\b{kind}\b.*\bcd\.discrepancy\b"):
             function(wrong)
-    with pytest.raises(cd.InputError, match="ax must be"):
+    with pytest.raises(cd.InputError, match=r"^ax .*\b3$"):
         function(result("target"), ax=new_axes(3))
-    with pytest.raises(cd.InputError, match="ax must be matplotlib Axes, got str"):
+    with pytest.raises(cd.InputError, match=r"^ax .*\bAxes\b.*\bstr\b"):
         function(result("target"), ax="axes")
     assert not plt.get_fignums()
 
@@ -575,9 +578,9 @@ def test_another_thing_than_a_result(name):
 def test_numbers_that_are_none():
     for function, option in ((cd.plot_pair, "points"), (cd.plot_tau_forest, "pairs"), (cd.plot_trace, "sizes")):
         for wrong in (0, 1.5, "many", True, math.nan):
-            with pytest.raises(cd.InputError, match=f"{option} must be a whole number >= 1"):
+            with pytest.raises(cd.InputError, match=rf"^{option} .*>= 1\b"):
                 function(result("target"), **{option: wrong})
-    with pytest.raises(cd.InputError, match="rng must be a seed"):
+    with pytest.raises(cd.InputError, match=r"^rng .*'x'$"):
         cd.plot_pair(result("target"), rng="x")
 
 
@@ -604,9 +607,9 @@ def test_the_papers_figures_as_plots(tmp_path):
     assert run.plot("figure5_tails", ax=one) is one
     assert not one.figure.legends
     assert one.figure.axes[-1].get_legend() is not None
-    with pytest.raises(cd.InputError, match=r"figure must be 'figure5_tails' or .*, got 'figure1_cd'"):
+    with pytest.raises(cd.InputError, match=r"^figure .*'figure5_tails'.*'figure1_cd'$"):
         run.plot("figure1_cd")
-    with pytest.raises(cd.InputError, match="ax must be 2 Axes"):
+    with pytest.raises(cd.InputError, match=r"^ax .*\b2\b"):
         run.plot("figure6_shannon", ax=one)
 
 
@@ -662,8 +665,8 @@ def test_tails_are_filled_at_half_the_level():
 
 
 def test_labels_tell_target_from_reference():
-    for subject, whose in (("target", "draws minus target"), ("reference", "draws minus reference")):
-        assert plot_gaps(result(subject), ax=new_axes()).get_xlabel().startswith(whose)
+    for whose in ("target", "reference"):
+        assert plot_gaps(result(whose), ax=new_axes()).get_xlabel().split(",")[0].endswith(f" {whose}")
     found = result("reference")
     title = cd.plot_tau_forest(found, ax=new_axes()).get_title(loc="left")
     assert title.startswith(f"R-hat {found.agreement.rhat:.3f} (reference {found.reference_agreement.rhat:.3f})")
@@ -678,7 +681,7 @@ def test_forests_of_a_fit_have_the_intervals_asked_for(confidence):
     expected = cd.discrepancy(draws, cd.Joe(2.0), confidence=confidence).estimates["tau"].ci
     assert tuple(ax.lines[0].get_xdata()) == expected
     assert f"{100 * confidence:g}% intervals" in ax.get_xlabel()
-    with pytest.raises(cd.InputError, match="confidence must lie strictly between 0 and 1, got 95"):
+    with pytest.raises(cd.InputError, match=r"^confidence .*\b95$"):
         cd.plot_tau_forest(fitted, confidence=95, ax=new_axes())
 
 
