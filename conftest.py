@@ -24,17 +24,18 @@ NARROWED = ("keyword", "markexpr", "deselect", "lf", "failedfirst", "stepwise", 
 
 # Files whose tests share a fixture or tables that take seconds to make; they are begun before all others.
 TOGETHER = {
-    "test_page.py": "pages",
-    "test_browser.py": "pages",
-    "test_maps.py": "pages",
-    "test_block.py": "block",
-    "test_many.py": "many",
-    "test_paper.py": "paper",
-    "test_reproduce.py": "reproduce",
-    "test_vine.py": "vine",
-    "test_stein.py": "stein",
-    "test_plots.py": "plots",
-    "test_package.py": "package",
+    "report/test_page.py": "pages",
+    "report/test_browser.py": "pages",
+    "report/test_maps.py": "pages",
+    "compare/test_block.py": "block",
+    "compare/test_many.py": "many",
+    "studies/test_paper.py": "paper",
+    "studies/test_reproduce.py": "reproduce",
+    "compare/test_vine.py": "vine",
+    "studies/test_stein.py": "stein",
+    "report/test_plots.py": "plots",
+    "report/test_messages.py": "plots",
+    "project/test_package.py": "package",
 }
 
 
@@ -49,7 +50,7 @@ def pytest_xdist_make_scheduler(config, log):
         """
 
         def _split_scope(self, nodeid):
-            return TOGETHER.get(nodeid.split("::")[0].rsplit("/")[-1], nodeid.split("[")[0])
+            return TOGETHER.get("/".join(nodeid.split("::")[0].split("/")[-2:]), nodeid.split("[")[0])
 
     return Scheduling(config, log)
 
