@@ -7,6 +7,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.cli import parser
 from tests.data import refusals
 from tests.data.refusals import refusal
+from tests.numerals import numerals
 
 
 @pytest.fixture(autouse=True)
@@ -240,8 +241,10 @@ def test_the_command_line_drops_them_when_told(capsys):
     assert "sampler" not in told
     assert parser.main(["check", "sheet.csv", "--iid", "--missing", "listwise"]) == 0
     shown = capsys.readouterr().out
-    assert "rows with a missing value left out: 1 of 51" in shown
-    assert "decimal commas read in a, b" in shown
+    notes = cd.as_draws("sheet.csv", missing="drop").notes
+    assert ["1", "51"] in [numerals(note) for note in notes]  # rows left out, of all
+    assert len(notes) == 3  # these, the semicolons and the decimal commas
+    assert all(f"note: {note}\n" in shown for note in notes)
     assert "family" in shown  # without a target, which family describes a pair is an answer
     assert "R-hat" not in shown  # one sample: there are no chains to agree
     assert "with reservations" in shown

@@ -183,12 +183,9 @@ def test_few_effective_draws_are_said():
 
 def test_independence_must_be_a_truth_value():
     for bad in ("yes", 1, None):
-        for call in (
-            lambda bad=bad: cd.discrepancy(modes(None), TARGET, iid=bad),
-            lambda bad=bad: cd.fit(modes(None), "gumbel", iid=bad),
-        ):
+        for function, second in ((cd.discrepancy, TARGET), (cd.fit, "gumbel")):
             with refused() as caught:
-                call()
+                function(modes(None), second, iid=bad)
             assert str(caught.value).startswith("iid ")
             assert str(caught.value).endswith(f"got {bad!r}")
 

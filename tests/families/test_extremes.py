@@ -197,7 +197,7 @@ def test_the_other_conditional_of_a_turned_copula():
         value = copula.conditional_cdf(0.3, 0.6, given="u")
         assert value == pytest.approx(float(slope), abs=1e-8)
         assert copula.conditional_ppf(value, 0.3, given="u") == pytest.approx(0.6, rel=1e-10)
-    with pytest.raises(cd.InputError, match="^given .* got 'w'$"):
+    with pytest.raises(cd.InputError, match=r"^given .* got 'w'$"):
         cd.Joe(2.0).conditional_cdf(0.3, 0.6, given="w")
 
 
