@@ -18,3 +18,8 @@ def numerals_of(name, text):
 def one_line(text):
     """The text without its line breaks and columns."""
     return " ".join(text.split())
+
+
+def without_numerals(text):
+    """The words of a text, with a sign in the place of every number."""
+    return _NUMERAL.sub("#", text)
