@@ -65,6 +65,8 @@ def shown():
     for options in ({}, {"iid": True}, {"statistic": "v"}, {"bootstrap": 99, "rng": 1}, {"space": "unit"}):
         result = cd.ksd(draws, cd.Clayton(3.0), **options)
         yield f"ksd({', '.join(f'{name}={value!r}' for name, value in options.items())})", repr(result)
+    given = cd.ksd(cd.Gaussian(0.0).sample(100, rng=1), lambda points: -points)
+    yield "ksd() with a score", repr(given)
     yield "chains", repr(metropolis(cd.BimodalMixture(), [[1.5, 1.5], [-1.5, -1.5]], scale=0.3, n_draws=20, rng=0))
     yield "margins", repr(MetaCopula(cd.Clayton(2.0), (stats.expon(scale=2.0), stats.t(3.0))))
 

@@ -13,6 +13,7 @@ from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import rank_column
 from copula_discrepancy.studies.baselines import imq, points, resampling
 from tests.caveat_codes import codes_of, warned
+from tests.numerals import numerals
 from tests.refusals import refused
 
 
@@ -269,11 +270,11 @@ def test_quadratic_forms_equal_the_matrix():
     np.testing.assert_allclose(imq.quadratic_forms(at, kernel, weights, 1), expected, rtol=1e-10)
 
 
-def test_words():
+def test_what_a_person_sees():
     x = np.random.default_rng(1).standard_normal((200, 2))
-    told = repr(cd.ksd(x, lambda points: -points))
-    assert "own scale" in told
-    assert "no p-value" in told
+    result = cd.ksd(x, lambda points: -points)
+    assert numerals(repr(result))[:2] == [f"{result.value:.6g}", "200"]
+    assert "bootstrap=" in repr(result)  # the way to a p-value
     assert "p <= 0.048" in repr(cd.ksd(x + 3.0, lambda points: -points, bootstrap=20, rng=1))
     assert float(cd.ksd(x, lambda points: -points)) == cd.ksd(x, lambda points: -points).value
     assert cd.ksd(x, lambda points: -points, statistic="v").ksd > 0

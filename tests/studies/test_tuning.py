@@ -102,7 +102,7 @@ def test_a_setting_that_diverges_is_reported_and_the_rest_goes_on():
 
     study = cd.tune(sampler, [0.05, 5.0], cd.Gumbel(2.0), replications=2, name="step size", rng=1)
     assert study.rows[0].failure is None
-    assert "2 of 2 runs" in study.rows[1].failure
+    assert numerals(study.rows[1].failure)[:2] == ["2", "2"]  # of two runs
     assert study.best is study.rows[0]
     assert "failed" in repr(study)
     assert study.plot() is not None
