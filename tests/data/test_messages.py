@@ -14,6 +14,7 @@ import pandas as pd
 import copula_discrepancy as cd
 from copula_discrepancy.data.matching import matched, read_reference
 from tests.data import test_files, test_parts, test_readers
+from tests.data.refusals import refusal
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 TABLE = pd.DataFrame(np.random.default_rng(1).normal(size=(120, 2)).round(2), columns=["a", "b"])
@@ -37,6 +38,20 @@ NOTES = {
 }
 
 
+def not_finite():
+    """Chains and tables with NaN and infinite values at one place, at several, from some place on, and in many variables."""
+    values = TABLE.to_numpy().reshape(4, 30, 2)
+    for place in ((0, 5, 1), (1, [3, 9], 1), (2, slice(17, None), 0), (slice(None), 29, 0)):
+        chains = values.copy()
+        chains[place] = np.nan
+        yield chains, "nan", {}
+    table = TABLE.assign(c=TABLE["a"])
+    table.loc[2, "a"], table.loc[[3, 5], "b"], table.loc[118:, "c"] = np.nan, -np.inf, np.nan
+    yield table, "nan", {}
+    yield table, "infinite", {"missing": "pairs"}
+    yield pd.DataFrame(np.full((20, 30), np.nan)), "nan", {}
+
+
 def given_of(content):
     """The content itself, or the name of a file that holds it."""
     if not isinstance(content, str | bytes):
@@ -54,6 +69,8 @@ def refusals():
     yield "options", [(test_readers.FLAT, code, choices) for choices, code in test_readers.OPTION_FAULTS]
     yield "text", [(content, code, choices) for content, code, choices in test_files.TEXT_FAULTS if "1e999" not in str(content)]
     yield "Stan", [(text, code, {}) for text, code in test_files.STAN_FAULTS]
+    yield "values that are not finite", list(not_finite())
+    yield "parts", [([TABLE[:70], TABLE[70:]], "shape", {})]
     yield "selected text", [(text, code, {"var_names": ["a", "b"]}) for text, code in test_parts.SELECTION_FAULTS]
 
 
@@ -70,6 +87,10 @@ def messages():
                     r"(cannot be read as [^:]*: ).*", r"\1...", re.sub(r"got type [^,;]*", "got type ...", str(error))
                 )
                 lines.append(f"{error.code}: {text}")
+    lines += ["", "# more than one pair"]
+    three = np.zeros((4, 30, 3))
+    for draws in (three, three[0], pd.DataFrame(three[0], columns=["mu", "tau", "x"]), {"theta": three}):
+        lines.append(refusal("shape", cd.discrepancy, draws, cd.Gumbel(2.0)))
     lines += ["", "# notes"]
     lines += [
         f"{name}: {note}" for name, (given, choices) in NOTES.items() for note in cd.as_draws(given_of(given), **choices).notes

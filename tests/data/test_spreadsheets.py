@@ -7,6 +7,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.cli import parser
 from tests.data import refusals
 from tests.data.refusals import refusal
+from tests.numerals import numerals
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +103,9 @@ def test_numbers_in_dress_are_read_and_told(cells, values, note):
 
 def test_in_a_comma_file_the_point_is_the_decimal_sign():
     assert column("1,234", "999", separator=",")[0] == [1234, 999]
-    assert column("1,5", "9", separator=",") == ([1.5, 9], ["decimal commas read in a"])  # and it can be nothing else
+    found, notes = column("1,5", "9", separator=",")
+    assert found == [1.5, 9]  # and it can be nothing else
+    assert notes == column("1,5", "9,0", separator=";")[1][-1:]  # the same note as where a comma is expected
 
 
 @pytest.mark.parametrize(
@@ -240,11 +243,13 @@ def test_the_command_line_drops_them_when_told(capsys):
     assert "sampler" not in told
     assert parser.main(["check", "sheet.csv", "--iid", "--missing", "listwise"]) == 0
     shown = capsys.readouterr().out
-    assert "rows with a missing value left out: 1 of 51" in shown
-    assert "decimal commas read in a, b" in shown
+    notes = cd.as_draws("sheet.csv", missing="drop").notes
+    assert ["1", "51"] in [numerals(note) for note in notes]  # rows left out, of all
+    assert len(notes) == 3  # these, the semicolons and the decimal commas
+    assert all(f"note: {note}\n" in shown for note in notes)
     assert "family" in shown  # without a target, which family describes a pair is an answer
     assert "R-hat" not in shown  # one sample: there are no chains to agree
-    assert "with reservations" in shown
+    assert "n_eff is 50" in shown  # the reservation, below the table
 
 
 def test_names_that_differ_in_capitals_only():

@@ -10,6 +10,8 @@ from scipy import stats
 import copula_discrepancy as cd
 from benchmarks.inference import ar_chains
 from tests.caveat_codes import codes_of
+from tests.numerals import numerals, numerals_of, one_line
+from tests.refusals import refused
 
 TARGET = cd.Gumbel(2.0)
 
@@ -80,7 +82,8 @@ def test_one_stuck_chain_shows():
     stuck = result.agreement.taus[2]
     assert abs(stuck.value) < 4 * stuck.se
     assert all(abs(tau.value - 0.5) < 5 * tau.se for k, tau in enumerate(result.agreement.taus) if k != 2)
-    assert "do not agree" in repr(result)
+    assert f"{result.rhat:.3f}" in result.sentences()["Draws"]
+    assert result.sentences()["Draws"] in one_line(repr(result))
 
 
 def test_chains_stuck_in_different_modes_show():
@@ -121,29 +124,28 @@ def test_a_chain_that_stops_is_named_with_its_draw():
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
-    [
-        ((2, slice(317, None), 0), r"x0 \(83 of 1600 draws, from draw 317 of chain 2 on\)"),
-        ((0, 5, 1), r"x1 \(1 of 1600 draws, at draw 5 of chain 0\)"),
-        ((1, [3, 9], 1), r"x1 \(2 of 1600 draws, first at draw 3 of chain 1\)"),
-        (
-            (slice(None), 399, 0),
-            r"x0 \(4 of 1600 draws in 4 chains, first at draw 399 of chain 0\)",
-        ),
+    ("place", "counted"),
+    [  # how many of all draws, in how many chains if in several, the first of them and its chain
+        ((2, slice(317, None), 0), ["83", "1600", "317", "2"]),
+        ((0, 5, 1), ["1", "1600", "5", "0"]),
+        ((1, [3, 9], 1), ["2", "1600", "3", "1"]),
+        ((slice(None), 399, 0), ["4", "1600", "4", "399", "0"]),
     ],
 )
-def test_a_diverged_chain_is_named_with_its_draw(place, message):
+def test_a_diverged_chain_is_named_with_its_draw(place, counted):
     draws = modes(None, None, None, None)
     draws[place] = np.nan
-    with pytest.raises(cd.InputError, match=message):
+    with refused("nan") as caught:
         cd.discrepancy(draws, TARGET)
+    assert numerals_of(f"x{place[2]}", str(caught.value)) == counted
 
 
 def test_chains_of_unequal_length():
     chains = list(modes(None, None))
     chains[1] = chains[1][:300]
-    with pytest.raises(cd.InputError, match="chain 1 has 300 and chain 0 has 400; cut all of them to the last 300"):
+    with refused("shape") as caught:
         cd.discrepancy(chains, TARGET)
+    assert numerals(str(caught.value)) == ["1", "300", "0", "400", "300", "1"]  # chain and length, twice; where to cut
     assert judge(list(modes(None, None)), TARGET).n == 800  # a list of chains of one length is fine
 
 
@@ -157,30 +159,35 @@ def test_one_chain_is_said_to_be_one():
 @pytest.mark.parametrize("shape", [(100, 3, 2), (1, 3, 2), (3, 2)])
 def test_too_few_draws_per_chain(shape):
     draws = np.random.default_rng(8).normal(size=shape)
-    with pytest.raises(cd.InputError, match=r"at least 4 draws per chain, got 3; .*\(chain, draw, variable\).*iid=True"):
+    with refused() as caught:
         cd.discrepancy(draws, cd.Gaussian(0.1))
+    assert numerals(str(caught.value)) == ["4", "3"]
+    assert "iid=True" in str(caught.value)
     if len(shape) == 3 and shape[0] > 1:
         assert judge(draws, cd.Gaussian(0.1), iid=True).n == 300
     fitted = cd.fit(draws, "gaussian")
     assert "theta" in repr(fitted)
     assert "estimates" not in fitted.to_dict()
-    with pytest.raises(cd.InputError, match="at least 4"):
+    with refused() as caught:
         _ = fitted.se
+    assert numerals(str(caught.value)) == ["4", "3"]
 
 
 def test_few_effective_draws_are_said():
     result = judge(ar_chains(TARGET, 0.98, np.random.default_rng(7)))
     assert result.n_eff < 100
     assert "few-effective-draws" in codes_of(result)
-    assert "too few to trust" in repr(result)
+    assert numerals(result.sentences()["Draws"])[:2] == ["2,000", f"{result.n_eff:.0f}"]
+    assert result.sentences()["Draws"] in one_line(repr(result))
 
 
 def test_independence_must_be_a_truth_value():
     for bad in ("yes", 1, None):
-        with pytest.raises(cd.InputError, match="iid must be True or False"):
-            cd.discrepancy(modes(None), TARGET, iid=bad)
-        with pytest.raises(cd.InputError, match="iid must be True or False"):
-            cd.fit(modes(None), "gumbel", iid=bad)
+        for function, second in ((cd.discrepancy, TARGET), (cd.fit, "gumbel")):
+            with refused() as caught:
+                function(modes(None), second, iid=bad)
+            assert str(caught.value).startswith("iid ")
+            assert str(caught.value).endswith(f"got {bad!r}")
 
 
 @pytest.mark.parametrize(("still_from", "told"), [(340, False), (290, True)])
@@ -194,8 +201,8 @@ def test_swapped_axes_are_asked_about():
     draws = np.random.default_rng(10).standard_normal((300, 4, 2))
     result = judge(draws, cd.Gaussian(0.0))
     assert "swapped-axes" in codes_of(result)
-    assert "chains too short to be compared" in result.sentences()["Draws"]
     assert np.isnan(result.rhat)
+    assert "R-hat" not in result.sentences()["Draws"]
 
 
 def test_a_reference_that_has_not_mixed_is_told():
@@ -203,8 +210,8 @@ def test_a_reference_that_has_not_mixed_is_told():
     result = judge(draws, modes(-1.5, 1.5, seed=12), family="gaussian")
     (caveat,) = (caveat for caveat in result.caveats if caveat.code == "chains-disagree")
     assert caveat.sentence.startswith("reference: ")
-    assert "do not agree yet" in result.sentences()["Reference"]
     assert result.reference_agreement.rhat > 1.1
+    assert f"{result.reference_agreement.rhat:.3f}" in result.sentences()["Reference"]
 
 
 def test_stuck_chains_are_told_even_where_draws_are_taken_as_independent():
@@ -229,8 +236,9 @@ def test_the_limit_of_rhat_is_the_limit_of_the_warning():
 def test_nested_lists_and_frames_of_unequal_length():
     long, short = np.zeros((5, 2)).tolist(), np.zeros((4, 2)).tolist()
     for chains in ([long, short], [pd.DataFrame(long), pd.DataFrame(short)]):
-        with pytest.raises(cd.InputError, match="chain 1 has 4 and chain 0 has 5"):
+        with refused("shape") as caught:
             cd.discrepancy(chains, TARGET)
+        assert numerals(str(caught.value))[:4] == ["1", "4", "0", "5"]
 
 
 @pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # that no chain moves

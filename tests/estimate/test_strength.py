@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 
 import copula_discrepancy as cd
+from copula_discrepancy.compare.wording import NOT_TESTED
 from copula_discrepancy.estimate.strength import FEWEST_CARRIERS, TauSide, level_test
 from copula_discrepancy.estimate.uncertainty import Spread
 from tests.caveat_codes import warned
+from tests.numerals import numerals
 
 
 def flags(rng, n, rate, correlation, d=5):
@@ -32,14 +34,14 @@ def test_one_row_says_nothing():
     apart[3, 0] = apart[9, 1] = 1.0
     with warned("rare-values"):
         result = cd.pairwise(together, apart, iid=True)
-    assert result[0].verdict == "not tested"
+    assert result[0].verdict == NOT_TESTED
     assert math.isnan(result[0].level_pvalue)
     assert result[0].level == pytest.approx(1.001, abs=1e-3)  # still told
-    assert result.verdict == "no pair could be tested"
-    assert result.sentences()["Judged"].startswith("0 of 1 pair")
+    assert result.outcome == NOT_TESTED
+    assert numerals(result.sentences()["Judged"]) == ["0", "1", "1"]  # judged, of all pairs; left out
     with pytest.warns(cd.DependenceWarning):
         single = cd.discrepancy(together, apart, family="gaussian", iid=True)
-    assert single.verdict == "not tested"
+    assert single.outcome == NOT_TESTED
     assert single.too_rare in single.sentences()["Strength"]
 
 

@@ -9,6 +9,7 @@ import copula_discrepancy as cd
 from copula_discrepancy._core.blocks import BLOCK
 from copula_discrepancy.families.quadrature import ACCEPT
 from tests.conformance import CHECKS, failures
+from tests.refusals import refused
 
 ORDINARY = [
     cd.Clayton(3.0),
@@ -174,5 +175,7 @@ def test_many_points_of_any_shape_have_the_values_of_few(copula, what):
 def test_an_error_among_many_points_names_the_right_one():
     u, v = np.full(3 * BLOCK, 0.5), np.full(3 * BLOCK, 0.25)
     u[2 * BLOCK + 7] = 5e-324
-    with pytest.raises(cd.InputError, match=r"gradient of Gumbel\(theta=2.0\) .* at u=5e-324, v=0.25"):
+    with refused() as caught:
         cd.Gumbel(2.0).gradient(u, v)
+    for value in ("gradient", "Gumbel(theta=2.0)", "u=5e-324", "v=0.25"):
+        assert value in str(caught.value)

@@ -10,8 +10,9 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.studies.paper import runner, statements, studies
-from copula_discrepancy.studies.paper.published import Comparison, compare, published, summarise
+from copula_discrepancy.studies.paper.published import MINIMISERS, REFERENCE_TAU, Comparison, compare, published, summarise
 from copula_discrepancy.studies.paper.reproduce import reproduce
+from tests.numerals import numerals, without_numerals
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning"),
@@ -199,14 +200,18 @@ def test_published_columns_are_the_papers():
         assert (means[0], means[-1]) == (first, last)
 
 
-def test_words_on_agreement():
-    items = [Comparison("experiment3", "cd", n, 0.17, 0.003, 0.17, 0.003, 100) for n in range(19)]
-    items.append(replace(items[0], ours=0.3))
-    told = statements.agreement(items)
-    assert "19 of 20" in told
-    assert f"largest: {0.13 / math.hypot(0.003, 0.003):+.1f} (experiment3, cd, at 0)" in told
-    assert len(statements.outside(items)) == 1
-    assert "No mean" in statements.agreement([])
+AGREED = [Comparison("experiment3", "cd", n, 0.17, 0.003, 0.17, 0.003, 100) for n in range(19)]
+COMPARED = [*AGREED, replace(AGREED[0], ours=0.3)]
+
+
+def test_agreement_is_counted():
+    told = statements.agreement(COMPARED)
+    assert numerals(told)[:2] == ["19", "20"]
+    assert numerals(told)[-2:] == [f"{0.13 / math.hypot(0.003, 0.003):+.1f}", "0"]  # the largest z, and where it is
+    assert told.rindex("experiment3") < told.rindex("cd")
+    (only,) = statements.outside(COMPARED)
+    assert "0.3" in numerals(only)
+    assert numerals(statements.agreement([])) == ["1", "3"]  # the experiments, and no count
 
 
 def made_up(variable, values, diagnostics):
@@ -219,64 +224,75 @@ def made_up(variable, values, diagnostics):
     return statements.Means(summary, variable)
 
 
-def test_sentences_carry_the_right_numbers():
-    context = {"target_entropy_mc": -0.8, "target_entropy": -0.81, "shared_on_ced_mc": 0.0031}
-    means = made_up(
-        "n", [100, 1000],
-        {"on_ced": (0.3, 0.1), "on_ced_mc": (0.4, 0.2), "off_shape_rejected": (0.91, 1), "on_shape_rejected": (0.06, 0)},
-    )  # fmt: skip
-    first, second = statements.experiment1(means, context)
-    assert "exact on-target CED is 0.1000, the simulated one 0.2000; noise adds" in first
-    assert "+0.0100 (se 0.0031)" in first
-    assert "Clayton draws at the 5% level in 91%" in second
-    assert "which are right, in 6%" in second
-    calm = made_up("n", [100], {"on_ced": (0.2,), "on_ced_mc": (0.1,), "off_shape_rejected": (1,), "on_shape_rejected": (0,)})
-    assert "noise adds" not in statements.experiment1(calm, context)[0]
-    names = {
-        "on_target_ksd_unit": (-5.0, -4.0), "ksd_unit": (20.0, 400.0), "on_target_ksd": (-0.1, -0.001), "ksd": (0.1, 0.2),
-        "shape": (-0.15, -0.17), "shape_rejected": (0.98, 1), "level_rejected": (0.04, 0.05),
-    }  # fmt: skip
-    told = statements.experiment3(made_up("n", [100, 1000], names), {})
-    assert "its mean is -4.00 (se 0.01) at n = 1000, not 0, and off target it grows with n, from 20 to 400." in told[0]
-    assert "-0.0010 on target" in told[1]
-    assert "0.200 off target" in told[1]
-    assert "-0.170 at n = 1000 and rejects at the 5% level in 98% of the replications at n = 100" in told[2]
-    assert "rejects in 4% of them, in 5% at n = 1000" in told[2]
-    one = statements.experiment3(made_up("n", [100], {name: values[:1] for name, values in names.items()}), {})
-    assert "grows" not in one[0]
-    near = statements.experiment3(made_up("n", [100], dict.fromkeys(names, (0.015,))), {})
-    assert "not 0" not in near[0]
+ENTROPIES = {"target_entropy_mc": -0.8, "target_entropy": -0.81, "shared_on_ced_mc": 0.0031}
+NOISY = made_up(
+    "n", [100, 1000],
+    {"on_ced": (0.3, 0.1), "on_ced_mc": (0.4, 0.2), "off_shape_rejected": (0.91, 1), "on_shape_rejected": (0.06, 0)},
+)  # fmt: skip
+CALM = made_up("n", [100], {"on_ced": (0.2,), "on_ced_mc": (0.1,), "off_shape_rejected": (1,), "on_shape_rejected": (0,)})
+
+
+def test_sentences_on_entropies_carry_the_right_numbers():
+    first, second = statements.experiment1(NOISY, ENTROPIES)
+    assert numerals(first) == ["1000", "0.1000", "0.2000", "+0.0100", "0.0031"]  # n, exact, simulated, error and its se
+    assert numerals(second) == ["100", "5", "91", "6"]  # n, level, Clayton's draws and Gumbel's that are rejected, in percent
+    calm, _ = statements.experiment1(CALM, ENTROPIES)
+    assert len(without_numerals(calm)) < len(without_numerals(first))  # where nothing is added, nothing is said of it
+
+
+TWO_SIZES = {
+    "on_target_ksd_unit": (-5.0, -4.0), "ksd_unit": (20.0, 400.0), "on_target_ksd": (-0.1, -0.001), "ksd": (0.1, 0.2),
+    "shape": (-0.15, -0.17), "shape_rejected": (0.98, 1), "level_rejected": (0.04, 0.05),
+}  # fmt: skip
+GROWING = made_up("n", [100, 1000], TWO_SIZES)
+ONE_SIZE = made_up("n", [100], {name: values[:1] for name, values in TWO_SIZES.items()})
+NEAR_ZERO = made_up("n", [100], dict.fromkeys(TWO_SIZES, (0.015,)))
+
+
+def test_sentences_on_the_unit_square_carry_the_right_numbers():
+    unit, normal, shape = statements.experiment3(GROWING, {})
+    assert numerals(unit) == ["-4.00", "0.01", "1000", "0", "20", "400"]  # mean, se, n; not 0; its growth off target
+    assert numerals(normal) == ["-0.0010", "1", "0.200", "1000"]  # on target, of order 1/n; off target; n
+    assert numerals(shape) == ["-0.170", "1000", "5", "98", "100", "4", "5", "1000"]
+    assert numerals(statements.experiment3(ONE_SIZE, {})[0]) == ["-5.00", "0.01", "100", "0"]  # nothing grows
+    assert numerals(statements.experiment3(NEAR_ZERO, {})[0]) == ["0.01", "0.01", "100"]  # and it may be 0
+
+
+REFERENCES = {
+    "tau_exact": 0.5, "tau_stuck": -0.0055, "tau_stuck_se": 0.008, "references": 100.0, "reference_crossings": 1.1,
+    "reference_stuck": 0.07, "reference_low": 0.006, "reference_median": 0.49, "reference_high": 0.504,
+}  # fmt: skip
+STEPS = [1e-5, 0.1, 0.15, 0.3, 0.4]
+BY_STEP = {
+    "cd": (0.2, 0.05, 0.01, 0.3, 1.2), "published_cd": (0.51, 0.49, 0.5, 0.5, 0.5), "paper_ess": (2.9, 3.2, 9, 9, 9),
+    "ess": (2.0, 3.0, 4.0, 5.0, 5000.0), "rhat": (2.4, 1.8, 1.7, 1.6, 1.5), "diverged": (0, 0, 0, 0, 0.25),
+}  # fmt: skip
+CURVED = made_up("step_size", STEPS, BY_STEP)
+FLAT = made_up("step_size", STEPS, BY_STEP | {"cd": (0.2, 0.2, 0.19, 0.2, 0.2), "diverged": (0, 0, 0, 0, 0)})
 
 
 def test_sentences_on_step_sizes_carry_the_right_numbers():
-    context = {
-        "tau_exact": 0.5, "tau_stuck": -0.0055, "tau_stuck_se": 0.008, "references": 100.0, "reference_crossings": 1.1,
-        "reference_stuck": 0.07, "reference_low": 0.006, "reference_median": 0.49, "reference_high": 0.504,
-    }  # fmt: skip
-    steps = [1e-5, 0.1, 0.15, 0.3, 0.4]
-    names = {
-        "cd": (0.2, 0.05, 0.01, 0.3, 1.2), "published_cd": (0.51, 0.49, 0.5, 0.5, 0.5), "paper_ess": (2.9, 3.2, 9, 9, 9),
-        "ess": (2.0, 3.0, 4.0, 5.0, 5000.0), "rhat": (2.4, 1.8, 1.7, 1.6, 1.5), "diverged": (0, 0, 0, 0, 0.25),
-    }  # fmt: skip
-    told = statements.experiment2(made_up("step_size", steps, names), context)
-    assert "crosses between the modes 1.1 times" in told[1]
-    assert "it is +0.006 to 0.504 (5% to 95%), median 0.490; in 7% of them" in told[1]
-    assert "0.0001; the stuck run used here has -0.0055" in told[1]
-    assert "between 0.490 and 0.510" in told[2]
-    assert "0.200 at 1e-05, 0.0500 at 0.1, where the published grid ends, 0.300 at 0.3 and 1.20 at 0.4" in told[3]
-    assert "smallest at 0.15 (0.0100): slow mixing" in told[3]
-    assert "2.90 to 3.20" in told[4]
-    assert "3.0 at 0.1 (R-hat 1.8)" in told[4]
-    assert "largest at 0.4, where the mean CD is 1.20" in told[4]
-    assert told[5].endswith("step sizes 0.4.")
-    flat = statements.experiment2(made_up("step_size", steps, names | {"cd": (0.2, 0.2, 0.19, 0.2, 0.2)}), context)
-    assert "slow mixing" not in flat[3]
+    target, reference, charged, true, sizes, diverged = map(numerals, statements.experiment2(CURVED, REFERENCES))
+    assert "0.500000" in target
+    crossings = ["1.1", "100", "+0.006", "0.504", "5", "95", "0.490", "7"]  # per run; runs; tau, 5% to 95%; median; stuck, %
+    assert reference[2:] == [*crossings, str(REFERENCE_TAU), "-0.0055", "0.0080"]  # after the proposals and draws of a run
+    assert charged == ["0.490", "0.510", *(f"{step:g}" for step in MINIMISERS)]
+    # the mean CD at the first step, at the last one published, at 0.3 and at the last; the smallest, and there
+    assert true == ["0.200", "1e-05", "0.0500", "0.1", "0.300", "0.3", "1.20", "0.4", "0.15", "0.0100"]
+    assert sizes == ["2.90", "3.20", "1", "3", "3.0", "0.1", "1.8", "0.4", "1.20"]
+    assert diverged == ["0.4"]
+    *_, flat, _ = told = statements.experiment2(FLAT, REFERENCES)
+    assert len(told) == 5  # none diverged
+    assert len(without_numerals(flat)) < len(without_numerals(statements.experiment2(CURVED, REFERENCES)[3]))  # no optimum
+
+
+SIZES = [100, 1000, 2000, 10_000, 100_000]
+TIMES = made_up("n", SIZES, {"cd_mle": [1e-6 * n**1.5 for n in SIZES]})
 
 
 def test_fitted_exponents():
-    sizes = [100, 1000, 2000, 10_000, 100_000]
-    means = made_up("n", sizes, {"cd_mle": [1e-6 * n**1.5 for n in sizes]})
-    assert statements.exponent(means, "cd_mle", sizes) == pytest.approx(1.5)
-    (told,) = statements.overhead(means, {})
-    assert told == "CD by maximum likelihood: 3.16e+04 ms at n = 100,000; grows as n^1.50 from n = 100 to 2,000."
+    assert statements.exponent(TIMES, "cd_mle", SIZES) == pytest.approx(1.5)
+    (told,) = statements.overhead(TIMES, {})
+    assert told.startswith(statements.TIMED["cd_mle"])
+    assert numerals(told) == ["3.16e+04", "100,000", "1.50", "100", "2,000"]  # ms at n; the exponent, and its range
     assert statements.overhead(made_up("n", [50, 100], {"cd_mle": [1e-6, 2e-6]}), {}) == []  # two points make no exponent
