@@ -159,7 +159,7 @@ def test_one_chain_is_said_to_be_one():
 @pytest.mark.parametrize("shape", [(100, 3, 2), (1, 3, 2), (3, 2)])
 def test_too_few_draws_per_chain(shape):
     draws = np.random.default_rng(8).normal(size=shape)
-    with refused() as caught:
+    with refused("too-few-draws") as caught:
         cd.discrepancy(draws, cd.Gaussian(0.1))
     assert numerals(str(caught.value)) == ["4", "3"]
     assert "iid=True" in str(caught.value)
@@ -168,7 +168,7 @@ def test_too_few_draws_per_chain(shape):
     fitted = cd.fit(draws, "gaussian")
     assert "theta" in repr(fitted)
     assert "estimates" not in fitted.to_dict()
-    with refused() as caught:
+    with refused("too-few-draws") as caught:
         _ = fitted.se
     assert numerals(str(caught.value)) == ["4", "3"]
 

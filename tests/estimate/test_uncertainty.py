@@ -75,7 +75,7 @@ def test_nothing_varies():
 @pytest.mark.parametrize(
     ("values", "code", "shown"),
     [
-        (np.zeros((2, 3)) + np.arange(3.0), "argument", ["4", "3"]),  # draws per chain: the fewest, and these
+        (np.zeros((2, 3)) + np.arange(3.0), "too-few-draws", ["4", "3"]),  # draws per chain: the fewest, and these
         ([[1.0, np.nan, 2.0, 3.0]], "argument", ["1", "4"]),  # the shape
         (np.ones((2, 2, 2)), "argument", ["2", "2", "2"]),
         ([["a", "b", "c", "d"]], "not-numeric", []),
