@@ -233,7 +233,7 @@ def test_pairs_without_rows_in_common_are_not_tested():
     assert result["c0", "c1"].n == 0
     assert result["c0", "c2"].n == 0
     assert result["c1", "c2"].n == 5
-    assert result.sentences()["Judged"].startswith("4 of 6 pairs; left out: 2 pairs that could not be tested")
+    assert result.sentences()["Judged"].startswith("4 of 6 pairs were tested; omitted: 2 pairs that could not be tested")
     assert result.verdict == "no gap found in 4 of 6 pairs"
     json.dumps(result.to_dict())
     assert cd.summary(draws, iid=True).loc["c0 ~ c1"].isna().all()

@@ -143,7 +143,7 @@ def test_references_that_cannot_be_used(reference, message):
 
 
 def test_a_known_target_has_its_own_family():
-    with pytest.raises(cd.InputError, match="family is for a reference sample"):
+    with pytest.raises(cd.InputError, match="family can only be used with a reference sample"):
         cd.discrepancy(np.random.default_rng(3).normal(size=(60, 2)), cd.Gumbel(2.0), family="clayton")
     with pytest.raises(cd.InputError, match="perfectly dependent"):
         cd.select_family(np.column_stack([np.arange(9.0), np.arange(9.0)]))

@@ -193,7 +193,7 @@ def test_edges_above_a_gap_are_told_apart():
     assert not result["x0", "x1"].echo
     assert result["x0", "x1"].flagged
     assert result["x0", "x2"].echo
-    assert "begin with x0 ~ x1; " in result.sentences()["Where"]
+    assert "start with x0 ~ x1; " in result.sentences()["Where"]
 
 
 def test_tests_keep_their_level_in_every_tree():
@@ -263,7 +263,7 @@ def test_everything_is_in_the_dictionary_and_the_table(too_weak):
     assert too_weak.matrix("tau")[0, 1] == too_weak["b", "a"].tau
     assert isinstance(too_weak, VineGaps)
     assert all(isinstance(edge, EdgeGap) for edge in too_weak)
-    with pytest.raises(cd.InputError, match=r"a ~ b \| cause is conditioned"):
+    with pytest.raises(cd.InputError, match=r"a ~ b \| cause is conditional"):
         too_weak.pair("a", "b")
 
 
@@ -321,7 +321,7 @@ SAMPLE = np.random.default_rng(17).standard_normal((100, 3))
         (SAMPLE, SAMPLE[:10], {"iid": True}, "at least 11 draws in both samples, got 10"),
         (SAMPLE[:10], SAMPLE, {"iid": True}, "at least 11 draws in both samples, got 10"),
         (SAMPLE[:99].reshape(33, 3, 3), SAMPLE, {}, "at least 4 draws per chain, got 3"),
-        (SAMPLE, SAMPLE, {"truncate": 0}, "truncate must be a whole number of trees from 1 to 2 for 3 variables, got 0"),
+        (SAMPLE, SAMPLE, {"truncate": 0}, "truncate must be an integer number of trees from 1 to 2 for 3 variables, got 0"),
         (SAMPLE, SAMPLE, {"truncate": 3}, "from 1 to 2 for 3 variables, got 3"),
         (SAMPLE, SAMPLE, {"truncate": 1.0}, "got 1.0"),
         (SAMPLE, SAMPLE, {"truncate": True}, "got True"),

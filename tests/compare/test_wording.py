@@ -54,7 +54,7 @@ def test_shape_and_tails_by_name():
     result, said, lines = read(draws)
     assert result.verdict == "wrong shape, low-low tail too thick, high-high tail too thin"
     assert " ".join(lines[:2]).startswith(f"Copula discrepancy {result.cd:.4g}: wrong shape")
-    assert said["Shape"].startswith("wrong (p < 0.001). Gumbel fitted to these rows has a tau 0.")
+    assert said["Shape"].startswith("wrong (p < 0.001). The Gumbel copula fitted to these rows has a tau 0.")
     u, v = cd.pseudo_observations(draws).T
     family = cd.Gumbel.from_tau(result.tau)
     low, high = np.mean(v[u <= 0.1] <= 0.1), np.mean(v[u >= 0.9] >= 0.9)

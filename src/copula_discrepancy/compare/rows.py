@@ -1,4 +1,4 @@
-"""The row of numbers that every pair of variables, and every edge of a vine, gets."""
+"""The row of numbers of a pair of variables or an edge of a vine."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.families import LONGEST_NAME
 
 GAPS = ("level", "shape", "total")
-TESTED = ("level", "shape", "tails")  # what is tested in every pair; the four corners have one test together
+TESTED = ("level", "shape", "tails")  # tests of every pair; the four corners share one test
 CORNER_PARTS = ("", "_se", "_pvalue", "_share", "_share_target")
 ROW = np.dtype(
     [
@@ -20,13 +20,13 @@ ROW = np.dtype(
         ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
         ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
         ("theta", float), ("theta_target", float), ("df", float), ("family", f"U{LONGEST_NAME + 3}"),
-        ("left_out", float, (2, 4)),  # `LeftOut` of draws and reference, of no use to a reader
+        ("left_out", float, (2, 4)),  # `LeftOut` of draws and reference; internal
     ]
 )  # fmt: skip
 
 
 def empty_rows(count: int) -> NDArray[Any]:
-    """Rows about which nothing is known yet."""
+    """Empty rows, filled with NaN."""
     return _EMPTY[np.zeros(count, np.intp)]  # np.repeat of a shared array is not safe in threads before NumPy 2.1
 
 
