@@ -418,7 +418,7 @@ def test_a_matrix_that_is_not_symmetric_is_no_correlation_matrix():
         ({"method": "bayes"}, "method must be 'mle'"),
         ({"confidence": 95}, "confidence must lie strictly between 0 and 1"),
         ({"iid": "yes"}, "iid must be True or False"),
-        ({"n_jobs": 0}, "n_jobs must be a whole number"),
+        ({"n_jobs": 0}, "n_jobs must be a nonzero integer"),
         ({"var_names": ["mu"]}, r"at least two variables, got 1 \(mu\)"),
     ],
     ids=str,

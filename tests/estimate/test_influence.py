@@ -204,7 +204,7 @@ def test_bounds_as_functions():
     assert cd.contamination_bound(1.0) == 2.0
     assert cd.contamination_bound(0.25) == pytest.approx(1.0 - 0.125)
     for bad in (-0.1, 1.1, np.nan, "half", True):
-        with pytest.raises(cd.InputError, match="share between 0 and 1"):
+        with pytest.raises(cd.InputError, match="fraction between 0 and 1"):
             cd.contamination_bound(bad)
 
 
