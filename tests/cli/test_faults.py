@@ -282,7 +282,7 @@ def test_output_to_a_full_disk(tmp_path, capsys, monkeypatch, form):
 
 # ---- numba's cache --------------------------------------------------------------------------------------------------------
 
-UNCACHED = "RuntimeWarning: compiled functions cannot be kept in "
+UNCACHED = "RuntimeWarning: compiled functions cannot be cached in "
 
 
 @needs_linux
@@ -300,14 +300,14 @@ def test_a_cache_that_cannot_be_written(open_folder):
         scene, warned = found[name]
         assert not warned
         assert scene["cached"] == [".nbc", ".nbi"]
-    told = f"the folder {open_folder / 'package'} cannot be written, so compiled functions are kept in {open_folder / 'home'}"
+    told = f"the folder {open_folder / 'package'} is not writable, so compiled functions are cached in {open_folder / 'home'}"
     (once,) = found["own folder"][0]["logged"]
     assert told in once
     assert not found["own folder again"][0]["logged"]  # nothing to compile, nothing to tell
     assert len(found["spoilt"][0]["logged"]) == 1  # compiled again, and kept again
     assert not found["asked for"][0]["logged"]
     (once,) = found["asked in vain"][0]["logged"]
-    assert "the folder /dev/null/nowhere cannot be written, so compiled functions are kept in" in once
+    assert "the folder /dev/null/nowhere is not writable, so compiled functions are cached in" in once
     (open_folder / "package").chmod(0o755)  # so that it can be removed
 
 

@@ -575,7 +575,7 @@ def test_another_thing_than_a_result(name):
 def test_numbers_that_are_none():
     for function, option in ((cd.plot_pair, "points"), (cd.plot_tau_forest, "pairs"), (cd.plot_trace, "sizes")):
         for wrong in (0, 1.5, "many", True, math.nan):
-            with pytest.raises(cd.InputError, match=f"{option} must be a whole number >= 1"):
+            with pytest.raises(cd.InputError, match=f"{option} must be an integer >= 1"):
                 function(result("target"), **{option: wrong})
     with pytest.raises(cd.InputError, match="rng must be a seed"):
         cd.plot_pair(result("target"), rng="x")
