@@ -308,7 +308,7 @@ def test_maps_are_read_by_mouse_and_by_keyboard(opened, number):
 
     def expected(i, j):
         low, high = sorted((i, j))
-        chance = "beyond chance" if sure[frozenset((names[i], names[j]))] else "may be chance"
+        chance = "significant" if sure[frozenset((names[i], names[j]))] else "not significant"
         value = f"{gaps[i, j]:+.3f}"
         return f"{names[low]} ~ {names[high]}: {label} {'0.000' if float(value) == 0 else value}, {chance}"
 
@@ -329,7 +329,7 @@ def test_maps_are_read_by_mouse_and_by_keyboard(opened, number):
         page.keyboard.press("ArrowLeft")  # stops at the edge
     assert output.inner_text() == expected(1, 0)
     assert (
-        f"beyond chance in {sum(sure.values())}" in page.locator(f".map:has(.frame[data-map={number}]) figcaption").inner_text()
+        f"significant in {sum(sure.values())}" in page.locator(f".map:has(.frame[data-map={number}]) figcaption").inner_text()
     )
 
 

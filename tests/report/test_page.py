@@ -485,12 +485,12 @@ def test_the_json_has_the_worst_of_very_many_pairs_unless_all_are_asked_for(tmp_
     [
         ("report.pdf", r"must end in \.html or \.htm, got 'report\.pdf'"),
         ("report", r"must end in \.html"),
-        ("nowhere/report.html", "the folder nowhere is not there; make it first"),
-        ("folder.html", r"folder\.html is a folder, so no file of that name can be written; give another name"),
+        ("nowhere/report.html", "the folder nowhere does not exist"),
+        ("folder.html", r"folder\.html is a folder, so no file with that name can be written; use another name"),
         ("beside.html", r"beside\.json is a folder"),
-        ("x" * 300 + ".html", "cannot be written: File name too long; give another name"),
+        ("x" * 300 + ".html", "cannot be written: File name too long; use another name"),
         ("a\0b.html", "no path holds a null character"),
-        ("file.txt/report.html", r"the folder file\.txt is not there"),
+        ("file.txt/report.html", r"the folder file\.txt does not exist"),
         (3, "path must be the path of a page, such as 'report.html', got 3"),
     ],
 )
@@ -507,7 +507,7 @@ def test_paths_that_no_page_can_have(tmp_path, no_pictures, monkeypatch, path, m
 @pytest.mark.parametrize("there", ["report.html", "report.json"])
 def test_files_that_are_there_are_kept_unless_forced(tmp_path, no_pictures, there):
     (tmp_path / there).write_text("mine")
-    with pytest.raises(cd.InputError, match=rf"{there} already there; give another name, or overwrite with force=True"):
+    with pytest.raises(cd.InputError, match=rf"{there} already exists; use another name or overwrite with force=True"):
         comparison("fine").to_html(tmp_path / "report.html")
     assert [file.name for file in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
@@ -519,13 +519,13 @@ def test_files_that_are_there_are_kept_unless_forced(tmp_path, no_pictures, ther
 
 def test_a_folder_without_permission(tmp_path, no_pictures, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
-    with pytest.raises(cd.InputError, match="no permission in"):
+    with pytest.raises(cd.InputError, match="permission denied in"):
         comparison("fine").to_html(tmp_path / "report.html")
 
 
 def test_links_that_lead_nowhere_are_there(tmp_path, no_pictures):
     (tmp_path / "report.html").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(cd.InputError, match="already there"):
+    with pytest.raises(cd.InputError, match="already exists"):
         comparison("fine").to_html(tmp_path / "report.html")
 
 
@@ -630,7 +630,7 @@ def test_what_is_asked_is_said_once_of_several_of_a_kind():
     ("rhat", "n_eff", "agree", "enough"),
     [
         ([1.0, 1.001], [400.0, 500.0], "at most 1.001, so they agree", "All are at least 400"),
-        ([1.0, 1.001], [390.0, 500.0], "at most 1.001, so they agree", "Below 400, standard errors are rough"),
+        ([1.0, 1.001], [390.0, 500.0], "at most 1.001, so they agree", "Below 400, standard errors are approximate"),
         ([1.0, 1.2], [40.0, 500.0], "above the limit in 1 of 2 pairs", "rough, as some are here"),
         ([math.nan, math.nan], [math.nan, math.nan], "too few to compare", "have no standard errors"),
     ],
@@ -689,12 +689,12 @@ def test_a_single_pair_tells_its_tests():
     draws = cd.Gumbel(2.0).sample(1000, rng=1)
     whole = dict(meaning.of_one(cd.discrepancy(draws, cd.Gumbel(2.0))))
     assert whole["p-values"].startswith(
-        "Tested are level, shape and tails at 5%, adjusted for each other (Benjamini-Hochberg); the p-values of the table are"
+        "Tests of level, shape and tails at 5%, adjusted for each other (Benjamini-Hochberg); the p-values of the table are"
     )
     assert "in level" in whole["No gap found"]
     assert "in shape" in whole["No gap found"]
     moment = dict(meaning.of_one(cd.discrepancy(draws, cd.Gumbel(2.0), method="moment", confidence=0.9)))
-    assert moment["p-values"].startswith("Tested are level and tails at 10%, adjusted for each other")
+    assert moment["p-values"].startswith("Tests of level and tails at 10%, adjusted for each other")
     ranked = cd.pairwise(draws, cd.Gumbel(2.0)).pair("x0", "x1")
     assert "adjusted as in the ranking of all pairs" in dict(meaning.of_one(ranked))["p-values"]
     off = dict(meaning.of_one(comparison("single")))
@@ -778,9 +778,9 @@ def test_commands_look_at_the_path_before_they_compute(folder, capsys, monkeypat
     monkeypatch.setattr("copula_discrepancy.cli.commands.rank_pairs", lambda *_, **__: pytest.fail("computed in vain"))
     for arguments in (["compare", "a.csv", "b.csv"], ["check", "a.csv"], ["demo"]):
         assert main([*arguments, "--html", "report.html"]) == 1
-        assert "report.html already there; give another name, or overwrite with force=True (--force)" in capsys.readouterr().err
+        assert "report.html already exists; use another name or overwrite with force=True (--force)" in capsys.readouterr().err
         assert main([*arguments, "--html", "nowhere/report.html"]) == 1
-        assert "the folder nowhere is not there" in capsys.readouterr().err
+        assert "the folder nowhere does not exist" in capsys.readouterr().err
     assert (folder / "report.html").read_text() == "mine"
     with pytest.raises(SystemExit) as end:
         main(["check", "a.csv", "--force"])

@@ -190,7 +190,7 @@ class Pairwise(WithCaveats):
         if not is_whole(key):
             raise InputError(f"a pair is selected by its position in the ranking or by two names, got {key!r}")
         if not -len(self) <= key < len(self):
-            raise _NoSuchPlace(f"index {key!r} is out of range for a ranking of {len(self)} {self.unit}s")
+            raise _NoSuchPlace(f"index {key!r} is out of range for a ranking of {wording.counted(len(self), self.unit)}")
         return self._gap(self.rows[key])
 
     @property
