@@ -563,7 +563,9 @@ def test_glyphs_that_no_font_here_has_are_no_error():
 def test_another_thing_than_a_result(name):
     function, _, _ = FUNCTIONS[name]
     for wrong, kind in ((np.zeros((10, 2)), "ndarray"), (None, "NoneType"), ("x", "str")):
-        with pytest.raises(cd.InputError, match=rf"{name} requires a .*, got {kind}; call cd\.discrepancy\(draws, target\) first"):
+        with pytest.raises(
+            cd.InputError, match=rf"{name} requires a .*, got {kind}; call cd\.discrepancy\(draws, target\) first"
+        ):
             function(wrong)
     with pytest.raises(cd.InputError, match="ax must be"):
         function(result("target"), ax=new_axes(3))
