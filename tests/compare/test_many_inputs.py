@@ -207,11 +207,11 @@ def test_small_samples_of_many_variables_are_quick():
         (("--confidence", "2"), "strictly between 0 and 1"),
         (("--family", "gumbell"), "gumbel"),
         (("--delimiter", "ab"), "delimiter"),
-        (("--chains", "0"), "whole number of chains"),
-        (("--chains", "-2"), "whole number of chains"),
+        (("--chains", "0"), "integer number of chains"),
+        (("--chains", "-2"), "integer number of chains"),
         (("--filter", "regex", "--columns", "("), "--columns"),
         (("--filter", "like"), "--columns"),
-        (("--method", "moment"), "needs a target"),
+        (("--method", "moment"), "requires a target"),
     ],
 )
 def test_wrong_choices_are_wrong_usage(tmp_path, capsys, arguments, message):
@@ -238,7 +238,7 @@ def test_a_dimension_named_twice_keeps_both_labels(tmp_path, monkeypatch, capsys
 def test_a_file_given_twice_is_no_second_chain(tmp_path):
     path = tmp_path / "chain.csv"
     normal(17).to_csv(path, index=False)
-    with pytest.raises(cd.InputError, match="given twice"):
+    with pytest.raises(cd.InputError, match="listed twice"):
         cd.as_draws([path, tmp_path / "." / "chain.csv"])
 
 

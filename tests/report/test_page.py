@@ -156,7 +156,7 @@ def test_hostile_names_are_text_wherever_they_stand(tmp_path, few_pictures, make
     assert "<img src=x" not in page
     assert "<b>&'x'" not in page
     assert 'href="./%3Cb%3E%26%27x%27%20%231.json"' in page
-    assert "never moves in <script>window.hacked = 1</script>" in words_of(path)
+    assert "is constant in <script>window.hacked = 1</script>" in words_of(path)
 
 
 ODD = (
@@ -287,7 +287,7 @@ def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap():
 def test_doubtful_answers_are_told_beside_the_answer():
     told = words_of(page_of("failed chain"))
     head = told.split("Every pair at a glance")[0]
-    assert "Before you rely on this: chain 2 does not move in x0 from draw 100 on" in head
+    assert "Before you rely on this: chain 2 is stuck in x0 from draw 100 on" in head
     assert "and 9 more notes" in head
     assert "Before you rely on this" not in words_of(page_of("fine"))
 
@@ -299,7 +299,7 @@ def test_notes_beside_the_pictures_of_a_pair_are_text(tmp_path):
         result = cd.pairwise({name: draws[name] for name in HOSTILE[:2]}, np.eye(2))
     page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     article = page.split("<article")[1].split("</article>")[0]
-    assert "<b>chain 1 never moves in &lt;script&gt;window.hacked = 1&lt;/script&gt;" in article
+    assert "<b>chain 1 is constant in &lt;script&gt;window.hacked = 1&lt;/script&gt;" in article
     assert KINDS["stuck-chain"][1] in article
     assert page.count("<script") == 1  # the page's own: two variables have no map
 
@@ -489,7 +489,7 @@ def test_the_json_has_the_worst_of_very_many_pairs_unless_all_are_asked_for(tmp_
         ("folder.html", r"folder\.html is a folder, so no file with that name can be written; use another name"),
         ("beside.html", r"beside\.json is a folder"),
         ("x" * 300 + ".html", "cannot be written: File name too long; use another name"),
-        ("a\0b.html", "no path holds a null character"),
+        ("a\0b.html", "a path cannot contain a null character"),
         ("file.txt/report.html", r"the folder file\.txt does not exist"),
         (3, "path must be the path of a page, such as 'report.html', got 3"),
     ],
@@ -545,7 +545,7 @@ def test_what_comes_into_being_meanwhile_is_kept(tmp_path, no_pictures, monkeypa
     monkeypatch.setattr(writing, "render", slow)
     if not linked:
         monkeypatch.setattr(os, "link", no_links)
-    with pytest.raises(cd.InputError, match=r"meanwhile|cannot be written"):
+    with pytest.raises(cd.InputError, match=r"meantime|cannot be written"):
         comparison("fine").to_html(page)
     assert page.read_text() == "theirs"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
@@ -631,7 +631,7 @@ def test_what_is_asked_is_said_once_of_several_of_a_kind():
     [
         ([1.0, 1.001], [400.0, 500.0], "at most 1.001, so they agree", "All are at least 400"),
         ([1.0, 1.001], [390.0, 500.0], "at most 1.001, so they agree", "Below 400, standard errors are approximate"),
-        ([1.0, 1.2], [40.0, 500.0], "above the limit in 1 of 2 pairs", "rough, as some are here"),
+        ([1.0, 1.2], [40.0, 500.0], "above the limit in 1 of 2 pairs", "approximate, as some are here"),
         ([math.nan, math.nan], [math.nan, math.nan], "too few to compare", "have no standard errors"),
     ],
 )
@@ -657,7 +657,7 @@ def test_adjustments_in_words():
         return told_of(cd.pairwise(*samples, family="gaussian", iid=True, adjust=adjust, **options), "p-values")
 
     assert "18 tests, of level, shape and tails (" in told("bh")
-    assert "share of false positives among the reported gaps is at most 5%, where tests are independent" in told("bh")
+    assert "share of false positives among the reported gaps is at most 5%, if the tests are independent" in told("bh")
     assert "at most 10%, however the tests depend" in told("by", confidence=0.9)
     for adjust in ("holm", "bonferroni"):
         assert "the probability of even one false positive is at most 5%" in told(adjust)

@@ -421,7 +421,7 @@ def test_interrupted_on_the_command_line(tmp_path, capsys, monkeypatch):
 def test_asked_to_end_it_ends_like_interrupted(with_processes):
     """With its workers, which would hold the caller's pipes open."""
     assert with_processes.code == 130
-    assert "kept in endless" in with_processes.told.partition("now without end\n")[2]
+    assert "saved in endless" in with_processes.told.partition("now without end\n")[2]
     assert "Traceback" not in with_processes.told
 
 

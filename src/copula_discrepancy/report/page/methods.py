@@ -138,7 +138,7 @@ def call(function: str, arguments: Sequence[str], options: dict[str, Any], path:
 def made(command: str, random: Sequence[str] = ()) -> dict[str, Any]:
     """Versions, date and command of a page, and which parts of it are random."""
     clouds = f"Clouds of known copulas are simulated with seed {SEED}"
-    also = f", {' and '.join(random)} with the seed passed there" if random else "; nothing else here is random"
+    also = f", {' and '.join(random)} with the seed given there" if random else "; nothing else here is random"
     return {
         "command": command,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
