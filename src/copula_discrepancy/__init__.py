@@ -1,6 +1,6 @@
-"""Does a sample keep the dependence it should keep?
+"""Diagnostics that show whether a sample keeps the dependence it should keep.
 
-The names below load their modules when first used, so that importing the package stays fast.
+The names below load their modules on first use, so that importing the package is fast.
 """
 
 from importlib import import_module

@@ -1,1 +1,1 @@
-"""What every room stands on: compiled loops, errors, checks, workers, files; it knows nothing of copulas."""
+"""Shared foundations: compiled loops, errors, checks, workers and files; nothing here depends on copulas."""

@@ -1,4 +1,4 @@
-"""Long arrays, a block at a time: temporaries stay in the cache, and fresh memory is touched once."""
+"""Evaluation of long arrays block by block: temporaries stay in the cache, and little new memory is allocated."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -14,12 +14,12 @@ BLOCK = 8192  # 64 KB per temporary: a formula with a dozen of them stays in the
 
 
 def blocks(size: int) -> list[slice]:
-    """Slices of at most BLOCK places."""
+    """Slices of at most BLOCK elements."""
     return [slice(start, start + BLOCK) for start in range(0, size, BLOCK)]
 
 
 def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """`function` of one-dimensional arrays, block by block: temporaries stay in the cache, fresh memory is dear."""
+    """`function` of one-dimensional arrays, block by block: temporaries stay in cache; allocating memory is expensive."""
     if arrays[0].size <= BLOCK:
         return function(*arrays)
     out = np.empty(arrays[0].size)
@@ -47,7 +47,7 @@ def in_unit_blocks(function: Callable[[Unit], FloatArray], u: FloatArray, v: Flo
 
 
 def odd_in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """`in_blocks` where the values read backwards are those read forwards with the other sign: half of them are computed."""
+    """`in_blocks` for values that are antisymmetric under reversal of the array: only half of them are computed."""
     size = arrays[0].size
     half = in_blocks(function, *(array[: (size + 1) // 2] for array in arrays))
     return np.concatenate([half, -half[: size // 2][::-1]])
@@ -57,7 +57,7 @@ _scratch = threading.local()
 
 
 def _scratch_pair(n: int) -> FloatArray:
-    """Two rows of n floats that this thread reuses: the first touch of fresh pages costs more than filling them."""
+    """Two rows of n floats that this thread reuses: the first access to new pages costs more than filling them."""
     if n > SCRATCH_LIMIT:
         return np.empty((2, n))
     kept = getattr(_scratch, "pair", None)
@@ -69,7 +69,7 @@ def _scratch_pair(n: int) -> FloatArray:
 def stack_blocks(
     parts: Iterable[tuple[FloatArray, FloatArray]], n: int, *, reuse: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Two arrays of length n from the blocks of both; with `reuse` they live until this thread's next such call."""
+    """Two arrays of length n from the blocks of both; with `reuse` they are valid until this thread's next such call."""
     first, second = _scratch_pair(n) if reuse else np.empty((2, n))
     at = 0
     for x, y in parts:
@@ -77,5 +77,5 @@ def stack_blocks(
         second[at : at + x.size] = y
         at += x.size
     if at != n:
-        raise RuntimeError(f"{at} coordinates for {n} draws")  # stale numbers of an earlier call would follow
+        raise RuntimeError(f"{at} coordinates for {n} draws")  # otherwise stale numbers of an earlier call would remain
     return first, second

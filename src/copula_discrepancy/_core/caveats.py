@@ -6,31 +6,31 @@ from typing import Any
 
 NOTE, RESERVATION, VOID = "note", "reservation", "void"
 
-# Every kind of caveat: its severity, and what to do about it. A note does not affect how far the tests can be trusted; a
-# reservation does; after a void one, no test says anything.
+# Every kind of caveat: its severity, and what to do about it. A note does not affect the validity of the tests; a reservation
+# limits it; a void one means that no test is valid.
 KINDS: dict[str, tuple[str, str]] = {
     "same-rows": (VOID, "A sample compared with itself has no gap by construction. Compare with an independent reference."),
     "copied-rows": (RESERVATION, "Rows that both samples share make the samples look more alike than they are. Compare with "
         "rows that were not copied."),
     "repeated-rows": (RESERVATION, "Copies of a row add no information, but the tests count them as independent rows. Remove "
         "the copies."),
-    "stuck-chain": (RESERVATION, "A chain that stops moving adds ties but no information, and biases every estimate. Find "
-        "out why it stopped, or leave it out."),
-    "few-effective-draws": (RESERVATION, "With so few effective draws, a gap found may be chance, and finding none means "
-        "little. Use more draws."),
+    "stuck-chain": (RESERVATION, "A chain that stops moving adds ties but no information, and biases every estimate. Find out "
+        "why it stopped, or omit it."),
+    "few-effective-draws": (RESERVATION, "With so few effective draws, a gap may be due to chance, and finding none is weak "
+        "evidence. Use more draws."),
     "chains-disagree": (RESERVATION, "Longer runs may change these numbers. Look at the chains one by one: a chain that "
         "differs from the others may be in another mode, or still be warming up."),
     "one-chain": (RESERVATION, "Run several chains from different starting points; they would show whether this chain has "
         "explored the whole distribution."),
     "swapped-axes": (RESERVATION, "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
-    "rare-values": (RESERVATION, "Where nearly all values are the same, a handful of rows carries all the information about "
-        "the dependence. Collect more rows in which the variable takes another value."),
+    "rare-values": (RESERVATION, "If nearly all values are equal, a handful of rows carries all the information about "
+        "the dependence. Collect more rows in which the variable has another value."),
     "few-values": (RESERVATION, "A copula describes continuous variables. With two or three values, only the strength of "
         "dependence can be compared, and even that depends on how often each value occurs."),
     "rounded-values": (RESERVATION, "Rounding looks like a change of family. Compare samples that are rounded in the same "
         "way, or rely on level alone."),
-    "strong-dependence": (RESERVATION, "Use more draws, or rely on level and tails: the ranks of so few draws cannot tell "
-        "such strong dependence from an even stronger one."),
+    "strong-dependence": (RESERVATION, "Use more draws, or rely on level and tails: ranks of so few draws cannot distinguish "
+        "such strong dependence from even stronger dependence."),
     "perfect-dependence": (RESERVATION, "Check whether one variable is computed from the other. No copula with a density "
         "describes perfect dependence, so numbers that depend on the fit have no standard error."),
     "family-bound": (RESERVATION, "Choose a family that allows weaker or negative dependence, such as Frank, Gaussian or a "
@@ -39,14 +39,14 @@ KINDS: dict[str, tuple[str, str]] = {
         "family with heavier tails."),
     "unconverged": (RESERVATION, "Numbers that depend on the fit are unreliable. Try another family, or method='moment'."),
     "no-variation": (RESERVATION, "Look at the edges of the earlier trees instead, where the dependence is nearly perfect."),
-    "memory": (RESERVATION, "Nothing is known about these pairs. Thin the chains, or use fewer workers."),
+    "memory": (RESERVATION, "These pairs have no results. Thin the chains, or use fewer workers."),
     "constant": (NOTE, "A variable that does not vary has no dependence to compare. If it should vary, check how the samples "
-        "were made."),
-    "constant-in-draws": (RESERVATION, "The draws have lost every dependence of this variable. Check the sampler, or "
-        "whatever generated the sample."),
+        "were generated."),
+    "constant-in-draws": (RESERVATION, "The draws have lost all dependence of this variable. Check the sampler or "
+        "generator."),
     "constant-in-reference": (RESERVATION, "Nothing is known about the dependence that this variable should have. Check the "
         "reference."),
-    "pairs-left-out": (NOTE, "The score says nothing about these columns. Describe them in the metadata, or convert them to "
+    "pairs-left-out": (NOTE, "The score does not include these columns. Describe them in the metadata, or convert them to "
         "numbers."),
     "quadrature": (NOTE, "This concerns the Shannon scores only; the gaps and their tests are not affected."),
     "not-a-discrepancy": (NOTE, "Use space='normal' for a number that is 0 on draws from the target."),
@@ -57,20 +57,20 @@ KINDS: dict[str, tuple[str, str]] = {
 class Caveat:
     """A reservation about a result: `code` for programs, `sentence` for people, `advice` on what to do.
 
-    What the ``caveats`` of every result hold; the ``warnings`` beside them are their sentences.
+    The ``caveats`` of every result contain them; its ``warnings`` are their sentences.
 
     Parameters
     ----------
     code : str
-        Stays the same from release to release, such as ``"few-effective-draws"``.
+        A stable identifier, such as ``"few-effective-draws"``.
     sentence : str
-        What was found, with its numbers.
+        What was observed, with its numbers.
     advice : str
-        What to do about it; empty where the sentence says it.
+        What to do about it; empty if the sentence includes it.
 
     See Also
     --------
-    DependenceWarning : What Python issues for each of them.
+    DependenceWarning : The warning issued for each of them.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Caveat:
 
     @property
     def severity(self) -> str:
-        """How much it weighs: "note", "reservation" (tests may be off), or "void" (no test says anything)."""
+        """Its weight: "note", "reservation" (tests may be biased), or "void" (no test is valid)."""
         return KINDS.get(self.code, (RESERVATION, ""))[0]
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ def caveat_of(code: str, sentence: str) -> Caveat:
 
 
 class WithCaveats:
-    """A result that records caveats; a base of the results' dataclasses, which hold them."""
+    """Base class of results that record caveats."""
 
     caveats: tuple[Caveat, ...]
 
@@ -114,7 +114,7 @@ class WithCaveats:
 
     @property
     def void(self) -> bool:
-        """Whether draws and reference are the same rows, in any order: no test then says anything."""
+        """Whether draws and reference are the same rows, in any order, so that no test is valid."""
         return any(caveat.severity == VOID for caveat in self.caveats)
 
     def _recorded(self) -> dict[str, Any]:
@@ -123,5 +123,5 @@ class WithCaveats:
 
 
 def reserved(caveats: Iterable[Caveat]) -> bool:
-    """Whether finding no gap may only mean that none could be found."""
+    """Whether finding no gap may only mean that none could be detected."""
     return any(caveat.severity != NOTE for caveat in caveats)

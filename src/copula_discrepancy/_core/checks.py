@@ -1,4 +1,4 @@
-"""The one validator: arrays, numbers, choices and seeds from whatever was given, or one clear error."""
+"""Validation of arguments: arrays, numbers, choices and seeds, with one clear error each."""
 
 from typing import Any, TypeAlias
 
@@ -17,16 +17,16 @@ _EXACT_INTEGERS = 2**53  # a float64 holds every integer up to here
 
 
 def real_array(values: Any, name: str) -> NDArray[Any]:
-    """`values` as an array of a real type, not copied where it is one already; masked values and ragged rows are errors."""
+    """`values` as an array of a real type, not copied if it is one already; masked values and ragged rows raise an error."""
     if isinstance(values, np.ma.MaskedArray) and values.dtype.names is None and np.ma.is_masked(values):
         raise InputError(f"{name} has {int(np.sum(values.mask))} masked values; drop them first", "nan")
     try:
         array = np.asarray(values)
     except ValueError:
         raise InputError(f"{name} must be a rectangular array of numbers; its rows differ in length", "shape") from None
-    except MemoryError:  # says nothing about what was given
+    except MemoryError:  # not a fault of the argument
         raise
-    except Exception as error:  # whatever __array__ of another library raises
+    except Exception as error:  # any exception of another library's __array__
         told = f"{type(values).__name__}: {type(error).__name__} {error}"
         raise InputError(f"{name} must be an array of numbers, got {told}", "not-numeric") from None
     if array.dtype.kind not in "fiub":
@@ -36,18 +36,18 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number of Python or NumPy: no truth value, and no duration, which NumPy counts among them."""
+    """Whether `value` is a Python or NumPy integer; booleans and timedelta64 are excluded."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
-    """Numbers that fit a float64, and whether they are ranks in place of values that do not."""
+    """Numbers that fit into float64, and whether they are ranks that replace values too large for it."""
     array = real_array(values, name)
     large = array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > _EXACT_INTEGERS
     if not large and array.dtype.itemsize <= 8:
         return array, False
     if not np.isfinite(array).all():
-        return array, False  # refused by the caller, with its count
+        return array, False  # rejected by the caller, with a count
     with np.errstate(over="ignore"):
         rounded = array.astype(np.float64)
     distinct, codes = np.unique(array, return_inverse=True)
@@ -57,7 +57,7 @@ def numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
 
 
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
-    """`value` if it is one of the choices, otherwise an InputError that lists them."""
+    """Return `value` if it is one of the choices; raise an InputError that lists them otherwise."""
     if not isinstance(value, str) or value not in choices:
         listed = " or ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} must be {listed}, got {value!r}")
@@ -65,14 +65,14 @@ def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
 
 
 def true_or_false(value: Any, name: str) -> bool:
-    """`value` if it is a truth value, otherwise an InputError."""
+    """Return `value` if it is a bool; raise an InputError otherwise."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # NumPy's, without importing it
         raise InputError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
 def independent_sides(iid: Any) -> tuple[bool, bool]:
-    """Whether the draws, and the reference's, are independent: `iid` is True or False for both, or names the one that is."""
+    """Whether the draws and the reference are independent: `iid` is True or False for both, or the name of one sample."""
     if isinstance(iid, str) and iid in ("draws", "reference"):
         return iid == "draws", iid == "reference"
     if isinstance(iid, bool | np.bool_):
@@ -86,7 +86,7 @@ def is_monte_carlo(method: Any) -> bool:
 
 
 def real_number(value: Any, name: str) -> float:
-    """`value` as a float; text, truth values and masked values are no numbers here."""
+    """`value` as a float; text, booleans and masked values raise an InputError."""
     if not isinstance(value, str | bytes | bool | np.bool_) and value is not np.ma.masked:
         try:
             return float(value)
@@ -104,7 +104,7 @@ def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatA
         where = "between 0 and 1" if closed else "strictly between 0 and 1"
         raise InputError(
             f"{name} must lie {where}, got {wrong.flat[0]:g} ({wrong.size} of {array.size} values are outside); "
-            "pseudo_observations() turns any draws into such values"
+            "pseudo_observations() converts any draws to such values"
         )
     return array
 
@@ -112,7 +112,7 @@ def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatA
 def unit_pair(
     u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v"), *, closed: bool = False
 ) -> tuple[FloatArray, FloatArray]:
-    """Two checked arrays of probabilities, broadcast against each other."""
+    """Two validated arrays of probabilities, broadcast against each other."""
     a, b = unit_values(u, names[0], closed=closed), unit_values(v, names[1], closed=closed)
     try:
         first, second = np.broadcast_arrays(a, b)
@@ -141,10 +141,10 @@ def spawned(rng: RandomSource, count: int) -> list[np.random.Generator]:
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
-    """`value` as an int, or an InputError."""
+    """Return `value` as an int; raise an InputError if it is not an integer in range."""
     if not is_whole(value) or not least <= value < MOST_DRAWS:
         shown = (
-            "one of over 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
-        )  # Python may refuse
-        raise InputError(f"{name} must be a whole number >= {least}, and below 2**40, got {shown}")
+            "an integer with more than 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
+        )  # Python may refuse to print it
+        raise InputError(f"{name} must be an integer >= {least} and < 2**40, got {shown}")
     return int(value)

@@ -11,21 +11,21 @@ Result = TypeVar("Result")
 
 
 class InputError(ValueError):
-    """An argument cannot be used; the message names the argument, the value, the rule and the way out.
+    """An argument cannot be used; the message names the argument, the value, the rule and what to do instead.
 
-    A ValueError: what the library raises for any input that it cannot use. Its message is one line: a value that it shows,
-    such as a data frame, may take several.
+    A ValueError, raised for any input that the library cannot use. Its message is a single line, even if it shows a value, such
+    as a data frame, that takes several.
 
     Parameters
     ----------
     message : object
-        What to say.
+        The message.
     code : str
-        What kind of input it is that cannot be used; stays the same from release to release.
+        The kind of error, a stable identifier.
 
     See Also
     --------
-    DependenceWarning : For numbers that are right but need care.
+    DependenceWarning : Issued for numbers that are correct but must be interpreted with care.
 
     Examples
     --------
@@ -43,14 +43,14 @@ class InputError(ValueError):
 
 
 class DependenceWarning(UserWarning):
-    """A number is right but needs to be read with care; the ``caveats`` of the result record the same.
+    """A number is correct but must be interpreted with care; the ``caveats`` of the result record the same.
 
-    Such as a fit at a bound of its family, fewer than 100 effective draws, or chains that do not agree.
+    Examples are a fit at a bound of its family, fewer than 100 effective draws, or chains that disagree.
 
     See Also
     --------
-    InputError : For what cannot be computed at all.
-    Caveat : Its ``code`` tells which kind it is.
+    InputError : Raised for input that cannot be used.
+    Caveat : Its ``code`` identifies the kind.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class DependenceWarning(UserWarning):
 
 
 def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The same function, whose MemoryError becomes an InputError with advice."""
+    """Decorate a function so that a MemoryError becomes an InputError with advice."""
 
     @wraps(function)
     def checked(*given: Given.args, **choices: Given.kwargs) -> Result:
@@ -89,7 +89,7 @@ def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 
 for _public in (InputError, DependenceWarning):
-    _public.__module__ = "copula_discrepancy"  # where users find them, and what a traceback should say
+    _public.__module__ = "copula_discrepancy"  # the module that users import from, shown in tracebacks
 __test__ = {
     cls.__name__: cls.__doc__ for cls in (InputError, DependenceWarning)
-}  # doctest looks at a module's own classes only
+}  # doctest inspects a module's own classes only

@@ -47,8 +47,8 @@ def _is_row(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """`value` with every number that JSON does not have replaced."""
-    if isinstance(value, float):  # the usual case first: isinstance of Mapping is slow
+    """`value` with every number that JSON cannot represent replaced."""
+    if isinstance(value, float):  # the most frequent case first: isinstance of Mapping is slow
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if value is None or isinstance(value, (str, int)):
         return value
@@ -83,7 +83,7 @@ def written_whole(path: Path, advice: str, *, replace: bool = True, parents: boo
             path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # without it a power cut could leave the new name with no content
+            os.fsync(file.fileno())  # otherwise a power failure could leave an empty file under the new name
         if replace:
             os.replace(temporary, path)
         else:
@@ -102,7 +102,7 @@ def _rename_if_free(temporary: Path, path: Path) -> None:
         os.link(temporary, path)
     except FileExistsError:
         raise InputError(
-            f"{path} was created meanwhile and is not overwritten; use another name, or force=True", "file"
+            f"{path} was created in the meantime and is not overwritten; use another name or force=True", "file"
         ) from None
     except OSError:
         if os.path.lexists(path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_PATIENCE = 2.0  # seconds before bars appear: most calls are over by then
+_PATIENCE = 2.0  # seconds before bars appear: most calls are finished by then
 _ALL = "all"
 
 
@@ -42,7 +42,7 @@ def progress_bars(show: bool | None, totals: Mapping[str, float]) -> Iterator[Ca
             bars = _started(totals, force=bool(show))
         for task in bars.tasks:
             amount = sum(finished.values()) if task.description == _ALL else finished[task.description]
-            if amount and not task.started:  # the time left counts from the first item
+            if amount and not task.started:  # the remaining time is estimated from the first item on
                 bars.start_task(task.id)
             bars.update(task.id, completed=amount)
 

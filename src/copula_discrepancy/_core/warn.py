@@ -10,7 +10,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def warn(message: str | Warning, category: type[Warning] = DependenceWarning) -> None:
-    """Issue a warning at the innermost frame outside this package, however many frames of ours lie in between.
+    """Issue a warning attributed to the innermost frame outside this package, regardless of how many of its frames are below.
 
     From Python 3.12 on `warnings.warn` does the same with ``skip_file_prefixes``.
     """

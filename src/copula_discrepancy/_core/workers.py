@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 def checked_jobs(n_jobs: Any) -> int | None:
     """A number of joblib workers, or None for the setting of `joblib.parallel_config`."""
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
-        raise InputError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
+        raise InputError(f"n_jobs must be a nonzero integer or None, got {n_jobs!r}")
     return None if n_jobs is None else int(n_jobs)
 
 
@@ -72,7 +72,7 @@ def outcomes(
         finally:
             if isinstance(found, Generator):
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UserWarning)  # a caller who stops early knows that items are left
+                    warnings.simplefilter("ignore", UserWarning)  # a caller who stops early knows that items remain
                     found.close()
     if failures:
         raise failures[0]
@@ -112,8 +112,8 @@ def _workers(advice: str) -> Iterator[None]:
 def silenced(function: Callable[[Item], Result]) -> Iterator[Callable[[Item], Result]]:
     """The same function, for any worker, without DependenceWarnings: for studies of bad settings and small samples.
 
-    `warnings.catch_warnings` is not safe in threads, so it is entered once, around all workers. Worker processes have filters
-    of their own and set them at each task.
+    `warnings.catch_warnings` is not thread-safe, so it is entered once, around all workers. Worker processes have their own
+    filters and set them for each task.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependenceWarning)

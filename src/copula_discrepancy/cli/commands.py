@@ -1,4 +1,4 @@
-"""What each command does with its arguments: call the library and print the answer."""
+"""The commands: each calls the library with its arguments and prints the answer."""
 
 import argparse
 import os
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 _FAILED, _UNDECIDED = 3, 4  # exit codes
 _NARROWEST = 80
-_UNBOUND = 120  # columns where output goes to a file or a pipe
-_RESUME = "finished results are kept in {}; repeat the command to resume"
+_UNBOUND = 120  # columns if output goes to a file or a pipe
+_RESUME = "finished pairs are saved in {}; repeat the command to resume"
 
 
 def check(options: argparse.Namespace) -> int:
-    """Every pair of one sample against a copula, or without a target."""
+    """Check every pair of one sample against a copula, or without a target."""
     _check_usage(options)
     target = _known_target(options)
     if target is None and options.method == "moment":
-        options.parser.error("--method moment needs a target: give --family with --theta or --tau")
+        options.parser.error("--method moment requires a target: use --family with --theta or --tau")
     files = options.files if len(options.files) > 1 else options.files[0]
     draws = _read(options, files, options.chains, options.exclude, options.iid)
     choices = {} if target is not None else {"family": options.family}
@@ -42,7 +42,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Every pair of one sample against those of another."""
+    """Compare every pair of one sample with that of another."""
     _check_usage(options)
     independent = options.iid or options.iid_draws, options.iid or options.iid_reference
     draws, reference = _read_both(options, independent)
@@ -69,7 +69,7 @@ def _read_both(options: argparse.Namespace, independent: tuple[bool, bool]) -> t
         if name in unknown[1]:
             raise unknown[0][name]
     if optional and not any(draws.chain_column == options.chains for draws in read):
-        _read(options, options.candidate, options.chains, options.exclude, independent[0])  # raises, with the columns there are
+        _read(options, options.candidate, options.chains, options.exclude, independent[0])  # raises, with the available columns
     return read[0], read[1]
 
 
@@ -79,7 +79,7 @@ def demo(options: argparse.Namespace) -> int:
     import numpy as np
     from arviz_base import load_arviz_data
 
-    load: Any = load_arviz_data  # its types know no options of xarray
+    load: Any = load_arviz_data  # its types do not include options of xarray
     names, chosen = ("centered_eight", "non_centered_eight"), ["mu", "theta", "tau"]
     # one group: the others take eight times as long to read
     centered, other = (as_draws(load(name, group="posterior"), var_names=chosen) for name in names)
@@ -91,7 +91,7 @@ def demo(options: argparse.Namespace) -> int:
         _console().print(
             "[bold]Eight schools[/bold] (Rubin, 1981), sampled by PyMC in two parametrisations of one posterior.\n"
             "Does the centered run keep the dependence that the non-centered run has?\n"
-            f"The usual table sees little: no mean is off by more than {shift[worst]:.2f} posterior standard deviations "
+            f"The usual summary shows little: no mean differs by more than {shift[worst]:.2f} posterior standard deviations "
             f"(that of {centered.names[worst]}).\n",
             highlight=False,
         )
@@ -128,7 +128,7 @@ def reproduce(options: argparse.Namespace) -> int:
 
 
 def _check_usage(options: argparse.Namespace) -> None:
-    """End with a message about wrong usage where that is clear before any file is read."""
+    """Report invalid usage that is clear before any file is read."""
     try:
         ReadOptions.checked(
             options.columns, options.filter, options.group, None, options.chains, options.delimiter, options.exclude
@@ -144,18 +144,18 @@ def _check_usage(options: argparse.Namespace) -> None:
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    """Check that the files asked for can be written, before anything is computed."""
+    """Check that the requested files can be written, before anything is computed."""
     path = _json_file(options)
     if options.force and options.html is None and path is None:
-        options.parser.error("--force belongs to --html and to --json with a file: it overwrites them")
+        options.parser.error("--force requires --html, or --json with a file: it overwrites them")
     if options.html is not None:
         from copula_discrepancy.report.page.writing import page_path
 
         page_path(options.html, options.force)
     if path is not None and not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: there is no folder {path.parent}; create it first", code="file")
+        raise InputError(f"{path} cannot be written: the folder {path.parent} does not exist", code="file")
     if path is not None and os.path.lexists(path) and not options.force:
-        raise InputError(f"{path} already exists; give another name, or overwrite it with --force", code="file")
+        raise InputError(f"{path} already exists; use another name, or overwrite it with --force", code="file")
 
 
 def _json_file(options: argparse.Namespace) -> Path | None:
@@ -163,21 +163,21 @@ def _json_file(options: argparse.Namespace) -> Path | None:
 
 
 def _known_target(options: argparse.Namespace) -> Copula | None:
-    """The copula that the options name; wrong ones are wrong usage."""
+    """The copula that the options select; invalid ones are invalid usage."""
     parser: argparse.ArgumentParser = options.parser
     if options.theta is None and options.tau is None:
         if options.df is not None:
-            parser.error("--df belongs to a target: give --family studentt with --theta or --tau too")
+            parser.error("--df requires a target: use --family studentt with --theta or --tau")
         return None
     if options.family is None:
-        parser.error("--theta and --tau need a --family, such as gumbel")
+        parser.error("--theta and --tau require a --family, such as gumbel")
     if options.theta is not None and options.tau is not None:
-        parser.error("give --theta or --tau, not both")
+        parser.error("use --theta or --tau, not both")
     fixed = {} if options.df is None else {"df": options.df}
     try:
         chosen: Any = family(options.family)
         if set(fixed) - set(chosen.fixed_parameters):
-            parser.error(f"--df is for studentt, not for {options.family}")
+            parser.error(f"--df can only be used with studentt, not with {options.family}")
         made: Copula = chosen(options.theta, **fixed) if options.tau is None else chosen.from_tau(options.tau, **fixed)
     except InputError as error:
         parser.error(str(error))
@@ -202,7 +202,7 @@ def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: An
             tail=options.tail, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
         )  # fmt: skip
     except KeyboardInterrupt:
-        kept = "no results are kept; with --checkpoint FOLDER, repeating the command resumes it"
+        kept = "no results were saved; with --checkpoint FOLDER an interrupted command can be resumed"
         _say(kept if options.checkpoint is None else _RESUME.format(options.checkpoint))
         raise
 
@@ -212,12 +212,12 @@ def _say(sentence: str) -> None:
 
 
 def _answer(options: argparse.Namespace, result: Pairwise) -> int:
-    """Print the result in the form asked for, and write its files; the exit code."""
+    """Print the result in the requested form, write its files, and return the exit code."""
     try:
         _print(options, result)
     except BrokenPipeError:
-        discard_output()  # nobody reads on, but files and the exit code are for others
-    except OSError:  # the disk is full: the files were asked for all the same
+        discard_output()  # the reader has stopped, but files and the exit code still matter
+    except OSError:  # the disk is full, but the files were requested too
         _write_files(options, result)
         raise
     written = _write_files(options, result)
@@ -242,25 +242,25 @@ def _print(options: argparse.Namespace, result: Pairwise) -> None:
     else:
         ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
         sys.stdout.writelines(json_chunks(_numbers(result), ascii_only=ascii_only))
-    sys.stdout.flush()  # what cannot be written should be known here
+    sys.stdout.flush()  # write errors must occur here
 
 
 def _numbers(result: Pairwise) -> dict[str, Any]:
-    """`to_dict` with the pairs as an iterator: half a million of them need not be in memory."""
+    """`to_dict` with the pairs as an iterator, so that half a million of them need not be in memory."""
     return result.overview() | {"pairs": (pair.to_dict() for pair in result)}
 
 
 def _write_files(options: argparse.Namespace, result: Pairwise) -> str:
-    """Write the page and the JSON that were asked for; a line that says where they are."""
+    """Write the requested page and JSON; return a line with their paths."""
     path, page = _json_file(options), None
     if options.html is not None:
         page = result.to_html(options.html, force=options.force, command=shlex.join(["copula-discrepancy", *options.given]))
-    if path is not None:  # after the page, whose own JSON may be this file
-        with text_file(path, "give a path in a folder that you can write to") as file:
+    if path is not None:  # after the page, whose JSON may be this file
+        with text_file(path, "use a path in a writable folder") as file:
             file.writelines(json_chunks(_numbers(result)))
     if page is None:
         return "" if path is None else f"Numbers: {path}"
-    return f"Page: {page} (open it in a browser); numbers: {path or page.with_suffix('.json')}"
+    return f"Report: {page} (open it in a browser); numbers: {path or page.with_suffix('.json')}"
 
 
 def _console() -> "Console":
@@ -268,7 +268,7 @@ def _console() -> "Console":
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # rich would exit with 1, the code of an error
+            raise BrokenPipeError  # rich would exit with 1, the code for errors
 
     console = Output()
     console.width = max(console.width, _NARROWEST) if console.is_terminal else _UNBOUND
@@ -284,7 +284,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
 
     console.print(f"[bold]{escape(answer_line(result))}[/bold]: {escape(result.title)}", highlight=False)
     for topic, sentence in result.sentences().items():
-        grid = Table.grid()  # without padding, which a width counts in rich 15 and did not before
+        grid = Table.grid()  # without padding, which rich 15 includes in the width and earlier versions do not
         grid.add_column(width=11)
         grid.add_column(max_width=99)
         grid.add_row(Text(f"{topic}:"), Text(sentence))
@@ -296,7 +296,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
         text = k in (0, len(head) - 1)
         table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
     for line, pair in zip(lines, result, strict=False):
-        # green is for what was tested: a strength alone, or a comparison that is void, is no good news
+        # green only if all was tested: strength alone, or a void comparison, is not good news
         fine = pair.verdict == NO_GAP and not result.void
         style = "red" if pair.flagged else "green" if fine else "yellow"
         table.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
@@ -304,7 +304,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
     left = len(result) - limit
     if left > 0:
         console.print(
-            f"and {left} more pair{'s' if left > 1 else ''}: --top 0 shows all, --csv and --json have every number",
+            f"and {left} more pair{'s' if left > 1 else ''} (--top 0 shows all; --csv and --json include every number)",
             highlight=False,
         )
     for note in (*result.notes, *result.warnings):

@@ -1,4 +1,4 @@
-"""The options of the commands, group by group: what each takes, and what `--help` says about it."""
+"""The options of the commands, by group: their values and their `--help` texts."""
 
 import argparse
 import math
@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 Options = dict[str, dict[str, Any]]  # by name, the arguments of add_argument
-STANDARD_OUTPUT = "-"  # where --json goes unless a file is given
+STANDARD_OUTPUT = "-"  # where --json goes without a file
 
 
 def _names(text: str) -> list[str]:
-    """mu,theta[0, 1],"a, b" as names: commas inside brackets, or quotes around a whole name, belong to it."""
+    """Names from mu,theta[0, 1],"a, b": commas inside brackets, or quotes around a whole name, belong to it."""
     names, depth, quoted = [""], 0, False
     for k, sign in enumerate(text):
         if sign == '"' and (text[k + 1 : k + 2] in ("", ",") if quoted else not names[-1].strip()):
@@ -25,7 +25,7 @@ def _names(text: str) -> list[str]:
             names[-1] += sign
     stripped = [name.strip() for name in names if name.strip()]
     if not stripped:
-        raise argparse.ArgumentTypeError(f"must be names separated by commas, such as mu,theta, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be comma-separated names, such as mu,theta, got {text!r}")
     return stripped
 
 
@@ -37,7 +37,7 @@ def _coordinate(text: str) -> tuple[str, list[str]]:
 
 
 def _checked(convert: Callable[[str], Value], allowed: Callable[[Value], bool], rule: str) -> Callable[[str], Value]:
-    """What argparse calls to convert the text of an option; text that cannot be converted is not allowed either."""
+    """A converter of option text for argparse; text that cannot be converted is not allowed either."""
 
     def value_of(text: str) -> Value:
         with suppress(ValueError):
@@ -50,7 +50,7 @@ def _checked(convert: Callable[[str], Value], allowed: Callable[[Value], bool], 
 
 
 def _whole(text: str) -> int:
-    """1000 for "1e3" as well."""
+    """An integer, also from text such as "1e3"."""
     number = float(text)
     if not number.is_integer():
         raise ValueError
@@ -66,8 +66,8 @@ def _chains(text: str) -> int | str:
     return _chain_count(text)
 
 
-_chain_count = _checked(_whole, lambda count: count >= 1, "a whole number of chains, 1 or more, or the name of a column")
-_sizes = _checked(lambda text: [*map(_whole, text.split(","))], bool, "whole numbers separated by commas, such as 100,1e4")
+_chain_count = _checked(_whole, lambda count: count >= 1, "an integer number of chains >= 1, or the name of a column")
+_sizes = _checked(lambda text: [*map(_whole, text.split(","))], bool, "comma-separated integers, such as 100,1e4")
 _probability = _checked(float, lambda share: 0 < share < 1, "a number strictly between 0 and 1, such as 0.95")
 _tail = _checked(float, lambda share: 0 < share < 0.5, "a number strictly between 0 and 0.5, such as 0.1")
 _size = _checked(float, lambda size: 0 <= size < math.inf, "a number that is not negative, such as 0.05")
@@ -89,7 +89,7 @@ TARGET: Options = {
 }
 INPUT: Options = {
     "--columns": {"type": _names, "metavar": "A,B,...", "help": "variables to use, by name: mu,theta or 'theta[Choate]'"},
-    "--exclude": {"type": _names, "metavar": "A,B,...", "help": "variables to leave out, by name"},
+    "--exclude": {"type": _names, "metavar": "A,B,...", "help": "variables to exclude, by name"},
     "--filter": {"choices": ("like", "regex"),
                  "help": "match --columns and --exclude as substrings, or as regular expressions"},
     "--group": {"default": "posterior", "help": "group of a netCDF file (default: posterior)"},
@@ -117,7 +117,7 @@ TESTS: Options = {
                "help": "share of each variable that counts as a tail (default: 0.1)"},
     "--jobs": {"type": _jobs, "default": -1, "metavar": "J", "help": "number of threads (default: one per core)"},
     "--checkpoint": {"metavar": "FOLDER",
-                     "help": "keep finished pairs in FOLDER: an interrupted command resumes when repeated"},
+                     "help": "save finished pairs in FOLDER; repeat the command to resume an interrupted run"},
     "--iid": {"action": "store_true", "help": "treat rows as independent; not for Markov chains or time series"},
 }  # fmt: skip
 TWO_TESTS = TESTS | {
@@ -126,7 +126,7 @@ TWO_TESTS = TESTS | {
 }
 LIMITS: Options = {
     "--fail-above": {"type": _size, "metavar": "X",
-                     "help": "exit with 3 if a level, shape or total gap, or a corner's gap beyond chance, is above X"},
+                     "help": "exit with 3 if a level, shape or total gap, or a significant tail gap, exceeds X"},
     "--max-rhat": {"type": _rhat, "metavar": "X", "help": "exit with 4 if R-hat for dependence is above X in either sample "
                    "(default: 1.01 with --fail-above, else none)"},
     "--min-n-eff": {"type": _size, "metavar": "N",
@@ -138,7 +138,7 @@ FORMS: Options = {
     "--csv": {"action": "store_true", "help": "print all pairs as CSV instead of a table"},
 }  # fmt: skip
 OUTPUT: Options = {
-    "--html": {"metavar": "FILE", "help": "also write a page with pictures, and its numbers as .json beside it"},
+    "--html": {"metavar": "FILE", "help": "also write an HTML report with plots, and its numbers to a .json file next to it"},
     "--force": {"action": "store_true", "help": "overwrite existing files of --html and --json"},
     "--top": {"type": _rows, "default": 10, "metavar": "N", "help": "rows of the table, 0 for all (default: 10)"},
     **_DEBUG,

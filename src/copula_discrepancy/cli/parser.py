@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Heavy modules load only after the arguments are known to be good."""
+"""The command line: parse, call, print. Heavy modules are loaded only after the arguments are known to be valid."""
 
 import argparse
 import errno
@@ -16,9 +16,9 @@ from copula_discrepancy.cli import options
 _PRINTED_JSON = f"--json={options.STANDARD_OUTPUT}"
 _EXIT_CODES = """\
 exit codes:
-  0    the comparison was made and is within the limits given
+  0    the comparison was made and is within the limits
   1    error: the data or files cannot be used
-  2    wrong usage: an unknown option, or a value that an option does not take
+  2    invalid usage: an unknown option, or an invalid value of an option
   3    failed: a gap is above --fail-above, or a variable is constant that
        should vary
   4    undecided: the tests are void, no pair could be tested, or R-hat or
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `copula-discrepancy` and return its exit code; ``--help`` and the documentation list the codes."""
     given = sys.argv[1:] if arguments is None else [*arguments]
     chosen = _parser().parse_args(_with_json_file(given))
-    chosen.given = given  # a page shows the command that made it
+    chosen.given = given  # a page shows the command that created it
     if chosen.version:
         from copula_discrepancy import __version__
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _parser().print_help()
         return 2
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to end
+        if isinstance(stream, io.TextIOWrapper):  # names that the terminal cannot show must not raise an error
             stream.reconfigure(errors="backslashreplace" if "utf" in stream.encoding.lower() else "replace")
     try:
         with _terminated_like_interrupted():
@@ -62,27 +62,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def discard_output() -> None:
-    """Send what is still to be printed nowhere: the reader, such as head, has seen enough."""
+    """Discard further output: its reader, such as head, has stopped reading."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _message(error: Exception) -> str:
-    """What went wrong, and what to do about it."""
+    """The error, and what to do about it."""
     from copula_discrepancy._core.errors import InputError
 
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, MemoryError):
-        return f"memory ran out ({error}); take fewer draws, or fewer --columns"
+        return f"out of memory ({error}); use fewer draws or fewer --columns"
     if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"the output cannot be written: {error.strerror}; make room there, or send it elsewhere"
-    return f"unexpected {type(error).__name__}: {error}; please report it with the traceback that --debug shows"
+        return f"cannot write the output: {error.strerror}; free some space or write it elsewhere"
+    return f"unexpected {type(error).__name__}: {error}; please report it with the traceback from --debug"
 
 
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """Handle SIGTERM, which `timeout` sends, like an interrupt: workers end too, and finished work is kept."""
-    if threading.current_thread() is not threading.main_thread():  # only there may signals be handled
+    """Handle SIGTERM, which `timeout` sends, like an interrupt: workers end too, and finished work is saved."""
+    if threading.current_thread() is not threading.main_thread():  # signals can only be handled there
         yield
         return
     usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -95,7 +95,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
 def _with_json_file(words: Sequence[str]) -> list[str]:
     """The words of a command with `--json` joined to the .json file that follows it.
 
-    Left alone, argparse would take any word after `--json` as its file, the draws in ``check --json draws.csv``.
+    Otherwise argparse would take any word after `--json` as its file, such as the draws in ``check --json draws.csv``.
     """
     joined: list[str] = []
     for word in words:

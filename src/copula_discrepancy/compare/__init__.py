@@ -1,1 +1,1 @@
-"""The questions users ask: one pair, every pair, a vine; their results and words."""
+"""Comparisons of one pair, of all pairs or of a vine, with their results and texts."""

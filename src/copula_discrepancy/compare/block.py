@@ -1,4 +1,4 @@
-"""Pairs of variables compared: each with a reference sample, a known copula, or the best family of its own draws."""
+"""Comparison of pairs of variables: with a reference sample, a known copula, or the best family of the draws themselves."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,16 +26,16 @@ from copula_discrepancy.families import Copula, Integral
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """What was fitted to a pair.
+    """The fits of a pair.
 
     Attributes
     ----------
     own, reference : Fit
-        The family fitted to the draws, and to the reference, if there is one.
+        The family fitted to the draws and, if there is one, to the reference.
     choice : Fit or None
-        The fit by which the family, or its degrees of freedom, were chosen.
+        The fit that determined the family or its degrees of freedom.
     selection : Selection or None
-        The ranking of families, where all were compared.
+        The ranking of families, if all were compared.
     """
 
     own: Fit
@@ -93,24 +93,24 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """What every pair is compared with, and how.
+    """The targets of all pairs, and the options of the comparison.
 
     Attributes
     ----------
     draws, reference : RankedTable
         The draws; the reference sample, if there is one.
     targets : mapping from pair to Copula
-        Known copulas, where there is no reference.
+        Known copulas, if there is no reference.
     template : Copula or None
-        The family to fit with a reference, or without any target; None to choose one for every pair.
+        The family to fit with a reference or without any target; None to choose one for every pair.
     estimate_df : bool
         Whether its degrees of freedom, or those of a known target, are estimated.
     method : {"mle", "moment"}
         How families are fitted.
     iid, compared : (bool, bool)
-        Of the draws and of the reference, whether they are independent, and whether R-hat has something to compare.
+        For the draws and for the reference: whether they are independent, and whether R-hat can compare chains.
     tail : float
-        The share of a variable that makes a tail.
+        The fraction of a variable that counts as its tail.
     curves, selector
         How functions of a family are computed, and how families are chosen.
     found : Found or None
@@ -131,7 +131,7 @@ class Sweep:
     found: Found | None = None
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
-        """Rows of several pairs; fits record their warnings and issue none."""
+        """Rows of several pairs; warnings of fits are recorded, not issued."""
         rows = empty_rows(len(pairs))
         broken = [self._has_holes(*pair) for pair in pairs]
         whole = [k for k, hole in enumerate(broken) if not hole]
@@ -147,7 +147,7 @@ class Sweep:
         return any(table is not None and (table.holes[i] or table.holes[j]) for table in (self.draws, self.reference))
 
     def _fill_from_complete(self, row: Any, i: int, j: int) -> None:
-        """The row of a pair from the draws that have both values; only their number where nothing varies in these."""
+        """Fill the row of a pair from the draws that have both values; only their number if nothing varies in them."""
         row["first"], row["second"], row["n"] = i, j, self.draws.n_complete(i, j)
         row["n_target"] = math.nan if self.reference is None else self.reference.n_complete(i, j)
         tables = [None if table is None else table.of_pair(i, j) for table in (self.draws, self.reference)]
@@ -161,7 +161,7 @@ class Sweep:
     def compare(
         self, pairs: Sequence[tuple[int, int]], *, keep: bool = False
     ) -> tuple[list[ComparedPair], tuple[Block, Block | None]]:
-        """All numbers of several pairs, and the blocks that they come from; `keep` influence values in these."""
+        """All numbers of several pairs, and the blocks they are computed from; `keep` their influence values."""
         own = Block(self.draws, pairs, compare=self.compared[0], iid=self.iid[0], tail=self.tail)
         other = None
         if self.reference is not None:
@@ -183,7 +183,7 @@ class Sweep:
         return [self._compared(own, other, k, place, fits[k]) for k, place in enumerate(pairs)], (own, other)
 
     def _fits(self, own: Block, other: Block | None, k: int, known: Copula | None) -> Fits:
-        """The fits to both samples; the reference decides about the family and its degrees of freedom."""
+        """The fits to both samples; the reference determines the family and its degrees of freedom."""
         pair, iid, method = own.pair(k), own.iid, self.method
         guide, guide_pair = (own, pair) if other is None else (other, other.pair(k))
         if self.found is not None:
@@ -202,7 +202,7 @@ class Sweep:
         else:
             choice, selection = self.selector.choose(guide, None if other is None else own, k)
         chosen = choice
-        if method == "moment" or choice.df_estimated:  # degrees of freedom stay at their estimate from here on
+        if method == "moment" or choice.df_estimated:  # degrees of freedom keep their estimate from here on
             chosen = fit_pair(guide_pair, choice.template, method=method, iid=guide.iid)
         if other is None:
             return Fits(chosen, None, choice, selection)
@@ -222,7 +222,7 @@ class Sweep:
             there = Side.of(other, k, fits.reference, self.curves)
             target, tau_target, tau_fitted = there.member, there.tau.tau, there.fit.tau
         found = gaps(mine, there, tau_target)
-        # a likelihood that describes nothing has no divergence either
+        # without a valid likelihood there is no divergence either
         told = self.method == "moment" or not math.isnan(found.total.value)
         aimed = tau_target if there is None else tau_fitted
         ckl = divergence(mine, target, aimed, self.curves) if told else Integral(math.nan)

@@ -1,4 +1,4 @@
-"""What to keep in mind when reading a comparison: the same caveats for one pair, for many pairs and for the edges of a vine."""
+"""Caveats of a comparison: the same for one pair, for many pairs and for the edges of a vine."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.families import Copula, resolve_family
 
-_NAMED = 8  # chains that stand still, each with a caveat of its own; beyond, only their number
+_NAMED = 8  # stuck chains that get a caveat each; of the others only the number is given
 _FITTED = ("tau", "theta")
-_NEARLY = 1.0 - 1e-9  # |tau| from which on a moment estimate may round to its limit
+_NEARLY = 1.0 - 1e-9  # |tau| above which a moment estimate may round to its limit
 
-ABOUT_ROWS = ("same-rows", "copied-rows", "repeated-rows")  # codes about whole rows, whatever the pair
+ABOUT_ROWS = ("same-rows", "copied-rows", "repeated-rows")  # codes about whole rows, not about a pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +36,11 @@ class Side:
     draws : Draws
         The sample.
     table : RankedTable
-        The same as ranks, variable by variable.
+        Its ranks, variable by variable.
     iid : bool
-        Whether its draws were taken as independent.
+        Whether its draws were treated as independent.
     reference : bool
-        Whether it is the reference; its columns in a row then end in "_target".
+        Whether it is the reference; its columns in a row end in "_target".
     """
 
     draws: Draws
@@ -50,17 +50,17 @@ class Side:
 
     @property
     def prefix(self) -> str:
-        """What its sentences begin with."""
+        """The start of its sentences."""
         return "reference: " if self.reference else ""
 
     @property
     def end(self) -> str:
-        """What its columns in a row end in."""
+        """The suffix of its columns in a row."""
         return "_target" if self.reference else ""
 
     @property
     def things(self) -> str:
-        """What its lines are called."""
+        """The noun for its observations."""
         return called(self.draws, self.iid)
 
     def caveat(self, code: str, sentence: str) -> Caveat:
@@ -70,20 +70,20 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """The rows of a comparison, and how to say which of them a sentence is about.
+    """The rows of a comparison, with the text that locates a sentence among them.
 
     Attributes
     ----------
     rows : structured array
         One row per pair; see `compare.rows`.
     unit : str
-        What a row is about, "pair" or "edge".
+        The noun for a row, "pair" or "edge".
     label : callable
-        A row's pair as text.
+        Function that returns the pair of a row as text.
     method : {"mle", "moment"}
         How families were fitted.
     families : mapping from str to Copula
-        Members of the families that were given; others are found by the name in a row.
+        Members of the families passed by the user; others are looked up by the name in a row.
     df_estimated : bool
         Whether degrees of freedom were estimated.
     """
@@ -96,7 +96,7 @@ class Compared:
     df_estimated: bool = False
 
     def located(self, sentence: str, some: NDArray[Any], row: Any, such: str = "worst in") -> str:
-        """A sentence about a row, with the number of rows that it holds for; a comparison of one row needs no such words."""
+        """A sentence about a row, followed by the number of rows it applies to; omitted if there is one row only."""
         if len(self.rows) == 1:
             return sentence
         if some.size == 1:
@@ -117,19 +117,19 @@ def sides_of(
 
 
 def comparison_caveats(compared: Compared, sides: Sequence[Side]) -> tuple[Caveat, ...]:
-    """All caveats of a comparison: of rows, chains, effective draws, fits at a bound, and of discrete values.
+    """All caveats of a comparison: rows, chains, effective draws, fits at a bound, and discrete values.
 
     Parameters
     ----------
     compared : Compared
-        The rows, one for every pair.
+        The rows, one per pair.
     sides : sequence of Side
         The draws and, if there is one, the reference.
 
     Returns
     -------
     tuple of Caveat
-        What makes every test void comes first.
+        Caveats that invalidate every test come first.
     """
     own, other = sides[0], sides[1] if len(sides) > 1 else None
     iid = own.iid, other is not None and other.iid
@@ -137,7 +137,7 @@ def comparison_caveats(compared: Compared, sides: Sequence[Side]) -> tuple[Cavea
     for side in sides:
         found += [*_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
         found += _bounds(compared, side)
-    found += _degrees(compared, sides[-1])  # they are the reference's, where there is one
+    found += _degrees(compared, sides[-1])  # estimated from the reference, if there is one
     found += _strong(compared, own)
     rare = _rare(compared, sides)
     if rare:
@@ -158,7 +158,7 @@ def _still(side: Side) -> list[Caveat]:
     more = len(told) - _NAMED
     if more > 0:
         which = "chains and variables" if side.things == "draws" else "columns"
-        told = [*told[:_NAMED], f"{more} more {which} stand still"]
+        told = [*told[:_NAMED], f"{more} more {which} are stuck"]
     return [side.caveat("stuck-chain", sentence) for sentence in told]
 
 
@@ -166,17 +166,17 @@ def _stops(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
     sentences = []
     for k, chain in enumerate(chains):
         if chain.size > 1 and chain[-1] != chain[-2]:
-            continue  # it moved in the end
+            continue  # it moves again later
         moves = np.flatnonzero(chain != chain[-1])
         still_from = 0 if moves.size == 0 else int(moves[-1]) + 1
         where = f"chain {k}" if len(chains) > 1 else "the chain"
         if still_from == 0:
-            sentences.append(f"{where} never moves in {name} (all {chain.size} values are {chain[-1]:g})")
+            sentences.append(f"{where} is constant in {name} (all {chain.size} values are {chain[-1]:g})")
         elif chain.size - still_from > max(chain.size // 2, 10):
             sentences.append(
                 f"{name} stays at {chain[-1]:g} from row {still_from} on; if the rows have no order, use iid=True (--iid)"
                 if things == "rows"
-                else f"{where} does not move in {name} from draw {still_from} on (it stays at {chain[-1]:g})"
+                else f"{where} is stuck in {name} from draw {still_from} on (at {chain[-1]:g})"
             )
     return sentences
 
@@ -188,23 +188,20 @@ def _effective(compared: Compared, side: Side) -> list[Caveat]:
     if not few.size:
         return []
     worst = few[np.argmin(few["n_eff" + side.end])]
-    more = "; draw more" if side.things == "draws" else ""
+    more = "; use more draws" if side.things == "draws" else ""
     below = f"below {limit}{per_chain(side.draws.n_chains, side.iid)}"
-    sentence = f"n_eff is {worst['n_eff' + side.end]:.0f}, {below}: standard errors and tests are rough{more}"
+    sentence = f"n_eff is {worst['n_eff' + side.end]:.0f}, {below}: standard errors and tests are approximate{more}"
     return [side.caveat("few-effective-draws", compared.located(sentence, few, worst))]
 
 
 def _agreement(compared: Compared, side: Side) -> list[Caveat]:
-    """Chains, or halves of one, that disagree about Kendall's tau."""
+    """Chains, or halves of one chain, that disagree on Kendall's tau."""
     apart = compared.rows[compared.rows["rhat" + side.end] > RHAT_LIMIT]
     if not apart.size:
         return []
     worst = apart[np.argmax(apart["rhat" + side.end])]
     parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
-    sentence = (
-        f"R-hat for dependence is {worst['rhat' + side.end]:.3f}, above {RHAT_LIMIT}: {parts} do not agree about Kendall's tau "
-        "yet"
-    )
+    sentence = f"R-hat for dependence is {worst['rhat' + side.end]:.3f}, above {RHAT_LIMIT}: {parts} disagree on Kendall's tau"
     return [side.caveat("chains-disagree", compared.located(sentence, apart, worst))]
 
 
@@ -214,18 +211,18 @@ def _chains(side: Side) -> list[Caveat]:
     if side.iid:
         return []
     if draws.chained and draws.n_chains == 1:
-        found.append(side.caveat("one-chain", "there is only one chain, so R-hat can compare no more than its two halves"))
+        found.append(side.caveat("one-chain", "there is only one chain, so R-hat can only compare its two halves"))
     if draws.n_chains > draws.n_draws:
         sentence = (
-            f"{draws.n_chains} chains of {draws.n_draws} draws: more chains than draws; arrays are (chain, draw, variable), "
-            "are the first two axes swapped?"
+            f"{draws.n_chains} chains of {draws.n_draws} draws: there are more chains than draws; arrays must be (chain, draw, "
+            "variable), so check whether the first two axes are swapped"
         )
         found.append(side.caveat("swapped-axes", sentence))
     return found
 
 
 def _bounds(compared: Compared, side: Side) -> list[Caveat]:
-    """Fits at a bound of their family, one caveat for each kind."""
+    """Fits at a bound of their family, one caveat per kind."""
     rows = compared.rows
     theta, tau, suspect = rows["theta" + side.end], rows["tau" + side.end], np.zeros(len(rows), bool)
     for name in filter(None, np.unique(rows["family"]).tolist()):
@@ -248,7 +245,7 @@ def _degrees(compared: Compared, side: Side) -> list[Caveat]:
 
 
 def _by_kind(compared: Compared, side: Side, found: Iterable[tuple[Any, Caveat | None]]) -> list[Caveat]:
-    """One caveat of each kind, about the first of its rows."""
+    """One caveat per kind, about the first of its rows."""
     kinds: dict[str, tuple[str, list[Any]]] = {}
     for row, caveat in found:
         if caveat is not None:
@@ -259,18 +256,18 @@ def _by_kind(compared: Compared, side: Side, found: Iterable[tuple[Any, Caveat |
 
 
 def _strong(compared: Compared, own: Side) -> list[Caveat]:
-    """Dependence so strong that ranks of so few draws cannot tell how strong."""
+    """Dependence too strong for the ranks of so few draws to measure."""
     rows = compared.rows
     enough = ~(np.fmin(rows["n"], rows["n_target"]) < FEWEST_FOR_SHAPE)
     strong = rows[np.isfinite(rows["shape_se"]) & np.isnan(rows["shape_pvalue"]) & enough]
     if not strong.size:
         return []
-    sentence = f"ranks of so few {own.things} cannot resolve a dependence this strong: shape and total are not tested"
+    sentence = f"the dependence is too strong for the ranks of so few {own.things} to resolve; shape and total are not tested"
     return [caveat_of("strong-dependence", compared.located(sentence, strong, strong[np.nanargmax(np.abs(strong["tau"]))]))]
 
 
 def _rare(compared: Compared, sides: Iterable[Side]) -> list[str]:
-    """The variables with which level was not tested because nearly all of their values are the same."""
+    """The variables for which level was not tested because nearly all of their values are equal."""
     rows, sides = compared.rows, [*sides]
     untested = rows[np.isfinite(rows["level"]) & np.isnan(rows["level_pvalue"])]
     involved = {int(k) for end in ("first", "second") for k in untested[end]}
@@ -279,9 +276,9 @@ def _rare(compared: Compared, sides: Iterable[Side]) -> list[str]:
 
 
 def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) -> list[Caveat]:
-    """Variables that are rounded or discrete, unless the reference's are in the same way, or that take too few values.
+    """Variables that are rounded or discrete, unless the reference's are tied in the same way, or that have too few values.
 
-    The `rare` ones have a caveat already, which says that nothing is tested.
+    The `rare` ones already have a caveat.
     """
     rounded, few = [], []
     for k, name in enumerate(sides[0].draws.names):
@@ -295,20 +292,20 @@ def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) ->
     found = []
     if few:
         take, them = ("takes", "it") if len(few) == 1 else ("take", "them")
-        sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}: shape is not tested"
+        sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}; shape is not tested"
         found.append(caveat_of("few-values", sentence))
     if rounded:
         where = "" if len(sides) == 1 else " in one sample only"
         sentence = (
-            f"values of {listed(rounded, BRIEF)} are tied{where}, as rounded or discrete ones are: a likelihood fit treats "
-            "them as continuous, which biases shape, and level a little"
+            f"values of {listed(rounded, BRIEF)} are tied{where}, as if rounded or discrete; a likelihood fit treats "
+            "them as continuous, which biases shape and, slightly, level"
         )
         found.append(caveat_of("rounded-values", sentence))
     return found
 
 
 def _alike(sides: Sequence[Side], k: int) -> bool:
-    """Whether ties of a variable do not matter: few but for repeated points, as many in both samples, or of the same values."""
+    """Whether ties of a variable do not matter: few except in repeated points, or the same in both samples."""
     shares = [side.table.tied_shares[k] for side in sides]
     if max(shares) <= DISCRETE:
         return True

@@ -22,11 +22,11 @@ def correlation_matrix(target: Any, draws: Draws) -> NDArray[np.float64] | None:
     try:
         matrix = real_array(values, "target").astype(np.float64)
     except InputError:
-        return None  # a frame of text, for example: reading it as draws gives the better message
+        return None  # for example a frame of text: reading it as draws gives a better message
     diagonal, not_finite = np.diag(matrix), ~np.isfinite(matrix)
     if not_finite.any():
         if not np.allclose(diagonal[~np.diag(not_finite)], 1.0):
-            return None  # draws, which are refused with counts
+            return None  # draws: `as_draws` rejects them with counts
         has_nan = bool(np.isnan(matrix).any())
         raise InputError(
             f"target looks like a correlation matrix but has {int(not_finite.sum())} {'NaN' if has_nan else 'infinite values'}",

@@ -1,4 +1,4 @@
-"""Whether a ranking of pairs passes a gate, such as that of a continuous integration job: a code, and the reason in words."""
+"""Whether a ranking of pairs passes a gate, such as a continuous integration job: a code, and the reason in words."""
 
 import math
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a gate decides.
+    """The decision of a gate.
 
     Attributes
     ----------
     code : str
-        "answered" (no limit was set) or "passed"; "gap" or "constant" where dependence is wrong or lost; "void", "untested",
-        "unconverged" or "too-few-draws" where the comparison cannot be judged.
+        "answered" (no limit was set) or "passed"; "gap" or "constant" if the dependence is wrong or lost; "void", "untested",
+        "unconverged" or "too-few-draws" if the comparison cannot be judged.
     sentence : str
-        The reason, on one line; empty where no limit was set.
+        The reason, on one line; empty if no limit was set.
     """
 
     code: str
@@ -29,12 +29,12 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the dependence is wrong by more than was allowed."""
+        """Whether the dependence is wrong by more than the limits allow."""
         return self.code in ("gap", "constant")
 
     @property
     def undecided(self) -> bool:
-        """Whether the comparison cannot be judged at all."""
+        """Whether the comparison cannot be judged."""
         return not self.failed and self.code not in ("answered", "passed")
 
 
@@ -43,28 +43,28 @@ def gate(
 ) -> Outcome:
     """Judge a comparison by the size of its gaps, by R-hat for dependence and by effective draws.
 
-    A comparison that is void, or in which no pair could be tested, is undecided whatever the limits. A gap above its limit
-    fails even where chains have not converged; a comparison without one passes only if they have.
+    A comparison that is void, or in which no pair could be tested, is undecided regardless of the limits. A gap above its limit
+    fails even if the chains have not converged; a comparison without one passes only if they have.
 
     Parameters
     ----------
     result : Pairwise
         The comparison.
     max_gap : float, optional
-        The largest |level|, |shape| and |total| allowed, and the largest gap in a corner of pairs whose tails are beyond
-        chance: with a few dozen draws in a tail, the gap in a corner is seldom below 0.05 by itself.
+        The largest |level|, |shape| and |total| allowed, and the largest corner gap of pairs with significant tail gaps: with a
+        few dozen draws in a tail, sampling error alone often exceeds 0.05 there.
     max_rhat : float, optional
-        The largest R-hat allowed, in either sample; with `max_gap` 1.01 unless given.
+        The largest R-hat allowed, in either sample; 1.01 by default if `max_gap` is set.
     min_n_eff : float, optional
-        The fewest effective draws allowed, in either sample.
+        The smallest n_eff allowed, in either sample.
     """
     if result.void:
-        return Outcome("void", f"undecided, the {result.things} and the reference are the same, so every test is void")
+        return Outcome("void", f"undecided: the {result.things} and the reference are the same, so no test is valid")
     if result.stuck and max_gap is not None:
         lost = f"constant in the {result.things} but not in the target: {listed(result.stuck)}"
-        return Outcome("constant", f"failed, {lost}; the dependence on a constant is lost")
+        return Outcome("constant", f"failed: {lost}; all dependence on a constant variable is lost")
     if not result.tested.any():
-        return Outcome("untested", f"undecided, no {result.unit} could be tested; the notes say why")
+        return Outcome("untested", f"undecided: no {result.unit} could be tested; see the notes")
     reason = (
         (None if max_gap is None else _too_large(result, max_gap))
         or _unconverged(result, max_rhat, math.inf if max_gap is None else RHAT_LIMIT)
@@ -73,54 +73,54 @@ def gate(
     if reason is not None:
         return reason
     if max_gap is not None:
-        return Outcome("passed", f"passed, no gap is above {max_gap:g} (largest {np.nanmax(_sizes(result)):.4f})")
+        return Outcome("passed", f"passed: no gap exceeds {max_gap:g} (largest {np.nanmax(_sizes(result)):.4f})")
     limited = max_rhat is not None or min_n_eff is not None
-    return Outcome("passed", "passed, R-hat and n_eff are within their limits") if limited else Outcome("answered")
+    return Outcome("passed", "passed: R-hat and n_eff are within their limits") if limited else Outcome("answered")
 
 
 def _sizes(result: Pairwise) -> NDArray[np.float64]:
-    """The gap of every pair that a limit is for."""
+    """The gap of every pair that the limit applies to."""
     return gap_sizes(result.rows, ("level", "shape", "total"), 1.0 - result.confidence)
 
 
 def _too_large(result: Pairwise, limit: float) -> Outcome | None:
-    """Gaps above their limit, or none that could be measured."""
+    """Gaps above the limit, or none that could be measured."""
     sizes = _sizes(result)
     if np.isnan(sizes).all():
-        return Outcome("untested", "undecided, no gap could be measured; the notes say why")
+        return Outcome("untested", "undecided: no gap could be measured; see the notes")
     if not np.nanmax(sizes) > limit:
         return None
     worst = result[int(np.nanargmax(sizes))]
-    chance = worst.verdict if worst.flagged else f"though chance may explain it: {_more(result)}"
+    chance = worst.verdict if worst.flagged else f"which is within sampling error: {_more(result)}"
     units = f"{len(result)} {result.unit}{'s' * (len(result) != 1)}"
     above = f"{np.sum(sizes > limit)} of {units} with a gap above {limit:g}"
-    return Outcome("gap", f"failed, {above}; the largest is {np.nanmax(sizes):.4f}, {worst.label}, {chance}")
+    return Outcome("gap", f"failed: {above}; the largest is {np.nanmax(sizes):.4f}, {worst.label}, {chance}")
 
 
 def _unconverged(result: Pairwise, given: float | None, default: float) -> Outcome | None:
-    """R-hat above its limit, or unknown though a limit was given."""
+    """R-hat above the limit, or unknown although a limit was set."""
     rhat, limit = np.fmax(result.rows["rhat"], result.rows["rhat_target"]), default if given is None else given
     if np.isnan(rhat).all():
-        unknown = "undecided, R-hat for dependence is not known: it needs chains, or a long sequence of draws"
+        unknown = "undecided: R-hat for dependence is not available; it needs chains or a long sequence of draws"
         return Outcome("unconverged", unknown) if given is not None and math.isfinite(given) else None
     if not np.nanmax(rhat) > limit:
         return None
     k = int(np.nanargmax(rhat))
     where = f"R-hat for dependence is {rhat[k]:.3f} in {result.label(result.rows[k])}, above {limit:g}"
-    return Outcome("unconverged", f"undecided, {where}: not converged; {_more(result)}, or allow a larger R-hat")
+    return Outcome("unconverged", f"undecided: {where}; {_more(result)}, or allow a larger R-hat")
 
 
 def _too_few_draws(result: Pairwise, limit: float) -> Outcome | None:
-    """Effective draws below their limit, or unknown."""
+    """Effective draws below the limit, or unknown."""
     n_eff = np.fmin(result.rows["n_eff"], result.rows["n_eff_target"])
     if np.isnan(n_eff).all():
-        return Outcome("too-few-draws", "undecided, the number of effective draws is not known")
+        return Outcome("too-few-draws", "undecided: n_eff is not available")
     if not np.nanmin(n_eff) < limit:
         return None
     k = int(np.nanargmin(n_eff))
     where = f"n_eff is {n_eff[k]:.0f} in {result.label(result.rows[k])}, below {limit:g}"
-    return Outcome("too-few-draws", f"undecided, {where}: {_more(result)}, or allow a smaller n_eff")
+    return Outcome("too-few-draws", f"undecided: {where}; {_more(result)}, or allow a smaller n_eff")
 
 
 def _more(result: Pairwise) -> str:
-    return "draw more" if result.things == "draws" else "take more rows"
+    return "use more draws" if result.things == "draws" else "use more rows"

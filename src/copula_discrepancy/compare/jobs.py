@@ -25,12 +25,12 @@ from copula_discrepancy.estimate.rank_table import RankedTable
 
 Pairs = Sequence[tuple[int, int]]
 Folder = str | os.PathLike[str]
-_PART = 32  # pairs per task: a task takes some 20 ms, so that threads start rarely and progress shows often
-_VALUES = 200_000  # draws times pairs in a task: four numbers are held for each
+_PART = 32  # pairs per task: about 20 ms, so that threads start rarely and progress is reported often
+_VALUES = 200_000  # draws times pairs in a task: four numbers are stored for each
 _LESS_MEMORY = "thin the chains or use n_jobs=1"
-FORMAT = 3  # of the files; files of another format cannot be resumed
-# A file is written after so many seconds, and later after this share of the time so far: little is lost when a run is killed,
-# and a day's work is a few hundred files.
+FORMAT = 3  # file format; files of another format cannot be resumed
+# A file is written after this many seconds, and later after this fraction of the elapsed time: little is lost if a run is
+# killed, and a day's work is a few hundred files.
 _SECONDS, _SHARE = 1.0, 0.02
 
 
@@ -50,7 +50,7 @@ class Comparison(Protocol):
 
 
 class KeptPairs:
-    """Finished pairs of a sweep in a folder; leaving it as a context writes the last of them."""
+    """Finished pairs of a sweep in a folder; leaving the context writes the last of them."""
 
     def __init__(self, folder: Folder, sweep: Sweep) -> None:
         self._store = Store(folder, _identity(sweep), argument="checkpoint", option="checkpoint (--checkpoint)")
@@ -93,7 +93,7 @@ class KeptPairs:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # the error that ended the run matters more than one that the last file meets
+        # the error that ended the run matters more than one from writing the last file
         with contextlib.nullcontext() if kind is None else contextlib.suppress(InputError):
             self._write()
 
@@ -116,9 +116,9 @@ def compute(
 ) -> NDArray[Any]:  # fmt: skip
     """Rows of all pairs, in order; `tick` is called with the number of finished pairs.
 
-    A part that runs out of memory is repeated pair by pair, and a pair that still does once more when all others are finished
-    and nothing else is running. A pair for which even this fails has a row without results. `advice` is what to do after a
-    worker process has died.
+    A part that runs out of memory is repeated pair by pair; pairs that still fail are repeated once more after all others, with
+    nothing else running. A pair for which even this fails has a row without results. `advice` is what to do after a worker
+    process has died.
     """
     rows = _unknown(pairs)
     if kept is not None:
@@ -130,7 +130,7 @@ def compute(
     size = min(max(_VALUES // n, 1), _PART)
     parts = [(places, _pairs(rows[places])) for places in (todo[k : k + size] for k in range(0, todo.size, size))]
     part_rows = partial(_part_rows, comparison)
-    # threads share the ranks; processes map them, writable in private (mode "c"), as kernels are compiled for such only
+    # threads share the ranks; processes map them copy-on-write (mode "c"), as kernels are compiled for writable arrays only
     results: Iterator[tuple[NDArray[np.intp], NDArray[Any]]] = (
         map(part_rows, parts) if len(parts) < 2 else outcomes(part_rows, parts, n_jobs, advice, prefer="threads", mmap_mode="c")
     )
@@ -153,7 +153,7 @@ def compute(
 
 
 def finished(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows have been computed: those that have a number of draws."""
+    """Which rows have been computed: those with a number of draws."""
     return ~np.isnan(rows["n"])
 
 
@@ -172,7 +172,7 @@ def _part_rows(comparison: Comparison, part: tuple[NDArray[np.intp], Pairs]) -> 
     try:
         return places, comparison.rows(pairs)
     except MemoryError:
-        pass  # continue outside of the handler, whose traceback keeps alive what was allocated
+        pass  # continue outside of the handler, whose traceback keeps allocated arrays alive
     rows = _unknown(pairs)
     for k, pair in enumerate(pairs):
         with contextlib.suppress(MemoryError):
@@ -211,7 +211,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
         "rows of": "pairwise",
         "version": version("copula-discrepancy"),
         "code": _code(),
-        **{name: version(name) for name in ("numpy", "scipy", "numba")},  # the last digits depend on them
+        **{name: version(name) for name in ("numpy", "scipy", "numba")},  # they affect the last digits
         "draws": _digest(sweep.draws),
         "reference": None if sweep.reference is None else _digest(sweep.reference),
         "targets": _hash(targets.encode()),
@@ -227,12 +227,12 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
 
 
 def _digest(table: RankedTable) -> str:
-    """A hash of all ranks, from which everything else in a table follows, and of how draws are divided into chains."""
+    """A hash of all ranks, which determine everything else in a table, and of the division into chains."""
     return _hash(repr((table.ranks.shape, table.n_chains)).encode(), np.ascontiguousarray(table.ranks).data)
 
 
 def _code() -> str:
-    """A hash of the library's source: results may change between releases, too."""
+    """A hash of the library's source code: results may change between releases."""
     sources: list[bytes] = []
     folders = [files("copula_discrepancy")]
     while folders:

@@ -1,4 +1,4 @@
-"""Every pair of variables against a target or a reference sample, worst first."""
+"""Every pair of variables compared with a target or a reference sample, worst first."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -57,83 +57,84 @@ def pairwise(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Pairwise:
-    """Compare the dependence of every pair of variables with what it should be, and rank the pairs, worst first.
+    """Compare the dependence of every pair of variables with a target, and rank the pairs, worst first.
 
     Each pair gets the level, shape and total gap of `discrepancy`, with standard errors that hold on Markov chains, the gaps in
     all four corners, CKL, effective draws and R-hat for dependence. Level, shape and tails are tested in every pair, and the
-    p-values of all these tests are adjusted together. Pairs with a gap beyond chance come first, then the others, by the size
-    of their largest gap.
+    p-values of all these tests are adjusted together. Pairs with a significant gap come first, then the others, each group
+    sorted by its largest gap.
 
     Parameters
     ----------
-    draws : anything `as_draws` takes, with two variables or more
-        Ranked once; only ranks matter. Constant variables are left out, with a warning.
+    draws : anything `as_draws` accepts, with two variables or more
+        Ranked once; only ranks matter. Constant variables are omitted, with a warning.
     target : reference sample, copulas, correlation matrix, or None
-        - Anything `as_draws` takes: a reference sample, independent of the draws, of the same variables (matched by name).
-        - A dictionary from pairs to copulas, ``{("a", "b"): Gumbel(2.5)}``: those pairs are compared; or one copula for all.
-        - A correlation matrix (d, d), or a data frame of one: every pair is compared with that Gaussian copula.
-        - None: there is no level; shape tells whether the best family fits each pair, and R-hat whether chains agree.
+        - Anything `as_draws` accepts: a reference sample of the same variables (matched by name), independent of the draws.
+        - A dictionary from pairs to copulas, ``{("a", "b"): Gumbel(2.5)}``: only these pairs are compared; or one copula for
+        all.
+        - A correlation matrix (d, d), as an array or a data frame: every pair is compared with that Gaussian copula.
+        - None: there is no level; shape shows whether the best family fits each pair, and R-hat whether the chains agree.
     family : str, class or instance, optional
-        The family to look through, with a reference sample or without a target. By default the best of all families and
-        rotations is chosen for each pair, on the reference.
+        The family to fit, with a reference sample or without a target. By default the best of all families and rotations is
+        chosen for each pair, on the reference.
     method : {"mle", "moment"}
-        "moment" looks at Kendall's tau alone: no shape.
+        "moment" uses Kendall's tau only; shape is not tested.
     iid : bool or {"draws", "reference"}
-        Take the draws, and the reference's, as independent, or one of the two samples alone.
+        Treat the draws, and those of the reference, as independent, or only one of the two samples.
     confidence : float
-        1 less the level at which adjusted p-values count as a gap.
+        Adjusted p-values below 1 - confidence count as a gap.
     adjust : {"bh", "by", "holm", "bonferroni", "none"}
         See `adjust_pvalues`.
     weights : array (d, d) or dictionary from pairs to numbers, optional
-        How much each pair counts in `weighted`; by default the target's |tau|, so that what should be strong counts most.
+        Weight of each pair in `weighted`; by default the target's |tau|, so that pairs with strong dependence count most.
     exact : bool
         Compare all families exactly and compute every function of a family by quadrature, as `discrepancy` does, instead of
         comparing families on binned ranks first and interpolating: the same numbers as `discrepancy`, at many times the cost.
     var_names, filter_vars, group, coords, chains, exclude : optional
-        See `as_draws`; they hold for the reference as well, a number of chains aside.
+        See `as_draws`; they apply to the reference as well, except a number of chains.
     missing : {"pairs", "listwise", "raise"}, optional
-        Of NaN: each pair uses the rows that have both values; rows without one of all values are left out of every pair; or an
-        error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
+        Handling of NaN: each pair uses the rows that have both values; rows with a missing value are omitted from every pair;
+        or an error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
     tail : float
-        The share of each variable that is a tail, such as 0.1, 0.05 or 0.01.
+        The fraction of each variable that counts as its tail, such as 0.1, 0.05 or 0.01.
     n_jobs : int, optional
         Threads (or workers of the backend that `joblib.parallel_config` sets); -1, the default, is one per core.
     checkpoint : path, optional
-        A folder, new, empty or of an earlier call, where finished pairs are kept as they come. Ended at any moment, even
-        killed, the same call goes on from there, and its numbers are those of an undisturbed run on that machine, to the last
-        bit. The folder belongs to one version of the library and its packages, the ranks of both samples, and target, family,
-        method and iid; confidence, adjust, weights and n_jobs may change.
+        A folder, new, empty or of an earlier call, in which finished pairs are saved. After an interruption, repeat the call to
+        resume; the numbers are then bitwise equal to those of an uninterrupted run on that machine. The folder belongs to one
+        version of the library and its packages, the ranks of both samples, and target, family, method and iid; confidence,
+        adjust, weights and n_jobs may change.
     progress : bool, optional
-        Draw a progress bar; by default on a terminal, once it has taken two seconds.
+        Show a progress bar; by default on a terminal, after two seconds.
 
     Returns
     -------
     Pairwise
-        The ranked pairs; print it for an answer in words, or use `to_dataframe`, `matrix`, `pair`.
+        The ranked pairs; print it for a summary in words, or use `to_dataframe`, `matrix`, `pair`.
 
     Raises
     ------
     InputError
-        For draws that `as_draws` refuses (NaN and infinite values are counted and named), fewer than two varying variables, or
-        a target that does not fit them: the message lists the variables that only one side has. For a checkpoint that cannot be
-        written or belongs to another call. Where memory runs out in every pair or a worker process dies; pairs for which alone
-        there was not enough memory have no numbers, count as not tested, and are named in the result's warnings.
+        For draws that `as_draws` rejects (NaN and infinite values are counted and located), fewer than two varying variables,
+        or a target that does not match them: the message lists the variables that only one side has. For a checkpoint that
+        cannot be written or belongs to another call. If every pair runs out of memory or a worker process dies; single pairs
+        that run out of memory have no results, count as not tested, and are listed in the result's warnings.
 
     See Also
     --------
     discrepancy : One pair, and the formulas.
-    vine : Conditional dependence, too.
+    vine : Conditional dependence as well.
     summary : Kendall's tau of every pair, without a target.
     DependenceFidelity : One score for a synthetic table.
 
     Notes
     -----
-    The four corners have one test in each pair, the smallest of their p-values times their number; corners that hold few draws
-    are counted exactly. Total and CKL are told beside the tests, not tested again: total is the sum of level and shape, and CKL
-    a function of total. With a family chosen for each pair, the choice is made on binned ranks and settled by AIC (see
+    The four corners of a pair have one test, the smallest of their p-values times their number; corners with few draws are
+    tested exactly. Total and CKL are reported but not tested again: total is the sum of level and shape, and CKL a function of
+    total. If a family is chosen for each pair, candidates are compared on binned ranks and the best ones by AIC (see
     `select_family` for all families in full); Student t copulas have one of thirteen degrees of freedom or, without a target,
-    the most likely ones. Families of one sign need a tau of more than 0.1 in both samples; weaker dependence is seen through
-    elliptical ones. Ties share mid-ranks; a variable with few values is compared as if it were continuous.
+    the most likely ones. Families with dependence of one sign require a tau above 0.1 in both samples; weaker dependence is
+    described by elliptical families. Ties share mid-ranks; a variable with few values is compared as if it were continuous.
 
     Maximum, mean and weighted mean over the pairs are proposed in Aich and Aich (2025, section 7.5).
 
@@ -185,7 +186,7 @@ def rank_pairs(
     progress: bool | None = None,
     **selection: Any,
 ) -> Pairwise:
-    """`pairwise` without announcing its warnings, for callers that tell them themselves; `selection` is for `as_draws`."""
+    """`pairwise` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
     sides = independent_sides(iid)
@@ -196,8 +197,8 @@ def rank_pairs(
     given = as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2:
         raise InputError(
-            f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check how "
-            "columns are separated",
+            f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check the "
+            "column separator",
             "shape",
         )
     aims = resolve_pair_targets(given, target, selection, called(given, sides[0]))
@@ -242,16 +243,17 @@ def rank_pairs(
 
 
 def _template(family: Any, aims: PairAims, method: str) -> tuple[Any, bool]:
-    """The family to fit, None where it is chosen for each pair or known from the targets."""
+    """The family to fit, or None if it is chosen for each pair or known from the targets."""
     automatic = family is None or (isinstance(family, str) and family == "auto")
     if aims.targets is not None:
         if family is not None:
             raise InputError(
-                f"family is for a reference sample or no target; targets that are copulas have their own, got {family!r}"
+                "family can only be used with a reference sample or without a target; targets that are copulas have their own, "
+                f"got {family!r}"
             )
         return None, False
     if method == "moment" and aims.kind == "nothing":
-        raise InputError("without a target, method='moment' leaves nothing to compare; use method='mle', or give a target")
+        raise InputError("without a target, method='moment' has nothing to test; use method='mle' or pass a target")
     return (None, False) if automatic else resolve_family(family, None)
 
 
@@ -259,7 +261,7 @@ def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArr
     """One weight per row, or None for the default."""
     if weights is None:
         return None
-    names, d = all_names, len(all_names)  # constant variables included: who gives weights need not know of them
+    names, d = all_names, len(all_names)  # including constant variables, which users who pass weights need not know about
     if isinstance(weights, Mapping):
         at = {name: k for k, name in enumerate(names)}
         matrix = np.full((d, d), np.nan)
@@ -270,7 +272,7 @@ def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArr
                 )
             i, j = at[key[0]], at[key[1]]
             if not np.isnan(matrix[i, j]):
-                raise InputError(f"weights has the pair {key[0]!r}, {key[1]!r} twice; give one of them")
+                raise InputError(f"weights has the pair {key[0]!r}, {key[1]!r} twice; pass it once")
             matrix[i, j] = matrix[j, i] = real_number(weight, f"weights[{key!r}]")
         matrix = np.nan_to_num(matrix, nan=0.0)
     else:
@@ -286,5 +288,5 @@ def _weights(weights: Any, all_names: tuple[str, ...], draws: Draws, rows: NDArr
     matrix = matrix[np.ix_(place, place)]
     found: NDArray[np.float64] = matrix[rows["first"], rows["second"]]
     if not np.isfinite(found).all() or (found < 0).any() or not found.any():
-        raise InputError("weights must be finite and not negative, and one of them positive")
+        raise InputError("weights must be finite and not negative, and at least one of them positive")
     return found

@@ -1,4 +1,4 @@
-"""What a comparison of all pairs says: a ranked table, aggregates and words."""
+"""Result of `pairwise`: a ranked table, aggregates and sentences."""
 
 import math
 import warnings as python_warnings
@@ -47,17 +47,16 @@ _RANKED = np.dtype(
 
 
 class _NoSuchPlace(InputError, IndexError):
-    """What indexing has to raise, in the library's own words."""
+    """An index outside of the ranking: an IndexError with the library's own message."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairwise(WithCaveats):
-    """Every pair of variables, compared with what it should be, worst first.
+    """Every pair of variables compared with its target, worst first.
 
-    What `pairwise` gives; print it for the answer in words. Pairs with a gap beyond chance come first, then the others, each by
-    the largest of |level|, |shape| and, where tails are beyond chance, their gap. Iterating gives a `PairGap` for every pair,
-    ``result[0]`` the worst one, and
-    ``result["mu", "tau"]`` that of two variables.
+    Result of `pairwise`; print it for a summary in words. Pairs with a significant gap come first, then the others, each sorted
+    by the largest of |level|, |shape| and, if tails are significant, their gap. Iterating yields a `PairGap` for every pair,
+    ``result[0]`` is the worst one, and ``result["mu", "tau"]`` that of two variables.
 
     Attributes
     ----------
@@ -68,37 +67,38 @@ class Pairwise(WithCaveats):
     names : tuple of str
         The variables.
     kind : {"reference", "copulas", "correlations", "nothing"}
-        What the draws were compared with.
+        The kind of target.
     family : str or None
-        The family that all pairs were looked at through; None where each has its own.
+        The family used for all pairs; None if each pair has its own.
     method, iid, confidence, adjust
-        As given to `pairwise`.
+        As passed to `pairwise`.
     weights, own_weights
-        How much each row counts in `weighted`, and whether the weights were given.
+        The weight of each row in `weighted`, and whether the user passed the weights.
     samples : (Draws, Draws or None)
         The draws, and the reference sample.
     targets : mapping or None
         The target copulas by the numbers of their variables.
     template : Copula or None
-        A member of the family that all pairs were looked at through.
+        A member of the family used for all pairs.
     tail : float
-        The share of each variable that is a tail.
+        The fraction of each variable that counts as its tail.
     exact : bool
         Whether functions of families were computed exactly, and all families compared, as in `discrepancy`.
     stuck : tuple of str
-        Variables that are constant in the draws though they should not be: their pairs are lost, and not among the rows.
+        Variables that are constant in the draws but not in the target: the dependence of their pairs is lost, and they have no
+        rows.
     left_out : mapping from str to str
-        Variables that no pair was made of, and why.
+        Variables that are in no pair, with the reason.
     caveats : tuple of Caveat
-        What to keep in mind when reading the numbers; `warnings` are their sentences.
+        Limitations to keep in mind when interpreting the numbers; `warnings` holds their sentences.
     notes : tuple of str
-        How the draws were read, and the reference.
+        Notes on how the draws and the reference were read.
     version : str
         The library's version.
 
     See Also
     --------
-    pairwise : What makes one.
+    pairwise : The function that returns it.
     plot_tau_forest : The worst pairs, chain by chain.
 
     Examples
@@ -114,7 +114,7 @@ class Pairwise(WithCaveats):
     (0.54, 0.19, 0.51)
     """
 
-    unit: ClassVar[str] = "pair"  # what a row is about
+    unit: ClassVar[str] = "pair"  # the noun for a row
     _made_by: ClassVar[str] = "pairwise"
 
     rows: NDArray[Any] = field(repr=False)
@@ -143,7 +143,7 @@ class Pairwise(WithCaveats):
     def of(
         cls, rows: NDArray[Any], *, weights: NDArray[np.float64] | None, confidence: float, adjust: str, **kept: Any
     ) -> Self:
-        """Adjust the p-values of all tests together and put the worst first.
+        """Adjust the p-values of all tests together and sort the rows, worst first.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Pairwise(WithCaveats):
         weights : array or None
             One per row; None for the target's |tau|.
         confidence : float
-            1 less the level at which adjusted p-values count as a gap.
+            Adjusted p-values below 1 - confidence count as a gap.
         adjust : {"bh", "by", "holm", "bonferroni", "none"}
             See `adjust_pvalues`.
         **kept : object
@@ -161,7 +161,7 @@ class Pairwise(WithCaveats):
         Returns
         -------
         Pairwise
-            Ranked.
+            The ranked result.
         """
         pvalues = np.stack([rows[f"{name}_pvalue"] for name in TESTED])
         adjusted = adjust_pvalues(pvalues, adjust)
@@ -192,13 +192,13 @@ class Pairwise(WithCaveats):
         return (self._gap(row) for row in self.rows)
 
     def __getitem__(self, key: Any) -> PairGap:
-        """The pair at a place of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
+        """The pair at a position of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
         if isinstance(key, tuple) and len(key) == 2:
             return self._gap(self.rows[self._place(*key)])
         if not is_whole(key):
-            raise InputError(f"a pair is a place in the ranking or two names, got {key!r}")
+            raise InputError(f"a pair is selected by its position in the ranking or by two names, got {key!r}")
         if not -len(self) <= key < len(self):
-            raise _NoSuchPlace(f"the ranking of {len(self)} has no place {key!r}; places are counted from 0")
+            raise _NoSuchPlace(f"index {key!r} is out of range for a ranking of {wording.counted(len(self), self.unit)}")
         return self._gap(self.rows[key])
 
     @property
@@ -208,17 +208,17 @@ class Pairwise(WithCaveats):
 
     @property
     def n_flagged(self) -> int:
-        """How many pairs have a gap beyond chance."""
+        """Number of pairs with a significant gap."""
         return int(np.sum(self.rows["flagged"]))
 
     @property
     def tested(self) -> NDArray[np.bool_]:
-        """Whether anything of each pair could be tested."""
+        """Whether anything could be tested, by pair."""
         return np.any([np.isfinite(self.rows[f"{name}_pvalue"]) for name in TESTED], axis=0)
 
     @property
     def cd(self) -> NDArray[np.float64]:
-        """The paper's CD of every pair, |total|; |level| where no family was fitted, |shape| without a target."""
+        """The paper's CD of every pair, |total|; |level| if no family was fitted, |shape| without a target."""
         if self.kind == "nothing":
             return np.abs(self.rows["shape"])
         return np.abs(np.where(np.isnan(self.rows["total"]), self.rows["level"], self.rows["total"]))
@@ -235,11 +235,11 @@ class Pairwise(WithCaveats):
 
     @property
     def weighted(self) -> float:
-        """The mean CD with weights: those given, or the target's |tau| (without a target the draws')."""
+        """The weighted mean CD, with the weights passed or the target's |tau| (without a target, the draws')."""
         return self.aggregate()["weighted"]
 
     def aggregate(self, number: str = "cd") -> dict[str, float]:
-        """Maximum, mean and weighted mean over all pairs of the size of a number, such as "level"; NaN are left out.
+        """Maximum, mean and weighted mean over all pairs of the absolute value of a number, such as "level"; NaN are ignored.
 
         The paper's aggregates of pairwise discrepancies (Aich and Aich, 2025, section 7.5).
 
@@ -251,7 +251,7 @@ class Pairwise(WithCaveats):
         Returns
         -------
         dict
-            "max", "mean" and "weighted"; NaN where the number is known of no pair.
+            "max", "mean" and "weighted"; NaN if no pair has the number.
 
         Examples
         --------
@@ -266,12 +266,12 @@ class Pairwise(WithCaveats):
             return {"max": math.nan, "mean": math.nan, "weighted": math.nan}
         weights = self.weights[known]
         if weights.any():
-            weights = weights / weights.max()  # the sum of weights next to the largest float is none
+            weights = weights / weights.max()  # the sum of very large weights would overflow
         weighted = float(np.sum(weights * values[known]) / np.sum(weights)) if weights.any() else math.nan
         return {"max": float(values[known].max()), "mean": float(values[known].mean()), "weighted": weighted}
 
     def matrix(self, number: str = "level") -> NDArray[np.float64]:
-        """A number of all pairs as a symmetric (d, d) matrix in the order of `names`; NaN on the diagonal and where unknown.
+        """A number of all pairs as a symmetric (d, d) matrix in the order of `names`; NaN on the diagonal and if not available.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class Pairwise(WithCaveats):
         Returns
         -------
         array (d, d)
-            In the order of the variables.
+            The matrix, in the order of the variables.
 
         Examples
         --------
@@ -297,10 +297,10 @@ class Pairwise(WithCaveats):
         return found
 
     def pair(self, first: str, second: str) -> Discrepancy:
-        """Everything about one pair: `discrepancy` of its draws, through the same family, with the same target.
+        """All results for one pair: `discrepancy` of its draws, with the same family and the same target.
 
-        Its numbers are those of the row: nothing is fitted again. It is judged by the p-values of the row, adjusted for all
-        pairs, so that its verdict is the same.
+        Its numbers are those of the row: nothing is fitted again. Its tests use the p-values of the row, adjusted for all
+        pairs, so that the verdict is the same.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Pairwise(WithCaveats):
         Returns
         -------
         Discrepancy
-            With intervals, sentences and pictures.
+            The result with intervals, sentences and plots.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class Pairwise(WithCaveats):
         i, j = int(row["first"]), int(row["second"])
         if self.kind == "nothing":
             raise InputError(
-                "without a target there is nothing to compare one pair with; see select_family for its best family, and fit",
+                "without a target a pair cannot be compared; use select_family for its best family, or fit",
                 "no-target",
             )
         # rows with a missing value in either variable were left out of the row, too
@@ -344,7 +344,7 @@ class Pairwise(WithCaveats):
             curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else Found(row, self.blocks[place]),
         )  # fmt: skip
         result = detailed(sweep, (draws, reference), confidence=self.confidence)
-        # the ranking's caveats about whole rows hold: two columns of them tell less
+        # keep the ranking's caveats about whole rows: two columns alone may miss them
         caveats = [caveat for caveat in self.caveats if caveat.code in ABOUT_ROWS]
         caveats += [caveat for caveat in result.caveats if caveat.code not in ABOUT_ROWS]
         return replace(
@@ -355,7 +355,7 @@ class Pairwise(WithCaveats):
         )
 
     def fitted(self, first: str, second: str) -> Fit:
-        """The family that a pair was looked at through, fitted to its draws.
+        """The family used for a pair, fitted to its draws.
 
         Parameters
         ----------
@@ -365,12 +365,12 @@ class Pairwise(WithCaveats):
         Returns
         -------
         Fit
-            By the method of the comparison.
+            The fit, by the method of the comparison.
 
         Raises
         ------
         InputError
-            For an unknown name, a pair that was not compared, or one for which memory ran out.
+            For an unknown name, a pair that was not compared, or one that ran out of memory.
 
         Examples
         --------
@@ -383,9 +383,7 @@ class Pairwise(WithCaveats):
         row = self.rows[place]
         template = (self.targets or {}).get((int(row["first"]), int(row["second"]))) or self._family(row)
         if template is None:
-            raise InputError(
-                f"memory ran out for {self.label(row)}, so no family was chosen; fit() takes one of your choice", "memory"
-            )
+            raise InputError(f"out of memory for {self.label(row)}, so no family was chosen; use fit() with a family", "memory")
         names = [self.names[int(row["first"])], self.names[int(row["second"])]]
         complete, iid = as_draws(self.samples[0].select(names), missing="drop"), self.independent[0]
         pair = RankedPair.from_draws(complete)
@@ -411,11 +409,11 @@ class Pairwise(WithCaveats):
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word, ready for Python's json (infinite and missing numbers included)."""
+        """Every number and text, ready for Python's json (infinite and missing numbers included)."""
         return self.overview() | {"pairs": [pair.to_dict() for pair in self]}
 
     def overview(self) -> dict[str, Any]:
-        """Every number and word but those of the single pairs."""
+        """Every number and text except those of single pairs."""
         draws, reference = self.samples
         plain: dict[str, Any] = {
             name: getattr(self, name)
@@ -437,20 +435,20 @@ class Pairwise(WithCaveats):
         )
 
     def plot(self, number: str = "level", *, ax: Any = None) -> "Axes":
-        """Draw a number of all pairs as a coloured matrix: every pair above the diagonal, those beyond chance below it.
+        """Draw a number of all pairs as a heat map: every pair above the diagonal, significant ones below it.
 
         Parameters
         ----------
         number : {"level", "shape", "total", "low_low", "high_high", "low_high", "high_low", "tau", "tau_target", "cd", "ckl"}
-            Blue is below zero, orange above, on a scale that is the same on both sides; up to twelve variables, the numbers are
-            written into the cells.
+            Blue is below zero, orange above, on a symmetric scale; with up to twelve variables, the numbers are written into
+            the cells.
         ax : Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into; by default a new figure.
 
         Returns
         -------
         Axes
-            What was drawn into.
+            The axes drawn into.
 
         Examples
         --------
@@ -466,31 +464,31 @@ class Pairwise(WithCaveats):
         return plot_map(self, number, ax=ax)
 
     def to_html(self, path: Any, *, force: bool = False, command: str | None = None, all_pairs: bool = False) -> Path:
-        """Write one self-contained page, and its numbers as a .json file beside it; returns the path of the page.
+        """Write a self-contained HTML page and, next to it, a .json file with its numbers; return the page's path.
 
-        The page has the answer in words, maps of level and shape, the ranked table, the worst pairs in pictures, and what its
-        numbers mean. It asks nothing of the network and stays below 3 MB, however many variables and draws there are.
+        The page has the answer in words, maps of level and shape, the ranked table, plots of the worst pairs, and explanations
+        of the numbers. It needs no network access and stays below 3 MB for any number of variables and draws.
 
         Parameters
         ----------
         path : path
-            Ending in .html, in a folder that is there.
+            Path of the page, ending in .html, in an existing folder.
         force : bool
-            Overwrite files that are already there.
+            Overwrite existing files.
         command : str, optional
-            What the page names as the command that made it; by default the call in Python.
+            The command that the page shows as its origin; by default the call in Python.
         all_pairs : bool
-            Write every pair to the .json file. By default it has the 10,000 worst, and says so where there are more.
+            Write every pair to the .json file. By default it has the 10,000 worst, with a note if there are more.
 
         Returns
         -------
         Path
-            Of the page.
+            Path of the page.
 
         Raises
         ------
         InputError
-            Where the page cannot be written, or files are already there.
+            If the page cannot be written, or if files exist already.
         """
         from copula_discrepancy.report.page import content, writing
 
@@ -502,12 +500,12 @@ class Pairwise(WithCaveats):
 
     @property
     def independent(self) -> tuple[bool, bool]:
-        """Whether the draws, and the reference's, were taken as independent."""
+        """Whether the draws, and those of the reference, were treated as independent."""
         return independent_sides(self.iid)
 
     @property
     def things(self) -> str:
-        """What the lines of the samples are called: "draws" or, of a table, "rows"."""
+        """The noun for the observations in messages: "draws", or "rows" for a table."""
         return wording.called(self.samples[0], self.independent[0])
 
     @property
@@ -526,7 +524,7 @@ class Pairwise(WithCaveats):
 
     @property
     def title(self) -> str:
-        """What was compared with what."""
+        """What was compared, in one line."""
         return ranking_wording.title(self)
 
     def sentences(self) -> dict[str, str]:
@@ -537,17 +535,17 @@ class Pairwise(WithCaveats):
         >>> import copula_discrepancy as cd
         >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
         >>> print(result.sentences()["Answer"].partition(":")[0])
-        a gap beyond chance in 1 of 1 pair
+        significant gaps in 1 of 1 pair
         """
         return ranking_wording.sentences(self)
 
     def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:
-        """The ranking as text, with a heading; the columns that this comparison has.
+        """The ranking as text, with a heading; only the columns that apply.
 
         Parameters
         ----------
         limit : int or None
-            Rows of pairs, at most; None for all.
+            Largest number of rows; None for all.
 
         Returns
         -------
@@ -560,7 +558,7 @@ class Pairwise(WithCaveats):
         lines = [self._headline, *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
         lines += wording.text_table(self.table_rows())
         if len(self) > _SHOWN:
-            lines.append(f"  ... and {len(self) - _SHOWN} more; to_dataframe() has them all")
+            lines.append(f"  ... and {len(self) - _SHOWN} more; see to_dataframe()")
         return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
 
     def _repr_html_(self) -> str:
@@ -589,7 +587,7 @@ class Pairwise(WithCaveats):
         return wording.pair_label(self.names[row["first"]], self.names[row["second"]])
 
     def _call(self, path: Path) -> str:
-        """The Python that makes this result and its page."""
+        """The Python call that returns this result and writes its page."""
         from copula_discrepancy.report.page.methods import call
 
         given = ["draws", *({"nothing": [], "copulas": ["targets"]}.get(self.kind, [self.kind]))]
@@ -600,7 +598,7 @@ class Pairwise(WithCaveats):
         return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust} | tail
 
     def _gap(self, row: Any) -> PairGap:
-        values = dict(zip(row.dtype.names, row.item(), strict=True))  # all at once: a field by its name takes ten times as long
+        values = dict(zip(row.dtype.names, row.item(), strict=True))  # all at once: access by field name is ten times slower
         numbers = {name: float(values[name]) for name in NUMBERS}
         names = self.names[row["first"]], self.names[row["second"]]
         return PairGap(names, ranking_wording.pair_verdict(self, row), bool(row["flagged"]), numbers, str(row["family"]))
@@ -625,12 +623,12 @@ class Pairwise(WithCaveats):
         return self.cd if name == "cd" else self.rows[name]
 
     def _family(self, row: Any) -> Any:
-        """The family a pair was looked at through, as `discrepancy` takes it."""
+        """The family used for a pair, as `discrepancy` accepts it."""
         from copula_discrepancy.families import resolve_family
 
         if self.template is not None and math.isnan(row["df"]):
             return self.template
-        if not row["family"]:  # a pair for which memory ran out, tried again on its own
+        if not row["family"]:  # the pair ran out of memory and is tried again on its own
             return None
         template, _ = resolve_family(str(row["family"]), None)
         if math.isnan(row["df"]):
@@ -641,7 +639,7 @@ class Pairwise(WithCaveats):
 
 
 def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray[np.float64]:
-    """The largest of some gaps of every pair, and of the corners where tails are beyond chance; NaN where none is known."""
+    """The largest of some gaps of every pair, including corners if tails are significant; NaN if none is available."""
     sizes = np.abs(rows[names[0]])
     for name in names[1:]:
         sizes = np.fmax(sizes, np.abs(rows[name]))

@@ -1,4 +1,4 @@
-"""Which columns of a table have an order, by SDMetrics' metadata, and their values as numbers in that order."""
+"""Ordered columns of a table according to SDMetrics' metadata, with their values as numbers in that order."""
 
 import math
 import sys
@@ -18,7 +18,7 @@ _ORDERED = ("numerical", "ordinal", "boolean")
 
 @dataclass(frozen=True)
 class Description:
-    """Columns to compare by name, with the order of their values where the metadata list it, and why others are left out.
+    """Columns to compare, with the order of their values if the metadata lists it, and the reasons why others are omitted.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Description:
     orders : mapping from str to list
         The values of a column from the lowest to the highest.
     left_out : mapping from str to str
-        Why, by the name of the column.
+        The reason for each omitted column, by name.
     """
 
     kinds: Mapping[str, str]
@@ -36,7 +36,7 @@ class Description:
 
     @classmethod
     def of(cls, metadata: Any) -> "Description":
-        """Numerical, ordinal and boolean columns, and categorical ones with an order, of the first table."""
+        """Numerical, ordinal and boolean columns, and categorical columns with an order, of the first table."""
         try:
             if hasattr(metadata, "to_dict"):
                 metadata = metadata.to_dict()
@@ -56,7 +56,7 @@ class Description:
         return cls(chosen, orders, left_out)
 
     def apply(self, *tables: Any) -> tuple[list[Any], list[str], dict[str, str]]:
-        """The tables with numbers where truth values or ordered words stood, the columns to compare, and those left out."""
+        """The tables with booleans and ordered categories as numbers, the columns to compare, and the omitted ones."""
         left_out = dict(self.left_out)
         found = []
         for table in tables:
@@ -65,7 +65,7 @@ class Description:
             changed = {}
             for name, kind in self.kinds.items():
                 if name not in columns or kind == "numerical":
-                    continue  # what is no number in there is an error, as without metadata
+                    continue  # values that are not numbers raise an error, as without metadata
                 values = self._numbers(columns[name], name)
                 if values is None:
                     left_out[name] = f"{kind}, with values that have no known order"
@@ -74,14 +74,14 @@ class Description:
             found.append(_replaced(table, changed))
         chosen = [name for name in self.kinds if name not in left_out]
         if len(chosen) < 2:
-            why = "; left out: " + listed([f"{name} ({reason})" for name, reason in left_out.items()]) if left_out else ""
+            why = "; omitted: " + listed([f"{name} ({reason})" for name, reason in left_out.items()]) if left_out else ""
             raise InputError(
                 f"metadata must describe at least two numerical, ordinal or boolean columns, got {listed(chosen)}{why}"
             )
         return found, chosen, left_out
 
     def _numbers(self, column: Any, name: str) -> Any:
-        """The column itself where it holds numbers in their own order, its values as numbers, or None where they are none."""
+        """The column itself if it holds numbers in natural order, its values as numbers, or None if they have no order."""
         order = self.orders.get(name)
         rising = order is None or (all(map(_is_number, order)) and list(order) == sorted(order))
         if rising and _holds_numbers(column):
@@ -109,7 +109,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, or pandas' own NA, which cannot be compared."""
+    """Whether a value is None, NaN or pandas' NA, which cannot be compared."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and math.isnan(value))
 
 
@@ -121,7 +121,7 @@ def _holds_numbers(column: Any) -> bool:
 
 
 def _columns(table: Any) -> dict[str, Any]:
-    """Columns by name, of a frame or a dictionary of columns; none where they cannot be seen from outside."""
+    """Columns of a frame or a dictionary by name; empty if they cannot be determined."""
     if is_frame(table):
         return {str(name): table[name] for name in table.columns}
     if isinstance(table, Mapping) and all(np.ndim(column) == 1 for column in table.values()):
@@ -130,7 +130,7 @@ def _columns(table: Any) -> dict[str, Any]:
 
 
 def _replaced(table: Any, changed: Mapping[str, NDArray[np.float64]]) -> Any:
-    """The table with other values in some columns; itself where nothing changes."""
+    """The table with new values in some columns; the table itself if nothing changes."""
     if not changed:
         return table
     if not is_frame(table):

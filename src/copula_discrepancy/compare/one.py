@@ -1,4 +1,4 @@
-"""The Copula Discrepancy of one pair of variables: level, shape and total gap, and the two Shannon scores, with their tests."""
+"""The Copula Discrepancy of one pair of variables: level, shape and total gap and the two Shannon scores, with their tests."""
 
 import math
 from dataclasses import replace
@@ -31,7 +31,7 @@ from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
 
-_OF_FITS = ("df-bound", "unconverged")  # what a fit knows and its numbers alone do not tell
+_OF_FITS = ("df-bound", "unconverged")  # codes that only the fit knows; they do not follow from the numbers
 
 
 @enough_memory
@@ -51,7 +51,7 @@ def discrepancy(
     tail: float = TAIL_SHARE,
     missing: str = "raise",
 ) -> Discrepancy:
-    """Compare the dependence of two variables with a target copula, or with that of a reference sample.
+    """Compare the dependence of two variables with a target copula, or with the dependence of a reference sample.
 
     The target's family is fitted to the draws' ranks; tau(theta_fitted) - tau(theta_target) is the total gap, split into
     level, tau_draws - tau_target, and shape, tau(theta_fitted) - tau_draws. This is the Copula Discrepancy
@@ -60,72 +60,76 @@ def discrepancy(
 
     Parameters
     ----------
-    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
+    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` accepts
         Only ranks matter (with margins="rank"): increasing transforms of either variable change nothing. An (n, 2) array is one
         chain, in order.
     target : Copula or draws
-        Such as ``Gumbel(2.5)`` or ``Rotated(Clayton(3), 90)``; or a reference sample, independent of the draws, of the same two
-        variables. `family` is then fitted to both, level is the difference of their taus, shape that of their shapes, and the
-        reference's uncertainty is added.
+        A copula, such as ``Gumbel(2.5)`` or ``Rotated(Clayton(3), 90)``, or a reference sample of the same two variables that
+        is independent of the draws. `family` is then fitted to both samples, level and shape are the differences between the
+        samples, and the uncertainty of the reference is included.
     family : str, class or instance, optional
-        With a reference sample only: the family to fit, "auto" (the default) for the one with the lowest AIC on the reference.
+        With a reference sample only: the family to fit, or "auto" (the default) for the one with the lowest AIC on the
+        reference.
     method : {"mle", "moment"}
         How theta is fitted for total, CKL and CED.
     margins : {"rank", "uniform"}
         See `fit`.
     estimate_df : bool
-        Fit the degrees of freedom of a Student t target too, instead of taking the target's (with a reference sample they are
+        Also fit the degrees of freedom of a Student t target instead of using the target's (with a reference sample they are
         estimated from the reference).
     iid : bool or {"draws", "reference"}
-        Take the draws, and the reference's, as independent; standard errors and tests then leave out autocovariances. The name
-        of one sample is for that one alone: variational draws are independent, the MCMC draws they are compared with are not.
+        Treat the draws, and those of the reference, as independent; standard errors and tests then ignore autocovariances. The
+        name of one sample applies to that one only: variational draws are independent, the MCMC draws they are compared with
+        are not.
     confidence : float
-        Of the intervals; sentences take 1 - confidence as the level of their tests.
+        Confidence level of the intervals; tests in the text use the significance level 1 - confidence.
     shannon : {"exact", "monte_carlo"}
         CKL and CED by closed form and quadrature, or by the paper's estimator with `m` simulated draws per expectation.
     m : int
         Draws of each Monte Carlo estimate.
     rng : int, Generator, SeedSequence or None
-        Their seed or source of randomness.
+        Seed or source of randomness of these draws.
     tail : float
-        The share of each variable that is a tail, such as 0.1, 0.05 or 0.01: corners of the unit square are that wide.
+        The fraction of each variable that counts as its tail, such as 0.1, 0.05 or 0.01: the width of the corners of the unit
+        square.
     missing : {"raise", "listwise", "pairs"}
-        Of NaN in draws or reference: an error, or rows with one are left out, with a note (the last two are the same here).
+        What to do with NaN in draws or reference: raise an error, or omit rows with NaN, with a note (the last two are the same
+        here).
 
     Returns
     -------
     Discrepancy
-        The gaps and scores with their tests; print it for an answer in words. A tau that the target's family cannot reach keeps
-        its gap; perfectly dependent draws have infinite CKL and CED; a fit on a bound has no standard error. These, fewer than
-        100 effective draws per chain, R-hat for dependence above 1.01 and chains that do not move come with a
-        DependenceWarning that the result records.
+        The gaps and scores with their tests; print it for a summary in words. If the target's family cannot reach the tau of
+        the draws, level is still computed; perfectly dependent draws have infinite CKL and CED; a fit at a bound has no
+        standard error. These cases, fewer than 100 effective draws per chain, R-hat for dependence above 1.01 and chains that
+        do not move raise a DependenceWarning, which the result records.
 
     Raises
     ------
     InputError
-        For draws that are not two finite, varying columns (NaN and infinite values are counted and named), fewer than 4 draws
-        per chain (unless iid), a target that is neither a copula with its parameter nor draws, or a reference with other
+        For draws that are not two finite, varying columns (NaN and infinite values are counted and located), fewer than 4 draws
+        per chain (unless iid), a target that is neither a copula with its parameter nor draws, or a reference with different
         variables.
 
     See Also
     --------
     pairwise : Every pair of variables.
-    fit : A family on its own, without a target.
-    plot_pair, plot_trace, plot_tau_forest : The result in pictures.
+    fit : Fit a family without a target.
+    plot_pair, plot_trace, plot_tau_forest : Plots of the result.
 
     Notes
     -----
-    Ties share mid-ranks, and tau-b counts them. Those of a Metropolis chain that stays where it is do no harm. Rounding does:
-    draws with few different values have a larger tau-b than what was rounded, and no family has their ties, so that level and
-    shape show the rounding.
+    Ties share mid-ranks, and tau-b accounts for them. The ties of a Metropolis chain that rejects proposals do no harm.
+    Rounding does: draws with few distinct values have a larger tau-b than the unrounded draws, and no family reproduces their
+    ties, so level and shape reflect the rounding.
 
-    Theta, CKL and CED are functions of the fitted tau, and their intervals the images of its own: the delta method's away from
-    0, one that begins at 0 where the target's tau is inside. To second order CKL is I (theta - theta_P)^2 / 2, I the Fisher
-    information, so the limit of 2 CKL / (I se^2), chi-square with one degree of freedom, is that of (theta - theta_P)^2 / se^2,
-    here taken on the scale of tau and with an estimated se, F(1, df). The tests of strength and shape are two at level
-    1 - confidence each.
+    Theta, CKL and CED are functions of the fitted tau, and their intervals are the images of its interval: that of the delta
+    method away from 0, and one that starts at 0 if the target's tau is inside. To second order CKL is I (theta - theta_P)^2 / 2
+    with the Fisher information I, so 2 CKL / (I se^2) has the limit of (theta - theta_P)^2 / se^2, chi-square with one degree
+    of freedom; the test uses the scale of tau and an estimated se, hence F(1, df). Strength and shape are tested separately,
+    each at level 1 - confidence.
 
-    `Discrepancy.infer` gives the same result with standard errors from the bootstrap.
+    `Discrepancy.infer` returns the same result with standard errors from the bootstrap.
 
     References
     ----------
@@ -147,7 +151,7 @@ def discrepancy(
     """
     if isinstance(method, str) and method == "bootstrap":
         raise InputError(
-            "method must be 'mle' or 'moment', got 'bootstrap'; it says how theta is fitted, and the bootstrap comes after: "
+            "method must be 'mle' or 'moment', got 'bootstrap'; it sets how theta is fitted. For bootstrap standard errors use "
             "discrepancy(...).infer(method='bootstrap')"
         )
     one_of(method, "method", METHODS)
@@ -177,7 +181,7 @@ def discrepancy(
 
 
 def sweep_of(samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], *, margins: str = "rank", **choices: Any) -> Sweep:
-    """Both samples ranked, to be compared as `choices` of `Sweep` say."""
+    """Rank both samples for a comparison with the options `choices` of `Sweep`."""
     tables = []
     for sample, independent in zip(samples, iid, strict=True):
         if sample is not None and not independent:
@@ -249,12 +253,12 @@ def detailed(
 
 
 def _estimates(pair: ComparedPair, fitted: Fit, confidence: float) -> dict[str, Estimate]:
-    """Tau, theta, the fitted tau and every gap, with intervals that end where the numbers' ranges do."""
+    """Tau, theta, the fitted tau and every gap, with intervals limited to the range of each number."""
     own, other, gaps = pair.own, pair.other, pair.gaps
     tau_fitted = own.tau.tau if fitted.method == "moment" else fitted.tau
     possible = (-1.0 - pair.tau_target, 1.0 - pair.tau_target) if other is None else (-2.0, 2.0)
     estimate = partial(Estimate.of, tested=False, confidence=confidence)
-    found = {
+    estimates = {
         "tau": estimate(own.tau.tau, own.spreads["tau"], limits=(-1.0, 1.0)),
         "theta": fitted.theta_estimate(confidence),
         "tau_fitted": estimate(tau_fitted, own.spreads["tau_fitted"], bias=own.bias, limits=(-1.0, 1.0)),
@@ -262,16 +266,16 @@ def _estimates(pair: ComparedPair, fitted: Fit, confidence: float) -> dict[str, 
     for name, gap, limits in (
         ("level", gaps.level, possible), ("shape", gaps.shape, (-2.0, 2.0)), ("total", gaps.total, possible),
     ):  # fmt: skip
-        found[name] = replace(estimate(gap.value, gap.spread, bias=gap.bias, limits=limits), pvalue=gap.pvalue)
+        estimates[name] = replace(estimate(gap.value, gap.spread, bias=gap.bias, limits=limits), pvalue=gap.pvalue)
     largest = 1.0 if other is None else 2.0
     for name, tail in gaps.corners.items():
         plain = estimate(tail.value, tail.spread, limits=(-largest, largest))
-        found[name] = replace(plain, pvalue=tail.pvalue, ci=(math.nan, math.nan) if tail.exact else plain.ci)
-    return found
+        estimates[name] = replace(plain, pvalue=tail.pvalue, ci=(math.nan, math.nan) if tail.exact else plain.ci)
+    return estimates
 
 
 def _notes(samples: tuple[Draws, Draws | None], iid: tuple[bool, bool]) -> tuple[str, ...]:
-    """How the draws were read, and the reference."""
+    """Notes on how the draws and the reference were read."""
     draws, reference = samples
     theirs = () if reference is None else tuple(f"reference: {note}" for note in reference.notes)
     return (*draws.notes, *theirs, *(in_a_row(draws) if iid[0] else ()))

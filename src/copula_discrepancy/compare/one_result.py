@@ -1,4 +1,4 @@
-"""What a comparison says: gaps, scores, tests and words for one pair of variables."""
+"""Result of `discrepancy`: gaps, scores, tests and sentences for one pair of variables."""
 
 import math
 from collections.abc import Mapping
@@ -39,60 +39,60 @@ INFERENCE_METHODS = ("influence", "bootstrap")
 
 @dataclass(frozen=True, eq=False)
 class Discrepancy(WithCaveats):
-    """How far the dependence of the draws is from the target's, and how sure that is.
+    """Result of `discrepancy`: the gaps between the dependence of the draws and the target, with their uncertainty.
 
-    What `discrepancy` gives; print it for the answer in words.
+    Print it for a summary in words.
 
     Attributes
     ----------
     level, shape, total : Estimate
-        The gaps in strength, in family and tails, and both together.
+        The gaps in strength, in family and tails, and their sum.
     low_low, high_high, low_high, high_low : Estimate or None
-        The gaps in the four corners: where both variables are low, both high, the first low and the second high, and the other
-        way round.
+        The gaps in the four corners: both variables low, both high, the first low and the second high, and the first high and
+        the second low.
     cd, cd_moment : float
         The paper's discrepancies: the absolute values of total (maximum likelihood) and of level (moments).
     ckl, ced : float
         Kullback-Leibler divergence of the fitted copula from the target, and absolute difference of their entropies.
     target : Copula
-        What the draws were compared with; against a reference sample, the copula fitted to it.
+        The copula that the draws were compared with; with a reference sample, the copula fitted to it.
     estimates : mapping from str to Estimate
-        All of these, and "tau", "theta", "tau_fitted", "ckl", "ced", each with se, ci, pvalue, n_eff.
+        All of these and "tau", "theta", "tau_fitted", "ckl", "ced", each with se, ci, pvalue and n_eff.
     influence : mapping from str to array (chain, draw)
-        By how much each draw moves each of them; NaN where theta sits on a bound.
+        The influence of each draw on each of them; NaN if theta is at a bound.
     agreement : Agreement
-        R-hat for dependence, and each chain's own tau.
+        R-hat for dependence, and the tau of each chain.
     theta, tau, n
         Fitted parameter, Kendall's tau-b of the draws, number of draws.
     tau_fitted, tau_target : float
-        Taus of the fitted copula and of the target (of the reference's draws); with method="moment" tau_fitted is tau, also
-        where no theta reaches it.
+        Taus of the fitted copula and of the target (or of the reference's draws); with method="moment" tau_fitted is tau, even
+        if no theta reaches it.
     method, shannon, inference : str
-        How theta was fitted, how CKL and CED were computed, and where standard errors come from.
+        How theta was fitted, how CKL and CED were computed, and how standard errors were obtained.
     fit : Fit
-        How theta was found.
+        The fit of the target's family to the draws.
     reference, reference_agreement : Fit and Agreement, or None
         The fit to the reference sample, whose copula is the target, and whether its chains agree.
     selection : Selection or None
         How the family was chosen, with family="auto".
     tail : float
-        The share of each variable that is a tail.
+        The fraction of each variable that counts as its tail.
     corners : mapping from str to TailGap
-        The joint shares in the corners, of the draws and of the target, beside their gaps.
+        The joint shares in the corners, of the draws and of the target, with their gaps.
     things : str
-        What the lines of the sample are called, "draws" or, of a table, "rows".
+        The noun for the observations in messages: "draws", or "rows" for a table.
     in_ranking : mapping from str to float, or None
-        Adjusted p-values of the ranking that the pair was taken from.
+        Adjusted p-values of the ranking that the pair belongs to.
     caveats : tuple of Caveat
-        What to keep in mind when reading the numbers; `warnings` are their sentences.
+        Limitations to keep in mind when interpreting the numbers; `warnings` holds their sentences.
     notes : tuple of str
-        How the draws were read, and the reference.
+        Notes on how the draws and the reference were read.
     version : str
         The library's version.
 
     See Also
     --------
-    discrepancy : What makes one; formulas and sources.
+    discrepancy : The function that returns it, with formulas and sources.
     Pairwise : The same for every pair of variables.
 
     Examples
@@ -127,14 +127,14 @@ class Discrepancy(WithCaveats):
 
     @property
     def too_rare(self) -> str:
-        """Why level was not tested, where too few draws carry it; otherwise empty."""
+        """Why level was not tested if too few draws carry information about it; otherwise empty."""
         return next((caveat.sentence for caveat in self.caveats if caveat.code == "rare-values"), "")
 
     @property
     def level(self) -> Estimate:
-        """The gap in strength, tau - tau_target: positive where the draws' tau is too large.
+        """The gap in strength, tau - tau_target: positive if the draws' tau is too large.
 
-        Its absolute value is the paper's moment-based CD. It is blind to family and tails.
+        Its absolute value is the paper's moment-based CD. It does not depend on family and tails.
         """
         return self.estimates["level"]
 
@@ -142,8 +142,8 @@ class Discrepancy(WithCaveats):
     def shape(self) -> Estimate:
         """The gap in family and tails, tau_fitted - tau.
 
-        Not 0 where the target's family, fitted to the draws, does not have their tau, because its tails are not theirs; the
-        target's theta plays no part in it. Always 0 with method="moment". Against a reference sample, the draws' shape less the
+        It differs from 0 if the target's family, fitted to the draws, does not have their tau because its tails differ; the
+        target's theta does not enter. Always 0 with method="moment". With a reference sample, the draws' shape minus the
         reference's.
         """
         return self.estimates["shape"]
@@ -152,16 +152,16 @@ class Discrepancy(WithCaveats):
     def total(self) -> Estimate:
         """Level and shape together, tau_fitted - tau_target.
 
-        Its absolute value is the paper's CD by maximum likelihood. Near 0 where level and shape cancel: look at both.
+        Its absolute value is the paper's CD by maximum likelihood. It is near 0 if level and shape cancel, so check both.
         """
         return self.estimates["total"]
 
     @property
     def low_low(self) -> Estimate | None:
-        """The gap where both variables are low, a difference of shares; None where no draw, or nothing to compare, is there.
+        """The gap where both variables are low, a difference of shares; None if no draw is there or nothing can be compared.
 
-        The share of the lowest tenth (`tail`) of the first variable that lies in that of the second, less the share that the
-        target's family has at the draws' own tau; against a reference sample, less the reference's own gap.
+        The share of the lowest tenth (`tail`) of the first variable that lies in that of the second, minus the same share in
+        the target's family at the draws' own tau; with a reference sample, minus the reference's own gap.
         """
         return self.estimates.get("low_low")
 
@@ -209,7 +209,7 @@ class Discrepancy(WithCaveats):
     def ckl(self) -> float:
         """Kullback-Leibler divergence of the fitted copula from the target, in nats (Aich and Aich, 2025, equation 3).
 
-        0 where they are equal, infinite for perfectly dependent draws. ``estimates["ckl"]`` has its interval and test.
+        0 if they are equal, infinite for perfectly dependent draws. ``estimates["ckl"]`` has its interval and test.
         """
         return self.estimates["ckl"].value
 
@@ -248,7 +248,7 @@ class Discrepancy(WithCaveats):
 
     @property
     def iid(self) -> bool:
-        """Whether the draws were taken as independent."""
+        """Whether the draws were treated as independent."""
         return self.fit.iid
 
     @property
@@ -258,27 +258,27 @@ class Discrepancy(WithCaveats):
 
     @property
     def rhat(self) -> float:
-        """R-hat for dependence: whether the chains agree about tau; see `Agreement`."""
+        """R-hat for dependence: whether the chains agree on tau; see `Agreement`."""
         return self.agreement.rhat
 
     @property
     def n_eff(self) -> float:
-        """The smallest effective number of draws behind the three gaps, the reference's left aside."""
+        """The smallest effective sample size of the three gaps, for the draws alone."""
         return self.fit.n_eff
 
     @property
     def tails(self) -> Mapping[str, Estimate]:
-        """The gaps in the corners that could be had, by their names."""
+        """The tail gaps that could be computed, by corner."""
         return {name: self.estimates[name] for name in CORNERS if name in self.estimates}
 
     @property
     def tails_pvalue(self) -> float:
-        """One p-value of all corners: the smallest times their number; NaN where none was tested."""
+        """One p-value for all corners: the smallest times their number; NaN if none was tested."""
         return joint_pvalue([*self.corners.values()])
 
     @property
     def tests(self) -> PairTests:
-        """The tests of strength, shape and tails, adjusted for each other (Benjamini-Hochberg) or as in the ranking."""
+        """The tests of strength, shape and tails, adjusted for each other (Benjamini-Hochberg) or for the ranking."""
         pvalues = {"level": self.level.pvalue, "shape": self.shape.pvalue, "tails": self.tails_pvalue}
         adjusted = self.in_ranking or dict(zip(pvalues, adjust_pvalues([*pvalues.values()]).tolist(), strict=True))
         tau_ses = self.estimates["tau"].se, 0.0 if self.reference is None else self.reference.spreads["tau"].se
@@ -288,10 +288,10 @@ class Discrepancy(WithCaveats):
 
     @property
     def verdict(self) -> str:
-        """What is off, in a few words: "no gap found", "wrong shape", "too weak, low-low tail too thin", "not tested", "void".
+        """The significant gaps in words, such as "too weak, low-low tail too thin"; or "no gap found", "not tested" or "void".
 
-        Strength, shape and tails are tested together at 1 - confidence (Benjamini-Hochberg); a pair taken from a ranking is
-        judged as it was there.
+        Strength, shape and tails are tested together at 1 - confidence (Benjamini-Hochberg); a pair of a ranking keeps the
+        adjusted p-values of the ranking.
         """
         return self.tests.verdict
 
@@ -302,7 +302,7 @@ class Discrepancy(WithCaveats):
 
     @property
     def resampled(self) -> bool:
-        """Whether standard errors come from the bootstrap, not from influence values."""
+        """Whether standard errors come from the bootstrap rather than from influence values."""
         return self.inference != INFERENCE_METHODS[0]
 
     @property
@@ -319,32 +319,32 @@ class Discrepancy(WithCaveats):
         rng: RandomSource = None,
         progress: bool | None = None,
     ) -> "Discrepancy":
-        """The same result with standard errors, intervals and p-values from the bootstrap, a cross-check.
+        """Return the same result with standard errors, intervals and p-values from the bootstrap, as a cross-check.
 
         Parameters
         ----------
         method : {"bootstrap"}
-            With iid=True, samples simulated from the fitted copula; otherwise moving blocks of the chains (Kunsch, 1989), whose
-            deviations are taken from their own mean, so that they know no bias. A reference is resampled too. Tail gaps, and
-            CKL and CED with an estimated df, keep the standard errors of their influence values.
+            With iid=True, samples simulated from the fitted copula; otherwise moving blocks of the chains (Kunsch, 1989), with
+            deviations from their own mean, so that bias is not included. A reference is resampled too. Tail gaps, and CKL and
+            CED with an estimated df, keep the standard errors from influence values.
         replications : int
-            Number of bootstrap samples; each is ranked and fitted anew.
+            Number of bootstrap samples; each is ranked and fitted again.
         block : int, optional
-            Block length; by default the one that suits the mean of an AR(1) process with the draws' n_eff.
+            Block length; by default the optimal one for the mean of an AR(1) process with the draws' n_eff.
         rng : int, Generator, SeedSequence or None
             Seed or source of randomness.
         progress : bool, optional
-            Show a progress bar on stderr; by default where that is a terminal.
+            Show a progress bar on stderr; by default only if stderr is a terminal.
 
         Returns
         -------
         Discrepancy
-            With the same values and other uncertainties.
+            The same values with the bootstrap's uncertainty.
 
         Raises
         ------
         InputError
-            Where no bootstrap sample is like the draws: perfect dependence, or with iid=True a family on its bound.
+            If bootstrap samples cannot represent the draws: perfect dependence, or with iid=True a family at its bound.
 
         References
         ----------
@@ -362,7 +362,7 @@ class Discrepancy(WithCaveats):
         one_of(method, "method", INFERENCE_METHODS[1:])
         count, source = whole_number(replications, "replications", 10), random_generator(rng)
         if block is not None and self.iid:
-            raise InputError(f"block is for chains; independent draws have none, got block={block!r} with iid=True")
+            raise InputError(f"block is for chains only; got block={block!r} with iid=True")
         samples = {"the draws": self.fit} | ({"the reference's draws": self.reference} if self.reference is not None else {})
         for whose, fitted in samples.items():
             require_resampling(fitted, whose)
@@ -377,7 +377,7 @@ class Discrepancy(WithCaveats):
         estimates = dict(self.estimates)
         for name in GAPS:
             if not math.isfinite(self.estimates[name].se):
-                continue  # no normal limit, as on a bound: resampling does not make one
+                continue  # no normal limit, as at a bound; resampling does not help
             tested = name in ("level", "shape", "total")
             estimates[name] = bootstrap_estimate(self.estimates[name], deviations[name], tested=tested)
         if math.isfinite(estimates["ckl"].se) and not self.fit.df_estimated:
@@ -388,17 +388,17 @@ class Discrepancy(WithCaveats):
         return replace(self, estimates=estimates, inference=f"bootstrap ({length}, {count} replications)")
 
     def plot(self, *, ax: Any = None) -> "Axes":
-        """Draw every gap with its interval around zero: filled where it is beyond chance, hollow where it is not.
+        """Draw every gap with its interval around zero: filled if it is significant, hollow otherwise.
 
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw, in the look it has; by default a new figure.
+            Axes to draw into, with their current style; by default a new figure.
 
         Returns
         -------
         Axes
-            What was drawn into.
+            The axes drawn into.
 
         Examples
         --------
@@ -414,7 +414,7 @@ class Discrepancy(WithCaveats):
         return plot_gaps(self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word but the influence values, ready for Python's json (infinite and missing numbers included).
+        """Every number and text except the influence values, ready for Python's json (infinite and missing numbers included).
 
         Examples
         --------
@@ -440,29 +440,29 @@ class Discrepancy(WithCaveats):
         return plain | {"notes": list(self.notes)} | self._recorded()
 
     def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
-        """Write one self-contained page, and beside it, as .json, every number; gives back the page's path.
+        """Write a self-contained HTML page and, next to it, a .json file with every number; return the page's path.
 
         The page has the answer in words, both clouds of ranks with their contours and tails, every gap with its interval, each
-        chain's tau, the running gap, and what its numbers mean.
+        chain's tau, the running gap, and explanations of the numbers.
 
         Parameters
         ----------
         path : path
-            Ending in .html, in a folder that is there.
+            Path of the page, ending in .html, in an existing folder.
         force : bool
-            Overwrite files that are already there.
+            Overwrite existing files.
         command : str, optional
-            What the page names as the command that made it; by default the call in Python.
+            The command that the page shows as its origin; by default the call in Python.
 
         Returns
         -------
         Path
-            Of the page.
+            Path of the page.
 
         Raises
         ------
         InputError
-            Where the page cannot be written, or files are already there.
+            If the page cannot be written, or if files exist already.
         """
         from copula_discrepancy.report.page import content, methods, writing
 
@@ -490,7 +490,7 @@ class Discrepancy(WithCaveats):
 
     @property
     def summary(self) -> str:
-        """What was compared with what, in a sentence."""
+        """What was compared, in one sentence."""
         df = f", df {self.fit.df:.4g}" if self.fit.df is not None else ""
         shape = f"{self.fit.pair.n_chains} x {self.n // self.fit.pair.n_chains}" if self.fit.pair.n_chains > 1 else f"{self.n}"
         aim = f"target {self.target!r}"
@@ -503,18 +503,18 @@ class Discrepancy(WithCaveats):
         )
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Strength, Shape, Tails, Draws, and where they apply Reference, Family and Errors.
+        """The answer in words, by topic: Strength, Shape, Tails, Draws, and if they apply Reference, Family and Errors.
 
         Examples
         --------
         >>> import copula_discrepancy as cd
         >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
         >>> print(result.sentences()["Shape"])
-        wrong (p < 0.001). Gumbel fitted to these draws has a tau 0.085 below theirs.
+        wrong (p < 0.001). The Gumbel copula fitted to these draws has a tau 0.085 below theirs.
         """
         pair, other, tests = self.fit.pair, self.reference, self.tests
         whose, which = ("the target's", self.fit.family) if other is None else ("the reference's", "the reference")
-        found = {
+        texts = {
             "Strength": wording.strength(
                 self.level, *tests.taus, tests.ses, whose=whose, adjusted=tests.adjusted["level"], too_rare=self.too_rare
             ),
@@ -523,22 +523,22 @@ class Discrepancy(WithCaveats):
                 by_moments=self.method == "moment", things=self.things,
             ),
         }  # fmt: skip
-        told = []
+        tails = []
         for name in tests.off_corners:
             where, gap = CORNERS[name].words(pair.names, self.tail, self.things), self.corners[name]
             aim, moved = gap.at_same_tau
             at_tau = f"{which} at the same tau" if other is None or moved else which
-            told.append(wording.tail_sentence(where, (gap.share, aim), at_tau))
-        found["Tails"] = wording.tails(told, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail), tests.n_corners)
-        found[self.things.capitalize()] = wording.enough(self.n, self.n_eff, self.agreement, iid=self.iid, things=self.things)
+            tails.append(wording.tail_sentence(where, (gap.share, aim), at_tau))
+        texts["Tails"] = wording.tails(tails, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail), tests.n_corners)
+        texts[self.things.capitalize()] = wording.enough(self.n, self.n_eff, self.agreement, iid=self.iid, things=self.things)
         if other is not None and self.reference_agreement is not None:
             theirs = self.reference_agreement
-            found["Reference"] = wording.enough(other.n, other.n_eff, theirs, iid=other.iid, things=self.things)
+            texts["Reference"] = wording.enough(other.n, other.n_eff, theirs, iid=other.iid, things=self.things)
         if self.selection is not None:
-            found["Family"] = self.selection.words() + "."
+            texts["Family"] = self.selection.words() + "."
         if self.resampled:
-            found["Errors"] = f"{self.inference}; those of the tails from influence values."
-        return found
+            texts["Errors"] = f"{self.inference}; standard errors of the tails are from influence values."
+        return texts
 
     def __repr__(self) -> str:
         lines = [self._headline, *wording.wrapped(self.summary)]

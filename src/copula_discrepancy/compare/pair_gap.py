@@ -1,4 +1,4 @@
-"""One row of a comparison of many pairs, as attributes."""
+"""One row of a comparison of many pairs, as an object with attributes."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from copula_discrepancy.compare.rows import ROW, TESTED
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.estimate.tails import along
 
-OLD_TAILS = ("lower_tail", "upper_tail", "lower_tail_se", "upper_tail_se")  # names before corners had theirs
+OLD_TAILS = ("lower_tail", "upper_tail", "lower_tail_se", "upper_tail_se")  # deprecated names of the corners
 NUMBERS = (*(name for name in ROW.names or () if ROW[name].kind == "f"), *(f"{name}_adjusted" for name in TESTED))
 
 
@@ -19,21 +19,21 @@ NUMBERS = (*(name for name in ROW.names or () if ROW[name].kind == "f"), *(f"{na
 class PairGap:
     """One pair of variables: its row of the table as attributes.
 
-    What iterating over a `Pairwise`, and indexing it, gives.
+    Returned by indexing a `Pairwise` and by iterating over it.
 
     Attributes
     ----------
     names : (str, str)
         The two variables.
     n, n_target : float
-        How many draws of either sample have both values.
+        Number of draws of either sample that have both values.
     tau, tau_target : float
         Kendall's tau of the draws, and of the target or the reference, with `tau_se`, `tau_target_se`.
     level, shape, total : float
         The gaps of `discrepancy`, with `level_se`, `shape_se`, `total_se` and unadjusted p-values `level_pvalue`, ... .
     low_low, high_high, low_high, high_low : float
         Gaps in the four corners, with `low_low_se`, `low_low_pvalue`, and the shares behind them, `low_low_share` of the draws
-        and `low_low_share_target`, ... ; NaN where no draw is there. `tails_pvalue` is that of all corners together.
+        and `low_low_share_target`, ... ; NaN if no draw is there. `tails_pvalue` is that of all corners together.
     level_adjusted, shape_adjusted, tails_adjusted : float
         P-values adjusted for all tests in all pairs.
     ckl : float
@@ -41,17 +41,17 @@ class PairGap:
     n_eff, n_eff_target, rhat, rhat_target : float
         Effective draws and R-hat for dependence of the draws and of the reference.
     family, theta, theta_target, df
-        The family looked through, and its parameters.
+        The family used for the pair, and its parameters.
     flagged : bool
         Whether an adjusted p-value is below 1 - confidence.
     verdict : str
-        What is off, in a few words.
+        The significant gaps, in a few words.
     numbers : mapping from str to float
         All numbers by name.
 
     See Also
     --------
-    Pairwise.pair : Everything about one pair.
+    Pairwise.pair : All results for one pair.
 
     Examples
     --------
@@ -87,21 +87,21 @@ class PairGap:
 
     @property
     def short_label(self) -> str:
-        """The same, fit for a table."""
+        """The same, shortened for a table."""
         return self.label
 
     @property
     def cd(self) -> float:
-        """The paper's Copula Discrepancy, |total|; |level| where no family was fitted, without a target |shape|."""
+        """The paper's Copula Discrepancy, |total|; |level| if no family was fitted, and |shape| without a target."""
         known = [value for value in (self.total, self.level, self.shape) if not math.isnan(value)]
         return abs(known[0]) if known else math.nan
 
     @property
     def pvalue(self) -> float:
-        """The smallest of the adjusted p-values; NaN where nothing was tested."""
+        """The smallest adjusted p-value; NaN if nothing was tested."""
         return smallest_pvalue(self.level_adjusted, self.shape_adjusted, self.tails_adjusted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word by its name, ready for JSON."""
+        """Every number and text by name, ready for JSON."""
         words = {"first": self.names[0], "second": self.names[1], "verdict": self.verdict, "flagged": self.flagged}
         return words | {"pvalue": self.pvalue, "family": self.family, **self.numbers}

@@ -1,4 +1,4 @@
-"""What all pairs of variables are compared with: a reference sample, copulas pair by pair, a correlation matrix, or nothing."""
+"""Targets of all pairs of variables: a reference sample, copulas pair by pair, a correlation matrix, or none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,11 +22,11 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class PairAims:
-    """The draws' variables, the pairs to compare, and what they are compared with.
+    """The variables of the draws, the pairs to compare, and their targets.
 
-    `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` say how the draws were read, `caveats` what could
-    not be compared, `stuck` which variables are constant in the draws although they should vary, `left_out` which variables
-    are in no pair, and why.
+    `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` are about how the draws were read, `caveats` about
+    what could not be compared; `stuck` are the variables that are constant in the draws although they should vary, and
+    `left_out` maps variables that are in no pair to the reason.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class PairAims:
 
 
 def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairAims:
-    """Match a target to the draws' variables; constant variables are left out and noted."""
+    """Match a target to the variables of the draws; constant variables are omitted with a note."""
     aims = _resolved(draws, target, options, things)
     automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
@@ -49,7 +49,7 @@ def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], 
 
 def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairAims:
     if target is None:
-        return replace(_aims("nothing", draws, things), stuck=())  # without a target, a variable may well be constant
+        return replace(_aims("nothing", draws, things), stuck=())  # without a target, a constant variable is no fault
     if isinstance(target, Copula):
         aims = _aims("copulas", draws, things)
         return replace(aims, targets=dict.fromkeys(aims.pairs, target))
@@ -71,15 +71,15 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
 
 
 def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) -> PairAims:
-    """All pairs of the variables that vary in both samples; sentences about the others, and those stuck in the draws alone."""
+    """All pairs of variables that vary in both samples; caveats about the others, and those constant in the draws only."""
     here, there = _constant(draws), [] if reference is None else _constant(reference)
     both = [name for name in here if name in there or reference is None]
-    caveats = [caveat_of("constant", f"left out because constant: {listed(both)}")] if both else []
+    caveats = [caveat_of("constant", f"omitted because constant: {listed(both)}")] if both else []
     sides = (("constant-in-draws", things, here, "reference"), ("constant-in-reference", "reference", there, things))
     for code, whose, names, other in sides:
         alone = [name for name in names if name not in both]
         if alone:
-            sentence = f"left out because constant in the {whose} but not in the {other}: {listed(alone)}"
+            sentence = f"omitted because constant in the {whose} but not in the {other}: {listed(alone)}"
             caveats.append(caveat_of(code, sentence))
     constant = {name: "constant" for name in draws.names if name in here or name in there}
     names = [name for name in draws.names if name not in constant]
@@ -116,12 +116,12 @@ def _is_pair_mapping(target: Any) -> bool:
     if not isinstance(target, Mapping):
         return False
     if not target:
-        raise InputError("target is an empty dictionary; give a copula for every pair to compare")
+        raise InputError("target is an empty dictionary; pass a copula for every pair to compare")
     return any(isinstance(key, tuple) for key in target) or any(isinstance(value, Copula) for value in target.values())
 
 
 def _copulas(draws: Draws, target: Mapping[Any, Any], things: str) -> PairAims:
-    """A copula for each pair named, in either order; other pairs are not compared."""
+    """A copula for each pair in the dictionary, in either order; other pairs are not compared."""
     copulas: dict[tuple[str, str], Copula] = {}
     for key, copula in target.items():
         if not (isinstance(key, tuple) and len(key) == 2):
@@ -136,7 +136,7 @@ def _copulas(draws: Draws, target: Mapping[Any, Any], things: str) -> PairAims:
         if draws.names.index(first) > draws.names.index(second):
             first, second, copula = second, first, copula._swapped()
         if (first, second) in copulas:
-            raise InputError(f"the pair {first!r}, {second!r} has two targets; give one of them")
+            raise InputError(f"the pair {first!r}, {second!r} has two targets; pass only one of them")
         copulas[first, second] = copula
     used = {name for pair in copulas for name in pair}
     aims = _aims("copulas", draws.select([name for name in draws.names if name in used]), things)
@@ -148,7 +148,7 @@ def _copulas(draws: Draws, target: Mapping[Any, Any], things: str) -> PairAims:
 
 
 def _name(draws: Draws, given: Any) -> str:
-    """The variable of this name or, if the draws have no names of their own, at this position."""
+    """The variable with this name or, if the draws have no names of their own, at this position."""
     if str(given) in draws.names:
         return str(given)
     if draws.named or not is_whole(given) or not 0 <= given < draws.n_variables:

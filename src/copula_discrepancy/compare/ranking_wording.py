@@ -1,4 +1,4 @@
-"""What a ranking of pairs says, in sentences and as a table of text."""
+"""A ranking of pairs as sentences and as a text table."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.pair_gap import PairGap
 
 _KINDS = 5  # combinations of gaps that are counted one by one
-_OFTEN = 3  # flagged pairs and variables named from which on it is worth telling where they gather
+_OFTEN = 3  # fewest flagged pairs for naming the variables they share, and number of variables named
 
 
 def verdict(result: "Pairwise") -> str:
@@ -39,7 +39,7 @@ def verdict(result: "Pairwise") -> str:
 
 
 def title(result: "Pairwise") -> str:
-    """What was compared with what."""
+    """What was compared, in one line."""
     aims = {
         "reference": f"a reference of {_shape(result.samples[1])} {_things_of_reference(result)}",
         "copulas": _copulas(result),
@@ -57,27 +57,27 @@ def _things_of_reference(result: "Pairwise") -> str:
 
 def sentences(result: "Pairwise") -> dict[str, str]:
     """The answer in words, by topic."""
-    found = {"Answer": _answer(result)}
-    found["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
+    texts = {"Answer": _answer(result)}
+    texts["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
     tails = _tails(result)
     if tails is not None:
-        found["Tails"] = tails
+        texts["Tails"] = tails
     often = _often(result)
     if often is not None:
-        found["Where"] = often
+        texts["Where"] = often
     size = result.aggregate()
     if math.isfinite(size["max"]):
         name, strength = ("|shape|", "|tau|") if result.kind == "nothing" else ("CD", "the target's |tau|")
-        by = "the weights given" if result.own_weights else strength
+        by = "the weights passed" if result.own_weights else strength
         weighted = f", weighted by {by} {size['weighted']:.3f}" if math.isfinite(size["weighted"]) else ""
-        found["Size"] = f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}{_corner_size(result)}."
-    found[result.things.capitalize()] = _enough(result, result.samples[0], "")
+        texts["Size"] = f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}{_corner_size(result)}."
+    texts[result.things.capitalize()] = _enough(result, result.samples[0], "")
     if result.samples[1] is not None:
-        found["Reference"] = _enough(result, result.samples[1], "_target")
+        texts["Reference"] = _enough(result, result.samples[1], "_target")
     judged = _judged(result)
     if judged is not None:
-        found["Judged"] = judged
-    return found
+        texts["Judged"] = judged
+    return texts
 
 
 def pair_tests(result: "Pairwise", row: Any) -> PairTests:
@@ -94,14 +94,14 @@ def pair_tests(result: "Pairwise", row: Any) -> PairTests:
 
 
 def pair_verdict(result: "Pairwise", row: Any) -> str:
-    """What is off in one pair, in a few words."""
+    """The significant gaps of one pair, in a few words."""
     return pair_tests(result, row).verdict
 
 
 def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
-    """The ranking as text, with a heading; the columns that this comparison has."""
+    """The ranking as text, with a heading; only the columns that apply."""
     against, shaped = result.kind != "nothing", result.method != "moment"
-    # where there is no target, the family is an answer, and so is whether chains agree, if there are chains
+    # without a target, the family is a result, and so is the agreement of chains, if there are several
     compared = not against and any(math.isfinite(row["rhat"]) for row in result.rows)
     head = [
         result.unit,
@@ -135,43 +135,43 @@ def _answer(result: "Pairwise") -> str:
     untested = len(result) - int(np.sum(result.tested))
     lost = _lost(result)
     if result.void:
-        return f"the {result.things} and the reference are the same, so every test is void; give an independent reference."
+        return f"the {result.things} and the reference are the same, so no test is valid; use an independent reference."
     if untested == len(result):
-        return f"no {result.unit} could be tested: perfect dependence, too few values, or a family at its bound.{lost}"
+        return f"no {result.unit} could be tested (perfect dependence, too few values, or a fit at a parameter bound).{lost}"
     rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost
     if not result.n_flagged:
         return f"no gap found in {_tested(result)} ({level}).{rest}"
-    return f"a gap beyond chance in {result.n_flagged:,} of {pairs}: {_kinds(result)} ({level}).{rest}"
+    return f"significant gaps in {result.n_flagged:,} of {pairs}: {_kinds(result)} ({level}).{rest}"
 
 
 def _kinds(result: "Pairwise") -> str:
-    """How many flagged pairs have which gaps: every pair counts once, so that the numbers add up."""
+    """The number of flagged pairs with each combination of gaps; every pair counts once, so the numbers add up."""
     kinds = Counter(pair_tests(result, row).kinds for row in result.rows[: result.n_flagged])
     shown = kinds.most_common(_KINDS if len(kinds) > _KINDS + 1 else None)
-    told = [f"{count:,} {' and '.join(parts)}" for parts, count in shown]
+    counts = [f"{count:,} {' and '.join(parts)}" for parts, count in shown]
     others = result.n_flagged - sum(count for _, count in shown)
-    return ", ".join([*told, *([f"{others:,} other combinations"] if others else [])])
+    return ", ".join([*counts, *([f"{others:,} other combinations"] if others else [])])
 
 
 def _tested(result: "Pairwise") -> str:
-    """How many pairs were tested; of how many, where these are fewer."""
+    """The number of pairs tested; of how many, if some were not."""
     tested, pairs = int(np.sum(result.tested)), _counted(result, len(result))
     return pairs if tested == len(result) else f"{tested:,} of {pairs}"
 
 
 def _lost(result: "Pairwise") -> str:
-    """Which variables are constant in the draws alone."""
+    """Which variables are constant in the draws only."""
     if not result.stuck:
         return ""
     one = len(result.stuck) == 1
-    should = f"though {'it' if one else 'they'} should: " if result.things == "draws" else ""
-    never = "never varies" if one else "never vary"
+    should = f"although {'it' if one else 'they'} should vary, so " if result.things == "draws" else "so "
+    never = "is constant" if one else "are constant"
     names = listed(result.stuck, BRIEF)
     return f" {names} {never} in the {result.things}, {should}the dependence in those {result.unit}s is lost."
 
 
 def _tails(result: "Pairwise") -> str | None:
-    """The corner that is furthest beyond chance, as a person says it."""
+    """The corner with the most significant gap, as a sentence."""
     rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
     if not rows.size and len(result) == 1:
         only = result.rows[0]
@@ -188,32 +188,32 @@ def _tails(result: "Pairwise") -> str | None:
     whose = {"reference": "the reference", "nothing": str(row["family"])}.get(result.kind, "the target")
     at_tau = whose if result.kind == "reference" and not moved else f"{whose} at the same tau"
     more = f" {_counted(result, rows.size)} with such a gap." if rows.size > 1 else ""
-    told = wording.tail_sentence(where, (share, aim), at_tau)
-    told = f"{result.label(row)}: {told}" if result.unit == "edge" else told
-    return f"{told} ({wording.chance(float(row['tails_adjusted']))}).{more}"
+    sentence = wording.tail_sentence(where, (share, aim), at_tau)
+    sentence = f"{result.label(row)}: {sentence}" if result.unit == "edge" else sentence
+    return f"{sentence} ({wording.chance(float(row['tails_adjusted']))}).{more}"
 
 
 def _corner_size(result: "Pairwise") -> str:
-    """How far corners beyond chance are off, which no tau shows."""
+    """The size of significant corner gaps, which are not on the scale of tau."""
     rows = result.rows[result.rows["tails_adjusted"] < 1.0 - result.confidence]
     if not rows.size:
         return ""
     largest = max(float(np.nanmax(np.abs(rows[name]))) for name in CORNERS if np.isfinite(rows[name]).any())
-    return f"; corners by up to {100.0 * largest:.0f} of 100"
+    return f"; tail shares differ by up to {100.0 * largest:.0f} percentage points"
 
 
 def _judged(result: "Pairwise") -> str | None:
-    """How many of all pairs were judged, where columns or pairs were left out."""
+    """How many of all pairs were tested, if columns or pairs were omitted."""
     tested = int(np.sum(result.tested))
     d = len(result.names) + len(result.left_out)
     possible = d * (d - 1) // 2 if result.unit == "pair" and result.kind != "copulas" else len(result)
     if tested == possible:
         return None
-    told = [f"{name} ({reason})" for name, reason in result.left_out.items()]
+    omitted = [f"{name} ({reason})" for name, reason in result.left_out.items()]
     untested = len(result) - tested
     if untested:
-        told.append(_counted(result, untested) + " that could not be tested")
-    return f"{tested:,} of {_counted(result, possible)}; left out: {listed(told, BRIEF)}."
+        omitted.append(_counted(result, untested) + " that could not be tested")
+    return f"{tested:,} of {_counted(result, possible)} were tested; omitted: {listed(omitted, BRIEF)}."
 
 
 def _about(result: "Pairwise", gap: "PairGap") -> str:
@@ -222,9 +222,9 @@ def _about(result: "Pairwise", gap: "PairGap") -> str:
     if result.kind == "nothing":
         if not math.isfinite(gap.shape_se):
             return f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.verdict}."
-        off = f"a tau {gap.shape:+.3f} off the {result.things}' {gap.tau:.2f} (se {gap.shape_se:.2g})"
-        beside = f", {gap.verdict}" if gap.flagged else ""
-        return f"{pair}: {gap.family} fitted has {off}{beside}."
+        difference = f"a tau that differs by {gap.shape:+.3f} from the {result.things}' {gap.tau:.2f} (se {gap.shape_se:.2g})"
+        verdict = f", {gap.verdict}" if gap.flagged else ""
+        return f"{pair}: the fitted {gap.family} copula has {difference}{verdict}."
     where = "the reference" if result.kind == "reference" else "the target"
     chance = f", {wording.chance(gap.pvalue)}" if math.isfinite(gap.pvalue) else ""
     shape = f", shape {gap.shape:+.3f}" if math.isfinite(gap.shape) and result.method != "moment" else ""
@@ -233,20 +233,20 @@ def _about(result: "Pairwise", gap: "PairGap") -> str:
 
 
 def _often(result: "Pairwise") -> str | None:
-    """The variables that most flagged pairs share, where there are enough pairs to tell."""
+    """The variables that most flagged pairs share, if there are enough pairs."""
     if len(result.names) <= _OFTEN or result.n_flagged < _OFTEN:
         return None
     flagged, rows = result.rows[: result.n_flagged], result.rows
     counts = Counter([*flagged["first"].tolist(), *flagged["second"].tolist()])
     of = Counter([*rows["first"].tolist(), *rows["second"].tolist()])
     if len({counts[k] for k in of}) == 1:
-        return None  # everywhere alike
-    told = [f"{result.names[k]} ({count} of {of[k]})" for k, count in counts.most_common(_OFTEN)]
-    return f"the variables with the most flagged pairs are {', '.join(told[:-1])} and {told[-1]}."
+        return None  # evenly spread
+    variables = [f"{result.names[k]} ({count} of {of[k]})" for k, count in counts.most_common(_OFTEN)]
+    return f"the variables with the most flagged pairs are {', '.join(variables[:-1])} and {variables[-1]}."
 
 
 def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
-    """How many draws there are, what they are worth, and whether chains agree."""
+    """The number of draws, the effective sample size, and whether the chains agree."""
     n = f"{sample.n_chains * sample.n_draws:,}"
     if result.independent[1 if end else 0]:
         return f"{_per_pair(result, end) or n}, treated as independent."
@@ -259,12 +259,12 @@ def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
         return f"{n}."
     parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else wording.halves(result.things)
     largest = float(np.nanmax(rhat))
-    agree = "agree" if largest <= RHAT_LIMIT else "do not agree yet"
-    return f"{n}; {parts} {agree} about Kendall's tau (R-hat at most {largest:.3f})."
+    agree = "agree" if largest <= RHAT_LIMIT else "disagree"
+    return f"{n}; {parts} {agree} on Kendall's tau (R-hat at most {largest:.3f})."
 
 
 def _per_pair(result: "Pairwise", end: str) -> str | None:
-    """How many rows the pairs have, where missing values make that differ."""
+    """The number of rows of the pairs, if missing values make it differ."""
     counts = result.rows["n" + end]
     counts = counts[np.isfinite(counts)]
     if not counts.size or counts.min() == counts.max():

@@ -1,4 +1,4 @@
-"""The row of numbers that every pair of variables, and every edge of a vine, gets."""
+"""The row of numbers of a pair of variables or an edge of a vine."""
 
 import math
 from typing import Any
@@ -10,7 +10,7 @@ from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.families import LONGEST_NAME
 
 GAPS = ("level", "shape", "total")
-TESTED = ("level", "shape", "tails")  # what is tested in every pair; the four corners have one test together
+TESTED = ("level", "shape", "tails")  # tests of every pair; the four corners share one test
 CORNER_PARTS = ("", "_se", "_pvalue", "_share", "_share_target")
 BLOCKS = "left_out"  # numbers of `LeftOut` of draws and reference, of no use to a reader
 ROW = np.dtype(
@@ -27,7 +27,7 @@ ROW = np.dtype(
 
 
 def empty_rows(count: int) -> NDArray[Any]:
-    """Rows about which nothing is known yet."""
+    """Empty rows, filled with NaN."""
     return _EMPTY[np.zeros(count, np.intp)]  # np.repeat of a shared array is not safe in threads before NumPy 2.1
 
 

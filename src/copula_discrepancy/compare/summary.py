@@ -1,4 +1,4 @@
-"""Kendall's tau of every pair with its error and convergence, in the shape of ArviZ's summary."""
+"""Kendall's tau of every pair with its error and convergence, in the format of ArviZ's summary."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spre
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_DECIMALS = 280  # with more, nothing is rounded: powers of ten leave the floats
+_MOST_DECIMALS = 280  # with more decimals nothing is rounded: the power of ten would overflow
 
 
 @enough_memory
@@ -36,40 +36,41 @@ def summary(
     confidence: float = 0.95,
     round_to: int | None = None,
 ) -> "pd.DataFrame":
-    """Kendall's tau of every pair of variables with its error and convergence, beside ArviZ's summary of every variable.
+    """Kendall's tau of every pair of variables with its error and convergence, complementing ArviZ's summary of each variable.
 
     Parameters
     ----------
-    draws : anything `as_draws` takes
-        With two variables or more.
+    draws : anything `as_draws` accepts
+        Draws of two variables or more.
     var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; the first four as in ArviZ.
     missing : {"pairs", "listwise", "raise"}, optional
-        Of NaN, as in `pairwise`: by default each pair of a table with column names takes the rows that have both values.
+        Handling of NaN, as in `pairwise`: by default each pair of a table with column names uses the rows that have both
+        values.
     iid : bool
-        Take the draws as independent instead of as Markov chains.
+        Treat the draws as independent instead of as Markov chains.
     confidence : float
-        Of the interval.
+        Confidence level of the interval.
     round_to : int, optional
-        Decimals; by default all.
+        Number of decimals; by default no rounding.
 
     Returns
     -------
     pandas.DataFrame
-        A row per pair, ``a ~ b``, in the order of the variables: tau, mcse (its Monte Carlo standard error), the ends of its
-        confidence interval, n_eff (the independent draws it is worth) and r_hat (for dependence; see `Agreement`). NaN where a
-        variable is constant, or the two are perfectly dependent and have no error.
+        One row per pair, ``a ~ b``, in the order of the variables: tau, mcse (its Monte Carlo standard error), the ends of its
+        confidence interval, n_eff (the effective sample size) and r_hat (for dependence; see `Agreement`). NaN if a variable is
+        constant, or if the two are perfectly dependent and tau has no sampling error.
 
     Raises
     ------
     InputError
-        For draws that `as_draws` refuses, NaN and infinite values among them, or fewer than two variables.
+        For draws that `as_draws` rejects, including NaN and infinite values, or fewer than two variables.
 
     See Also
     --------
-    pairwise : The same pairs against a target or a reference.
-    kendall_matrix : The taus alone.
-    ess, rhat : The margins.
+    pairwise : The same pairs compared with a target or a reference.
+    kendall_matrix : The matrix of taus.
+    ess, rhat : Diagnostics of the margins.
 
     Notes
     -----
@@ -103,7 +104,7 @@ def summary(
     varying = [column.varies and not hole for column, hole in zip(table.columns, table.holes, strict=True)]
     labels: list[str] = []
     rows: list[tuple[float, ...]] = []
-    for i in range(given.n_variables - 1):  # a row of the matrix at a time
+    for i in range(given.n_variables - 1):  # one row of the matrix at a time
         places = {j: k for k, j in enumerate(j for j in range(i + 1, given.n_variables) if varying[i] and varying[j])}
         whole = Block(table, [(i, j) for j in places], compare=compare, iid=independent) if places else None
         for j in range(i + 1, given.n_variables):

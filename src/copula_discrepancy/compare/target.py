@@ -1,4 +1,4 @@
-"""What draws are compared with: a known copula, or the copula of a reference sample."""
+"""Targets of a comparison: a known copula, or the copula of a reference sample."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +12,12 @@ from copula_discrepancy.families import Copula, resolve_family
 
 @dataclass(frozen=True)
 class ResolvedTarget:
-    """What two variables are compared with: a known copula, or a reference sample and the family to look at both through.
+    """The target of two variables: a known copula, or a reference sample and the family to fit to both samples.
 
     Attributes
     ----------
     draws : Draws
-        The draws; a reference with names gives them to draws without.
+        The draws; without names of their own they take those of the reference.
     copula : Copula or None
         The known copula.
     reference : Draws or None
@@ -35,18 +35,18 @@ class ResolvedTarget:
     estimate_df: bool = False
 
 
-def resolve_target(target: Any, family: Any, given: Draws, missing: str = "raise") -> ResolvedTarget:
-    """A copula as it is; a reference sample with the family to fit to it."""
+def resolve_target(target: Any, family: Any, draws: Draws, missing: str = "raise") -> ResolvedTarget:
+    """A copula target, or a reference sample with the family to fit to it."""
     if isinstance(target, Copula):
         if family is not None:
-            raise InputError(f"family is for a reference sample; the target {target!r} has its own")
-        return ResolvedTarget(given, target)
+            raise InputError(f"family can only be used with a reference sample; the target {target!r} has its own family")
+        return ResolvedTarget(draws, target)
     if target is None or isinstance(target, type | int | float | complex | Fit) or is_bare_word(target):
         raise InputError(
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}",
             "no-target",
         )
-    draws, reference = matched(given, read_reference(target, given, {"missing": missing}))
+    draws, reference = matched(draws, read_reference(target, draws, {"missing": missing}))
     if family is None or (isinstance(family, str) and family == "auto"):
         return ResolvedTarget(draws, None, reference)
     return ResolvedTarget(draws, None, reference, *resolve_family(family, None))

@@ -1,4 +1,4 @@
-"""What is off in a pair, in a few words: said the same of one pair, of a row of many and of an edge of a vine."""
+"""Verdicts: the significant gaps of a pair, of a row of many or of an edge of a vine, in a few words."""
 
 import math
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ class PairTests:
     taus, ses : (float, float)
         Kendall's tau of the draws and of the target, and their standard errors.
     adjusted : mapping from str to float
-        P-values of "level", "shape" and "tails", adjusted for all tests made with them; NaN for what was not tested.
+        P-values of "level", "shape" and "tails", adjusted for all tests made together; NaN for what was not tested.
     corners : mapping from str to (float, float)
         The gap in every corner and its own p-value.
     against : bool
         Whether there is a target.
     alpha : float
-        Adjusted p-values below it are gaps.
+        Adjusted p-values below it indicate a gap.
     void : bool
-        Whether both samples are the same rows, so that no test says anything.
+        Whether both samples consist of the same rows, so that no test is valid.
     """
 
     taus: tuple[float, float]
@@ -39,17 +39,17 @@ class PairTests:
     void: bool = False
 
     def beyond(self, name: str) -> bool:
-        """Whether chance does not explain the gap."""
+        """Whether the gap is significant."""
         return self.adjusted[name] < self.alpha
 
     @property
     def n_corners(self) -> int:
-        """How many corners were tested."""
+        """Number of corners tested."""
         return sum(not math.isnan(pvalue) for _, pvalue in self.corners.values())
 
     @property
     def off_corners(self) -> list[str]:
-        """The corners that make the test of tails what it is: the smallest p-value, and all that pass its test alone."""
+        """The corners behind a significant test of tails: the smallest p-value, and all that are significant on their own."""
         known = {name: pvalue for name, (_, pvalue) in self.corners.items() if not math.isnan(pvalue)}
         if not self.beyond("tails") or not known:
             return []
@@ -58,14 +58,14 @@ class PairTests:
 
     @property
     def faults(self) -> list[str]:
-        """What is off: the strength, the shape, corners."""
+        """Phrases for the significant gaps in strength, shape and corners."""
         return self._main_faults + [
             wording.tail_fault(CORNERS[name].label, self.corners[name][0], self.against) for name in self.off_corners
         ]
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The same with one word for all corners."""
+        """The same, with one phrase for all corners."""
         return (*self._main_faults, *(["wrong tails"] if self.off_corners else []))
 
     @property
@@ -82,14 +82,14 @@ class PairTests:
 
     @property
     def verdict(self) -> str:
-        """All of it, or that there is nothing, or that nothing could be tested."""
+        """The verdict in words, including "no gap found" and "not tested"."""
         if self.void or self._untested:
             return wording.VOID if self.void else wording.NOT_TESTED
         faults = self.faults
         if faults:
             return ", ".join(faults)
         level, shape, tails = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails"))
-        if self.against and level:  # a corner without a gap says little about a strength that nobody could test
+        if self.against and level:  # corners without a gap do not show that an untested strength is right
             return f"{wording.NO_GAP}, strength not tested"
         return f"{wording.NO_GAP}, strength alone tested" if shape and tails else wording.NO_GAP
 
@@ -99,5 +99,5 @@ class PairTests:
 
 
 def smallest_pvalue(*pvalues: float) -> float:
-    """The smallest of several p-values, of which some or all may be missing."""
+    """The smallest of several p-values, some or all of which may be missing."""
     return float(np.fmin.reduce(pvalues))

@@ -1,4 +1,4 @@
-"""A vine fitted to a reference sample, and the gap on each of its edges."""
+"""Comparison of two samples on the edges of a vine that is fitted to the reference."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ from copula_discrepancy.families import Copula, StudentT, resolve_family
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 _FAMILIES = ("indep", "gaussian", "student", "clayton", "gumbel", "frank", "joe")
-_FEWEST = 11  # pyvinecopulib takes ten draws or fewer for independent, whatever they are
+_FEWEST = 11  # pyvinecopulib treats ten draws or fewer as independent
 
 
 @enough_memory
@@ -64,47 +64,46 @@ def vine(
     """Compare draws with a reference sample on every edge of a vine, and rank the edges, worst first.
 
     With pyvinecopulib, a regular vine is fitted to the reference: a tree of pairs, then trees of pairs conditioned on one more
-    variable each (Bedford and Cooke, 2002; Dissmann et al., 2013). Both samples' ranks are carried up the same vine. Each edge
-    then gets what `pairwise` gives a pair: level, shape and total gap with standard errors that hold on Markov chains, tail
-    gaps, CKL, effective draws and R-hat, from fits of its own in both samples. The first tree's edges tell about pairs, all
-    others what pairs cannot show: whether variables depend on each other as they should once others are known.
+    variable each (Bedford and Cooke, 2002; Dissmann et al., 2013). The ranks of both samples are propagated through the same
+    vine. Each edge then has the results of a pair in `pairwise`: level, shape and total gap with standard errors that hold on
+    Markov chains, tail gaps, CKL, effective draws and R-hat, from separate fits to both samples. Edges of the first tree are
+    pairs; the others show what pairs cannot: whether variables depend on each other as they should given other variables.
 
     Parameters
     ----------
-    draws, reference : anything `as_draws` takes, with two variables or more
-        Two independent samples of the same variables (matched by name). Constant variables are left out, with a warning.
+    draws, reference : anything `as_draws` accepts, with two variables or more
+        Two independent samples of the same variables (matched by name). Constant variables are omitted, with a warning.
     truncate : int, optional
-        How many trees to fit and compare, at most d - 1, the default: a vine of d variables then has d (d - 1) / 2 edges.
+        Number of trees to fit and compare, at most d - 1, the default: a vine of d variables then has d (d - 1) / 2 edges.
     method : {"mle", "moment"}
-        "moment" looks at Kendall's tau alone: no shape.
+        "moment" uses Kendall's tau only; shape is not tested.
     iid : bool or {"draws", "reference"}
-        Take draws and reference as independent instead of as Markov chains, or one of the two alone.
+        Treat draws and reference as independent instead of as Markov chains, or only one of the two.
     confidence : float
-        1 less the level at which adjusted p-values count as a gap.
+        Adjusted p-values below 1 - confidence count as a gap.
     adjust : {"bh", "by", "holm", "bonferroni", "none"}
         How p-values of level, shape and tails on all edges are adjusted; see `adjust_pvalues`.
     var_names, filter_vars, group, coords, chains, exclude : optional
-        See `as_draws`; they hold for the reference as well, a number of chains aside.
+        See `as_draws`; they apply to the reference as well, except a number of chains.
     missing : {"raise", "listwise"}
-        Of NaN: an error, or rows with one in any variable are left out: a vine needs whole rows.
+        Handling of NaN: an error, or rows with NaN in any variable are omitted, because a vine needs complete rows.
     tail : float
-        The share of each variable that is a tail.
+        The fraction of each variable that counts as its tail.
     n_jobs : int, optional
         Threads; -1, the default, is one per core.
     progress : bool, optional
-        Draw a progress bar; by default on a terminal, once it has taken two seconds.
+        Show a progress bar; by default on a terminal, after two seconds.
 
     Returns
     -------
     VineGaps
-        The ranked edges; print it for an answer in words, or use `to_dataframe`, `trees`, ``result["a", "b"]``.
+        The ranked edges; print it for a summary in words, or use `to_dataframe`, `trees`, ``result["a", "b"]``.
 
     Raises
     ------
     InputError
-        Without pyvinecopulib, for samples that `as_draws` refuses (NaN and infinite values are counted and named) or that do
-        not have the same variables, fewer than two varying variables, fewer than 11 draws, or a number of trees that the vine
-        does not have.
+        If pyvinecopulib is not installed, for samples that `as_draws` rejects (NaN and infinite values are counted and located)
+        or that have different variables, fewer than two varying variables, fewer than 11 draws, or an invalid number of trees.
 
     See Also
     --------
@@ -113,28 +112,28 @@ def vine(
     Notes
     -----
     Structure and families (independence, Gaussian, Student t, Clayton, Gumbel, Frank, Joe and rotations, by AIC) are chosen on
-    the reference. An edge is seen through the vine's family, or through the Gaussian one where that family has no member near
-    one of the two taus, or dependence is weak (|tau| below 0.1) and the family has one sign only.
+    the reference. An edge is compared using the vine's family, or using the Gaussian family if the vine's has no member near
+    one of the two taus, or if dependence is weak (|tau| below 0.1) and the family has one sign only.
 
-    In tree 1 numbers are those of `pairwise` with the edge's family. From tree 2 on, variables are conditional ranks, and the
-    ranks and h-functions they are made of are estimated. Where the conditional copula is the same for all values of the
-    conditioning variables, as vines assume, and the earlier trees fit, this moves no gap to first order: it shifts a
-    conditional rank by a function of itself and of the conditioning variables, which tell nothing more about the other one. So
-    standard errors leave it out. Elsewhere what the h-functions' estimates do still cancels between the samples, which share
-    them, but what ranks do does not.
+    In tree 1 the numbers are those of `pairwise` with the edge's family. From tree 2 on, variables are conditional ranks, and
+    both the ranks and the h-functions they are computed from are estimated. If the conditional copula does not depend on the
+    values of the conditioning variables, as vines assume, and the earlier trees fit, this has no first-order effect on any gap:
+    it shifts a conditional rank by a function of itself and of the conditioning variables, which carry no further information
+    about the other variable. Standard errors therefore ignore it. Otherwise the effect of estimated h-functions still cancels
+    between the samples, which share them, but the effect of ranks does not.
 
     Measured with four variables and equal distributions, rejections at 5% by level / shape in trees 1, 2, 3: 1000 independent
     draws each, 400 replications, 5.5 / 4.5, 2.9 / 5.1, 4.0 / 5.0%; 250 draws, 300 replications, 4.3 / 4.2, 5.5 / 6.2, 5.0 /
     5.3%; 4 autoregressive chains of 500 draws (coefficient 0.7), 300 replications, 6.7 / 5.0, 6.2 / 4.0, 7.0 / 3.7%; 1000 draws
     whose conditional dependence changes its sign with the conditioning variable, 300 replications, 4.3 / 4.6, 3.7 / 5.0, 6.7 /
-    6.0%. A conditional tau of 0.09 instead of 0.31 in tree 2 alone, or 0.13 instead of 0.30 in tree 3, was seen by level in
-    all of 54 and 56 vines that had that edge. A shape is seen as far as the edge's family can tell: 19% for Clayton
-    where Frank is right.
+    6.0%. A conditional tau of 0.09 instead of 0.31 in tree 2 alone, or 0.13 instead of 0.30 in tree 3, was detected by level in
+    all of 54 and 56 vines that had that edge. The power of shape depends on the edge's family: 19% for Clayton if Frank is
+    right.
 
-    A gap in an early tree changes what is conditioned on, and may show again, smaller, on edges above it; `EdgeGap.echo` marks
-    these, and the printed result names the edges to begin with. A dependence that changes with the conditioning variables is
-    averaged over them in both samples. Ties share mid-ranks; conditional ranks of variables with few values are not uniform, so
-    that gaps from tree 2 on are then to be read with care.
+    A gap in an early tree changes the conditioning, and may reappear, smaller, on edges above it; `EdgeGap.echo` marks these,
+    and the printed result names the edges to start with. A dependence that changes with the conditioning variables is averaged
+    over them in both samples. Ties share mid-ranks; conditional ranks of variables with few values are not uniform, so gaps
+    from tree 2 on must then be interpreted with care.
 
     References
     ----------
@@ -231,10 +230,10 @@ def vine(
 
 
 def climb(model: Any, u: NDArray[np.float64]) -> Iterator[list[Pair]]:
-    """The two (conditional) pseudo-observations of every edge, tree by tree, carried up through the vine's own h-functions.
+    """The two (conditional) pseudo-observations of every edge, tree by tree, propagated by the vine's own h-functions.
 
     The recursion of vinecopulib's density (Dissmann et al., 2013, algorithm 2.1, in vinecopulib's triangular array): a pair in
-    tree t is made of h-functions of pairs in tree t - 1, conditional distribution functions of one variable given the other.
+    tree t consists of h-functions of pairs in tree t - 1, conditional distribution functions of one variable given the other.
     """
     structure, order = model.structure, model.order
     d = len(order)
@@ -259,7 +258,7 @@ def climb(model: Any, u: NDArray[np.float64]) -> Iterator[list[Pair]]:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """The edges of one tree in both samples, columns 2k and 2k + 1 for edge k, each compared through its own family."""
+    """The edges of one tree in both samples, columns 2k and 2k + 1 for edge k, each compared using its own family."""
 
     draws: RankedTable
     reference: RankedTable
@@ -283,14 +282,14 @@ class _Tree:
         taus = []
         for table in (self.draws, self.reference):
             if not (table.columns[i].varies and table.columns[j].varies):
-                row = empty_rows(1)  # after dependence so strong that h-functions round to 0 and 1
+                row = empty_rows(1)  # the dependence below is so strong that h-functions round to 0 and 1
                 row["n"], row["n_target"] = self.draws.n, self.reference.n
                 return row
             taus.append(tau_from_ranks(table.columns[i], table.columns[j]))
         template = self.templates[i // 2]
         row = self._through(template if reaches(template, taus) else gaussian(), i, j)
         if self.method == "mle" and np.isnan(row["shape_pvalue"][0]) and row["family"][0] != gaussian().name:
-            return self._through(gaussian(), i, j)  # a fit on a bound has no standard error
+            return self._through(gaussian(), i, j)  # a fit at a bound has no standard error
         return row
 
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
@@ -306,7 +305,7 @@ def _pyvinecopulib() -> Any:
 
 
 def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: str) -> PairAims:
-    """Draws and reference with the same, varying variables."""
+    """Draws and reference with the same varying variables."""
     if draws.n_variables < 2:
         raise InputError(
             f"a vine needs at least two variables, got {draws.n_variables} ({draws.names[0]}); select more of them",
@@ -324,11 +323,11 @@ def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: st
 
 
 def _levels(truncate: Any, d: int) -> int:
-    """How many trees to fit."""
+    """The number of trees to fit."""
     if truncate is None:
         return d - 1
     if not is_whole(truncate) or not 1 <= truncate <= d - 1:
-        raise InputError(f"truncate must be a whole number of trees from 1 to {d - 1} for {d} variables, got {truncate!r}")
+        raise InputError(f"truncate must be an integer number of trees from 1 to {d - 1} for {d} variables, got {truncate!r}")
     return int(truncate)
 
 
@@ -371,10 +370,10 @@ def _places(model: Any) -> list[list[Edge]]:
 
 
 def template_of(copula: Any, *, turned: bool = False) -> Copula:
-    """The family of a pyvinecopulib copula, for the pair in its order or turned round.
+    """The family of a pyvinecopulib copula, for the pair in its order or with the variables swapped.
 
     Both libraries rotate counter-clockwise: density c(1-u, v) at 90 degrees, c(u, 1-v) at 270. A Student t copula keeps the
-    vine's degrees of freedom: both samples are seen through the same ones. Independence is seen through the Gaussian family.
+    vine's degrees of freedom, which are used for both samples. Independence is replaced by the Gaussian family.
     """
     name, rotation = copula.family.name, copula.rotation
     if name in ("indep", "gaussian"):

@@ -1,4 +1,4 @@
-"""What a comparison on the edges of a vine says: a ranked table, trees and words."""
+"""Result of `vine`: a ranked table of edges, trees and sentences."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ _NAMED = 4  # conditioning variables in a printed line
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge's place in a vine: variables by number, `first` before `second`.
+    """The position of an edge in a vine: variables by number, `first` before `second`.
 
-    `turned` says whether the vine has them the other way round.
+    `turned` is True if the vine has them in the opposite order.
     """
 
     tree: int
@@ -37,7 +37,7 @@ class Edge:
 
     @property
     def variables(self) -> frozenset[int]:
-        """All variables that have a part in it."""
+        """All variables of the edge, including those it is conditioned on."""
         return frozenset((self.first, self.second, *self.given))
 
 
@@ -54,9 +54,9 @@ class EdgeGap(PairGap):
     tree : int
         The tree the edge belongs to, 1 being the first.
     echo : bool
-        Whether the edge has a gap, but one beneath it, among the same variables, has as large a one: it may only pass that on.
+        Whether the edge has a gap that may only reflect one at least as large on an edge beneath it, among the same variables.
     verdict, flagged, numbers, family
-        As in `PairGap`, and so are all numbers by their names; NaN where one is not known.
+        As in `PairGap`, like all numbers by name; NaN if a number is not available.
 
     See Also
     --------
@@ -81,11 +81,11 @@ class EdgeGap(PairGap):
 
     @property
     def short_label(self) -> str:
-        """The same with a few of the variables that it is conditioned on."""
+        """The same with only a few of the conditioning variables."""
         return edge_label(self.names, self.given)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word by its name, ready for JSON."""
+        """Every number and text by name, ready for JSON."""
         return {"edge": self.label, "tree": self.tree, "given": [*self.given], "echo": self.echo, **super().to_dict()}
 
 
@@ -93,10 +93,10 @@ class EdgeGap(PairGap):
 class VineGaps(Pairwise):
     """Every edge of a vine fitted to the reference, compared between draws and reference, worst first.
 
-    What `vine` gives; print it for the answer in words. Edges with a gap beyond chance come first, then the others, each by the
-    largest of |level|, |shape| and, where tails are beyond chance, their gap. Iterating gives an `EdgeGap` for every edge. Two
-    variables meet on one edge of a vine at most, so that ``result["a", "b"]`` and ``result.matrix()`` work as those of
-    `Pairwise`, with conditional numbers from tree 2 on.
+    Result of `vine`; print it for a summary in words. Edges with a significant gap come first, then the others, each sorted by
+    the largest of |level|, |shape| and, if tails are significant, their gap. Iterating yields an `EdgeGap` for every edge. Two
+    variables meet on at most one edge of a vine, so ``result["a", "b"]`` and ``result.matrix()`` work as in `Pairwise`, with
+    conditional numbers from tree 2 on.
 
     Attributes
     ----------
@@ -105,13 +105,13 @@ class VineGaps(Pairwise):
     samples, targets, template, stuck, left_out, tail, exact, caveats, notes, version
         As in `Pairwise`, with a row for every edge.
     edges : mapping from pairs of variables' numbers to Edge
-        Where each edge stands in the vine.
+        The position of each edge in the vine.
     model : pyvinecopulib.Vinecop
-        The vine, as it was fitted to the reference.
+        The vine fitted to the reference.
 
     See Also
     --------
-    vine : What makes one, and what its numbers are worth.
+    vine : The function that returns it, with the properties of its numbers.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class VineGaps(Pairwise):
         return (self._gap(row) for row in self.rows)
 
     def __getitem__(self, key: Any) -> EdgeGap:
-        """The edge at a place of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
+        """The edge at a position of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
         found = super().__getitem__(key)
         assert isinstance(found, EdgeGap)
         return found
@@ -146,11 +146,11 @@ class VineGaps(Pairwise):
 
     @property
     def n_trees(self) -> int:
-        """How many trees were compared."""
+        """Number of trees compared."""
         return max(edge.tree for edge in self.edges.values())
 
     def trees(self) -> list[dict[str, Any]]:
-        """For every tree its number of edges, how many are flagged, and its largest |level|, |shape| and CD."""
+        """For every tree, its number of edges, the number flagged, and its largest |level|, |shape| and CD."""
         place = np.array([self._edge(row).tree for row in self.rows])
         found = []
         for tree in range(1, self.n_trees + 1):
@@ -160,7 +160,7 @@ class VineGaps(Pairwise):
         return found
 
     def pair(self, first: str, second: str) -> Discrepancy:
-        """Everything about an edge of tree 1, as `Pairwise.pair` has it; later trees have no draws of their own to look at.
+        """All results for an edge of tree 1, as in `Pairwise.pair`; edges of later trees have no draws of their own.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class VineGaps(Pairwise):
         Returns
         -------
         Discrepancy
-            With intervals, sentences and pictures.
+            The result with intervals, sentences and plots.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class VineGaps(Pairwise):
         """
         edge = self[first, second]
         if edge.tree > 1:
-            raise InputError(f"{edge.label} is conditioned, so there are no draws of it; see result[{first!r}, {second!r}]")
+            raise InputError(f"{edge.label} is conditional and has no draws of its own; see result[{first!r}, {second!r}]")
         return super().pair(first, second)
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -192,12 +192,12 @@ class VineGaps(Pairwise):
         return table
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word, ready for Python's json (infinite and missing numbers included)."""
+        """Every number and text, ready for Python's json (infinite and missing numbers included)."""
         plain = super().to_dict()
         return plain | {"edges": plain.pop("pairs")}
 
     def overview(self) -> dict[str, Any]:
-        """Every number and word but those of the single edges."""
+        """Every number and text except those of single edges."""
         plain = super().overview()
         plain["n_edges"] = plain.pop("n_pairs")
         return plain | {"n_trees": self.n_trees, "trees": self.trees()}
@@ -208,23 +208,23 @@ class VineGaps(Pairwise):
         """The answer in words, by topic: Answer, Worst, Where, Trees, Size, Draws, Reference."""
         plain = super().sentences()
         first = ["Answer", "Worst", "Largest"]
-        found = {topic: plain.pop(topic) for topic in first if topic in plain}
-        plain.pop("Where", None)  # how many edges a variable has tells about the vine, not about the variable
+        texts = {topic: plain.pop(topic) for topic in first if topic in plain}
+        plain.pop("Where", None)  # the number of edges of a variable is a property of the vine
         where = self._where()
         if where is not None:
-            found["Where"] = where
-        told = [
+            texts["Where"] = where
+        counts = [
             f"{tree['n_flagged']} of {tree['n_edges']} in tree {tree['tree']}" for tree in self.trees() if tree["n_flagged"]
         ]
-        none = self.n_trees - len(told)
-        if told and self.n_trees > 1:
+        none = self.n_trees - len(counts)
+        if counts and self.n_trees > 1:
             others = f"; none in {none} other tree{'s' if none > 1 else ''}" if none else ""
-            found["Trees"] = f"edges with a gap: {listed(told, BRIEF)}{others}."
-        return found | plain
+            texts["Trees"] = f"edges with a gap: {listed(counts, BRIEF)}{others}."
+        return texts | plain
 
     @property
     def title(self) -> str:
-        """What was compared with what."""
+        """What was compared, in one line."""
         draws, reference = (f"{s.n_chains} x {s.n_draws}" if s.n_chains > 1 else f"{s.n_draws}" for s in self.samples if s)
         edges = f"{len(self)} edges in {self.n_trees} trees" if len(self) > 1 else "1 edge"
         return f"{draws} draws of {len(self.names)} variables, against a vine of {edges}, fitted to {reference} reference draws"
@@ -246,14 +246,14 @@ class VineGaps(Pairwise):
         return edge_label([self.names[row["first"]], self.names[row["second"]]], [self.names[k] for k in edge.given])
 
     def _where(self) -> str | None:
-        """Which flagged edges stand on another one, and which do not."""
+        """Which flagged edges follow a flagged edge in a lower tree, and which do not."""
         flagged = [self._gap(row) for row in self.rows[: self.n_flagged]]
         echoes = sum(gap.echo for gap in flagged)
         if not echoes:
             return None
         start = listed([gap.short_label for gap in flagged if not gap.echo], _NAMED)
         stand = "1 edge has" if echoes == 1 else f"{echoes} edges have"
-        return f"begin with {start}; {stand} a larger gap beneath in an earlier tree, and may only reflect it."
+        return f"start with {start}; {stand} a larger gap beneath in an earlier tree, and may only reflect it."
 
     def _gap(self, row: Any) -> EdgeGap:
         plain, edge = super()._gap(row), self._edge(row)

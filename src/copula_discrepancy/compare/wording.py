@@ -1,4 +1,4 @@
-"""What the numbers say, in sentences: is the strength right, is the shape, which tail, how sure, and are there enough draws?"""
+"""Results as sentences: strength, shape and tails, and whether there are enough draws."""
 
 import math
 import textwrap
@@ -23,25 +23,25 @@ NO_GAP, NOT_TESTED, VOID = "no gap found", "not tested", "void"
 
 
 def few_draws(n_chains: int, iid: bool) -> int:
-    """Effective draws below which an answer comes with reservations: 100 per chain, of independent ones 100 in all.
+    """Effective draws below which an answer has reservations: 100 per chain, or 100 in all if they are independent.
 
-    Beyond four chains no more are asked for: what many chains say is known from their means.
+    Not more than for four chains: with many chains, the variance is also known from their means.
     """
     return FEW_DRAWS if iid else FEW_DRAWS * min(n_chains, _MANY_CHAINS)
 
 
 def per_chain(n_chains: int, iid: bool) -> str:
-    """How the limit of `few_draws` comes about, where chains share it."""
+    """How the limit of `few_draws` is derived, if there are several chains."""
     return f" ({FEW_DRAWS} for each of {n_chains} chains)" if 1 < n_chains <= _MANY_CHAINS and not iid else ""
 
 
 def halves(things: str) -> str:
-    """What R-hat compares where there is one sequence."""
+    """What R-hat compares if there is one sequence only."""
     return "the chain's halves" if things == "draws" else "its halves"
 
 
 def direction(tau: float, tau_target: float, se: float, se_target: float) -> str:
-    """In which way a strength is wrong; a sign is wrong where both are beyond two of their own standard errors from 0."""
+    """The direction of a gap in strength; the sign is wrong if both taus are more than two standard errors from 0."""
     beyond = not (abs(tau) <= 2.0 * se or abs(tau_target) <= 2.0 * se_target)
     if tau * tau_target < 0 and beyond:
         return "of the wrong sign"
@@ -49,12 +49,12 @@ def direction(tau: float, tau_target: float, se: float, se_target: float) -> str
 
 
 def wrong_shape(against: bool) -> str:
-    """What a shape beyond chance is called, with and without a target."""
+    """The phrase for a significant gap in shape, with and without a target."""
     return "wrong shape" if against else "family does not fit"
 
 
 def tail_fault(label: str, gap: float, against: bool) -> str:
-    """What a corner beyond chance is called."""
+    """The phrase for a significant gap in a corner."""
     if against:
         return f"{label} tail too {'thick' if gap > 0 else 'thin'}"
     return f"{label} tail {'thicker' if gap > 0 else 'thinner'} than the family's"
@@ -63,7 +63,7 @@ def tail_fault(label: str, gap: float, against: bool) -> str:
 def strength(
     level: Estimate, tau: float, tau_target: float, ses: tuple[float, float], *, whose: str, adjusted: float, too_rare: str
 ) -> str:
-    """Is the strength of dependence right? `ses` are the standard errors of the two taus."""
+    """Whether the strength of dependence is right. `ses` are the standard errors of the two taus."""
     if math.isnan(level.pvalue):
         return f"cannot be tested: {too_rare or 'the dependence is perfect, so tau has no sampling error'}."
     low, high = level.ci
@@ -79,53 +79,55 @@ def strength(
 
 
 def shape(gap: Estimate, family: str, *, adjusted: float, against_sample: bool, by_moments: bool, things: str) -> str:
-    """Is the shape of dependence right?"""
+    """Whether the shape of dependence is right."""
     if by_moments:
         return f"not tested: {family} was fitted by Kendall's tau alone; use method='mle'."
     if math.isnan(gap.pvalue):
-        return f"cannot be tested: {family} is at a bound of its domain, nothing varies, or there are too few values."
-    found, told = adjusted < 1.0 - gap.confidence, chance(gap.pvalue, adjusted)
+        return f"cannot be tested: {family} is at a parameter bound, nothing varies, or there are too few values."
+    significant, pvalue = adjusted < 1.0 - gap.confidence, chance(gap.pvalue, adjusted)
     if against_sample:
-        if found:
-            return f"wrong ({told}). Seen through {family}, {things} and reference differ by {abs(gap.value):.2g} in tau."
-        return f"{NO_GAP} ({told}). Seen through {family}, {things} and reference look alike."
-    if found:
+        if significant:
+            return (
+                f"wrong ({pvalue}). With {family} fits to both, {things} and reference differ by {abs(gap.value):.2g} in tau."
+            )
+        return f"{NO_GAP} ({pvalue}). With {family} fits to both, {things} and reference do not differ."
+    if significant:
         side = "above" if gap.value > 0 else "below"
-        return f"wrong ({told}). {family} fitted to these {things} has a tau {abs(gap.value):.2g} {side} theirs."
-    return f"{NO_GAP} ({told}). {family} fits these {things} as far as they can tell."
+        return f"wrong ({pvalue}). The {family} copula fitted to these {things} has a tau {abs(gap.value):.2g} {side} theirs."
+    return f"{NO_GAP} ({pvalue}). No misfit of {family} is detectable with these {things}."
 
 
 def tail_sentence(where: tuple[str, str], shares: tuple[float, float], whose: str) -> str:
-    """A corner as a person says it, such as "of 100 draws in the lowest tenth of a, 31 are in that of b; the target has 4"."""
+    """A corner in one sentence, such as "of 100 draws in the lowest tenth of a, 31 are in that of b; the target has 4"."""
     begin, there = where
     mine, aim = (f"{per_hundred(share)}" for share in shares)
     return f"{begin}, {mine} are {there}; {whose} has {aim}"
 
 
-def tails(told: Sequence[str], pvalue: float, adjusted: float, part: str, tested: int) -> str:
-    """Which corners are off? `told` has a sentence for each of them."""
+def tails(gaps: Sequence[str], pvalue: float, adjusted: float, part: str, tested: int) -> str:
+    """Which corners have a gap? `gaps` has a sentence for each of them."""
     if math.isnan(pvalue):
-        return f"cannot be tested: too few are in the lowest and highest {part}, or no two of these can be compared."
-    if not told:
+        return f"cannot be tested: too few values are in the lowest and highest {part}, or the corners cannot be compared."
+    if not gaps:
         where = "the four corners" if tested == 4 else f"{tested} of the four corners, all that could be compared"
-        return f"{NO_GAP} in {where} ({chance(pvalue, adjusted)}), beyond what the strength explains."
-    return f"wrong ({chance(pvalue, adjusted)}): {'; '.join(told)}."
+        return f"{NO_GAP} in {where} ({chance(pvalue, adjusted)}), beyond the effect of the strength."
+    return f"wrong ({chance(pvalue, adjusted)}): {'; '.join(gaps)}."
 
 
 def enough(n: int, n_eff: float, agreement: Agreement, *, iid: bool, things: str) -> str:
-    """Are there enough effective draws, and do the chains agree? Chains that do not are listed with their own taus."""
+    """Whether there are enough effective draws and the chains agree; chains that disagree are listed with their taus."""
     if math.isnan(n_eff):
-        return f"{n:,}, from which no standard error can be computed."
+        return f"{n:,}; no standard error can be computed."
     n_chains = len(agreement.taus)
     trust = "too few to trust these tests" if n_eff < few_draws(n_chains, iid) else "enough for these tests"
-    said = f"{n:,}, treated as independent: {trust}" if iid else f"{n:,}, n_eff {n_eff:,.0f}: {trust}"
+    size = f"{n:,}, treated as independent: {trust}" if iid else f"{n:,}, n_eff {n_eff:,.0f}: {trust}"
     if math.isnan(agreement.rhat):
-        return said + (", chains too short to be compared." if n_chains > 1 else ".")
-    parts, own = "chains" if n_chains > 1 else halves(things), ""
-    agree = "agree" if agreement.rhat <= RHAT_LIMIT else "do not agree yet"
+        return size + ("; the chains are too short to compare." if n_chains > 1 else ".")
+    parts, own = "the chains" if n_chains > 1 else halves(things), ""
+    agree = "agree" if agreement.rhat <= RHAT_LIMIT else "disagree"
     if agreement.rhat > RHAT_LIMIT and 1 < n_chains <= _NAMED:
         own = f"; by chain {', '.join(map(_own_tau, agreement.taus))}"
-    return f"{said}; {parts} {agree} about tau (R-hat {agreement.rhat:.3f}{own})."
+    return f"{size}; {parts} {agree} on tau (R-hat {agreement.rhat:.3f}{own})."
 
 
 def _own_tau(tau: Estimate) -> str:
@@ -133,18 +135,18 @@ def _own_tau(tau: Estimate) -> str:
 
 
 def per_hundred(share: float) -> str:
-    """A share as a number in a hundred, to a tenth where it is small."""
+    """A share as a percentage without its sign, to a tenth if it is small."""
     count = abs(100.0 * share)
     return f"{count:.0f}" if count >= 9.5 or count == 0.0 else f"{count:.1f}"
 
 
-def called(given: "Draws", iid: bool) -> str:
-    """What the lines of a sample are called: a table has rows, a sampler draws."""
-    return "rows" if not given.chained and (given.named or iid) else "draws"
+def called(draws: "Draws", iid: bool) -> str:
+    """The noun for the observations of a sample: "rows" of a table, "draws" of a sampler."""
+    return "rows" if not draws.chained and (draws.named or iid) else "draws"
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things: "1 pair", "1,200 pairs"."""
+    """A number with its noun: "1 pair", "1,200 pairs"."""
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -154,9 +156,9 @@ def pair_label(first: str, second: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A name in at most `limit` characters, on one line: what it begins and ends with, and an ellipsis for what is left out.
+    """A name in at most `limit` characters, on one line: its start and its end, with an ellipsis between them.
 
-    Signs that cannot be seen, or that turn the text around them, have a sign in their place.
+    Invisible characters, and those that change the direction of the text, are replaced by a visible sign.
     """
     line = " ".join(text.split()) or "(blank)"
     if not line.isprintable():
@@ -168,7 +170,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def short_names(names: Sequence[str], limit: int) -> list[str]:
-    """All names in at most `limit` characters; those that would look alike have their number behind them."""
+    """All names in at most `limit` characters; names that would look the same are followed by their number."""
     short = [shortened(name, limit) for name in names]
     alike = Counter(short)
     return [
@@ -183,7 +185,7 @@ def wrapped(text: str, indent: str = "") -> list[str]:
 
 
 def paragraphs(sentences: dict[str, str]) -> list[str]:
-    """Lines with the topics in a column of their own."""
+    """Lines with the topics in a separate column."""
     lines = []
     for topic, text in sentences.items():
         lines += wrapped(f"{topic + ':':<11}{text}", " " * 11)
@@ -206,21 +208,21 @@ def heading(confidence: float) -> list[str]:
 
 
 def answer_line(result: "Discrepancy | Pairwise", *, capital: bool = True) -> str:
-    """The answer of a comparison, the same wherever it is printed.
+    """The answer of a comparison in one line, the same wherever it is printed.
 
-    One that found nothing, but may have been unable to, says so at once. No verdict begins with a variable's name, so that its
-    first letter may be a `capital`.
+    If no gap was found but there are reservations, the line says so. No verdict starts with a variable's name, so its first
+    letter can be a `capital`.
     """
-    told = result.verdict
+    line = result.verdict
     if result.outcome == "void":
-        told = f"{VOID}: the reference has the same rows"
+        line = f"{VOID}: the reference contains the same rows"
     elif result.outcome == "no gap" and reserved(result.caveats):
-        told += ", with reservations"
-    return told[0].upper() + told[1:] if capital else told
+        line += ", with reservations"
+    return line[0].upper() + line[1:] if capital else line
 
 
 def text_table(rows: list[list[str]]) -> list[str]:
-    """Aligned lines; the first column to the left, numbers to the right."""
+    """Aligned lines; the first column is flushed left, numbers are flushed right."""
     widths = [max(len(line[k]) for line in rows) for k in range(len(rows[0]))]
     names = [line[0].ljust(widths[0]) for line in rows]
     numbers = ["  ".join(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)) for line in rows]
@@ -264,9 +266,9 @@ def short_pvalue(pvalue: float) -> str:
 
 
 def chance(pvalue: float, adjusted: float | None = None) -> str:
-    """A p-value in a sentence, with what it is adjusted for other tests where that may change its meaning."""
+    """A p-value in a sentence, with the adjusted one if it differs."""
     if adjusted is None or math.isnan(adjusted) or max(pvalue, adjusted) < 0.001 or pvalue > 0.2:
         return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
-    told = "< 0.001" if adjusted < 0.001 else f"{adjusted:.2g}"
+    shown = "< 0.001" if adjusted < 0.001 else f"{adjusted:.2g}"
     plain = "< 0.001" if pvalue < 0.001 else f"{pvalue:.2g}"
-    return chance(pvalue) if told == plain else f"{chance(pvalue)}, adjusted {told}"
+    return chance(pvalue) if shown == plain else f"{chance(pvalue)}, adjusted {shown}"

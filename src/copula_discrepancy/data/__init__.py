@@ -1,1 +1,1 @@
-"""From whatever a user has to named draws, (chain, draw, variable)."""
+"""Conversion of supported inputs to named draws of shape (chain, draw, variable)."""

@@ -1,4 +1,4 @@
-"""Named draws in the shape (chain, draw, variable), from every kind of input that users have."""
+"""Named draws in the shape (chain, draw, variable), from all supported inputs."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -22,23 +22,23 @@ MISSING = ("raise", "listwise", "drop", "pairs")
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws, (chain, draw, variable), with a name for each variable; the array is a read-only view where possible.
+    """Draws, (chain, draw, variable), with a name for each variable; the array is a read-only view if possible.
 
     `as_draws` returns it, and every function that takes draws accepts it.
 
     Attributes
     ----------
     values : array (chain, draw, variable)
-        Finite numbers; NaN only where `incomplete` says so.
+        Finite numbers; NaN only if `incomplete` is True.
     names : tuple of str
         One per variable.
     named, chained, ranked : bool
         Whether the names come from the input; whether the input has chains, even a single one; and whether values too large
         for a float64 were replaced by their ranks.
     notes : tuple of str
-        Sentences about what was left out or decided when the draws were read.
+        Sentences about what was omitted or decided when the draws were read.
     left_out : tuple of (str, str)
-        Columns of a table that were left out automatically, each with the reason: "dates", "identifier", "row numbers".
+        Columns of a table that were omitted automatically, each with the reason: "dates", "identifier", "row numbers".
     chain_column : str, optional
         The column of a table that identifies the chains.
     incomplete : bool
@@ -46,7 +46,7 @@ class Draws:
 
     See Also
     --------
-    as_draws : Makes one from arrays, tables and files.
+    as_draws : Creates it from arrays, tables and files.
 
     Examples
     --------
@@ -116,12 +116,12 @@ class Draws:
         Returns
         -------
         Draws
-            With the same chains and notes.
+            The selected draws, with the same chains and notes.
 
         Raises
         ------
         InputError
-            For a name that is not there.
+            For a name that does not exist.
 
         Examples
         --------
@@ -139,7 +139,7 @@ class Draws:
             if not isinstance(name, str) or name not in place:
                 raise InputError(unknown_name(str(name), self.names), "unknown-name")
         if not wanted:
-            raise InputError("names is empty; give at least one name")
+            raise InputError("names is empty; pass at least one name")
         require_different(wanted)
         return self._at([place[name] for name in wanted])
 
@@ -168,7 +168,7 @@ def as_draws(
     """Named draws, (chain, draw, variable), from arrays, data frames, xarray and ArviZ objects, dictionaries and files.
 
     Dependence is a property of ranks. Integers too large for a float64 are therefore replaced by their ranks, which keeps
-    their order and their ties. The `notes` of the result say what was left out or decided when reading.
+    their order and their ties. The `notes` of the result record what was omitted or decided when reading.
 
     Parameters
     ----------
@@ -177,8 +177,8 @@ def as_draws(
         - A table with one named column per variable: pandas, polars, Arrow, DuckDB, Dask (computed, partitions in their order),
           any object with ``__arrow_c_stream__`` or ``__dataframe__``, a structured array. A column, or index level, called
           `chain`, `.chain` or `chain__` identifies chains; `draw`, `.iteration`, `.draw`, `iter__` and `draw__` next to it give
-          the order within them. Dates, row numbers and identifiers (whole numbers or text in a column called id, customer_id,
-          key, ...) are left out unless `var_names` names them. Rows with an index of dates are sorted by it.
+          the order within them. Dates, row numbers and identifiers (integers or text in a column called id, customer_id,
+          key, ...) are omitted unless `var_names` names them. Rows with an index of dates are sorted by it.
         - An xarray Dataset or DataArray with a dimension `draw` and optionally `chain`, an ArviZ DataTree or InferenceData.
           Other dimensions are flattened, with ArviZ's labels: ``theta[Choate]``, ``cov[0, 1]``.
         - A dictionary of arrays: all (n,), the columns of one sample, or all (chain, draw, ...).
@@ -186,7 +186,7 @@ def as_draws(
           pattern such as ``"run_*.csv"``, is one chain per file, see `parts`. A directory of tables is one table in parts; a
           directory of a sampler's files is one chain per file.
     var_names : str or list of str, optional
-        The variables to keep, in this order; ``theta`` means all of ``theta[...]``. Names that begin with ``~`` are left out.
+        The variables to keep, in this order; ``theta`` means all of ``theta[...]``. Names that begin with ``~`` are excluded.
     filter_vars : {"like", "regex"}, optional
         Interpret `var_names` as substrings or as regular expressions instead of names; the order of the data is kept.
     group : str
@@ -199,13 +199,13 @@ def as_draws(
         The character between the values of a text file; by default a comma in .csv and a tab in .tsv. A .csv whose header and
         values are separated by semicolons, as spreadsheets write it in some countries, is read as such, with a note.
     missing : {"raise", "listwise", "pairs"} or None
-        Treatment of missing values, NaN. "raise" is an error; "listwise", or "drop", leaves out rows with a missing value in
-        any of the variables; "pairs" keeps them as NaN, for functions that use for each pair the rows that have both values:
-        the result is `incomplete`, and every other function refuses it. None means "pairs" for a table with column names and
-        without chains, otherwise "raise". The notes count what is left out or missing. NaN in chains is always an error,
+        Treatment of missing values, NaN. "raise" raises an error; "listwise", or "drop", omits rows with a missing value in any
+        of the variables; "pairs" keeps them as NaN, for functions that use for each pair the rows that have both values: the
+        result is `incomplete`, and every other function rejects it. None means "pairs" for a table with column names and
+        without chains, otherwise "raise". The notes count what is omitted or missing. NaN in chains is always an error,
         because a sampler should produce none.
     exclude : str or list of str, optional
-        Variables to leave out of those that `var_names` selects, or of all; interpreted as `filter_vars` says.
+        Variables to exclude from those that `var_names` selects, or from all; interpreted according to `filter_vars`.
     parts : {"auto", "chains", "rows"}
         Whether several files, or tables in a list, are one chain each or consecutive rows of one table. "auto" reads the files
         of a directory, and .parquet files of unequal length, as rows, and all others as chains. A sampler's files, such as
@@ -250,9 +250,9 @@ def as_draws(
     values = table.values
     if values.shape[0] * values.shape[1] < 2:
         shape = np.shape(draws) if isinstance(draws, np.ndarray) and draws.dtype.names is None else values.shape
-        raise InputError(f"draws must hold at least 2 {table.unit}s, got shape {shape}", "too-few-draws")
+        raise InputError(f"draws must contain at least 2 {table.unit}s, got shape {shape}", "too-few-draws")
     if not table.names:
-        raise InputError(f"draws must hold at least one variable, got shape {values.shape}", "shape")
+        raise InputError(f"draws must contain at least one variable, got shape {values.shape}", "shape")
     values = values.view() if values.dtype == np.float64 else values.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
     return Draws(
@@ -262,9 +262,9 @@ def as_draws(
 
 
 def _read_again(draws: Draws, options: ReadOptions, missing: str | None) -> Draws:
-    """Draws that were read before, with the selection, the chains and the treatment of missing values now asked for."""
+    """Draws that were read before, with the requested selection, chains and treatment of missing values."""
     options.refuse("a Draws object", "group", "coords", "delimiter", "chain column")
-    if options.filter_vars is None:  # a column that reading left out is not an unknown name
+    if options.filter_vars is None:  # a column omitted when reading is not an unknown name
         left_out = {name for name, _ in draws.left_out}
         options = replace(options, exclude=tuple(name for name in options.exclude if name not in left_out))
     if options.selects:
@@ -281,7 +281,7 @@ def _read_again(draws: Draws, options: ReadOptions, missing: str | None) -> Draw
 
 
 def as_values(draws: Any, purpose: str) -> Draws:
-    """`as_draws` for what needs the values themselves, not their order alone."""
+    """`as_draws` for functions that need the values themselves, not only their order."""
     given = as_draws(draws)
     if given.ranked:
         raise InputError(
@@ -297,7 +297,7 @@ def as_column(values: Any, name: str) -> NDArray[np.float64]:
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, got shape {array.shape}", "shape")
     if array.size < 2:
-        raise InputError(f"{name} must hold at least 2 draws, got {array.size}", "too-few-draws")
+        raise InputError(f"{name} must contain at least 2 draws, got {array.size}", "too-few-draws")
     require_finite(array[:, None], (name,))
     column = np.ascontiguousarray(array, dtype=np.float64)
     require_varying(column, name)
@@ -309,6 +309,6 @@ def require_varying(column: NDArray[np.float64], name: str) -> None:
     if column[0] == column[-1] and (column == column[0]).all():
         raise InputError(
             f"variable {name} is constant (all {column.size} values are {column[0]:g}), so its dependence is undefined; "
-            "leave it out or check the sampler",
+            "omit it or check the sampler",
             "constant",
         )

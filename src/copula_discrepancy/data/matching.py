@@ -1,4 +1,4 @@
-"""Two samples with the same variables: how a reference is read like the draws, and how variables are matched by name."""
+"""Two samples with the same variables: reading a reference like the draws, and matching variables by name."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from copula_discrepancy.data.readers.options import IfThere
 
 
 def read_reference(reference: Any, draws: Draws, options: Mapping[str, Any]) -> Draws:
-    """The reference, read with the same options and, where it has that column, with the same chain column."""
+    """The reference, read with the same options and, if it has that column, with the same chain column."""
     chains = None if draws.chain_column is None else IfThere(draws.chain_column)
     with errors_about("reference"):
         return as_draws(reference, chains=chains, **options)
@@ -21,8 +21,8 @@ def read_reference(reference: Any, draws: Draws, options: Mapping[str, Any]) -> 
 def matched(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
     """Both samples with the same variables in the same order, by name if both have names and by position otherwise.
 
-    Variables that either sample left out when it was read, such as dates or an identifier, are left out of the other too.
-    Matching by position is noted where only one sample has names.
+    Variables that either sample omitted when it was read, such as dates or an identifier, are omitted from the other too.
+    Matching by position is noted if only one sample has names.
     """
     if draws.named and reference.named:
         draws, reference = _without_left_out(draws, reference, "reference"), _without_left_out(reference, draws, "draws")
@@ -49,7 +49,7 @@ def is_bare_word(target: Any) -> bool:
 
 
 def _without_left_out(sample: Draws, other: Draws, whose: str) -> Draws:
-    """The sample without the variables that the other one left out when it was read."""
+    """The sample without the variables that the other one omitted when it was read."""
     reasons = dict(other.left_out)
     dropped = tuple((name, reasons[name]) for name in sample.names if name in reasons)
     if not dropped:

@@ -1,4 +1,4 @@
-"""Missing and infinite values: refused with counts and places, dropped with their rows, or kept for pairs."""
+"""Missing and infinite values: rejected with counts and locations, dropped with their rows, or kept for pairs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.data.readers.table import Table
 
-_SHOWN = 3  # variables whose bad values are located: more would hide the way out
+_SHOWN = 3  # variables whose bad values are located: more would hide the advice
 _WAYS_OUT = {
     "draw": "drop those draws (as_draws(..., missing='drop'), or --missing listwise)",
     "row": "drop those rows (missing='drop', --missing listwise), or use for each pair the rows that have both values "
@@ -20,7 +20,7 @@ _WAYS_OUT = {
 
 
 def handle_missing(table: Table, missing: str | None) -> tuple[Table, bool]:
-    """The table with its missing values refused, dropped or kept, and whether any are kept."""
+    """The table with its missing values rejected, dropped or kept, and whether any are kept."""
     policy = missing or ("pairs" if table.named and not table.chained else "raise")
     if policy == "drop":
         table = _complete_rows(table)
@@ -33,7 +33,7 @@ def handle_missing(table: Table, missing: str | None) -> tuple[Table, bool]:
         return table, False
     n = table.values.shape[1]
     if n in counts:
-        raise InputError(f"variables without any values: {_empty(table)}; leave them out (--exclude, or exclude=)", "nan")
+        raise InputError(f"variables without any values: {_empty(table)}; exclude them (--exclude or exclude=)", "nan")
     missing_in = [f"{name} ({count:,} of {n:,})" for name, count in zip(table.names, counts, strict=True) if count]
     return table.noted(f"missing values in {listed(missing_in)}"), True
 
@@ -46,7 +46,7 @@ def _complete_rows(table: Table) -> Table:
         return table
     if table.chained:
         found = f"{count} of {incomplete.size} draws of these chains have missing values"
-        raise InputError(f"missing='drop' is for rows without chains, but {found}; check the sampler", "nan")
+        raise InputError(f"missing='drop' cannot be used with chains, but {found}; check the sampler", "nan")
     if count == incomplete.size:
         empty = f" (variables without any values: {_empty(table)})" if _empty(table) else ""
         raise InputError(f"each of the {count} rows has a missing value{empty}; select other variables", "nan")
@@ -62,12 +62,12 @@ def _empty(table: Table) -> str:
 def require_finite(
     array: NDArray[Any], names: Sequence[str], *, unit: str = "draw", chained: bool = False, allow_nan: bool = False
 ) -> None:
-    """Raise unless all of (..., draw, variable) is finite, or NaN where allowed; the error says how many are not, and where."""
+    """Raise unless all of (..., draw, variable) is finite, or NaN if allowed; the error gives their number and location."""
     if array.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.sum(array)
-    # a finite sum has finite terms, and takes half the time; large values may overflow it, so look again
+    # a finite sum has finite terms, and takes half the time; large values may overflow it, so a second check follows
     if np.isfinite(total) or np.isfinite(array).all():
         return
     kinds = ([] if allow_nan else [("NaN", np.isnan(array))]) + [("infinite values", np.isinf(array))]
@@ -87,7 +87,7 @@ def require_finite(
 
 
 def _counted(kind: str, where: NDArray[np.bool_], names: Sequence[str], unit: str) -> str:
-    """How many variables have such values, with counts and places in the first ones: "NaN in 2 variables: a (row 3), ..."."""
+    """The variables with such values, with counts and locations in the first ones: "NaN in 2 variables: a (row 3), ..."."""
     affected = np.flatnonzero(where.reshape(-1, where.shape[-1]).any(axis=0))
     located = [f"{names[k]:.200} ({_located(np.atleast_2d(where[..., k]), unit)})" for k in affected[:_SHOWN]]
     more = f" and {affected.size - _SHOWN} more" if affected.size > _SHOWN else ""
@@ -95,7 +95,7 @@ def _counted(kind: str, where: NDArray[np.bool_], names: Sequence[str], unit: st
 
 
 def _located(bad: NDArray[np.bool_], unit: str) -> str:
-    """How many of (chain, draw) are bad, and where the first is: "3 of 400 draws, first at draw 5 of chain 0"."""
+    """The number of bad values in (chain, draw), and the first location: "3 of 400 draws, first at draw 5 of chain 0"."""
     chain = int(np.argmax(bad.any(axis=1)))
     places = np.flatnonzero(bad[chain])
     count, chains = int(bad.sum()), int(bad.any(axis=1).sum())

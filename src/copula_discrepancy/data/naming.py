@@ -7,11 +7,11 @@ from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 
-LISTED = 20  # names in an error message: enough to find one's own, few enough to read
+LISTED = 20  # names in an error message: enough to find the right one, few enough to read
 NAME_VARIABLES = "name the columns that are variables (--columns, or var_names)"
 BRIEF = 8  # names in a sentence of a result
 _WIDEST = 200  # characters of one name: a file read with the wrong delimiter has its whole first line as a name
-_COMPARED = 10_000  # names among which a close match is searched: difflib takes a second for so many
+_COMPARED = 10_000  # names among which a close match is searched: difflib takes a second for this many
 
 
 def listed(names: Sequence[Any], limit: int = LISTED) -> str:
@@ -21,7 +21,7 @@ def listed(names: Sequence[Any], limit: int = LISTED) -> str:
 
 
 def with_reasons(left_out: Sequence[tuple[str, str]]) -> str:
-    """Names grouped by the reason why they were left out: "day, time (dates), id (identifier)"."""
+    """Names grouped by the reason why they were omitted: "day, time (dates), id (identifier)"."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in left_out:
         by_reason.setdefault(reason, []).append(name)
@@ -63,7 +63,7 @@ def require_same_names(names: Sequence[str], others: Sequence[str], label: str, 
 
 @contextmanager
 def errors_about(what: str) -> Iterator[None]:
-    """A context whose InputErrors begin with what they are about, such as the name of a file; codes stay."""
+    """A context whose InputErrors begin with what they are about, such as the name of a file; codes are kept."""
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Rows that occur more than once, in one sample or in both: they are not independent, and tests that take them so are wrong."""
+"""Duplicate rows within a sample or between two samples: they are not independent, and tests that assume so are invalid."""
 
 import math
 from dataclasses import replace
@@ -10,16 +10,16 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 
-_SHARE, _FEWEST = 0.01, 5  # repeats of fewer rows do no harm worth a sentence
-_CHANCE = 3.0  # as many times the repeats that rounding explains are more than it does: the estimate is good to a factor of 2
-_USUAL = 0.5  # a row that makes up more than this share is what is usual, not a copy
-_SURPLUS = 0.1  # of the repeats: so many different rows may share a value of a column that counts as continuous
-_DISTINCT = 20  # so many different rows do not come in equal numbers by chance
-_NOISE = 1e-9  # gaps between values, relative to their spread, that are rounding of floats
+_SHARE, _FEWEST = 0.01, 5  # repeats of fewer rows are harmless
+_CHANCE = 3.0  # repeats must exceed those that rounding explains by this factor: the estimate is accurate to a factor of 2
+_USUAL = 0.5  # a row that makes up more than this share is the usual case, not a copy
+_SURPLUS = 0.1  # of the repeats: the share of different rows with a common value allowed in a column that counts as continuous
+_DISTINCT = 20  # this many different rows do not occur equally often by chance
+_NOISE = 1e-9  # gaps between values, relative to their range, that are rounding errors
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no two columns' bits become one; the golden ratio of 2^64
 _SHIFT = np.uint64(32)
 
-_DEPENDENT = "so they are not independent and every test is void"
+_DEPENDENT = "so they are not independent and no test is valid"
 
 Labels = NDArray[np.intp]
 
@@ -27,10 +27,10 @@ Labels = NDArray[np.intp]
 def repeated_rows(draws: Draws, reference: Draws | None, iid: tuple[bool, bool]) -> tuple[Caveat, ...]:
     """Caveats about rows that repeat others, in each sample and between the two; in chains only the latter.
 
-    A Markov chain may stay where it is, and its long-run variance accounts for that. Unless a sample is independent, as `iid`
-    says of each, rows that repeat the one before count once, and repeats within what the user gave as chains are not reported.
+    A Markov chain may repeat a state, and its long-run variance accounts for that. Unless a sample is independent, as `iid`
+    gives for each, rows that repeat the one before count once, and repeats within chains passed by the user are not reported.
     """
-    # rows with a missing value are in few pairs, and alike in what they lack
+    # rows with a missing value are in few pairs, and share the missing value
     samples = [_complete(sample) for sample in ([draws] if reference is None else [draws, reference])]
     if any(sample.n_draws < 2 for sample in samples):
         return ()
@@ -38,7 +38,7 @@ def repeated_rows(draws: Draws, reference: Draws | None, iid: tuple[bool, bool])
     if labels is None:
         return ()
     found: list[Caveat] = []
-    # the reference's `iid` is not needed where there is none
+    # `iid` of the reference is not needed if there is none
     tables = [independent or not sample.chained for independent, sample in zip(iid, samples, strict=False)]
     steps = [
         label if independent else label[np.append(True, label[1:] != label[:-1])]
@@ -60,10 +60,10 @@ def _complete(sample: Draws) -> Draws:
 
 
 def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
-    """Rows of one table that occur several times, unless few values or rounding explain it; `rows` without a chain's stays."""
+    """Rows of one table that occur several times, unless few values or rounding explain it; `rows` omits repeated states."""
     counts = np.bincount(rows)
     usual = int(np.argmax(counts))
-    if counts[usual] > _USUAL * rows.size:  # most rows are one, as where most values are 0
+    if counts[usual] > _USUAL * rows.size:  # most rows are equal, for example if most values are 0
         others = labels != usual
         if others.sum() < 2:
             return []
@@ -71,7 +71,7 @@ def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
         return _within(replace(sample, values=flat), labels[others], rows[rows != usual])
     counts = counts[counts > 0]
     n, different = rows.size, counts.size
-    cost = "which makes p-values too small; give each row once"
+    cost = "which makes p-values too small; remove the copies"
     times = int(np.gcd.reduce(counts))
     if times > 1 and different >= _DISTINCT and not _is_design(sample, labels, different):
         equal = "times" if (counts == times).all() else "times or a multiple of that"
@@ -82,7 +82,7 @@ def _within(sample: Draws, labels: Labels, rows: Labels) -> list[str]:
 
 
 def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[Labels] | None) -> list[Caveat]:
-    """The same rows in both samples, whatever they are; in tables, `steps`, copies of some rows."""
+    """The same rows in both samples; in tables (`steps`), also copies of some rows."""
     own, other = labels
     if own.size == other.size:
         if np.array_equal(own, other):
@@ -105,12 +105,12 @@ def _between(draws: Draws, reference: Draws, labels: list[Labels], steps: list[L
         which = f"{_percent(int(mine.sum()), mine.size)} of the rows are exact copies of rows of the reference"
     else:
         which = f"{_percent(int(theirs.sum()), theirs.size)} of the reference's rows are exact copies of rows of the draws"
-    sentence = f"{which}: the samples are not independent, and gaps look smaller than they are; compare with other rows"
+    sentence = f"{which}: the samples are not independent, and gaps look smaller than they are; compare with independent rows"
     return [caveat_of("copied-rows", sentence)]
 
 
 def _labelled(samples: list[Draws]) -> list[Labels] | None:
-    """A number for every row, the same for equal rows and for them alone, sample by sample; None where no two are equal."""
+    """A label for every row, sample by sample, equal exactly for equal rows; None if no two rows are equal."""
     hashes = np.concatenate([_hashes(sample) for sample in samples])
     ordered = np.sort(hashes)
     if (ordered[1:] != ordered[:-1]).all():
@@ -120,7 +120,7 @@ def _labelled(samples: list[Draws]) -> list[Labels] | None:
     alike = np.flatnonzero(ordered[1:] == ordered[:-1])
     rows = [sample.values.reshape(-1, sample.n_variables) for sample in samples]
     table = rows[0] if len(rows) == 1 else np.concatenate(rows)
-    if not _equal(table[order[alike]], table[order[alike + 1]]):  # two different rows with one hash
+    if not _equal(table[order[alike]], table[order[alike + 1]]):  # two different rows with the same hash
         labels: Labels = np.unique(table + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
     else:
         labels = np.empty(hashes.size, np.intp)
@@ -133,7 +133,7 @@ def _equal(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
 
 
 def _hashes(sample: Draws) -> NDArray[np.uint64]:
-    """64 bits per row, from all bits of its values: equal rows have equal ones."""
+    """64 bits per row, from all bits of its values, so that equal rows have equal hashes."""
     found = np.zeros(sample.n_chains * sample.n_draws, np.uint64)
     for k in range(sample.n_variables):
         found ^= (sample.column(k) + 0.0).view(np.uint64)  # -0.0 is 0.0
@@ -143,11 +143,11 @@ def _hashes(sample: Draws) -> NDArray[np.uint64]:
 
 
 def _no_chance(samples: list[Draws], labels: list[Labels], n: int, different: int) -> bool:
-    """Whether so few different rows among n are too few for chance, as most columns show that tell rows apart.
+    """Whether n rows with so few different ones are too unlikely by chance, judged by the columns that distinguish rows.
 
-    One column may, alone or beside the one with the most values; where it takes more, values are few, and rows may well be
-    equal by chance. Its values may also lie so coarsely on a grid, as rounded ones do, that as many rows coincide, and other
-    columns may follow it.
+    A column may show this alone, or together with the one that has the most values; if more columns are needed, values are few,
+    and rows may be equal by chance. The values of a column may also lie on so coarse a grid, as rounded ones do, that as many
+    rows coincide, and other columns may depend on it.
     """
     firsts = np.unique(np.concatenate(labels), return_index=True)[1]
     columns = [np.concatenate([sample.column(k) for sample in samples])[firsts] for k in range(samples[0].n_variables)]
@@ -160,39 +160,39 @@ def _no_chance(samples: list[Draws], labels: list[Labels], n: int, different: in
         points = [_grid_points(column, _half_spread(column)) for column in telling]
     else:
         order = np.lexsort((np.arange(different), columns[finest]))
-        # tied pairs of different rows tell how many values are as good as equally likely
+        # tied pairs of different rows give the effective number of equally likely values
         tied = float((0.5 * counts[finest] * (counts[finest] - 1.0)).sum())
         first = 0.5 * different * (different - 1.0) / tied
         points = []
         for k, column in enumerate(columns):
             both = np.stack([columns[finest], column], axis=1)
             if k != finest and different - len(np.unique(both, axis=0)) <= surplus:
-                # the other column where the first is the same or nearly: the median of |a - b| is IQR / sqrt(2) if normal
+                # the other column at (nearly) equal values of the first: the median of |a - b| is IQR / sqrt(2) if normal
                 nearby = math.sqrt(2.0) * float(np.median(np.abs(np.diff(column[order]))))
                 values = min(_grid_points(column, nearby), float(counts[k].size))
-                # of the pairs tied in the first, one in `values` is tied in both, and not among the different rows
+                # of the pairs tied in the first, one in `values` is tied in both, and is not a pair of different rows
                 points.append(first * max(values - 1.0, 0.0) or 1.0)
-    # so many different rows would n draws from so many equally likely points have
+    # the expected number of different rows among n draws from that many equally likely points
     expected = [-count * math.expm1(-n / count) for count in points]
     fine = [repeats > _CHANCE * (n - rows) or different < rows / _CHANCE for rows in expected]
     return 2 * sum(fine) > len(fine)
 
 
 def _half_spread(values: NDArray[np.float64]) -> float:
-    """The interquartile range, or the range where that is 0."""
+    """The interquartile range, or the range if that is 0."""
     low, high = np.quantile(values, [0.25, 0.75])
     return float(high - low) or float(np.ptp(values))
 
 
 def _grid_points(values: NDArray[np.float64], spread: float) -> float:
-    """How many points of a column's grid are as good as equally likely: a density f has sum f^2 near 1 / (2 IQR)."""
+    """The effective number of equally likely points of a column's grid: a density f has sum f^2 near 1 / (2 IQR)."""
     gaps = np.diff(np.unique(values))
     apart = gaps[gaps > _NOISE * spread]
     return 2.0 * spread / float(apart.min()) if apart.size and spread > 0.0 else 1.0
 
 
 def _is_design(sample: Draws, labels: Labels, different: int) -> bool:
-    """Whether the rows are all combinations of the columns' values, as in a planned experiment."""
+    """Whether the rows are all combinations of the columns' values, as in a designed experiment."""
     firsts = np.unique(labels, return_index=True)[1]
     combinations = 1
     for k in range(sample.n_variables):
@@ -218,23 +218,23 @@ _FEWEST_ROWS = 100  # with fewer, sums of autocorrelations are mostly noise
 
 
 def in_a_row(draws: Draws) -> tuple[str, ...]:
-    """A note where rows that are taken as independent follow each other, in place or in how far out they are."""
+    """A note if rows treated as independent are serially correlated, in rank or in distance from the median."""
     if draws.chained or draws.n_draws < _FEWEST_ROWS:
         return ()
     names = [name for k, name in enumerate(draws.names) if _follows(draws.values[0, :, k])]
     if not names:
         return ()
     return (
-        f"neighbouring rows are alike in {listed(names, BRIEF)}, but were treated as independent: if the rows are a time "
-        "series, not a sorted table, leave out iid=True (--iid)",
+        f"successive rows are correlated in {listed(names, BRIEF)}, but were treated as independent; if the rows are a time "
+        "series rather than a sorted table, omit iid=True (--iid)",
     )
 
 
 def _follows(values: NDArray[np.float64]) -> bool:
-    """Whether autocorrelations of ranks, or of their distance from the middle, cost half of the rows."""
+    """Whether autocorrelations of ranks, or of their distance from the median, halve the effective number of rows."""
     known = values[~np.isnan(values)]
     _, places, counts = np.unique(known, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - 0.5 * counts)[places] / max(known.size, 1) - 0.5  # ties have one rank, whatever their order
+    ranks = (np.cumsum(counts) - 0.5 * counts)[places] / max(known.size, 1) - 0.5  # ties share one rank, in any order
     for signal in (ranks, ranks**2):
         centred = signal - signal.mean()
         variance = float(centred @ centred)

@@ -1,1 +1,1 @@
-"""One sample's ranks, fits, influence values and their uncertainty; two samples' gaps."""
+"""Estimates: ranks, fits, influence values and uncertainty of one sample, and gaps between two samples."""

@@ -1,4 +1,4 @@
-"""Do the chains agree with each other about the dependence? R-hat for Kendall's tau, and each chain's own tau."""
+"""Agreement between chains: R-hat for Kendall's tau, and the tau of each chain."""
 
 import math
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.uncertainty import Estimate, Spread
 
-# Halves of a plain (n, 2) array pass R-hat's limit by chance: in 16% of independent samples at n = 100, in 0.1% from here on,
-# and only from here on are they compared.
+# By chance, the halves of a plain (n, 2) array exceed the limit of R-hat in 16% of independent samples at n = 100, and in 0.1%
+# from this n on; shorter ones are not compared.
 _RHAT_DRAWS = 1000
 
 RHAT_LIMIT = 1.01  # Vehtari, Gelman, Simpson, Carpenter and Burkner (2021)
@@ -18,27 +18,27 @@ RHAT_LIMIT = 1.01  # Vehtari, Gelman, Simpson, Carpenter and Burkner (2021)
 
 @dataclass(frozen=True, repr=False)
 class Agreement:
-    """How well the chains agree about Kendall's tau.
+    """How well the chains agree on Kendall's tau.
 
     Attributes
     ----------
     rhat : float
         The largest of three split R-hats: of each draw's concordance with all draws, of its concordance with its own chain, and
-        of the tau of all chains together against the mean of theirs. Near 1 where all chains have seen the same distribution;
-        NaN where there is nothing to compare: one plain sequence of fewer than 1000 draws, or chains of fewer than 20;
-        infinite where chains differ that do not vary by themselves.
+        of the tau of all chains together against the mean of theirs. Near 1 if all chains have sampled the same distribution;
+        NaN if there is nothing to compare: one plain sequence of fewer than 1000 draws, or chains of fewer than 20;
+        infinite if chains differ that do not vary by themselves.
     taus : tuple of Estimate
-        Each chain's own tau with its standard error; NaN for a chain in which a variable does not vary.
+        The tau of each chain with its standard error; NaN for a chain in which a variable does not vary.
 
     See Also
     --------
     rhat : ArviZ's R-hat of every variable.
-    plot_tau_forest : Each chain's tau as a picture.
+    plot_tau_forest : Plot of the tau of each chain.
 
     Notes
     -----
-    Split R-hat is that of Gelman et al. (2013); what it is taken of here is this library's. Two chains stuck in two modes may
-    agree about tau within each mode, and still disagree with the tau of both together: the third R-hat is for that.
+    Split R-hat is that of Gelman et al. (2013); its application to these quantities is this library's. Two chains stuck in two
+    modes may have the same tau within each mode, but not the tau of both chains together: the third R-hat detects this.
 
     References
     ----------
@@ -62,7 +62,7 @@ class Agreement:
         return "\n".join([*lines, *(f"  chain {k:<4}{tau!r}" for k, tau in enumerate(self.taus))])
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number by its name, ready for JSON."""
+        """Every number by name, ready for JSON."""
         return {"rhat": self.rhat, "taus": [tau.to_dict() for tau in self.taus]}
 
 
@@ -72,14 +72,14 @@ def comparable(given: Draws, iid: bool) -> bool:
 
 
 def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
-    """Whether the chains of a pair agree; `block` is finished, and has R-hat where that was asked for.
+    """Whether the chains of a pair agree; `block` is finished, and has R-hat if it was requested.
 
-    A chain that is stuck in one mode has its own tau, and so shows in the second R-hat; chains stuck in different modes may
-    have the same tau each, but not that of all of them together, and show in the third.
+    A chain that is stuck in one mode has its own tau, which shows in the second R-hat; chains stuck in different modes may have
+    the same tau each, but not that of all of them together, which shows in the third.
     """
     own_estimate = partial(Estimate.of, tested=False, limits=(-1.0, 1.0), confidence=confidence)
     table, rhat = block.table, float(block.rhats[k])
-    rhat = math.nan if math.isnan(rhat) else rhat  # one object: results with a NaN are then equal to themselves
+    rhat = math.nan if math.isnan(rhat) else rhat  # the same NaN object, so that a result equals itself
     if table.n_chains == 1:
         return Agreement(rhat, (own_estimate(block.taus[k], block.spreads(k)["tau"]),))
     taus, influence = block.by_chain

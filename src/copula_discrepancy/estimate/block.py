@@ -1,7 +1,7 @@
-"""Some pairs of variables of one sample, counted together: Kendall's taus, R-hat, influence values, standard errors, corners.
+"""A block of variable pairs of one sample: Kendall's taus, R-hat, influence values, standard errors and corners.
 
-The one path of every statistic, for a single pair as for thousands: `Fit`, `discrepancy`, `pairwise` and `vine` all read their
-numbers from a `Block`.
+All statistics, for one pair or for thousands, are computed here: `Fit`, `discrepancy`, `pairwise` and `vine` read their numbers
+from a `Block`.
 """
 
 import math
@@ -24,7 +24,7 @@ _TAU, _FITTED, _SHAPE, _FIRST_CORNER = range(4)  # rows of influence values
 
 
 class Block:
-    """Pairs of one sample: their taus when made, standard errors once their fits are known (`score`, `expect`, `finish`).
+    """Pairs of one sample: their taus on creation, standard errors once their fits are known (`score`, `expect`, `finish`).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Block:
     iid : bool
         Whether draws are independent.
     tail : float
-        The share of a variable that makes a tail.
+        The fraction of a variable that counts as its tail.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Block:
 
     @lazy
     def by_chain(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Each chain's own taus, (pair, chain), and influence values on them, (pair, chain, draw); NaN where nothing varies.
+        """The taus of each chain, (pair, chain), and influence values on them, (pair, chain, draw); NaN if nothing varies.
 
-        Chains are counted by the kernel that counts all draws, which is compiled but once.
+        Chains use the same kernel as all draws together, so that it is compiled only once.
         """
         t, chains = self.table, range(self.table.n_chains)
         shape = len(self.first), *t.chain_ranks.shape[1:]
@@ -88,25 +88,25 @@ class Block:
         return rhats
 
     def pair(self, k: int) -> RankedPair:
-        """What a fit starts from."""
+        """The ranked pair that a fit starts from."""
         return self.table.pair(int(self.first[k]), int(self.second[k]), self.taus[k], iid=self.iid)
 
     def tied_share(self, k: int) -> float:
-        """The share of pairs of draws that are tied, in the variable that has more of them."""
+        """The share of pairs of draws that are tied, in the variable with more ties."""
         t = self.table
         return max(int(t.ties[self.first[k]]), int(t.ties[self.second[k]])) / (0.5 * t.n * (t.n - 1.0))
 
     def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Both variables' bins."""
+        """The bins of both variables."""
         return self.table.bins[self.first[k]], self.table.bins[self.second[k]]
 
     def score(self, k: int, score: Score, tau_slope: float) -> None:
-        """Take in a regular likelihood fit: its scores, and the derivative of its tau in theta."""
+        """Add a regular likelihood fit: its scores, and the derivative of its tau with respect to theta."""
         self._scored[k], self._slope[k] = True, tau_slope
         self._score[k], self._in_u[k], self._in_v[k], self._curvature[k] = score
 
     def expect(self, k: int, yardstick: Yardstick | None, share: Shares) -> None:
-        """Take in what is expected in the corners; `share` gives a family's."""
+        """Add the expected shares in the corners; `share` computes those of a family."""
         if yardstick is None:
             return
         n, tau = self.table.n, self.taus[k]
@@ -117,17 +117,17 @@ class Block:
                 self._expected[k, end], self._expected_slope[k, end] = yardstick.expects(tau, corner, u, v, n, share)
 
     def _tail_shares(self, k: int, corner: Corner) -> tuple[float, float]:
-        """The shares of both variables inside their tails; without ties every variable has the same."""
+        """The shares of both variables inside their tails; without ties all variables have the same share."""
         i, j, t = self.first[k], self.second[k], self.table
         if t.ties[i] or t.ties[j]:
             ends = (t.columns[i], corner.u_high), (t.columns[j], corner.v_high)
             u, v = (column.tail_share(high, self.tail) for column, high in ends)
             return u, v
-        share = math.floor(self.tail * 2 * (t.n + 1) / 2.0) / t.n  # rounded as doubled ranks are compared in the kernel
+        share = math.floor(self.tail * 2 * (t.n + 1) / 2.0) / t.n  # rounded as in the kernel, which compares doubled ranks
         return share, share
 
     def finish(self, *, keep: bool = False) -> "Block":
-        """Compute all standard errors; `keep` the influence values behind them."""
+        """Compute all standard errors; `keep` the influence values they are based on."""
         t = self.table
         rows = _FIRST_CORNER + len(CORNERS)
         self._kept = np.empty((len(self.first) if keep else min(1, len(self.first)), rows, t.n))
@@ -141,12 +141,12 @@ class Block:
         return self
 
     def spreads(self, k: int) -> dict[str, Spread]:
-        """Standard errors of "tau", "tau_fitted" and "shape" from their influence values; unknown where nothing was scored."""
+        """Standard errors of "tau", "tau_fitted" and "shape" from their influence values; NaN if no fit was added."""
         tau, fitted, shape = self._spreads[k][:_FIRST_CORNER]
         return {"tau": tau, "tau_fitted": fitted, "shape": shape}
 
     def influences(self, k: int) -> Mapping[str, NDArray[np.float64]]:
-        """Influence values, (chain, draw), on "tau", and on "tau_fitted" and corners where these are known; see `finish`."""
+        """Influence values, (chain, draw), on "tau" and, if available, on "tau_fitted" and the corners; see `finish`."""
         found = {"tau": self.influence[k]}
         if self._scored[k]:
             found["tau_fitted"] = self._kept[k, _FITTED]
@@ -154,7 +154,7 @@ class Block:
         return {name: values.reshape(self.table.n_chains, -1) for name, values in found.items()}
 
     def tau_side(self, k: int) -> TauSide:
-        """What the test of level needs."""
+        """The input of the test of level."""
         i, j, t = int(self.first[k]), int(self.second[k]), self.table
 
         def rank_size() -> float:
@@ -164,7 +164,7 @@ class Block:
         return TauSide.of(self.taus[k], self._spreads[k][_TAU], t.n, modes, self.influence[k], rank_size)
 
     def corners(self, k: int) -> dict[str, CornerCount]:
-        """The corners that can be counted."""
+        """The corners that can be evaluated."""
         found = {}
         for end, name in enumerate(CORNERS):
             if self._wanted[k, end]:

@@ -1,4 +1,4 @@
-"""The bootstrap: gaps of simulated or resampled draws, a cross-check of the standard errors from influence values."""
+"""The bootstrap: gaps of simulated or resampled draws, as a cross-check of the standard errors from influence values."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _ATTEMPTS = 100
 
 @dataclass(frozen=True)
 class Replicates:
-    """By how much tau, theta and the fitted tau of bootstrap samples deviate from what the samples were made from."""
+    """Deviations of tau, theta and fitted tau of bootstrap samples from the values they were generated with."""
 
     tau: NDArray[np.float64]
     theta: NDArray[np.float64]
@@ -33,7 +33,7 @@ class Replicates:
         return Replicates(self.tau - other.tau, self.theta - other.theta, self.tau_fitted - other.tau_fitted)
 
     def deviations(self) -> Mapping[str, NDArray[np.float64]]:
-        """Of every gap; shape is the fitted tau less the draws'."""
+        """Deviations of every gap; shape is the fitted tau minus the draws' tau."""
         shape = self.tau_fitted - self.tau
         return {
             "tau": self.tau, "theta": self.theta, "tau_fitted": self.tau_fitted,
@@ -46,7 +46,7 @@ def replicates(
 ) -> Replicates:
     """Refit `n` bootstrap samples: simulated from the fitted copula for independent draws, moving blocks for chains.
 
-    Blocks are drawn from all chains alike, so that chains which disagree widen the intervals.
+    Blocks are drawn from all chains with equal probability, so chains that disagree widen the intervals.
     """
     samples = _parametric(fitted, rng) if fitted.iid else _moving_blocks(fitted.pair, block or block_length(fitted), rng)
     values = np.empty((n, 3))
@@ -58,24 +58,24 @@ def replicates(
             tick(k + 1)
     if not np.ptp(values[:, 0]) > 0:
         raise InputError(
-            f"all {n} bootstrap samples have the same tau, so that they tell nothing about its error; draw more"
-            + ("" if fitted.iid else ", or give shorter blocks")
+            f"all {n} bootstrap samples have the same tau, so its error cannot be estimated; use more samples"
+            + ("" if fitted.iid else " or shorter blocks")
         )
     if fitted.iid:
         values -= fitted.tau, fitted.theta, fitted.tau
     else:
-        # equal draws in a resample lower the likelihood's tau a little: what counts is the spread around its own mean
+        # equal draws in a resample lower the fitted tau slightly, so deviations are measured from the mean of the samples
         values -= np.mean(values, axis=0)
     return Replicates(*values.T)
 
 
 def _refit(fitted: Fit, samples: Iterator[RankedPair]) -> Fit:
-    """The fit to the next sample that is not perfectly dependent: those have no theta."""
+    """The fit to the next sample that is not perfectly dependent; perfect dependence has no theta."""
     for _ in range(_ATTEMPTS):
         again = fit_pair(next(samples), fitted.template, method=fitted.method, estimate_df=_free_df(fitted))
         if math.isfinite(again.theta) and abs(again.sample_tau) < 1.0:
             return again
-    raise InputError(f"{_ATTEMPTS} bootstrap samples in a row are perfectly dependent; there are too few draws for a bootstrap")
+    raise InputError(f"{_ATTEMPTS} bootstrap samples in a row are perfectly dependent; too few draws for the bootstrap")
 
 
 def _free_df(fitted: Fit) -> bool:
@@ -83,18 +83,18 @@ def _free_df(fitted: Fit) -> bool:
 
 
 def require_resampling(fitted: Fit, whose: str) -> None:
-    """Raise where no bootstrap sample would be like the draws."""
+    """Raise if bootstrap samples cannot represent the draws."""
     if abs(fitted.sample_tau) == 1.0:
-        raise InputError(f"{whose} are perfectly dependent, and so is every bootstrap sample of them: there is no density")
+        raise InputError(f"{whose} are perfectly dependent, and so is every bootstrap sample of them; there is no density")
     if fitted.iid and not fitted.regular:
         raise InputError(
-            f"{fitted.family} sits on a bound and cannot follow {whose}, so samples from it say nothing about them; with "
+            f"the fit of {fitted.family} to {whose} is at a parameter bound, so samples from it do not represent them; with "
             "iid=False blocks of the draws themselves are resampled"
         )
 
 
 def block_length(fitted: Fit) -> int:
-    """The block length that suits the mean of an AR(1) process with the draws' n_eff.
+    """The optimal block length for the mean of an AR(1) process with the draws' n_eff.
 
     (3n/2)^(1/3) (2 rho / (1 - rho^2))^(2/3), rho the coefficient for which n/n_eff = (1 + rho)/(1 - rho) (Carlstein, 1986).
     """
@@ -120,15 +120,15 @@ def _moving_blocks(pair: RankedPair, block: int, rng: np.random.Generator) -> It
         chain = rng.integers(n_chains, size=(count, 1))
         place = rng.integers(n_draws - block + 1, size=(count, 1)) + np.arange(block)
         a, b = (column[chain, place].reshape(-1)[: pair.n] for column in (x, y))
-        if np.ptp(a) > 0 and np.ptp(b) > 0:  # a sample without any variation has no tau
+        if np.ptp(a) > 0 and np.ptp(b) > 0:  # a sample without variation has no tau
             yield RankedPair(a, b, pair.uniform)
 
 
 def bootstrap_estimate(estimate: Estimate, deviations: NDArray[np.float64], *, tested: bool) -> Estimate:
-    """The same number with the bootstrap's standard error, basic interval and the p-value that goes with it.
+    """The same number with the bootstrap's standard error, basic interval and corresponding p-value.
 
-    Davison and Hinkley (1997): the interval is value less quantiles of the deviations; the p-value is twice the smaller share
-    of deviations beyond the value, which is below 1 - confidence just where the interval does not contain 0.
+    Davison and Hinkley (1997): the interval is the value minus quantiles of the deviations; the p-value is twice the smaller
+    share of deviations beyond the value, which is below 1 - confidence exactly if the interval does not contain 0.
     """
     tail = 0.5 * (1.0 - estimate.confidence)
     low, high = np.quantile(deviations, [tail, 1.0 - tail])
@@ -152,9 +152,9 @@ def _two_sided(deviations: NDArray[np.float64], value: float) -> float:
 def bootstrap_scores(
     ckl: Estimate, ced: Estimate, theta: Estimate, fitted: Copula, target: Copula, thetas: NDArray[np.float64]
 ) -> tuple[Estimate, Estimate]:
-    """CKL and CED with the images of theta's basic interval; both are 0 where theta is the target's, and share its p-value.
+    """CKL and CED with the images of theta's basic interval; both are 0 if theta is the target's, and share its p-value.
 
-    Their standard errors grow with theta's, as in the delta method.
+    Their standard errors are proportional to theta's, as in the delta method.
     """
     tail = 0.5 * (1.0 - ckl.confidence)
     low, high = np.quantile(thetas, [tail, 1.0 - tail])

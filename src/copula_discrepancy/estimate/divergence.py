@@ -1,7 +1,7 @@
-"""CKL and CED: the Shannon view of a gap, with standard errors, intervals and tests.
+"""CKL and CED, the Shannon scores of a gap, with standard errors, intervals and tests.
 
 Both are functions of theta, so their influence values are slopes times those of theta (delta method), and their intervals are
-the images of theta's, which hold also where a slope is 0: that of CKL is where the fitted copula is the target.
+the images of theta's, which also hold if a slope is 0, as that of CKL is if the fitted copula is the target.
 """
 
 import math
@@ -21,18 +21,18 @@ from copula_discrepancy.families.quadrature import FIRST_LEVEL, refine
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope
 
 _SLOPE_ACCURACY = 1e-4  # standard errors have two or three digits
-_CORRELATED = 0.999  # the largest correlation of the errors of rho and 1/df: at 1 their covariance has no inverse
+_CORRELATED = 0.999  # the largest correlation of the errors of rho and 1/df; at 1 their covariance is singular
 
 
 @dataclass(frozen=True)
 class Scores:
-    """CKL and CED with their influence values; these are NaN where theta sits on a bound."""
+    """CKL and CED with their influence values, which are NaN if theta is at a bound."""
 
     ckl: Estimate
     ced: Estimate
     ckl_influence: NDArray[np.float64]
     ced_influence: NDArray[np.float64]
-    notes: tuple[str, ...] = ()  # where a quadrature is less accurate than promised
+    notes: tuple[str, ...] = ()  # on quadratures that are less accurate than required
 
 
 def shannon_scores(
@@ -46,7 +46,7 @@ def shannon_scores(
     m: int,
     rng: RandomSource,
 ) -> Scores:
-    """Score a fit against a target that is known, or itself fitted to a reference sample; their `divergence` is known."""
+    """Score a fit against a target that is known, or fitted to a reference sample; their `divergence` is known."""
     ckl = divergence.value
     if not math.isfinite(ckl):  # perfect dependence, or nothing to integrate
         return _unknown(fitted, ckl, ckl, confidence)
@@ -72,7 +72,7 @@ def _unknown(fitted: Fit, ckl: float, ced: float, confidence: float) -> Scores:
 def _one_parameter(
     fitted: Fit, target: Copula, reference: Fit | None, ckl: float, entropy_gap: float, confidence: float
 ) -> Scores:
-    """Both scores are functions of theta: their intervals are the images of theta's, and both are 0 where it is the target's.
+    """Both scores are functions of theta: their intervals are the images of theta's, and both are 0 if it is the target's.
 
     To second order CKL is I (theta - theta_P)^2 / 2, so its chi-square limit at 0, 2 CKL / (I se^2), is that of
     (theta - theta_P)^2 / se^2, which is tested on the scale of tau; away from 0 the image is the delta method's interval to
@@ -98,17 +98,17 @@ def _one_parameter(
 
 
 def _mirrored(copula: Copula) -> bool:
-    """Whether the family has both signs of dependence, and one entropy for theta and -theta."""
+    """Whether the family has both signs of dependence, and the same entropy at theta and -theta."""
     return copula.parameter.lower < 0
 
 
 def score_intervals(
     copula: Copula, target: Copula, ends: tuple[float, float]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The ranges of CKL and CED while theta of a copula moves between two ends.
+    """The ranges of CKL and CED as theta of a copula moves between two ends.
 
-    CKL falls until theta is the target's, then rises; so does CED, which in a family of both signs also meets the target at
-    -theta, and turns at independence.
+    CKL decreases until theta is the target's, then increases; so does CED, which in a family of both signs is also 0 at
+    -theta, and has a turning point at independence.
     """
     theta, goal = target.theta, target._information(target.theta).value
 
@@ -118,7 +118,7 @@ def score_intervals(
         touches = any(ends[0] <= zero <= ends[1] for zero in zeros)
         return 0.0 if touches else min(values), max(values)
 
-    # The ends of an interval need fewer digits than a score; they have eight all the same, the square of what is asked for
+    # Interval ends need fewer digits than a score; quadrature reaches the square of this tolerance, eight digits
     both_signs = _mirrored(copula)
     return (
         span(lambda member: member._kl(target, _SLOPE_ACCURACY).value, [theta], []),
@@ -131,7 +131,7 @@ def score_intervals(
 
 
 def _score_at(copula: Copula, theta: float, score: Callable[[Copula], float]) -> float:
-    """A score of the family's member at theta: at a bound inside the family that of the bound, beyond an open one infinite."""
+    """The score of the family's member at theta: at an included bound that of the bound, beyond an open one infinite."""
     domain = copula.parameter
     if theta >= domain.upper or (theta <= domain.lower and not domain.lower_included):
         return math.inf
@@ -139,9 +139,10 @@ def _score_at(copula: Copula, theta: float, score: Callable[[Copula], float]) ->
 
 
 def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float, confidence: float) -> Scores:
-    """With df estimated too, CKL is 0 where (rho, 1/df) are the target's: Wald's test of both.
+    """With df estimated too, CKL is 0 if (rho, 1/df) are the target's: Wald's test of both.
 
-    1/df, because a df of 100 and one of 1000 are next to each other. The interval is that of the distance sqrt(2 CKL), squared.
+    On the scale of 1/df, where a df of 100 and one of 1000 are close. The interval is that of the distance sqrt(2 CKL),
+    squared.
     """
     rho, df = fitted.influence["theta"], fitted.df_influence
     own, goal = _df(fitted.copula), _df(target)
@@ -157,7 +158,7 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
     variances = [Spread.of(values, iid=fitted.iid).se ** 2 for values in (first, second, first + second)]
     mixed, most = 0.5 * (variances[2] - variances[0] - variances[1]), math.sqrt(variances[0] * variances[1])
     if not abs(mixed) < _CORRELATED * most:
-        # short chains may give three variances that no two errors can have: then the correlation is that of the influences
+        # short chains may yield three inconsistent variances: then the correlation of the influence values is used
         mixed = most * float(np.clip(np.mean(first * second), -_CORRELATED, _CORRELATED))
     covariance = np.array([[variances[0], mixed], [mixed, variances[1]]])
     step = np.array([fitted.theta - fitted.theta_bias - target.theta, 1.0 / own - 1.0 / goal]) / scales
@@ -173,7 +174,7 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
 
 
 def _folded(gap: float, spread: Spread, confidence: float) -> Estimate:
-    """The size of a signed gap: its interval is folded at 0."""
+    """The absolute value of a signed gap: its interval is folded at 0."""
     signed = Estimate.of(gap, spread, confidence=confidence)
     low, high = signed.ci
     ci = (0.0 if low <= 0.0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high)))
@@ -182,7 +183,7 @@ def _folded(gap: float, spread: Spread, confidence: float) -> Estimate:
 
 @dataclass(frozen=True)
 class _Slopes:
-    """Derivatives of CKL and of the entropy in the fitted theta, in df, and of CKL in the target's theta."""
+    """Derivatives of CKL and of the entropy with respect to the fitted theta and df, and of CKL to the target's theta."""
 
     ckl: float
     entropy: float
@@ -192,7 +193,7 @@ class _Slopes:
 
 
 def _means(copula: Copula, values: Callable[[FloatArray, FloatArray], Sequence[FloatArray]]) -> list[float]:
-    """Expectations under a copula of functions that have its symmetries, to the accuracy of a standard error."""
+    """Expectations under a copula of functions with its symmetries, to the accuracy of a standard error."""
     images = copula._mirror_images
     seen: dict[int, list[FloatArray]] = {}
 
@@ -235,9 +236,9 @@ def _df(copula: Copula) -> float | None:
 
 
 def _simulated(scores: Scores, copula: Copula, target: Copula, m: int, rng: RandomSource) -> Scores:
-    """The paper's Monte Carlo values in place of the exact ones; their noise is added to standard errors and intervals."""
+    """The paper's Monte Carlo values instead of the exact ones; their noise is added to standard errors and intervals."""
     source = random_generator(rng)
-    whole_number(m, "m", 2)  # one draw has no spread
+    whole_number(m, "m", 2)  # a standard error needs two draws
     # the paper's order: divergence from the fitted copula, then one expectation under each copula
     own, unit = copula._simulated_logpdf(m, source)
     ratio = own - target._logpdf(target.theta, *target._coordinates(*unit))
@@ -250,7 +251,7 @@ def _simulated(scores: Scores, copula: Copula, target: Copula, m: int, rng: Rand
 
 
 def _noisy(exact: Estimate, value: float, noise: float) -> Estimate:
-    """A simulated value with the test of the exact one; its interval holds both, widened by the noise."""
+    """A simulated value with the test of the exact one; its interval contains both, widened by the noise."""
     reach = float(stdtrit(exact.df, 0.5 + 0.5 * exact.confidence)) * noise
     ci = (max(min(exact.ci[0], value) - reach, 0.0), max(exact.ci[1], value) + reach)
     return replace(exact, value=value, se=math.hypot(exact.se, noise), ci=ci)

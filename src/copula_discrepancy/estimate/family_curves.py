@@ -1,8 +1,8 @@
-"""Three functions of a family: the bias that ranks bring, the probability of a corner, and the divergence of two members.
+"""Three functions of a family: the bias caused by ranks, the probability of a corner, and the divergence of two members.
 
-`Exact` computes them by quadrature. They hardly change from one tau to the next: `Tabulated` computes them on a grid once per
-family and interpolates, for many pairs of variables at once. Its bias is off by less than a hundredth of a standard error, the
-other two have four digits or more.
+`Exact` computes them by quadrature. They are smooth in tau: `Tabulated` computes them on a grid once per family and
+interpolates, for many pairs of variables at once. The error of its bias is below a hundredth of a standard error; the other two
+have four digits or more.
 """
 
 import math
@@ -15,17 +15,17 @@ from copula_discrepancy.estimate.tails import Corner, corner_share
 from copula_discrepancy.families import Copula, Gaussian, Integral
 
 _STEPS = 20  # grid points per unit of tau
-_LAST = 18  # 0.9: closer to perfect dependence both functions turn too sharply, and are computed directly
-# stronger dependence than this, and taus farther apart, are computed directly: they are few, and change fast
+_LAST = 18  # 0.9: closer to perfect dependence both functions are too steep, and are computed directly
+# stronger dependence than this, and taus farther apart, are rare and less smooth, and are computed directly
 _MODERATE, _CLOSE = 0.75, 0.1
 _APART = 1e-3  # the error is of the order of its square, and rounding is far below
-_ENOUGH, _FINE = 50.0, 8.0  # effective draws below which a doubling is divided in eight
+_ENOUGH, _FINE = 50.0, 8.0  # effective draws below which there are eight grid points per doubling
 _RARE = 1e-4  # probability of a corner below which its logarithm is interpolated
-_FEW_ENOUGH = 20_000  # draws: with more, an interpolated corner is off by a hundredth of a standard error
+_FEW_ENOUGH = 20_000  # draws: with more, the interpolation error of a corner is a hundredth of a standard error
 
 
 class _Tables:
-    """What is known of one family so far, at points of the grid of taus."""
+    """Cached values of one family on the grid of taus."""
 
     def __init__(self, template: Copula) -> None:
         low, high = template.tau_range
@@ -35,7 +35,7 @@ class _Tables:
         self.last = _LAST if high == 1.0 else math.floor(high * _STEPS) - 2
         self.odd = template.parameter.lower < 0  # families of both signs
         inner = student_part(template)
-        # a t copula with a df of its own would fill tables for one pair only
+        # tables for a t copula with an arbitrary df would serve one pair only
         self.shared = self.last - self.first >= 3 and (inner is None or inner.df in DEGREES)
         self.corners: dict[tuple[Corner, float], dict[int, float]] = {}
         self.biases: dict[tuple[int, float], dict[int, float]] = {}
@@ -59,7 +59,7 @@ class _Tables:
         return known[place]
 
     def divergence(self, place: int, target: int) -> float:
-        """What `divergence_at` interpolates; on the diagonal the mean of two members a little apart, seen both ways."""
+        """The quantity that `divergence_at` interpolates; on the diagonal the mean of both directions for two close members."""
         if self.odd and place + target < 0:  # both turned by 90 degrees
             return self.divergence(-place, -target)
         if (place, target) not in self.divergences:
@@ -91,27 +91,27 @@ def _kept(tables: dict[Any, dict[int, float]], key: Any) -> dict[int, float]:
 
 
 class Curves(Protocol):
-    """What a comparison needs of a family, exactly or from tables."""
+    """The functions of a family that a comparison needs, exact or tabulated."""
 
     def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int) -> tuple[float, float]:
         """Probability of a corner under the family's member with this tau, and its derivative in tau, for n draws."""
 
     def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
-        """What ranks add to the tau of a copula fitted to n draws, at its theta and tau, on average."""
+        """The mean bias, due to ranks, of the tau of a copula fitted to n draws, at its theta and tau."""
 
     def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
-        """Kullback-Leibler divergence of a copula from another, whose taus are known."""
+        """Kullback-Leibler divergence of a copula from another, given their taus."""
 
 
 class Exact:
     """The curves by quadrature."""
 
     def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
-        """Probability of a corner under the family's member with this tau, and its derivative in tau."""
+        """Probability of a corner under the family's member with this tau, and its derivative with respect to tau."""
         return corner_share(template, tau, corner, p, q)
 
     def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
-        """`rank_bias` times the slope of tau."""
+        """`rank_bias` times the derivative of tau."""
         return template._tau_slope(theta) * rank_bias(template.with_theta(theta), n, n_eff)
 
     def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
@@ -120,10 +120,10 @@ class Exact:
 
 
 class Tabulated(Exact):
-    """The curves interpolated between the points of a grid of taus, where they are smooth; elsewhere as `Exact` has them."""
+    """The curves interpolated on a grid of taus where they are smooth; otherwise as in `Exact`."""
 
     def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
-        """Interpolated for untied samples, unless so many draws are there that its fifth digit counts."""
+        """Interpolated for untied samples, unless there are so many draws that the fifth digit matters."""
         tables = _tables(template)
         places = _places(tables, tau) if tables.shared and p == q and n <= _FEW_ENOUGH else None
         if places is None:
@@ -135,7 +135,7 @@ class Tabulated(Exact):
             return _dot(weights, values), _dot(slopes, values)
         if min(values) <= 0.0:
             return super().corner_share(template, tau, corner, p, q)
-        # away from the dependence corners are next to empty, and fall by orders of magnitude from node to node
+        # corners away from the dependence are nearly empty, and change by orders of magnitude between nodes
         logs = [math.log(value) for value in values]
         share = math.exp(_dot(weights, logs))
         return share, share * _dot(slopes, logs)
@@ -145,7 +145,7 @@ class Tabulated(Exact):
         tables = _tables(template)
         inner = student_part(template)
         if inner is not None and not tables.shared:
-            # the bias varies slowly with df: that of the nearest on the grid is off by less than it counts
+            # the bias varies slowly with df, so that of the nearest df on the grid is accurate enough
             template = with_df(template, min(DEGREES, key=lambda df: abs(math.log(df / inner.df))))
             tables = _tables(template)
         size = max(min(n_eff, float(n)), 1.0)
@@ -161,15 +161,15 @@ class Tabulated(Exact):
             known = _kept(tables.biases, (n, level))
             rows.append(_dot(weights, [tables.bias(known, start + k, n, level) for k in range(4)]))
         ends = n * 2.0**lower, n * 2.0**upper
-        share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number itself
+        share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number of draws
         return ((1.0 - share) * rows[0] + share * rows[1]) / size
 
     def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
         """Interpolated between members of one family that are close to each other.
 
-        What is interpolated is the divergence over the square of the distance of the taus, which is half the Fisher
-        information, on the scale of tau, where they meet, times (1 - tau^2) for both: it grows like 1/(1 - tau)^2 towards
-        perfect dependence.
+        The interpolated quantity is the divergence divided by the squared distance of the taus, which tends to half the Fisher
+        information on the scale of tau, times (1 - tau^2) for both: the information grows like 1/(1 - tau)^2 towards perfect
+        dependence.
         """
         if isinstance(own, Gaussian) or own._margin_key != target._margin_key:  # a closed form; two families
             return super().divergence(own, target, taus)

@@ -27,44 +27,43 @@ def fit(
 
     Parameters
     ----------
-    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
-        Theta is fitted to all chains together; standard errors know the chains.
+    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` accepts
+        Theta is fitted to all chains together; standard errors account for the chains.
     family : str, class or instance
-        ``"gumbel"``, ``Gumbel``, ``Rotated.family(Clayton, 180)``; an instance stands for its family, rotation and df.
+        ``"gumbel"``, ``Gumbel``, ``Rotated.family(Clayton, 180)``; an instance selects its family, rotation and df.
     method : {"mle", "moment"}
         Maximum likelihood of the pseudo-observations by a safeguarded Newton iteration on analytic derivatives, or the
         theta whose Kendall's tau equals the draws'.
     margins : {"rank", "uniform"}
-        "rank" turns the draws into pseudo-observations; "uniform" takes them as values of known uniform margins, already
-        strictly between 0 and 1.
+        "rank" converts the draws to pseudo-observations; "uniform" treats them as values with known uniform margins, strictly
+        between 0 and 1.
     df : float, optional
-        Fixed degrees of freedom of a Student t copula given by name or class; without it df is estimated.
+        Fixed degrees of freedom of a Student t copula passed by name or class; without it df is estimated.
     iid : bool
-        Standard errors for independent draws instead of Markov chains.
+        Compute standard errors for independent draws instead of Markov chains.
 
     Returns
     -------
     Fit
-        Theta, the tau it implies, their standard errors and influence values, and how it was found. A theta on a bound of its
-        domain, and draws so dependent that the likelihood has no maximum, come with a DependenceWarning that the result
-        records.
+        Theta, the tau it implies, their standard errors and influence values, and details of the fit. A theta at a bound of its
+        domain, and draws so dependent that the likelihood has no maximum, raise a DependenceWarning, which the result records.
 
     Raises
     ------
     InputError
-        For draws that are not two finite, varying columns (NaN and infinite values are counted and named), an unknown family
-        or method, or a df where there is none.
+        For draws that are not two finite, varying columns (NaN and infinite values are counted and located), an unknown family
+        or method, or a df for a family without one.
 
     See Also
     --------
-    select_family : Which family to fit.
-    discrepancy : The fit against a target.
+    select_family : Choose the family to fit.
+    discrepancy : Compare the fit with a target.
 
     Notes
     -----
     The maximum of sum log c(u_i, v_i; theta) over the pseudo-observations (Genest, Ghoudi and Rivest, 1995) is found to about
     1e-12 relative in theta. Ties share mid-ranks: rounded or discrete draws are fitted as if continuous, and their tau-b is
-    larger than that of what was rounded. A tau that the family cannot reach puts theta on its bound.
+    larger than that of the unrounded values. If the family cannot reach the tau of the draws, theta is at its bound.
 
     References
     ----------
@@ -91,7 +90,7 @@ def fit(
 
 
 def announce(caveats: tuple[Caveat, ...]) -> None:
-    """Issue recorded caveats as warnings at the caller of the public function."""
+    """Issue recorded caveats as warnings, attributed to the caller of the public function."""
     for caveat in caveats:
         warn(DependenceWarning(caveat))
 
@@ -99,7 +98,7 @@ def announce(caveats: tuple[Caveat, ...]) -> None:
 def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bool = False, iid: bool = False) -> Fit:
     """Fit a template's family to a ranked pair; warnings are recorded in the result, not issued."""
     if estimate_df and method == "moment":
-        raise InputError("Kendall's tau says nothing about the degrees of freedom; give df=4, say, or use method='mle'")
+        raise InputError("Kendall's tau does not determine the degrees of freedom; pass df, such as df=4, or use method='mle'")
     limit = pair.limit(template, by_rank=method == "moment")
     df_known, df_end = True, None
     if limit is not None:
@@ -119,10 +118,10 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
 
 
 def fit_at(pair: RankedPair, template: Copula, theta: float, left_out: LeftOut | None, *, method: str, iid: bool) -> Fit:
-    """The fit that was found before at `theta`, without looking for it again; `left_out` is known as well."""
+    """The fit at a `theta` that is already known, without a new search; `left_out` is known as well."""
     domain = template.parameter
     if method == "moment" or theta in (domain.lower, domain.upper) or not math.isfinite(theta):
-        return fit_pair(pair, template, method=method, iid=iid)  # known without a search, or within a step of one
+        return fit_pair(pair, template, method=method, iid=iid)  # needs no search, or a single step
     found = _result(pair, template, method, at_maximum(pair, template, theta), iid)
     return replace(found, known_left_out=(left_out,))
 
@@ -139,7 +138,7 @@ def _result(
     df_end: str | None = None,
 ) -> Fit:
     inner = student_part(template)
-    # inside the domain its sentences need no tau, and with known margins nothing needs ranks
+    # inside the domain its caveats do not need tau, and with known margins ranks are not needed
     tau = pair.tau if method == "moment" or outcome.on_bound is not None else math.nan
     return Fit(
         family=template.name,
@@ -172,6 +171,6 @@ def _fit_moment(pair: RankedPair, template: Copula) -> Maximum:
         if not template.parameter.lower <= theta < template.parameter.upper or abs(template._tau(theta)) == 1.0:
             on_bound = "upper" if theta > 0 else "lower"
     else:
-        # only a bound that the domain includes can be passed; at open bounds |tau| = 1
+        # only a bound that the domain includes can be exceeded; at open bounds |tau| = 1
         theta, on_bound = template.parameter.lower, "lower"
     return Maximum(theta, math.nan, 0, True, on_bound)

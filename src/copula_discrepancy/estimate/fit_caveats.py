@@ -1,4 +1,4 @@
-"""Caveats of a fit at the edge of what its family can describe, from its numbers alone: a row of a table has the same ones."""
+"""Caveats of a fit at a bound of its family, from its numbers alone, so that a row of a table has the same ones."""
 
 from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy.estimate.likelihood import MAX_STEPS, student_part
@@ -8,7 +8,7 @@ _UNCONVERGED = f"the likelihood was not maximised within {MAX_STEPS} Newton step
 
 
 def bound_caveat(template: Copula, method: str, tau: float, theta: float) -> Caveat | None:
-    """A caveat where the fitted theta is at a bound of its domain; None inside of it.
+    """A caveat if the fitted theta is at a bound of its domain; otherwise None.
 
     Parameters
     ----------
@@ -44,20 +44,22 @@ def bound_caveat(template: Copula, method: str, tau: float, theta: float) -> Cav
         return None
     if abs(tau) == 1.0:
         likelihood = f", so the likelihood of {name} has no maximum" if method == "mle" else ""
-        told = f"the draws are perfectly dependent{likelihood}; theta is the limit, {theta:g}, without a standard error"
+        sentence = (
+            f"the draws are perfectly dependent{likelihood}; theta is set to the limit {theta:g}, without a standard error"
+        )
     elif method == "mle":
         end = "upper" if theta > 0 else "lower"
-        told = (
+        sentence = (
             f"theta is at the {end} bound {theta:g} of {name}: the likelihood increases up to perfect dependence, so theta has "
             "no standard error"
         )
     else:
-        told = f"Kendall's tau of the draws is {tau!r}: theta rounds to its limit {theta:g}, without a standard error"
-    return caveat_of("perfect-dependence", told)
+        sentence = f"Kendall's tau of the draws is {tau!r}: theta rounds to its limit {theta:g}, without a standard error"
+    return caveat_of("perfect-dependence", sentence)
 
 
 def df_caveat(df: float, end: str | None) -> Caveat | None:
-    """A caveat where estimated degrees of freedom are at the "lower" or "upper" end of their search range."""
+    """A caveat if estimated degrees of freedom are at the "lower" or "upper" end of their search range."""
     if end is None:
         return None
     why = "a Gaussian copula fits as well" if end == "upper" else "the tails are heavier than those of a t copula"

@@ -1,4 +1,4 @@
-"""What a fit says: theta, the tau it implies, their influence values and standard errors."""
+"""Result of `fit`: theta, the tau it implies, their influence values and standard errors."""
 
 import math
 from collections.abc import Mapping
@@ -23,50 +23,50 @@ from copula_discrepancy.families import Copula
 
 @dataclass(frozen=True, eq=False)
 class Fit(WithCaveats):
-    """A fitted copula: `theta`, the Kendall's tau it implies, and how it was found.
+    """A fitted copula: `theta`, the Kendall's tau it implies, and details of the fit.
 
-    What `fit` gives; print it for the numbers with their errors.
+    Result of `fit`; print it for the numbers with their errors.
 
     Attributes
     ----------
     family, method, margins, n
-        What was fitted, how, with which margins, to how many draws.
+        The family, the method, the treatment of the margins, and the number of draws.
     theta, tau : float
         The parameter and the tau of the copula with that parameter; theta is infinite (1 for elliptical families) when the
         draws are perfectly dependent and the likelihood has no maximum.
     df : float or None
         Degrees of freedom of a Student t copula, fixed or estimated.
     df_estimated, df_on_bound
-        Whether they were estimated, and whether they sit on the "lower" or "upper" end of the search range.
+        Whether they were estimated, and whether they are at the "lower" or "upper" end of the search range.
     on_bound : {"lower", "upper"} or None
-        Whether theta sits on a bound of its domain: the family cannot follow the draws any further.
+        Whether theta is at a bound of its domain, so that the family cannot describe the draws.
     log_likelihood : float
         Maximised sum of log densities at the pseudo-observations; NaN for the moment method.
     iterations, converged
         Newton steps over all draws (0 for the moment method), and whether they ended at a maximum or a bound.
     iid : bool
-        Whether standard errors take the draws as independent.
+        Whether standard errors treat the draws as independent.
     caveats : tuple of Caveat
-        What to keep in mind when reading the numbers; `warnings` are their sentences.
+        Limitations to keep in mind when interpreting the numbers; `warnings` holds their sentences.
     notes : tuple of str
-        How the draws were read.
+        Notes on how the draws were read.
     version : str
         The library's version.
     template, pair, block, known_left_out
-        A member of the fitted family, the ranked draws, and what is known already: what was counted in them, and `left_out`.
+        A member of the fitted family, the ranked draws, the block they were counted in, and the value of `left_out`, if known.
 
     See Also
     --------
-    fit : What makes one.
-    plot_pair : The draws as ranks, with the fitted copula's contours.
+    fit : The function that returns it.
+    plot_pair : Plot of the ranks, with the fitted copula's contours.
 
     Examples
     --------
     >>> import copula_discrepancy as cd
-    >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
-    >>> found.family, round(found.theta, 2), round(found.se, 2), round(found.tau, 2), found.on_bound
+    >>> fitted = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
+    >>> fitted.family, round(fitted.theta, 2), round(fitted.se, 2), round(fitted.tau, 2), fitted.on_bound
     ('Clayton', 3.02, 0.17, 0.6, None)
-    >>> found.copula.tail[0] > 0.7
+    >>> fitted.copula.tail[0] > 0.7
     True
     """
 
@@ -99,22 +99,22 @@ class Fit(WithCaveats):
 
     @property
     def copula(self) -> Copula:
-        """The fitted copula; an InputError where theta is a limit without a density."""
+        """The fitted copula; raises an InputError if theta is a limit without a density."""
         domain = self.template.parameter
         inside = domain.lower < self.theta < domain.upper or (domain.lower_included and self.theta == domain.lower)
         if not inside:
-            raise InputError(f"the fit ends at theta = {self.theta:g}, perfect dependence, which has no density")
+            raise InputError(f"theta is {self.theta:g}, perfect dependence, so the fitted copula has no density")
         return self.template.with_theta(self.theta)
 
     @property
     def regular(self) -> bool:
         """Whether theta lies inside its domain at a maximum, so that its estimate has a normal limit."""
-        inside = self.on_bound is None and self.df_on_bound != "lower"  # a t copula with so small a df is next to none
+        inside = self.on_bound is None and self.df_on_bound != "lower"  # with such a small df, a t copula is degenerate
         return inside and self.converged and math.isfinite(self.theta)
 
     @lazy
     def counted(self) -> Block:
-        """The block of pairs that the numbers come from: the one this pair was compared in, or one of its own."""
+        """The block of pairs behind the numbers: the one in which this pair was compared, or a block of this pair alone."""
         if self.block is not None:
             return self.block
         if not self.iid:
@@ -124,14 +124,14 @@ class Fit(WithCaveats):
         return block.finish(keep=True)
 
     def score_in(self, block: Block, k: int) -> None:
-        """Tell a block of pairs the scores of this fit, if it has a normal limit.
+        """Add the scores of this fit to a block of pairs, if its estimate has a normal limit.
 
         Parameters
         ----------
         block : Block
             The block.
         k : int
-            The place of the pair in it.
+            The position of the pair in it.
         """
         if self.method == "mle" and self.regular:
             free_df = self.df_estimated and self.df_on_bound is None
@@ -140,27 +140,27 @@ class Fit(WithCaveats):
 
     @lazy
     def influence(self) -> Mapping[str, NDArray[np.float64]]:
-        """Influence of each draw, (chain, draw), on "tau" (the draws'), "theta", "tau_fitted" and "shape"; NaN on a bound.
+        """Influence of each draw, (chain, draw), on "tau" (of the draws), "theta", "tau_fitted" and "shape"; NaN at a bound.
 
         An estimate's error is the mean of its influence values, up to terms of order 1/n. Those of theta by maximum likelihood
-        pay for the estimated margins (Genest, Ghoudi and Rivest, 1995).
+        account for the estimated margins (Genest, Ghoudi and Rivest, 1995).
 
         Examples
         --------
         >>> import copula_discrepancy as cd
-        >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton")
-        >>> found.influence["theta"].shape, bool(abs(found.influence["tau"]).max() <= cd.tau_influence_bound())
+        >>> fitted = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton")
+        >>> fitted.influence["theta"].shape, bool(abs(fitted.influence["tau"]).max() <= cd.tau_influence_bound())
         ((1, 1000), True)
         """
         known = self.counted.influences(0)
         own, unknown = known["tau"], np.full_like(known["tau"], math.nan)
-        # a tau that the family cannot reach is still what the moment method fits
+        # the moment method keeps a tau that the family cannot reach
         fitted = own if self.method == "moment" else known.get("tau_fitted", unknown)
         return {"tau": own, "theta": fitted / self._tau_slope, "tau_fitted": fitted, "shape": fitted - own}
 
     @lazy
     def df_influence(self) -> NDArray[np.float64] | None:
-        """Influence of each draw, (chain, draw), on df; None where that was not estimated, or is on a bound."""
+        """Influence of each draw, (chain, draw), on df; None if it was not estimated or is at a bound."""
         if not (self.df_estimated and self.df_on_bound is None and self.regular):
             return None
         return self.pair.by_chain(student_scores(self.pair, self.copula)[1].influence(self.pair))
@@ -171,24 +171,24 @@ class Fit(WithCaveats):
 
     @lazy
     def spreads(self) -> Mapping[str, Spread]:
-        """Standard errors of all that `influence` has."""
+        """Standard errors of everything in `influence`."""
         found = self.spreads_in(self.counted, 0)
         return found | {"theta": found["tau_fitted"].times(1.0 / self._tau_slope)}
 
     def spreads_in(self, block: Block, k: int) -> dict[str, Spread]:
-        """Standard errors of "tau", "tau_fitted" and "shape" from a finished block, wider where the second order counts.
+        """Standard errors of "tau", "tau_fitted" and "shape" from a finished block, widened if second-order terms matter.
 
         Parameters
         ----------
         block : Block
             The block.
         k : int
-            The place of the pair in it.
+            The position of the pair in it.
 
         Returns
         -------
         dict
-            Of Spread; those of "tau_fitted" and "shape" are at least as wide as leaving out blocks of draws says (`jackknife`).
+            Values of type Spread; "tau_fitted" and "shape" are at least as wide as the block jackknife (`jackknife`).
         """
         found = block.spreads(k)
         if self.method == "moment":
@@ -203,7 +203,7 @@ class Fit(WithCaveats):
 
     @lazy
     def left_out(self) -> LeftOut | None:
-        """What leaving out blocks of draws says, on chains whose margins mix slowly; None elsewhere."""
+        """Results of the block jackknife, for chains whose margins mix slowly; otherwise None."""
         if self.known_left_out:
             return self.known_left_out[0]
         if self.iid or self.method == "moment" or self.pair.uniform or not self.regular or abs(self.pair.tau) == 1.0:
@@ -212,51 +212,51 @@ class Fit(WithCaveats):
 
     @lazy
     def rank_bias(self) -> float:
-        """How far theta lies off on average though the family is right, because the margins are known by ranks only."""
+        """Bias of theta under a correct family, caused by estimating the margins by ranks."""
         if self.method == "moment" or self.pair.uniform or not self.regular:
             return 0.0
-        n_eff = self.spreads["shape"].n_eff  # what varies is how the ranks' noise differs between the two taus
+        n_eff = self.spreads["shape"].n_eff  # the noise of the ranks affects the two taus differently
         return rank_bias(self.copula, self.n, n_eff if math.isfinite(n_eff) else float(self.n))
 
     @property
     def bias_is_large(self) -> bool:
-        """Whether the rank bias is larger than the standard error: a correction of first order can then not be trusted."""
+        """Whether the rank bias exceeds the standard error, so that a first-order correction cannot be trusted."""
         return self.regular and not abs(self.rank_bias) <= self.spreads["theta"].se
 
     @property
     def theta_bias(self) -> float:
-        """The rank bias that intervals and tests take off; 0 where it is too large for that."""
+        """The rank bias subtracted in intervals and tests; 0 if it is too large to correct."""
         return 0.0 if self.bias_is_large else self.rank_bias
 
     @property
     def n_eff(self) -> float:
-        """The smallest effective number of draws behind tau, the fitted tau and their difference.
+        """The smallest effective sample size of tau, the fitted tau and their difference.
 
-        No draw moves a perfect tau: the number of its ranks counts then.
+        No draw influences a perfect tau; the effective number of its ranks is used then.
         """
         known = [spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)]
         return min(known) if known else min(self.counted.tau_side(0).rank_size(), self.n)
 
     @property
     def tau_bias(self) -> float:
-        """The same for the tau of the fitted copula."""
+        """The rank bias of the fitted tau that is subtracted."""
         return self.with_blocks(self._tau_slope * self.theta_bias if self.theta_bias else 0.0)
 
     def with_blocks(self, bias: float) -> float:
-        """A bias of the fitted tau that ranks explain, averaged with what left-out blocks say where margins mix slowly.
+        """The rank bias of the fitted tau, averaged with that of the block jackknife if the margins mix slowly.
 
-        Left-out blocks know the draws and ranks only the family: the one estimate of the bias is noisy, the other is too small
-        where the family is wrong. Their mean holds the size of the test of shape better than either.
+        The jackknife uses the draws, the rank bias only the family: the first estimate is noisy, the second too small if the
+        family is wrong. Their mean keeps the size of the test of shape better than either.
 
         Parameters
         ----------
         bias : float
-            What ranks explain.
+            The bias due to ranks.
 
         Returns
         -------
         float
-            The bias that tests and intervals take off.
+            The bias that tests and intervals subtract.
         """
         return bias if self.left_out is None else 0.5 * (bias + self.left_out.bias)
 
@@ -267,8 +267,8 @@ class Fit(WithCaveats):
         Examples
         --------
         >>> import copula_discrepancy as cd
-        >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
-        >>> low, high = found.estimates["theta"].ci
+        >>> fitted = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
+        >>> low, high = fitted.estimates["theta"].ci
         >>> round(low, 2), round(high, 2)
         (2.72, 3.38)
         """
@@ -285,24 +285,24 @@ class Fit(WithCaveats):
         return found
 
     def theta_estimate(self, confidence: float = 0.95) -> Estimate:
-        """Theta with its standard error; its interval is the image of that of its tau, where estimates are normal.
+        """Theta with its standard error; its interval is the image of that of tau, where estimates are close to normal.
 
         Parameters
         ----------
         confidence : float
-            Of the interval, strictly between 0 and 1.
+            Confidence level of the interval, strictly between 0 and 1.
 
         Returns
         -------
         Estimate
-            Without a p-value; NaN for error and interval where theta sits on a bound.
+            Without a p-value; error and interval are NaN if theta is at a bound.
 
         Examples
         --------
         >>> import copula_discrepancy as cd
-        >>> found = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
-        >>> narrow, wide = found.theta_estimate(0.5).ci, found.theta_estimate(0.99).ci
-        >>> wide[0] < narrow[0] < found.theta < narrow[1] < wide[1]
+        >>> fitted = cd.fit(cd.Clayton(3.0).sample(1000, rng=1), "clayton", iid=True)
+        >>> narrow, wide = fitted.theta_estimate(0.5).ci, fitted.theta_estimate(0.99).ci
+        >>> wide[0] < narrow[0] < fitted.theta < narrow[1] < wide[1]
         True
         """
         share, spread, bias = open_probability(confidence, "confidence"), self.spreads["theta"], self.theta_bias
@@ -310,7 +310,7 @@ class Fit(WithCaveats):
         return replace(plain, ci=self.theta_interval(self.spreads["tau_fitted"], self.tau - self.tau_bias, share))
 
     def theta_interval(self, spread: Spread, tau: float, confidence: float) -> tuple[float, float]:
-        """The thetas whose taus lie within a confidence interval around `tau`; NaN on a bound.
+        """The thetas whose taus lie within a confidence interval around `tau`; NaN at a bound.
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ class Fit(WithCaveats):
         tau : float
             The centre of the interval.
         confidence : float
-            Its confidence.
+            Its confidence level.
 
         Returns
         -------
@@ -334,11 +334,11 @@ class Fit(WithCaveats):
 
     @property
     def se(self) -> float:
-        """Standard error of theta; NaN on a bound."""
+        """Standard error of theta; NaN at a bound."""
         return self.estimates["theta"].se
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word by its name, ready for JSON."""
+        """Every number and text by name, ready for JSON."""
         names = [name for name in self.__dataclass_fields__ if name not in ("template", "pair", "block", "known_left_out")]
         plain = {name: getattr(self, name) for name in names} | {"sample_tau": self.sample_tau, "notes": [*self.notes]}
         plain |= self._recorded()
@@ -351,7 +351,7 @@ class Fit(WithCaveats):
         return self.iid or self.n // self.pair.n_chains >= FEWEST_DRAWS
 
     def _spelled(self, name: str) -> str:
-        """How sure a number is, in a few words."""
+        """A number's standard error and interval as text."""
         if not self._has_standard_errors or name not in self.estimates or not math.isfinite(self.estimates[name].se):
             return ""
         low, high = self.estimates[name].ci
@@ -378,5 +378,5 @@ class Fit(WithCaveats):
 
 @cache
 def library_version() -> str:
-    """The installed version; reading it takes a file, so once is enough."""
+    """The installed version; cached, because reading it opens a file."""
     return version("copula-discrepancy")

@@ -1,6 +1,6 @@
-"""Level, shape, total and corner gaps of one pair of variables, with every rule for where one of them has no test.
+"""Level, shape, total and corner gaps of one pair of variables, with every rule for when one of them is not tested.
 
-The rules: perfect dependence, and values too rare to say anything, in `strength`; a likelihood of columns with few values, of a
+The rules: perfect dependence, and values too rare for a test, in `strength`; a likelihood of columns with few values, of a
 handful of draws, or with ties that do not cancel between samples of unequal size, here; corners of few draws in `tails`.
 """
 
@@ -29,17 +29,17 @@ class Side:
     fit : Fit
         The family fitted to it.
     tau : TauSide
-        Kendall's tau and what its test needs.
+        Kendall's tau and the input of its test.
     spreads : mapping from str to Spread
         Standard errors of "tau", "tau_fitted" and "shape".
     bias : float
-        What ranks, and left-out blocks, say the fitted tau is off on average.
+        The mean bias of the fitted tau, from ranks and from the block jackknife.
     bias_is_large : bool
-        Whether that of the ranks is larger than the standard error: a correction of first order can then not be trusted.
+        Whether the bias due to ranks exceeds the standard error, so that a first-order correction cannot be trusted.
     corners : mapping from str to CornerCount
-        The corners that can be counted.
+        The corners that can be evaluated.
     tied_share : float
-        The share of pairs of draws that are tied, in the variable that has more of them.
+        The share of pairs of draws that are tied, in the variable with more ties.
     rhat : float
         R-hat for dependence.
     """
@@ -55,10 +55,10 @@ class Side:
 
     @classmethod
     def of(cls, block: Block, k: int, fitted: Fit, curves: Curves) -> "Side":
-        """From a finished block of pairs."""
+        """The side of a pair in a finished block of pairs."""
         spreads, bias = fitted.spreads_in(block, k), 0.0
         if fitted.method == "mle" and fitted.regular and not fitted.pair.uniform:
-            n_eff = spreads["shape"].n_eff  # what varies is how the ranks' noise differs between the two taus
+            n_eff = spreads["shape"].n_eff  # the noise of the ranks affects the two taus differently
             size = n_eff if math.isfinite(n_eff) else float(fitted.n)
             bias = curves.tau_bias(fitted.template, fitted.theta, fitted.tau, fitted.n, size)
         large = fitted.regular and not abs(bias) <= spreads["tau_fitted"].se
@@ -68,16 +68,16 @@ class Side:
 
     @property
     def n_eff(self) -> float:
-        """The smallest effective number of draws behind tau, the fitted tau and their difference.
+        """The smallest effective sample size of tau, the fitted tau and their difference.
 
-        No draw moves a perfect tau: the ranks' own number counts then.
+        No draw influences a perfect tau; the effective number of its ranks is used then.
         """
         known = [spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)]
         return min(known) if known else min(self.tau.rank_size(), self.tau.n)
 
     @property
     def too_discrete(self) -> bool:
-        """Whether a variable takes so few values that no likelihood of a copula describes it."""
+        """Whether a variable has so few distinct values that no copula likelihood is valid for it."""
         return self.tied_share > TOO_DISCRETE
 
     @property
@@ -90,7 +90,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Gap:
-    """A gap, its standard error, the bias that tests and intervals take off, and its p-value."""
+    """A gap, its standard error, the bias that tests and intervals subtract, and its p-value."""
 
     value: float
     spread: Spread = _UNKNOWN
@@ -100,18 +100,18 @@ class Gap:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """The gaps of one pair; NaN stands for what cannot be known, or not be tested.
+    """The gaps of one pair; NaN if a value is not available or not tested.
 
     Attributes
     ----------
     level, shape, total : Gap
-        In strength, in family and tails, and both together.
+        The gaps in strength, in family and tails, and their sum.
     corners : mapping from str to TailGap
-        Those that could be compared.
+        The corners that could be compared.
     tails_pvalue : float
-        Of all corners together.
+        P-value of all corners together.
     too_rare : bool
-        Whether too few draws carry the level to test it.
+        Whether too few draws carry information about level to test it.
     """
 
     level: Gap
@@ -123,7 +123,7 @@ class Gaps:
 
 
 def gaps(own: Side, other: Side | None, tau_target: float) -> Gaps:
-    """The gaps of draws against a reference sample, or against a known tau (NaN where there is no target)."""
+    """The gaps between draws and a reference sample, or a known tau (NaN without a target)."""
     moment, sides = own.fit.method == "moment", [own] if other is None else [own, other]
     level, too_rare = Gap(math.nan), False
     if not math.isnan(tau_target):
@@ -133,13 +133,13 @@ def gaps(own: Side, other: Side | None, tau_target: float) -> Gaps:
     fitted, *aimed = (side.tau.tau if moment else side.fit.tau for side in sides)
     aim = aimed[0] if aimed else tau_target
     shape = fitted - own.tau.tau - (aim - tau_target if aimed else 0.0)
-    # a perfect sample has no shape: that of the other one alone is no difference of two
+    # a perfectly dependent sample has no shape, so there is no difference of shapes
     spreads = {name: own.spreads[name].plus(None if other is None else other.spreads[name]) for name in ("shape", "tau_fitted")}
     bias = own.bias - (0.0 if other is None else other.bias)
     if not moment and (any(side.too_discrete for side in sides) or _uneven(own, other)):
         shape_gap = total_gap = Gap(math.nan)
     else:
-        # nor has a likelihood of a handful of draws a normal limit, and a bias beyond the error no correction
+        # the normal limit does not hold for a handful of draws, and a bias beyond the standard error cannot be corrected
         tested_too = moment or not any(side.bias_is_large or side.tau.n < FEWEST_FOR_SHAPE for side in sides)
         shape_gap = Gap(shape) if moment else _gap(shape, spreads["shape"], bias, tested_too)
         total_gap = _gap(fitted - aim, spreads["tau_fitted"], bias, tested_too)
@@ -156,12 +156,12 @@ def _gap(value: float, spread: Spread, bias: float, tested: bool) -> Gap:
 
 
 def _uneven(own: Side, other: Side | None) -> bool:
-    """Whether samples of very different size have so many ties that what these do to a likelihood does not cancel."""
+    """Whether samples of very different size have so many ties that their effect on the likelihood does not cancel."""
     return other is not None and uneven_ties(own.tau.n, own.tied_share, other.tau.n, other.tied_share)
 
 
 def divergence(own: Side, target: Copula | None, tau_target: float, curves: Curves) -> Integral:
-    """CKL of a pair: infinite for perfectly dependent draws, NaN where there is no copula, or no likelihood, to compare."""
+    """CKL of a pair: infinite for perfectly dependent draws, NaN if there is no copula, or no likelihood, to compare."""
     if target is None or own.fit.df_on_bound == "lower":
         return Integral(math.nan)
     copula = own.member

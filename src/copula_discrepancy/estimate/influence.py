@@ -1,7 +1,7 @@
-"""Influence values: by how much each draw moves Kendall's tau, a fitted theta, or the dependence in a corner.
+"""Influence values: the effect of each draw on Kendall's tau, a fitted theta, or the dependence in a corner.
 
 Every function returns one value per draw, chain after chain, with mean 0; the estimate's error is their mean, up to terms of
-order 1/n. Ranks estimate the margins, and the terms that pay for it are included (Genest, Ghoudi and Rivest, 1995).
+order 1/n. The terms for margins estimated by ranks are included (Genest, Ghoudi and Rivest, 1995).
 """
 
 from functools import lru_cache
@@ -19,11 +19,11 @@ from copula_discrepancy.families import Copula
 
 _DF_STEP = 1e-3  # relative: central differences in df are then exact to 1e-6, and rounding of log densities to 1e-9
 _NOTHING = np.empty(0)
-_BIAS_LEVEL = 2  # 33 x 33 nodes: the bias is a correction of some tenths of a standard error, two digits of it are plenty
+_BIAS_LEVEL = 2  # 33 x 33 nodes: the bias is a few tenths of a standard error, so two digits are enough
 
 
 class Score(NamedTuple):
-    """Each draw's score in a parameter, its derivatives in u and v (0 where margins are known), and their summed slope."""
+    """Each draw's score in a parameter, its derivatives in u and v (0 if margins are known), and their summed slope."""
 
     score: FloatArray
     in_u: FloatArray
@@ -34,8 +34,8 @@ class Score(NamedTuple):
         """Influence of each draw on `slope` times the maximum likelihood estimate, J^-1 (l_theta + W_u + W_v).
 
         J, the information, is minus the mean of l_thetatheta; W_u(i) is the mean over j of
-        (1{x_i < x_j} + 1{x_i = x_j}/2 - u_j) l_thetau(u_j, v_j): draw i moves the rank of every larger draw, and by half that
-        of an equal one.
+        (1{x_i < x_j} + 1{x_i = x_j}/2 - u_j) l_thetau(u_j, v_j): draw i shifts the rank of every larger draw by one, and that
+        of an equal one by half.
         """
         found, ranks = np.empty(pair.n), (pair.first.order, pair.first.rank, pair.second.order, pair.second.rank)
         factor = slope / (-self.curvature / pair.n)
@@ -46,7 +46,7 @@ class Score(NamedTuple):
 def theta_score(pair: RankedPair, copula: Copula) -> Score:
     """The score in theta."""
     n, theta = pair.n, copula.theta
-    if n <= BLOCK and not pair.uniform:  # nothing to put together
+    if n <= BLOCK and not pair.uniform:  # a single block
         (coordinates,) = pair.coordinates(copula)
         unit = next(pair.units()) if copula._scores_need_units else (_NOTHING,) * 4
         score, second, in_u, in_v = copula._score_derivatives(theta, *coordinates, *unit)
@@ -64,10 +64,10 @@ def theta_score(pair: RankedPair, copula: Copula) -> Score:
 
 
 def student_scores(pair: RankedPair, copula: Copula) -> tuple[Score, Score]:
-    """Scores in rho and in df of a Student t copula where both are estimated; derivatives in df are central differences.
+    """Scores in rho and in df of a Student t copula if both are estimated; derivatives in df are central differences.
 
-    Each is a sum of both likelihood scores, weighted by the inverse of their information: that of one parameter alone in a
-    problem of one parameter, with an information of 1.
+    Each is a sum of both likelihood scores, weighted by the inverse of their information matrix, so that each can be used like
+    the score of a problem with one parameter and an information of 1.
     """
     inner = student_part(copula)
     if inner is None:
@@ -98,13 +98,14 @@ def student_scores(pair: RankedPair, copula: Copula) -> tuple[Score, Score]:
     return Score._make((*scores[0], -float(n))), Score._make((*scores[1], -float(n)))
 
 
-@lru_cache(maxsize=64)  # asked for on the scale of theta, and of tau
+@lru_cache(maxsize=64)  # used on the scale of theta and of tau
 def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
-    """How far theta_MLE lies above theta on average because n draws only have ranks: mean score at ranks over the information.
+    """Mean bias of theta_MLE because n draws have only ranks: the mean score at the ranks over the information.
 
     The rank of a draw at (u, v) has mean 1 + (n-1) u, variance (n-1) u (1-u), and covariance (n-1) (C(u, v) - u v) with the
-    other one; a four-point rule with these moments replaces the ranks' distribution, quadrature does the rest. In a chain,
-    ranks vary as if there were `n_eff` draws, while mid-ranks of near-copies keep them half a step from the edge.
+    other one; a four-point rule with these moments replaces the distribution of the ranks, and quadrature integrates over (u,
+    v). In a chain, ranks vary as if there were `n_eff` draws, while mid-ranks of near-copies keep them half a step from the
+    edge.
     """
     with np.errstate(all="ignore"):  # quantiles of a t copula with a tiny df overflow: the bias is then NaN
         weight, u, uc, v, vc, correlation, curvature = _rank_moments(copula)
@@ -127,14 +128,14 @@ def rank_bias(copula: Copula, n: int, n_eff: float) -> float:
         return float(np.sum(weight * total) / -curvature)
 
 
-@lru_cache(maxsize=32)  # 5 MB; a table asks for the same copulas at several numbers of draws
+@lru_cache(maxsize=32)  # 5 MB; tables need the same copulas for several numbers of draws
 def _rank_moments(copula: Copula) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, float]:
-    """What `rank_bias` needs of a copula: nodes (weight, u, 1-u, v, 1-v), the ranks' correlation there, the mean curvature."""
+    """The part of `rank_bias` that depends on the copula: nodes (weight, u, 1-u, v, 1-v), rank correlation, mean curvature."""
     theta, images = copula.theta, copula._mirror_images
     x, y, weight = (part[:, ::images] for part in copula._nodes(theta, _BIAS_LEVEL))
     u, uc, v, vc = copula._unit(x, y)
     covariance, scale = copula._rough_cdf(theta, x, y, u, uc, v, vc) - u * v, np.sqrt(u * uc * v * vc)
-    # a node in a corner beyond all floats has scale 0 and no weight; next to the diagonal rounding passes 1 by a unit
+    # a node in a corner that underflows has scale 0 and no weight; next to the diagonal rounding may exceed 1 by a unit
     correlation = np.clip(np.divide(covariance, scale, out=np.zeros_like(u), where=scale > 0), -1.0, 1.0)
     _, curvature = copula._theta_derivatives(theta, x, y)
     return weight, u, uc, v, vc, correlation, float(np.sum(weight * curvature))

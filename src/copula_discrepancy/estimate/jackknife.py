@@ -1,8 +1,9 @@
 """Standard error and bias of shape from leaving out blocks of consecutive draws, for chains whose margins mix slowly.
 
-Influence values are of first order. Where the margins are known from few independent stretches, as in series with clustered
-volatility or on slow chains, what their ranks do in second order is no longer small, and no window of autocovariances shows
-it: the influence values themselves are hardly autocorrelated. Left-out blocks do (Kunsch, 1989), spread and bias alike.
+Influence values are of first order. If the margins are known from few independent stretches, as in series with clustered
+volatility or on slow chains, the second-order effect of their ranks is not small, and no window of autocovariances shows it,
+because the influence values themselves are hardly autocorrelated. The block jackknife (Kunsch, 1989) captures both its standard
+error and its bias.
 
 Kunsch, H. R. (1989). The jackknife and the bootstrap for general stationary observations. Annals of Statistics 17, 1217-1241.
 """
@@ -21,16 +22,16 @@ from copula_discrepancy.estimate.ranks import RankedColumn
 from copula_discrepancy.estimate.uncertainty import Spread
 from copula_discrepancy.families import Copula
 
-# Effective draws of the margins below which the second order counts: with 200, shape is 15% less certain than its influence
-# values say (GARCH), with 100 a third; above 500 rejections of what is true are back within a percent of their level.
+# Effective draws of the margins below which second-order terms matter: with 200, the standard error of shape is 15% larger than
+# influence values indicate (GARCH), with 100 a third; above 500 the size of the tests is within one percent of its level.
 SLOW = 500.0
-_INDEPENDENT = 0.5  # of all draws: with more effective ones, margins are not slow but few
-_PER_BLOCK = 12.0  # effective draws of the margins in a block, so that blocks are close to independent of each other
-_FEWEST, _MOST = 8, 20  # blocks: fewer have too few degrees of freedom, more cost time and gain little
+_INDEPENDENT = 0.5  # fraction of all draws: with more effective ones the chain is short, not slow
+_PER_BLOCK = 12.0  # effective draws of the margins in a block, so that blocks are nearly independent
+_FEWEST, _MOST = 8, 20  # number of blocks: fewer leave too few degrees of freedom, more cost time for little gain
 
 
 class LeftOut(NamedTuple):
-    """What leaving out blocks says of a fit: errors of the fitted tau and of shape, bias of shape, degrees of freedom."""
+    """Results of the block jackknife: errors of the fitted tau and of shape, bias of shape, degrees of freedom."""
 
     tau_fitted_se: float
     shape_se: float
@@ -39,17 +40,17 @@ class LeftOut(NamedTuple):
 
     @classmethod
     def known(cls, numbers: Iterable[float]) -> "LeftOut | None":
-        """From its numbers; None where these are NaN."""
+        """An instance from its numbers; None if these are NaN."""
         found = cls(*map(float, numbers))
         return None if math.isnan(found.df) else found
 
     def widened(self, spread: Spread, se: float) -> Spread:
-        """A spread from influence values or, where that is wider, from the blocks, each with its own degrees of freedom."""
+        """The standard error from influence values or, if larger, from the blocks, each with its own degrees of freedom."""
         return spread if spread.se >= se else Spread(se, min(spread.df, self.df), spread.n_eff)
 
 
 def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitted: float) -> LeftOut | None:
-    """Fit a family again without each block; None where margins are not slow, or a fit without a block is not regular."""
+    """Refit a family without each block; None if margins are not slow, or if a fit without a block is not regular."""
     if not pair.margin_size < min(SLOW, _INDEPENDENT * pair.n):
         return None
     found = []
@@ -70,7 +71,7 @@ def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitte
 
 
 def _blocks(pair: RankedPair) -> list[tuple[int, int]]:
-    """Where blocks of draws begin and end: parts of chains, or whole chains where there are many."""
+    """Start and end of each block of draws: parts of chains, or whole chains if there are many."""
     wanted = min(max(pair.margin_size / _PER_BLOCK, _FEWEST), _MOST)
     if pair.n_chains > _MOST:
         edges = np.linspace(0, pair.n_chains, _MOST + 1).astype(int) * (pair.n // pair.n_chains)

@@ -1,4 +1,4 @@
-"""Maximise the likelihood of a copula family in theta, and of the Student t family in its degrees of freedom too."""
+"""Maximum likelihood of a copula family in theta, and for the Student t family also in its degrees of freedom."""
 
 import math
 from dataclasses import dataclass
@@ -10,44 +10,44 @@ from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.families import Copula, Rotated, StudentT
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope
 
-# The iteration stops when the estimated error of theta is this small, relative to the family's scale.
+# The iteration stops when the estimated error of theta, relative to the family's scale, is below this.
 _LAST_ERROR = 1e-12
-_ULPS = 4 * 2.0**-53  # a step of a few units in the last place is none
-_FOUND_AGAIN = 1e-6  # a Newton step at a maximum is rounding; elsewhere it is of the order of a standard error
+_ULPS = 4 * 2.0**-53  # a step of a few units in the last place counts as zero
+_FOUND_AGAIN = 1e-6  # at a maximum a Newton step is rounding error; elsewhere it is of the order of a standard error
 MAX_STEPS = 100
 # A start from this many draws lies within a few percent of the maximum and costs a twentieth of a pass over 10**5 draws;
-# df is harder to estimate and dearer to evaluate, so its start is better.
+# df is harder to estimate and more expensive to evaluate, so its start uses more draws.
 _START_DRAWS = 4096
 _DF_START_DRAWS = 16_384
-# Theta beyond this is perfect dependence for every float; a likelihood that still rises there has no maximum.
+# Theta beyond this is perfect dependence in float64; a likelihood that still increases there has no maximum.
 _THETA_CEILING = 1e12
-# Degrees of freedom are searched here: below, quantiles of float probabilities overflow; above, a t copula with 10**5 draws
-# cannot be told from the Gaussian one (their Kullback-Leibler divergence is below 1e-6).
+# Search range of the degrees of freedom: below, quantiles of float probabilities overflow; above, a t copula cannot be
+# distinguished from the Gaussian one with 10**5 draws (their Kullback-Leibler divergence is below 1e-6).
 DF_RANGE = (0.1, 1000.0)
 
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where a log-likelihood is largest."""
+    """The maximum of a log-likelihood."""
 
     theta: float
     log_likelihood: float
     iterations: int
     converged: bool
     on_bound: str | None
-    bend: float = 0.0  # half the third derivative over the second: how fast the curvature changes
+    bend: float = 0.0  # half the third derivative over the second: the relative change of the curvature
 
 
 def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> Maximum:
-    """Maximise the likelihood in theta; without a start close by, a large sample is first thinned to find one."""
+    """Maximise the likelihood in theta; without a start, a large sample is thinned first to find one."""
     if start is not None:
         return _newton(template, template._prepare(pair.coordinates(template), pair.n), start)
     small = pair.thinned(_START_DRAWS)
     if small is None:
         start, bend = _moment_start(template, pair.tau), 0.0
     else:
-        tau = small.rough_tau() if pair.uniform else pair.tau  # with ranks the tau is at hand anyway
-        # with a table for all draws at hand, that of some is too
+        tau = small.rough_tau() if pair.uniform else pair.tau  # with ranks tau is computed anyway
+        # a table for all draws also serves a part of them
         of_some = pair.coordinates(template, pair.thinning(_START_DRAWS)) if pair.keeps_tables else small.coordinates(template)
         rough = _newton(template, template._prepare(of_some, small.n), _moment_start(template, tau))
         inside = rough.converged and rough.on_bound is None
@@ -56,28 +56,28 @@ def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> 
 
 
 def at_maximum(pair: RankedPair, template: Copula, theta: float) -> Maximum:
-    """A maximum that was found before, in one pass over the draws; not converged where the likelihood has none at theta."""
+    """A maximum found before, evaluated in one pass over the draws; not converged if theta is not a maximum."""
     value, slope, curvature = template._likelihood_sums(theta, *template._prepare(pair.coordinates(template), pair.n))
     found = curvature < 0 and abs(slope / curvature) <= _FOUND_AGAIN * template._scale(theta)
     return Maximum(theta, value, 0, found, None)
 
 
 def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: float = 0.0) -> Maximum:
-    """Newton's iteration, kept between points where the slope of the likelihood has opposite signs.
+    """Newton's iteration, bracketed by points where the slope of the likelihood has opposite signs.
 
     Later steps use slope and curvature at two points, and the first one a `bend` known from a part of the draws: each saves a
-    pass over all of them.
+    pass over all draws.
     """
     parameter = template.parameter
     low, high = parameter.lower, parameter.upper
-    low_known = high_known = False  # whether the slope was seen to be positive at low, negative at high
+    low_known = high_known = False  # whether the slope is known to be positive at low, negative at high
     theta = start
     value = math.nan
     last: _Point | None = None
     for iteration in range(1, MAX_STEPS + 1):
         value, slope, curvature = template._likelihood_sums(theta, *prepared)
         here = _Point(theta, slope, curvature)
-        if slope > 0 or (slope == 0 and curvature >= 0):  # a stationary minimum is left upwards
+        if slope > 0 or (slope == 0 and curvature >= 0):  # leave a stationary minimum upwards
             low, low_known = theta, True
         else:
             high, high_known = theta, True
@@ -89,7 +89,7 @@ def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: flo
         else:
             step = _uphill(theta, slope, low, high, scale)
             if slope < 0 and not low_known and parameter.lower_included:
-                step = low - theta  # look at the bound itself, once
+                step = low - theta  # evaluate at the bound itself, once
         target = theta + step
         if target <= low and not low_known and parameter.lower_included:
             edge_value, edge_slope, _ = template._likelihood_sums(parameter.lower, *prepared)
@@ -102,7 +102,7 @@ def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: flo
         last = here
         theta = _inside(target, theta, low, high, low_known and high_known)
         if theta >= parameter.upper or (theta <= parameter.lower and not parameter.lower_included):
-            # next to an open bound floats end: the likelihood rises all the way
+            # no float lies between theta and the open bound: the likelihood increases up to it
             return Maximum(theta, math.inf, iteration, True, "upper" if theta >= parameter.upper else "lower")
     return Maximum(theta, value, MAX_STEPS, False, None)
 
@@ -116,10 +116,10 @@ class _Point:
     curvature: float
 
     def step(self, other: "_Point | None", bend: float, scale: float) -> tuple[float, float, float, float]:
-        """(step to the maximum, gain in value on the way, estimated error of the step relative to scale, bend).
+        """(step to the maximum, gain in value, estimated error of the step relative to scale, bend).
 
-        With a second point the slope is interpolated by the cubic through both, whose error is of the order of
-        (step * distance)**2; Newton's own is of the order of step**2, everything in units of `scale`.
+        With a second point the slope is interpolated by the cubic through both, with an error of the order of
+        (step * distance)**2; that of Newton's step is of the order of step**2, everything in units of `scale`.
         """
         newton = -self.slope / self.curvature
         c2, c3, error = self.curvature * bend, 0.0, (newton / scale) ** 2
@@ -133,7 +133,7 @@ class _Point:
         for _ in range(3):
             value = self.slope + step * (self.curvature + step * (c2 + step * c3))
             slope = self.curvature + step * (2.0 * c2 + step * 3.0 * c3)
-            if not slope < 0:  # the cubic turns before its root: too far away for it
+            if not slope < 0:  # the cubic turns before its root: the root is too far away
                 return newton, 0.5 * self.slope * newton, (newton / scale) ** 2, 0.0
             step -= value / slope
         gain = step * (self.slope + step * (self.curvature / 2.0 + step * (c2 / 3.0 + step * c3 / 4.0)))
@@ -141,14 +141,14 @@ class _Point:
 
 
 def _uphill(theta: float, slope: float, low: float, high: float, scale: float) -> float:
-    """A step along the slope where the likelihood is not concave: half the way to a finite bound, otherwise the scale."""
+    """A step along the slope where the likelihood is not concave: halfway to a finite bound, otherwise the scale."""
     if slope >= 0:
         return 0.5 * (high - theta) if math.isfinite(high) else scale
     return -0.5 * (theta - low) if math.isfinite(low) else -scale
 
 
 def _inside(target: float, theta: float, low: float, high: float, bracketed: bool) -> float:
-    """The Newton target if it lies inside (low, high) and not absurdly far away, otherwise a point that does."""
+    """The Newton target if it lies inside (low, high) and not too far away, otherwise a point that does."""
     reach = 4.0 * (1.0 + abs(theta))
     if low < target < high and (bracketed or abs(target - theta) <= reach):
         return target
@@ -160,7 +160,7 @@ def _inside(target: float, theta: float, low: float, high: float, bracketed: boo
 
 
 def _moment_start(template: Copula, tau: float) -> float:
-    """The moment estimate, moved inside the domain where tau is out of range or at a bound."""
+    """The moment estimate, moved inside the domain if tau is out of range or at a bound."""
     low, high = template.tau_range
     # away from independence, where likelihoods are flat or singular, and from perfect dependence: at 1e-8 the sine of a
     # correlation rounds to 1
@@ -176,22 +176,22 @@ def student_part(template: Copula) -> StudentT | None:
 
 
 def with_df(template: Copula, df: float) -> Copula:
-    """A Student t template, rotated or not, with other degrees of freedom."""
+    """A Student t template, rotated or not, with new degrees of freedom."""
     changed = StudentT(template.theta, df)
     return Rotated(changed, template.rotation) if isinstance(template, Rotated) else changed
 
 
 def estimate_degrees(pair: RankedPair, template: Copula) -> tuple[Copula, str | None]:
-    """The template with the df of highest profile likelihood, and the end of the search range where it sits on one.
+    """The template with the df of highest profile likelihood, and the end of the search range if it is at one.
 
-    A large sample is first thinned to find it roughly.
+    A large sample is thinned first for an approximate value.
     """
     small = pair.thinned(_DF_START_DRAWS)
     start = _moment_start(template, pair.tau)
     grid = tuple(df for df in _DF_GRID if df >= _smallest_df(pair))
     df, end = _profile_maximum(small or pair, template, grid, start)
     if small is not None:
-        # on an end of the range the neighbours do not bracket, and the whole grid is searched again
+        # at an end of the range there is no bracket, and the whole grid is searched again
         df, end = _profile_maximum(pair, template, tuple(df * factor for factor in _DF_NEIGHBOURS), start, grid)
     return with_df(template, df), end
 
@@ -205,12 +205,12 @@ def _smallest_df(pair: RankedPair) -> float:
 
 
 _DF_GRID = tuple(float(df) for df in np.geomspace(*DF_RANGE, 13))
-# The thinned estimate of df is off by some ten percent; where the maximum lies outside, the whole grid is searched again.
+# The error of the thinned estimate of df is about ten percent; if the maximum lies outside, the whole grid is searched again.
 _DF_NEIGHBOURS = (0.75, 1.33)
 
 
 class NoMaximum(Exception):
-    """The likelihood rises without end; `outcome` is the bound that theta runs to."""
+    """The likelihood increases without bound; `outcome` is the bound that theta tends to."""
 
     def __init__(self, outcome: Maximum) -> None:
         super().__init__("the likelihood has no maximum")
@@ -220,12 +220,12 @@ class NoMaximum(Exception):
 def _profile_maximum(
     pair: RankedPair, template: Copula, grid: tuple[float, ...], start: float, whole: tuple[float, ...] | None = None
 ) -> tuple[float, str | None]:
-    """The df on the grid with the highest profile likelihood, refined to the root of the profile's slope beside it."""
+    """The df on the grid with the highest profile likelihood, refined to the nearby root of the profile's slope."""
     from scipy.optimize import brentq, minimize_scalar
 
     def top(df: float) -> Maximum:
         """The maximum over rho."""
-        nonlocal start  # rho hardly moves with df: the last one is the best start
+        nonlocal start  # rho hardly changes with df: the last one is the best start
         candidate = with_df(template, df)
         outcome = _newton(candidate, candidate._prepare(pair.coordinates(candidate), pair.n), start)
         if outcome.on_bound is not None:
@@ -234,12 +234,12 @@ def _profile_maximum(
         return outcome
 
     def slope(df: float, theta: float) -> float:
-        """The profile's slope, where theta is the maximum over rho: there it is the partial derivative."""
+        """The profile's slope at theta, the maximum over rho, where it equals the partial derivative."""
         candidate = with_df(template, df)
         x, y, x_slope, y_slope = pair.coordinates_and(candidate, lambda a: t_quantile_df_slope(df, a))
         return float(np.sum(StudentT(theta, df)._df_derivative(theta, x, y, x_slope, y_slope)))
 
-    # the values find the place on the grid; slopes, several times as dear, are needed on both sides of the maximum only
+    # values locate the maximum on the grid; slopes, several times as expensive, are needed on both sides of it only
     tops = [top(df) for df in grid]
     best = int(np.argmax([outcome.log_likelihood for outcome in tops]))
     best_slope = slope(grid[best], tops[best].theta)
@@ -252,7 +252,7 @@ def _profile_maximum(
     known = {math.log(grid[best]): best_slope, math.log(grid[other]): slope(grid[other], tops[other].theta)}
     low, high = sorted(known)
     if not known[low] * known[high] < 0:
-        # the slopes do not bracket a root: perfect dependence up to rounding, where df has hardly any meaning
+        # the slopes do not bracket a root: perfect dependence up to rounding, where df is hardly identified
         found = minimize_scalar(lambda s: -top(math.exp(s)).log_likelihood, bounds=(low, high), method="bounded")
         return math.exp(found.x), None
 

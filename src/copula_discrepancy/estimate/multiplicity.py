@@ -1,4 +1,4 @@
-"""P-values adjusted for the number of tests: one claim among thousands needs more evidence than a single one."""
+"""P-values adjusted for the number of tests."""
 
 from typing import Any
 
@@ -19,23 +19,23 @@ _WORDS = {
 
 
 def adjust_pvalues(pvalues: Any, method: str = "bh") -> NDArray[np.float64]:
-    """Adjusted p-values: those below alpha are the claims that `method` makes at level alpha.
+    """Adjusted p-values: those below alpha are the discoveries of `method` at level alpha.
 
-    "bh" keeps the expected share of false claims among all claims at alpha where tests are independent or positively
-    dependent (Benjamini and Hochberg, 1995), "by" under any dependence (Benjamini and Yekutieli, 2001); "holm" (1979) and
-    "bonferroni" keep the probability of a single false claim at alpha, under any dependence.
+    "bh" controls the expected fraction of false discoveries at alpha if tests are independent or positively dependent
+    (Benjamini and Hochberg, 1995), "by" under any dependence (Benjamini and Yekutieli, 2001); "holm" (1979) and "bonferroni"
+    control the probability of one or more false discoveries at alpha, under any dependence.
 
     Parameters
     ----------
     pvalues : array of numbers between 0 and 1
-        NaN marks what was not tested; it is not counted and stays NaN.
+        NaN marks tests that were not made; they are not counted and stay NaN.
     method : {"bh", "by", "holm", "bonferroni", "none"}
-        How.
+        The adjustment.
 
     Returns
     -------
     array
-        The shape of the input, values up to 1, none below its p-value. Equal p-values stay equal.
+        Adjusted p-values in the shape of the input, not above 1 and not below the p-values. Equal p-values stay equal.
 
     Raises
     ------
@@ -66,13 +66,13 @@ def adjust_pvalues(pvalues: Any, method: str = "bh") -> NDArray[np.float64]:
     """
     one_of(method, "method", ADJUSTMENTS)
     if isinstance(pvalues, np.ma.MaskedArray) and np.ma.is_masked(pvalues):
-        raise InputError("pvalues has masked values; NaN marks what was not tested")
+        raise InputError("pvalues has masked values; use NaN for tests that were not made")
     try:
         plain = np.asarray(pvalues)
         given = plain.astype(np.float64) if plain.dtype.kind in "fiubO" else None
-    except MemoryError:  # says nothing about what was given
+    except MemoryError:  # not a fault of the argument
         raise
-    except Exception:  # whatever an object's own conversion raises
+    except Exception:  # any exception of an object's own conversion
         given = None
     if given is None:
         raise InputError(f"pvalues must be numbers between 0 and 1, got {pvalues!r:.60}")
@@ -101,5 +101,5 @@ def adjust_pvalues(pvalues: Any, method: str = "bh") -> NDArray[np.float64]:
 
 
 def in_words(method: str, level: float) -> str:
-    """What an adjustment controls, in a few words."""
+    """The error rate that an adjustment controls, in a few words."""
     return _WORDS[method].format(level=f"{100 * level:g}%")

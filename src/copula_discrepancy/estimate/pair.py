@@ -1,4 +1,4 @@
-"""Two variables as ranks: what every estimate of their dependence starts from."""
+"""Two variables as ranks, the starting point of every estimate of their dependence."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -20,35 +20,35 @@ from copula_discrepancy.estimate.ranks import RankedColumn, rank_column, tau_fro
 from copula_discrepancy.families import Copula
 
 MARGINS = ("rank", "uniform")
-# Share of tied pairs from which on rounding moves the size of the shape test: 10% instead of 5% at n = 500.
+# Share of tied pairs above which rounding changes the size of the shape test: 10% instead of 5% at n = 500.
 DISCRETE = 0.01
-# Share of tied pairs from which on (fewer than three values, in effect) the likelihood of mid-ranks has little to do with a
-# copula: at 0.46, a Poisson(0.5), the shape test rejects 12% of what is true, for binary columns 45%; columns half of which are
+# Share of tied pairs above which (fewer than three values, in effect) the likelihood of mid-ranks has little to do with a
+# copula: at 0.46, a Poisson(0.5), the shape test rejects 12% of true nulls, for binary columns 45%; columns that are half
 # censored, or rounded to whole standard deviations, stay below and keep their level.
 TOO_DISCRETE = 0.35
-# Half-censored columns (0.25 of all pairs tied), 200 rows against 5,000: shape rejects 10% of what is true; of equal sizes 6%.
+# Half-censored columns (0.25 of all pairs tied), 200 rows against 5,000: shape rejects 10% of true nulls; for equal sizes 6%.
 _UNEVEN, _TIED = 3.0, 0.15
-# Draws below which shape is not tested: of 15 at tau 0.98 a tenth have p-values below 1e-5 against 500 honest ones.
+# Draws below which shape is not tested: for 15 draws at tau 0.98, a tenth of the p-values against 500 draws are below 1e-5.
 FEWEST_FOR_SHAPE = 20
-_SHARED = 0.9  # of the values of one sample that occur in another: continuous values share none
-_FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables for so few, or 32 for so many, keep 32 MB each
+_SHARED = 0.9  # share of the values of one sample that occur in the other; continuous samples have no values in common
+_FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables below the first, or 32 up to the second, take 32 MB each
 
 
 class RankedPair:
-    """Two variables, their ranks and their Kendall's tau; what every estimate starts from.
+    """Two variables, their ranks and their Kendall's tau, the starting point of every estimate.
 
-    Ranks are computed when first asked for: a likelihood of known uniform margins does not need them.
+    Ranks are computed on first use: a likelihood with known uniform margins does not need them.
 
     Parameters
     ----------
     x, y : array
-        The values, chain after chain; ranks may stand for them.
+        The values, or their ranks, chain after chain.
     uniform : bool
-        Whether they are values of known uniform margins.
+        Whether they are values with known uniform margins.
     n_chains, names
-        How many chains there are, and what the variables are called.
+        Number of chains, and the names of the variables.
     ranked, tau, margin_size
-        What is known already: both columns ranked, Kendall's tau, and the effective number of draws of the margins.
+        Values that are already known: both columns ranked, Kendall's tau, and the effective sample size of the margins.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class RankedPair:
 
     @property
     def margins(self) -> str:
-        """How the margins are treated, one of MARGINS."""
+        """Treatment of the margins, one of MARGINS."""
         return "uniform" if self.uniform else "rank"
 
     @classmethod
     def from_draws(cls, draws: Any, margins: str = "rank") -> "RankedPair":
-        """Check two columns of draws; x and y hold them chain after chain."""
+        """Validate two columns of draws; x and y hold them chain after chain."""
         given = two_variables(as_draws(draws), margins)
         x, y = given.column(0), given.column(1)
         return cls(x, y, margins == "uniform", given.n_chains, (given.names[0], given.names[1]))
@@ -94,12 +94,12 @@ class RankedPair:
 
     @lazy
     def first(self) -> RankedColumn:
-        """The first variable's ranks."""
+        """Ranks of the first variable."""
         return rank_column(self.x)
 
     @lazy
     def second(self) -> RankedColumn:
-        """The second variable's ranks."""
+        """Ranks of the second variable."""
         return rank_column(self.y)
 
     @lazy
@@ -109,7 +109,7 @@ class RankedPair:
 
     @lazy
     def margin_size(self) -> float:
-        """The smallest effective number of draws of the two margins; see `margin_size`."""
+        """The smaller effective sample size of the two margins; see `margin_size`."""
         return min(margin_size(column, self.n_chains) for column in (self.first, self.second))
 
     def units(self) -> Iterator[tuple[NDArray[np.float64], ...]]:
@@ -125,19 +125,19 @@ class RankedPair:
                 yield tuple(kernels.gather(table, places) for places in (a, b) for table in (grid, complement))
 
     def rough_tau(self) -> float:
-        """Kendall's tau of some 1024 draws: a start that costs nothing."""
+        """Kendall's tau of about 1024 draws: a cheap starting value."""
         step = max(1, self.n // 1024)
         x, y = self.x[::step].copy(), self.y[::step].copy()
-        if np.ptp(x) == 0 or np.ptp(y) == 0:  # ties in step with the thinning
+        if np.ptp(x) == 0 or np.ptp(y) == 0:  # ties that coincide with the thinning
             return self.tau
         return tau_from_ranks(rank_column(x), rank_column(y))
 
     def thinning(self, draws: int) -> int:
-        """Every how many-th draw `thinned` keeps."""
+        """The thinning step of `thinned`."""
         return self.n // draws if self.n > 4 * draws else 1
 
     def thinned(self, draws: int) -> "RankedPair | None":
-        """About `draws` evenly spaced draws as values of uniform margins, or None where that would save little."""
+        """About `draws` evenly spaced draws as values with uniform margins, or None if that would save little."""
         step = self.thinning(draws)
         if step == 1:
             return None
@@ -147,7 +147,7 @@ class RankedPair:
         return RankedPair(self.first.doubled_mid_ranks[::step] / size, self.second.doubled_mid_ranks[::step] / size, True)
 
     def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
-        """(u, 1-u) of every value that occurs, and each draw's place in them, for both variables."""
+        """(u, 1-u) of every value that occurs, and the position of each draw in them, for both variables."""
         return *_rank_grid(self.n, self._tied), *self._places()
 
     @property
@@ -160,13 +160,13 @@ class RankedPair:
         return self.first.rank, self.second.rank
 
     def _tables(self, template: Copula) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
-        """Coordinates of every value that occurs, and each draw's place in them: ranks repeat between the columns."""
+        """Coordinates of every value that occurs, and the position of each draw in them: both columns share the same ranks."""
         tables = _tables_of_few if self.n <= _FEW_DRAWS else _tables_of_many if self.keeps_tables else _margin_tables
         return *tables(self.n, self._tied, _Margins(template._margin_key, template)), *self._places()
 
     @property
     def keeps_tables(self) -> bool:
-        """Whether coordinates of ranks, once computed, are there for the next fit and the next pair."""
+        """Whether coordinates of ranks are cached for the next fit and the next pair."""
         return not self.uniform and self.n <= _MANY_DRAWS
 
     def coordinates(self, template: Copula, step: int = 1) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
@@ -184,7 +184,7 @@ class RankedPair:
     def coordinates_and(
         self, template: Copula, function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     ) -> tuple[NDArray[np.float64], ...]:
-        """Quantiles x, y and an odd function of each, computed once for values that repeat."""
+        """Quantiles x, y and an odd function of each, computed once per distinct value."""
         if self.uniform:
             x, y = stack_blocks(self.coordinates(template), self.n)
             return x, y, in_blocks(function, x), in_blocks(function, y)
@@ -196,34 +196,34 @@ class RankedPair:
     def discrete_share(self) -> float:
         """Share of pairs of draws that are tied in one variable without being the same point: rounded or discrete values.
 
-        A Metropolis chain repeats whole points; those ties are no matter of rounding.
+        A Metropolis chain repeats whole points; those ties are not due to rounding.
         """
         tied = max(self.first.tied_pairs, self.second.tied_pairs) - self.tied_in_both()
         return tied / (0.5 * self.n * (self.n - 1.0))
 
     @property
     def tied_share(self) -> float:
-        """The share of pairs of draws that are tied, in the variable that has more of them."""
+        """The share of pairs of draws that are tied, in the variable with more ties."""
         return max(self.first.tied_pairs, self.second.tied_pairs) / (0.5 * self.n * (self.n - 1.0))
 
     @property
     def too_discrete(self) -> tuple[str, ...]:
-        """The variables that take so few values that no likelihood of a copula describes them."""
+        """The variables with so few distinct values that no copula likelihood is valid for them."""
         limit = TOO_DISCRETE * 0.5 * self.n * (self.n - 1.0)
         columns = zip(self.names, (self.first, self.second), strict=True)
         return tuple(name for name, column in columns if column.tied_pairs > limit)
 
     def tied_in_both(self) -> int:
-        """How many pairs of draws are the same point."""
+        """Number of pairs of draws that are the same point."""
         if not (self.first.tied_pairs and self.second.tied_pairs):
             return 0
         _, counts = np.unique(self.first.rank.astype(np.int64) * self.n + self.second.rank, return_counts=True)
         return int(np.sum(counts * (counts - 1)) // 2)
 
     def perfect_sign(self, *, by_rank: bool) -> float:
-        """1 or -1 where one variable is an increasing or a decreasing function of the other, otherwise 0.
+        """1 or -1 if one variable is an increasing or decreasing function of the other, otherwise 0.
 
-        A likelihood with known margins needs equal probabilities for that; everything else looks at ranks.
+        A likelihood with known margins requires equal probabilities for that; everything else uses ranks.
         """
         if by_rank or not self.uniform:
             return math.copysign(1.0, self.tau) if abs(self.tau) == 1.0 else 0.0
@@ -236,7 +236,7 @@ class RankedPair:
         return -1.0 if opposite else 0.0
 
     def limit(self, template: Copula, *, by_rank: bool = False) -> str | None:
-        """The bound ("lower" or "upper") that theta runs to when the draws are perfectly dependent, otherwise None."""
+        """The bound ("lower" or "upper") that theta tends to if the draws are perfectly dependent, otherwise None."""
         sign = self.perfect_sign(by_rank=by_rank)
         for end in ("upper", "lower"):
             if sign != 0.0 and template._tau_at(end) == sign:
@@ -246,7 +246,7 @@ class RankedPair:
 
 @dataclass(frozen=True)
 class _Margins:
-    """A template that equals every other one with the same coordinates, whatever its theta."""
+    """A template that equals every other one with the same coordinates, regardless of theta."""
 
     key: tuple[Any, ...]
     template: Copula = field(compare=False)
@@ -254,14 +254,14 @@ class _Margins:
 
 @lru_cache(maxsize=4)
 def _rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(u, 1-u) of every rank that can occur; mid-ranks 1, 1.5, ..., n where there are ties."""
+    """(u, 1-u) of every rank that can occur; mid-ranks 1, 1.5, ..., n if there are ties."""
     size = n + 1.0
     grid = np.arange(2.0, 2.0 * n + 1.0) / 2.0 if tied else np.arange(1.0, n + 1.0)
     return grid / size, (size - grid) / size
 
 
 def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A family's coordinates of every rank: the same for all pairs of variables of one sample."""
+    """A family's coordinates of every rank, the same for all pairs of variables of one sample."""
     return margins.template._margin_tables(_rank_grid(n, tied))
 
 
@@ -270,24 +270,24 @@ _tables_of_many = lru_cache(maxsize=32)(_margin_tables)
 
 
 def uneven_ties(n: int, tied: float, other_n: int, other_tied: float) -> bool:
-    """Whether two samples differ so much in size that what ties do to a likelihood does not cancel between them."""
+    """Whether two samples differ so much in size that the effect of ties on the likelihood does not cancel between them."""
     return max(n, other_n) > _UNEVEN * min(n, other_n) and max(tied, other_tied) > _TIED
 
 
 def on_one_grid(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
-    """Whether two samples of a variable take the same values, as two that are rounded alike, or one drawn from the other."""
+    """Whether two samples of a variable have the same values: rounded in the same way, or one drawn from the other."""
     return max(float(np.mean(np.isin(values, others))), float(np.mean(np.isin(others, values)))) > _SHARED
 
 
 def margin_size(column: RankedColumn, n_chains: int) -> float:
-    """Effective draws of a variable's ranks u and of (u - 1/2)^2, the smaller: where it is, and how far out it is."""
+    """The smaller effective sample size of a variable's ranks u and of (u - 1/2)^2: of its location and its spread."""
     u = column.doubled_mid_ranks / (2.0 * (column.n + 1)) - 0.5
     sizes = [kernels.long_run(values.reshape(n_chains, -1), False)[2] for values in (u, u**2)]
     return min((size for size in sizes if math.isfinite(size)), default=math.inf)
 
 
 def two_variables(given: Draws, margins: str = "rank") -> Draws:
-    """Draws of two variables that vary, strictly between 0 and 1 where their margins are known to be uniform."""
+    """Draws of two variables that vary; strictly between 0 and 1 if their margins are known to be uniform."""
     one_of(margins, "margins", MARGINS)
     if given.n_variables != 2:
         raise InputError(
@@ -306,7 +306,7 @@ def two_variables(given: Draws, margins: str = "rank") -> Draws:
 
 def _way_to_a_pair(given: Draws) -> str:
     if given.n_variables < 2:
-        return "a pair needs a second one"
+        return "a second variable is required"
     if given.named:
-        return f"select a pair, for example as_draws(draws, var_names={list(given.names[:2])})"
-    return f"select a pair, for example draws[{':, ' * (2 if given.chained else 1)}[0, 1]]"
+        return f"select two variables, for example as_draws(draws, var_names={list(given.names[:2])})"
+    return f"select two variables, for example draws[{':, ' * (2 if given.chained else 1)}[0, 1]]"

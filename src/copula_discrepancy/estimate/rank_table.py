@@ -1,4 +1,4 @@
-"""All variables of a sample as ranks, ranked once for all pairs."""
+"""All variables of a sample as ranks, computed once for all pairs."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.pair import RankedPair, margin_size
 from copula_discrepancy.estimate.ranks import RankedColumn, rank_column
 
-MISSING = -1  # the rank of a value that is not there
-_NEIGHBOURS = 3  # other variables looked at to tell repeated points from rounded values
+MISSING = -1  # the rank of a missing value
+_NEIGHBOURS = 3  # other variables inspected to distinguish repeated points from rounded values
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +21,8 @@ class RankedTable:
     """All variables of a sample as ranks: all draws together, (variable, draw), and in each chain, (variable, chain, draw).
 
     `modes` holds how many draws share the most frequent value of each variable, `holes` which variables have missing values:
-    of those only ranks are there, MISSING where there is no value, and pairs are ranked anew by `of_pair`. `uniform` holds the
-    values, (variable, draw), where these are of known uniform margins.
+    these have ranks only, MISSING for missing values, and their pairs are ranked again by `of_pair`. `uniform` holds the
+    values, (variable, draw), if their margins are known to be uniform.
     """
 
     orders: NDArray[np.int32]
@@ -39,7 +39,7 @@ class RankedTable:
 
     @classmethod
     def of(cls, draws: Draws, *, uniform: bool = False) -> "RankedTable":
-        """Rank the draws; `uniform` says that their margins are known to be uniform."""
+        """Rank the draws; `uniform` if their margins are known to be uniform."""
         columns = [draws.column(k) for k in range(draws.n_variables)]
         table = cls.of_columns(columns, draws.n_chains, draws.names)
         return replace(table, uniform=np.stack(columns)) if uniform else table
@@ -48,7 +48,7 @@ class RankedTable:
     def of_columns(
         cls, columns: Sequence[NDArray[np.float64]], n_chains: int = 1, names: tuple[str, ...] = ()
     ) -> "RankedTable":
-        """Rank variables given one by one, chain after chain; NaN is a missing value, which only a single sample may have."""
+        """Rank variables passed one by one, chain after chain; NaN is a missing value, allowed in a single sample only."""
         d, n = len(columns), columns[0].size
         whole, parts = (d, n), (d, n_chains, n // n_chains)
         orders, ranks, ties = np.empty(whole, np.int32), np.empty(whole, np.int32), np.empty(d, np.int64)
@@ -74,14 +74,14 @@ class RankedTable:
         return cls(orders, ranks, ties, modes, chain_orders, chain_ranks, chain_ties, bins, holes, names)
 
     def n_complete(self, first: int, second: int) -> int:
-        """How many rows have values of both variables."""
+        """Number of rows with values of both variables."""
         return int(np.count_nonzero(self._complete(first, second)))
 
     def _complete(self, first: int, second: int) -> NDArray[np.bool_]:
         return (self.ranks[first] != MISSING) & (self.ranks[second] != MISSING)
 
     def of_pair(self, first: int, second: int) -> "RankedTable | None":
-        """Two variables, ranked again among the rows that have both values; None where a variable does not vary in these."""
+        """Two variables, ranked again among the rows that have both values; None if a variable does not vary in these."""
         both = self._complete(first, second)
         columns = [self.ranks[k, both].astype(np.float64) for k in (first, second)]
         if columns[0].size < 2 or any(np.ptp(column) == 0 for column in columns):
@@ -100,20 +100,20 @@ class RankedTable:
 
     @lazy
     def present(self) -> NDArray[np.int64]:
-        """How many values each variable has."""
+        """Number of values of each variable."""
         counts = np.full(len(self.ties), self.n)
         counts[self.holes] = np.count_nonzero(self.ranks[self.holes] != MISSING, axis=1)
         return counts
 
     @lazy
     def margin_sizes(self) -> list[float]:
-        """Effective draws of every variable by itself; NaN for those with holes, of which every pair has ranks of its own."""
+        """Effective sample size of each variable; NaN for those with missing values, which are ranked pair by pair."""
         whole = zip(self.columns, self.holes, strict=True)
         return [math.nan if hole else margin_size(column, self.n_chains) for column, hole in whole]
 
     @lazy
     def tied_shares(self) -> list[float]:
-        """Share of pairs of draws tied in each variable, less those tied in others too, as in a chain that repeats points."""
+        """Share of pairs of draws tied in each variable, minus those tied in others too, as in a chain that repeats points."""
         whole = np.flatnonzero(~self.holes).tolist()
         shares = []
         for k, tied in enumerate(self.ties.tolist()):
@@ -130,7 +130,7 @@ class RankedTable:
         return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))
 
     def pair(self, first: int, second: int, tau: float | None = None, *, iid: bool = True) -> RankedPair:
-        """Two variables, to be fitted; chains that are not `iid` bring the effective number of draws of their margins."""
+        """Two variables, ready for a fit; chains that are not `iid` have the effective sample size of their margins."""
         ranked = self.columns[first], self.columns[second]
         size = None if iid else min(self.margin_sizes[first], self.margin_sizes[second])
         source = self.ranks if self.uniform is None else self.uniform

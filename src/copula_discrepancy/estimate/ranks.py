@@ -1,4 +1,4 @@
-"""Pseudo-observations, Kendall's tau and the concordance of every single draw, all from ranks."""
+"""Pseudo-observations, Kendall's tau and the concordance of each draw, all from ranks."""
 
 import math
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.workers import checked_jobs, threads
 from copula_discrepancy.data.draws import Draws, as_column, as_draws, require_varying
 
-BINS = 16  # of a variable's ranks, in which families are compared roughly
+BINS = 16  # bins of a variable's ranks, for a first comparison of families
 VARIANTS = ("b", "a")
-TAIL_SHARE = 0.1  # a tail is the lowest or highest tenth unless asked: at n = 500 some 25 joint draws
+TAIL_SHARE = 0.1  # by default a tail is the lowest or highest tenth: at n = 500 about 25 joint draws
 
 
 def edge_width(n: int, tail: float) -> float:
-    """How far from the edge of a tail draws count as next to it, as a share of all."""
+    """The distance from the edge of a tail within which draws count as next to it, as a share of all."""
     return min(1.0 / math.sqrt(n), 0.5 * tail)
 
 
@@ -45,7 +45,7 @@ class RankedColumn:
 
     @lazy
     def doubled_mid_ranks(self) -> NDArray[np.int64]:
-        """Twice the mid-rank, a whole number between 2 and 2n; without ties 2, 4, ..., 2n."""
+        """Twice the mid-rank, an integer between 2 and 2n; without ties 2, 4, ..., 2n."""
         doubled = 2 * (self.rank.astype(np.int64) + 1)
         if self.tied_pairs:
             doubled += self.group_sizes() - 1
@@ -59,55 +59,55 @@ class RankedColumn:
 
     @property
     def bins(self) -> NDArray[np.uint8]:
-        """The bin of every draw, of `BINS` equal ones, by its mid-rank."""
+        """The bin of every draw, out of `BINS` equal ones, by its mid-rank."""
         return ((self.doubled_mid_ranks - 1) * BINS // (2 * self.n)).astype(np.uint8)
 
     @property
     def largest_group(self) -> int:
-        """How many draws share the most frequent value."""
+        """Number of draws that share the most frequent value."""
         return int(np.bincount(self.rank).max()) if self.tied_pairs else 1
 
     def group_sizes(self) -> NDArray[np.int64]:
-        """How many draws share each draw's value, itself included."""
+        """Number of draws that share each draw's value, itself included."""
         return np.bincount(self.rank, minlength=self.n)[self.rank]
 
 
 def rank_column(column: NDArray[np.float64]) -> RankedColumn:
     """Rank a finite, contiguous float64 vector."""
-    if not column.flags.writeable:  # read-only arrays are another type to numba: a copy is cheaper than compiling again
+    if not column.flags.writeable:  # read-only arrays are a different type in numba: a copy is cheaper than compiling again
         column = column.copy()
     order, rank, tied_pairs = kernels.rank_column(column)
     return RankedColumn(order, rank, int(tied_pairs))
 
 
 def pseudo_observations(draws: Any) -> NDArray[np.float64]:
-    """Mid-ranks divided by n + 1, column by column: draws moved into the open unit square, their dependence unchanged.
+    """Mid-ranks divided by n + 1, column by column: draws mapped to the open unit square, with the same dependence.
 
     Parameters
     ----------
-    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` accepts
         Chains are ranked together.
 
     Returns
     -------
     array
-        The shape of the input, values strictly between 0 and 1.
+        An array with the shape of the input and values strictly between 0 and 1.
 
     Raises
     ------
     InputError
-        For draws that `as_draws` refuses: NaN and infinite values are counted and named, never dropped.
+        For draws that `as_draws` rejects: NaN and infinite values are counted and located, never dropped.
 
     See Also
     --------
-    kendall_tau : The strength of dependence that these ranks have.
-    fit : A copula family fitted to them.
+    kendall_tau : The strength of dependence of these ranks.
+    fit : Fit a copula family to them.
 
     Notes
     -----
     u_i = R_i / (n + 1) with R_i the rank of draw i (Genest, Ghoudi and Rivest, 1995): n + 1 instead of n keeps the largest draw
-    off the edge, where densities may be infinite. Ties share the mean of their ranks; a constant column is 0.5 throughout.
-    Increasing transforms of a column change nothing.
+    away from the edge, where densities may be infinite. Ties share the mean of their ranks; a constant column is 0.5
+    throughout. Increasing transforms of a column change nothing.
 
     References
     ----------
@@ -141,13 +141,13 @@ def kendall_tau(x: Any, y: Any, *, variant: str = "b") -> float:
     x, y : array of n numbers
         Two variables, draw by draw.
     variant : {"b", "a"}
-        Which tau.
+        The variant of tau.
 
     Returns
     -------
     float
-        Between -1 and 1. It is 1 where every pair is concordant; with ties tau-a cannot reach 1, and tau-b can only where the
-        same pairs are tied in both variables.
+        A number between -1 and 1. It is 1 if every pair is concordant; with ties tau-a cannot reach 1, and tau-b can only if
+        the same pairs are tied in both variables.
 
     Raises
     ------
@@ -157,8 +157,8 @@ def kendall_tau(x: Any, y: Any, *, variant: str = "b") -> float:
     See Also
     --------
     kendall_matrix : Every pair of variables at once.
-    concordance : What each draw adds to tau.
-    summary : Tau with its standard error, from Markov chains.
+    concordance : The contribution of each draw to tau.
+    summary : Tau with its standard error, also for Markov chains.
 
     References
     ----------
@@ -208,9 +208,9 @@ def concordance(x: Any, y: Any) -> NDArray[np.float64]:
 
     See Also
     --------
-    kendall_tau : Their mean, where nothing is tied.
-    tau_influence_bound : How large the influence of a draw can be.
-    long_run_variance : From influence values to a standard error.
+    kendall_tau : Their mean, without ties.
+    tau_influence_bound : The largest possible influence of a draw.
+    long_run_variance : Standard errors from influence values.
 
     Examples
     --------
@@ -231,23 +231,23 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -
 
     Parameters
     ----------
-    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` accepts
         Chains are pooled.
     variant : {"b", "a"}
-        Which tau; the diagonal of tau-a is below one where a variable has ties.
+        The variant of tau; the diagonal of tau-a is below one if a variable has ties.
     n_jobs : int, optional
-        Number of joblib workers, threads unless a backend is configured; -1 takes every core, None what
-        `joblib.parallel_config` says.
+        Number of joblib workers, threads unless a backend is configured; -1 uses every core, None the setting of
+        `joblib.parallel_config`.
 
     Returns
     -------
     array (d, d)
-        In the order of the variables; the same numbers as `kendall_tau` gives pair by pair.
+        The matrix in the order of the variables; the same numbers as from `kendall_tau` pair by pair.
 
     Raises
     ------
     InputError
-        For draws that `as_draws` refuses, NaN and infinite values among them, and for a constant variable, which is named.
+        For draws that `as_draws` rejects, including NaN and infinite values, and for a constant variable, with its name.
 
     See Also
     --------
@@ -294,7 +294,7 @@ def _fill_totals(
         return out
 
     jobs = checked_jobs(n_jobs)
-    if first.size * orders.shape[1] < 200_000:  # about a millisecond of work: starting threads costs more
+    if first.size * orders.shape[1] < 200_000:  # about a millisecond of work; starting threads takes longer
         totals[:] = fill(slice(None))
         return
     import joblib
@@ -315,10 +315,10 @@ def _paired_columns(x: Any, y: Any) -> tuple[RankedColumn, RankedColumn]:
 
 
 def _normalised(total: Any, n: int, ties_x: Any, ties_y: Any, variant: str) -> Any:
-    """Tau from concordant less discordant pairs; all counts stay below 2**53, so floats hold them exactly."""
+    """Tau from concordant minus discordant pairs; all counts are below 2**53, so floats represent them exactly."""
     pairs = n * (n - 1) // 2
     if variant == "a":
         return total / pairs
     a, b = np.subtract(pairs, ties_x, dtype=np.float64), np.subtract(pairs, ties_y, dtype=np.float64)
-    # a * b passes 2**64 from n = 10**5 on, so the product is a float; where a = b the root is exact
+    # a * b exceeds 2**64 from n = 10**5 on, so the product is a float; if a = b the root is exact
     return total / np.where(a == b, a, np.sqrt(a * b))

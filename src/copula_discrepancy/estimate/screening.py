@@ -1,8 +1,8 @@
-"""Which family fits a pair best, when there are thousands of pairs: all compared on binned ranks, the best ones exactly.
+"""The best family for each of thousands of pairs: all are compared on binned ranks, and the best ones exactly.
 
-Ranks fall into 16 x 16 cells of the unit square. The log-probability of every cell under every family and rotation, on a grid
-of taus, is computed once; a pair's log-likelihood is then one dot product for each. The families that come out best are fitted
-by maximum likelihood to all draws and compared by AIC, as `select_family` does with all of them.
+Ranks are binned into 16 x 16 cells of the unit square. The log-probability of every cell under every family and rotation, on a
+grid of taus, is computed once; the log-likelihood of a pair is then one dot product for each. The best families are fitted by
+maximum likelihood to all draws and compared by AIC, as `select_family` does with all of them.
 """
 
 import math
@@ -21,28 +21,28 @@ from copula_discrepancy.estimate.ranks import BINS
 from copula_discrepancy.estimate.selection import Selection
 from copula_discrepancy.families import Copula, Rotated, candidates
 
-_STEPS = 40  # grid points per unit of tau: next to the best theta, half a step costs a likelihood next to nothing
-_LAST = 38  # 0.95; stronger dependence sits in so few cells that all families look alike
-# of Student t copulas: seen through one of them, both samples look alike if they are; without a reference df is refined
+_STEPS = 40  # grid points per unit of tau: near the best theta, half a step hardly changes the likelihood
+_LAST = 38  # 0.95; stronger dependence occupies so few cells that families cannot be distinguished
+# df of Student t copulas: any df serves a comparison of two samples; without a reference df is refined
 DEGREES = (0.35, 0.6, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.5, 9.0, 13.0, 25.0)
-# a finer grid, in steps of 6%, on which the df of highest likelihood is looked for: its quantiles serve all pairs
+# a finer grid, in steps of 6%, for the df of highest likelihood: its quantiles serve all pairs
 _FINE_RATIO, _FINE_RANGE = 1.06, (0.2, 100.0)
-_FINALISTS = 2  # compared exactly, where the binned log-likelihoods of the best differ by less than the margin
+_FINALISTS = 2  # compared exactly if the binned log-likelihoods of the best differ by less than the margin
 _MARGIN = 3.0
 # A family of one sign has no member beyond independence. Weaker dependence than this is left to the elliptical families, so
-# that both samples, and their errors, lie inside; there Frank's is next to the Gaussian copula and slow to compute.
+# that both samples, with their errors, are inside; Frank is then close to the Gaussian copula and slow to compute.
 _CLEARLY_DEPENDENT = 0.1
-_INSIDE = 0.03  # the same for families that begin at a stronger dependence
+_INSIDE = 0.03  # the same for families that start at a stronger dependence
 
 
 class Screened:
-    """Chooses among the families that come out best on binned ranks, of those that both samples can be seen through."""
+    """Chooses among the families that are best on binned ranks and can describe both samples."""
 
     def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
         """The best family's maximum likelihood fit to the pair `k` of a block.
 
-        Degrees of freedom are those of a small grid unless this is the only sample. Where no finalist has a regular fit, the
-        Gaussian copula's.
+        Degrees of freedom are those of a small grid unless this is the only sample. If no finalist has a regular fit, the fit
+        of the Gaussian copula.
         """
         pair, taus = guide.pair(k), [block.taus[k] for block in (guide, other) if block is not None]
         if abs(pair.tau) == 1.0:
@@ -55,7 +55,7 @@ class Screened:
         return (_refined(best) if other is None and best.df is not None else best), None
 
     def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
-        """The Gaussian family where that of the reference cannot follow the draws: it shows by how much they differ."""
+        """The Gaussian family if that of the reference cannot describe the draws, so that the gap can be measured."""
         lost = guide.regular and not fitted.regular and abs(fitted.sample_tau) < 1.0
         return gaussian() if lost else None
 
@@ -64,7 +64,7 @@ SCREENED = Screened()
 
 
 def _refined(fitted: Fit) -> Fit:
-    """A Student t fit with the df of highest likelihood: uphill on the fine grid, then the top of a parabola in log df."""
+    """A Student t fit with the df of highest likelihood: uphill on the fine grid, then the maximum of a parabola in log df."""
     known: dict[int, Fit] = {}
 
     def value(place: int) -> float:
@@ -88,7 +88,7 @@ def _refined(fitted: Fit) -> Fit:
 
 
 def finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float]) -> list[Copula]:
-    """The best families on binned ranks among those that reach every one of `taus` with room to spare."""
+    """The best families on binned ranks among those that reach every one of `taus` with some margin."""
     counts = np.bincount(bins[0].astype(np.int64) * BINS + bins[1], minlength=BINS * BINS).astype(np.float64)
     scores = _log_cells(min(max(round(pair.tau * _STEPS), -_LAST), _LAST)) @ counts - _penalties()
     discrete = pair.discrete_share() > DISCRETE
@@ -107,7 +107,7 @@ def finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]
 
 
 def reaches(template: Copula, taus: Sequence[float]) -> bool:
-    """Whether a family has room around every one of the taus."""
+    """Whether a family has members on both sides of every one of the taus, with some margin."""
     if template._mirror_images == 4:
         return True
     low, high = template.tau_range
@@ -135,13 +135,13 @@ def _penalties() -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def gaussian() -> Copula:
-    """The family of last resort: it has every tau, and a regular fit unless dependence is perfect."""
+    """The fallback family: it reaches every tau, and has a regular fit unless dependence is perfect."""
     return next(template for template in _choices() if template.name == "Gaussian")
 
 
 @lru_cache(maxsize=2 * _LAST + 1)
 def _log_cells(place: int) -> NDArray[np.float64]:
-    """Log-probabilities of all cells under every choice at one tau of the grid; hopeless where a family has no such member."""
+    """Log-probabilities of all cells under every choice at one tau of the grid; very small if a family has no such member."""
     return np.stack([_log_cells_of(template, place / _STEPS) for template in _choices()])
 
 
@@ -160,21 +160,21 @@ def _log_cells_of(template: Copula, tau: float) -> NDArray[np.float64]:
 
 
 _IMPOSSIBLE = -1e9
-_SMALLEST = 1e-12  # differences of distribution functions are exact to about 1e-13; cells with less hold no draw
+_SMALLEST = 1e-12  # differences of distribution functions are accurate to about 1e-13; cells with less contain no draw
 
 
 @lru_cache(maxsize=1024)
 def _cells(template: Copula, tau: float) -> NDArray[np.float64] | None:
-    """Probabilities of all cells; None where no member has this tau."""
+    """Probabilities of all cells; None if no member has this tau."""
     low, high = template.tau_range
     if not (low < tau < high):
         return None
-    if tau < 0.0 and template._mirror_images == 4:  # an elliptical copula with the other sign is this one, mirrored
+    if tau < 0.0 and template._mirror_images == 4:  # an elliptical copula with the opposite sign is the mirror image
         cells = _cells(template, -tau)
         return None if cells is None else cells[:, ::-1]
     edges = np.linspace(0.0, 1.0, BINS + 1)
     member = template.with_theta(template._theta_from_tau(tau))
-    if template._mirror_images == 4:  # elliptical: slow to integrate, and known everywhere from a quarter of the square
+    if template._mirror_images == 4:  # elliptical: slow to integrate, and determined by a quarter of the square
         below = np.empty((BINS + 1, BINS + 1))
         i, j = np.nonzero(np.add.outer(np.arange(BINS + 1), np.arange(BINS + 1)) <= BINS)
         i, j = i[i <= j], j[i <= j]

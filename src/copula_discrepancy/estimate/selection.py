@@ -1,4 +1,4 @@
-"""Which family fits a sample best? All families and rotations, ranked by Akaike's criterion."""
+"""Selection of a copula family: all families and rotations, ranked by Akaike's criterion."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
 from copula_discrepancy.estimate.uncertainty import require_chain_length
 from copula_discrepancy.families import Copula, Gaussian, candidates
 
-# Burnham and Anderson (2002): a model less than 2 behind the best has about as much support, from 10 on next to none.
+# Burnham and Anderson (2002): a model within 2 of the best has substantial support, from 10 on essentially none.
 CLOSE_RACE = 2.0
 
 
@@ -22,22 +22,22 @@ CLOSE_RACE = 2.0
 class Selection:
     """Families ranked by AIC = 2 k - 2 log-likelihood, the best first.
 
-    What `select_family` gives; print it for the table.
+    Result of `select_family`; print it for the table.
 
     Attributes
     ----------
     fits : tuple of Fit
-        The best first; each has its family, theta and log-likelihood.
+        The fits, best first; each has its family, theta and log-likelihood.
     aic : tuple of float
-        Their criteria, in the same order; they count every draw.
+        Their criteria, in the same order, from all draws.
     worth : float
-        How much of a difference counts: n_eff / n of Kendall's tau, 1 for independent draws.
+        The factor that scales differences of AIC: n_eff / n of Kendall's tau, 1 for independent draws.
     notes : tuple of str
-        How the draws were read.
+        Notes on how the draws were read.
 
     See Also
     --------
-    select_family : What makes one.
+    select_family : The function that returns it.
 
     Examples
     --------
@@ -59,11 +59,11 @@ class Selection:
 
     @property
     def lead(self) -> float:
-        """By how much the runner-up's AIC is larger."""
+        """The difference in AIC to the second best fit."""
         return self.aic[1] - self.aic[0]
 
     def words(self) -> str:
-        """The choice in a sentence.
+        """The choice in one sentence.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Selection:
         >>> print(cd.select_family(cd.Frank(8.0).sample(500, rng=1), iid=True).words())
         Frank has the lowest AIC of 23 families and rotations, Gaussian is 30.8 behind
         """
-        counted = f" ({self.worth * self.lead:.2g} for what the draws are worth)" if self.worth < 0.9 else ""
+        counted = f" ({self.worth * self.lead:.2g} after scaling by n_eff / n)" if self.worth < 0.9 else ""
         close = "; too close to call" if self.worth * self.lead < CLOSE_RACE else ""
         behind = f"{self.fits[1].family} is {self.lead:.3g} behind{counted}{close}"
         return f"{self.best.family} has the lowest AIC of {len(self.fits)} families and rotations, {behind}"
@@ -94,27 +94,27 @@ class Selection:
 def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Selection:
     """Rank all families and rotations by Akaike's criterion on one sample.
 
-    AIC = 2 k - 2 log-likelihood with k parameters, two for Student t and one for all others (Akaike, 1974). Rotations are tried
-    where they make a difference: Frank, Gaussian and Student t copulas are their own.
+    AIC = 2 k - 2 log-likelihood with k parameters, two for Student t and one for all others (Akaike, 1974). Rotations are
+    included if they differ: Frank, Gaussian and Student t copulas are symmetric.
 
     Parameters
     ----------
-    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
+    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` accepts
         The sample.
     margins : {"rank", "uniform"}
         See `fit`.
     iid : bool
-        Take the draws as independent.
+        Treat the draws as independent.
 
     Returns
     -------
     Selection
-        The fits, best first. A family whose likelihood could not be maximised is left out.
+        The fits, best first. A family whose likelihood could not be maximised is omitted.
 
     Raises
     ------
     InputError
-        For draws that `fit` refuses, NaN and infinite values among them, and for perfectly dependent ones, which every family
+        For draws that `fit` rejects, including NaN and infinite values, and for perfectly dependent ones, which every family
         fits infinitely well.
 
     See Also
@@ -124,9 +124,9 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
 
     Notes
     -----
-    The log-likelihood counts every draw; how much of a lead counts on an autocorrelated chain is told from n_eff. Ties of
-    rounded or discrete values leave Student t out: they are the tails of a vanishing df. The best of several wrong families is
-    still wrong: the shape gap of `discrepancy` tells.
+    The log-likelihood counts every draw; on an autocorrelated chain, the lead is scaled by n_eff / n. With ties of rounded or
+    discrete values Student t is omitted: its df would tend to zero. The best of several wrong families is still wrong; check
+    the shape gap of `discrepancy`.
 
     References
     ----------
@@ -146,17 +146,17 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
 
 
 class Selector(Protocol):
-    """Chooses the family that a pair is looked at through: all of them compared exactly, or the best on binned ranks."""
+    """Chooses the family for a pair: by comparing all of them exactly, or the best on binned ranks."""
 
     def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
-        """The fit of the best family to pair `k` of the sample that guides the choice, and the ranking, if one was made."""
+        """The fit of the best family to pair `k` of the guiding sample, and the ranking, if there is one."""
 
     def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
-        """Another family where the one chosen cannot follow the other sample; None to keep it."""
+        """Another family if the chosen one cannot describe the other sample; None to keep it."""
 
 
 class Full:
-    """Compares all families and rotations exactly on the sample that guides the choice, as `select_family` does."""
+    """Compares all families and rotations exactly on the sample that the choice is based on, as `select_family` does."""
 
     def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
         """The fit of the family with the lowest AIC, and the ranking."""
@@ -167,7 +167,7 @@ class Full:
         return selection.best, selection
 
     def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
-        """The best family of the reference is kept: a bound that the draws run to is an answer."""
+        """Keep the best family of the reference: a fit of the draws at its bound is a result."""
         return None
 
 
@@ -178,7 +178,7 @@ def select_pair(pair: RankedPair, *, iid: bool) -> Selection:
     """Rank the families on a ranked pair."""
     if pair.perfect_sign(by_rank=False) != 0.0:
         raise InputError(
-            "the draws are perfectly dependent, so no family fits better than another; give a family, such as family='gumbel'",
+            "the draws are perfectly dependent, so no family fits better than another; pass a family, such as family='gumbel'",
             "perfect-dependence",
         )
     fits = []

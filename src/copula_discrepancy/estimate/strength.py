@@ -1,8 +1,8 @@
-"""The test of level: are two Kendall's taus equal? With the rules for where the normal limit does not hold.
+"""The test of level, whether two Kendall's taus are equal, with rules for when the normal limit does not hold.
 
-Three things break it. Perfectly dependent draws have no standard error: how likely chance makes them stands in for it. Where
-one value of a variable is frequent, as in a column of rare flags, a handful of draws carries all there is to know: the test
-then has as few degrees of freedom as that, and none is made where fewer than `FEWEST_CARRIERS` draws say anything.
+There are two such cases. Perfectly dependent draws have no standard error; the test then uses the probability of perfect
+dependence by chance. If one value of a variable is frequent, as in a column of rare flags, a handful of draws carries all the
+information: the test then has as few degrees of freedom, and is not made with fewer than `FEWEST_CARRIERS` such draws.
 """
 
 import math
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.estimate.uncertainty import Spread
 
-FREQUENT = 0.5  # share of draws with one value from which on the others carry what is known
+FREQUENT = 0.5  # share of draws with one value above which the others carry the information
 _HANDFUL = 20
-FEWEST_CARRIERS = 5  # draws with another value, below which nothing can be tested
+FEWEST_CARRIERS = 5  # draws with another value below which nothing is tested
 
 
 @dataclass(frozen=True)
 class TauSide:
-    """Kendall's tau of one sample and what its test needs.
+    """Kendall's tau of one sample, with the input of its test.
 
     Attributes
     ----------
     tau, spread, n
         Kendall's tau, its standard error, the number of draws.
     carriers : float
-        Draws that do not have the most frequent value, of the variable that has fewest of them, counted as independent ones;
-        infinite where no value is frequent.
+        Effective number of draws that do not have the most frequent value, for the variable with the fewest of them; infinite
+        if no value is frequent.
     weight : float
-        How many draws carry the variance of tau, (sum of squares)^2 / sum of fourth powers of the influence values; infinite
-        where no value is frequent.
+        Number of draws that carry the variance of tau, (sum of squares)^2 / sum of fourth powers of the influence values;
+        infinite if no value is frequent.
     rank_size : callable
-        The effective number of draws of the first variable's ranks.
+        Function that returns the effective sample size of the first variable's ranks.
     """
 
     tau: float
@@ -65,13 +65,13 @@ class TauSide:
 
     @property
     def perfect(self) -> bool:
-        """Whether the dependence is perfect, so that tau has no sampling error; of a handful of draws that may be chance."""
+        """Whether the dependence is perfect, so that tau has no sampling error; with a handful of draws this may be chance."""
         return abs(self.tau) == 1.0 or (math.isnan(self.spread.se) and self.n >= _HANDFUL)
 
     def chance_of_perfection(self, tau: float) -> float:
-        """At most how likely draws of a copula with this tau are as perfectly dependent as these.
+        """Upper bound on the probability that draws of a copula with this tau are perfectly dependent.
 
-        Half as many pairs of draws as there are independent draws that say anything would all have to be concordant.
+        At least half as many pairs of draws as there are informative independent draws would all have to be concordant.
         """
         size = min(self.rank_size(), self.n, self.carriers)
         return float((0.5 * (1.0 + self.tau * tau)) ** (size // 2))
@@ -79,7 +79,7 @@ class TauSide:
 
 @dataclass(frozen=True)
 class LevelTest:
-    """The standard error of a level, its p-value, and whether too few draws carry it to be tested."""
+    """The standard error of a level, its p-value, and whether too few draws carry information to test it."""
 
     spread: Spread
     pvalue: float
@@ -87,7 +87,7 @@ class LevelTest:
 
 
 def level_test(own: TauSide, other: TauSide | None, tau_target: float) -> LevelTest:
-    """Test own.tau against the other sample's, or against the tau of a known copula."""
+    """Test own.tau against that of the other sample, or against the tau of a known copula."""
     level = own.tau - tau_target
     if min(own.carriers, math.inf if other is None else other.carriers) < FEWEST_CARRIERS:
         spread = own.spread if other is None else added(own.spread, other.spread, own.perfect, other.perfect)
@@ -102,12 +102,12 @@ def level_test(own: TauSide, other: TauSide | None, tau_target: float) -> LevelT
 def _joint(own: TauSide, other: TauSide | None) -> Spread:
     """Standard error of the difference of two taus; with few carriers, as if both samples had the same variance.
 
-    A sample in which the rare values never meet has next to no variance of its own: if it is the smaller one, the other
-    sample's tells what it would be.
+    A sample in which the rare values never coincide has almost no variance of its own: if it is the smaller one, the variance
+    of the other sample is used.
     """
     if other is None:
         found = _with_carriers(own.spread, own.weight)
-        # rare values that never meet have no variance of their own; independent ones have tau-b's of 1/n
+        # rare values that never coincide have no variance of their own; under independence that of tau-b is 1/n
         return found if own.weight == math.inf or not found.se > 0.0 else replace(found, se=max(found.se, found.n_eff**-0.5))
     if min(own.weight, other.weight) == math.inf:
         return added(own.spread, other.spread, own.perfect, other.perfect)
@@ -127,7 +127,7 @@ def _with_carriers(spread: Spread, weight: float) -> Spread:
 
 
 def added(own: Spread, other: Spread, own_perfect: bool, other_perfect: bool) -> Spread:
-    """Standard error of the difference of two taus: variances add; perfect dependence has none, and adds nothing."""
+    """Standard error of the difference of two taus: variances add; perfect dependence contributes none."""
     if other_perfect and not math.isnan(own.se):
         return own
     if own_perfect and not math.isnan(other.se):
@@ -136,7 +136,7 @@ def added(own: Spread, other: Spread, own_perfect: bool, other_perfect: bool) ->
 
 
 def _allowing_for_perfection(own: TauSide, other: TauSide | None, tau_target: float, spread: Spread, pvalue: float) -> float:
-    """Few draws are perfectly dependent by chance: the p-value is at least how likely that is."""
+    """A few draws can be perfectly dependent by chance; the p-value is at least the probability of that."""
     sides = [(own, tau_target)] if other is None else [(own, tau_target), (other, own.tau)]
     perfect = [(side, aim) for side, aim in sides if abs(side.tau) == 1.0]
     if not perfect:
@@ -144,7 +144,7 @@ def _allowing_for_perfection(own: TauSide, other: TauSide | None, tau_target: fl
     reach = 0.0 if math.isnan(spread.se) else 2.0 * spread.se
     chance = 1.0
     for side, aim in perfect:
-        # the other side's tau within its error; where that is perfect too, nothing is known of it
+        # the other side's tau within its error; if that is perfect too, its error is not known
         near = 0.0 if len(perfect) > 1 else min(max(aim + reach * side.tau, -1.0), 1.0)
         chance *= side.chance_of_perfection(near)
     return max(0.0 if math.isnan(pvalue) else pvalue, min(len(perfect) * chance, 1.0))

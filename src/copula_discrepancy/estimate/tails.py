@@ -1,7 +1,7 @@
-"""Tail gaps: more or fewer draws in a corner of the unit square than there should be, at the same strength of dependence.
+"""Tail gaps: more or fewer draws in a corner of the unit square than expected at the same strength of dependence.
 
-All four corners are looked at, whatever the sign of the dependence: a joint crash of two variables that otherwise move against
-each other shows in one of the two corners that their Kendall's tau says nothing about.
+All four corners are tested, regardless of the sign of the dependence: a joint crash of two variables that otherwise move in
+opposite directions shows in one of the two corners that Kendall's tau hardly depends on.
 """
 
 import math
@@ -21,52 +21,52 @@ from copula_discrepancy.estimate.uncertainty import Spread
 from copula_discrepancy.families import Copula
 
 _TAU_STEP = 1e-4
-FEWEST_IN_TAIL = 5.0  # draws expected inside a corner, and in the tail outside of it: fewer are counted exactly
-# Up to so many, the larger of both p-values counts: with 6 expected, 0 or 1 come in 2% of all samples, and a standard error
-# from these calls it one in a million. Two samples of about one size make up for each other.
+FEWEST_IN_TAIL = 5.0  # draws expected inside a corner, and in the tail outside of it: fewer are tested exactly
+# Up to this many, the larger of both p-values is used: with 6 expected, 0 or 1 occur in 2% of all samples, which a standard
+# error from these draws would call one in a million. For two samples of about equal size this cancels.
 MANY_IN_TAIL, _UNEVEN = 15.0, 2.0
-# Shares of a variable in its tail may differ so much between two samples: with ties, the edge of a tail falls beside another
-# value in one of them, and the two tails are not of the same thing.
+# Largest ratio of the shares of a variable in its tail between two samples: with ties, the edge of a tail may fall next to
+# different values, and the two tails are then not comparable.
 _SAME_TAIL = 1.15
-_NEAR = 1.5  # and from the share that was asked for: a flag that is rare has no highest tenth
-_MOVED = 0.25  # of a gap: what the strengths explain beyond that is taken off before shares are told
+_NEAR = 1.5  # the same, relative to the requested share: a rare flag has no highest tenth
+_MOVED = 0.25  # of a gap: a larger effect of the strengths is subtracted before shares are reported
 _NAMES = {0.5: "half", 0.25: "quarter", 0.2: "fifth", 0.1: "tenth", 0.05: "twentieth", 0.02: "fiftieth", 0.01: "hundredth"}
 
 
 @dataclass(frozen=True)
 class Corner:
-    """One corner of the unit square: is u high there, is v?"""
+    """One corner of the unit square, by whether u and v are high there."""
 
     u_high: bool
     v_high: bool
 
     @property
     def label(self) -> str:
-        """Where it is: low-low, high-high, low-high or high-low."""
+        """Name of the corner: low-low, high-high, low-high or high-low."""
         return "-".join("high" if high else "low" for high in (self.u_high, self.v_high))
 
     def words(self, names: tuple[str, str], tail: float, things: str) -> tuple[str, str]:
-        """How a person says it: whose tail is looked at, and where its draws are counted."""
+        """The corner in words: the tail of the first variable, and where its draws are counted."""
         first, second = (f"the {'highest' if high else 'lowest'} {part_name(tail)}" for high in (self.u_high, self.v_high))
         also = " too" if self.u_high == self.v_high else ""
         return f"of 100 {things} in {first} of {names[0]}", f"in {second} of {names[1]}{also}"
 
     def probability(self, copula: Copula, p: float, q: float) -> float:
-        """Of the corner that holds the share p of all u and q of all v, both strictly between 0 and 1."""
+        """Probability of the corner with the share p of all u and q of all v, both strictly between 0 and 1."""
         return float(self.probabilities(copula, [copula.theta], p, q)[0])
 
     def probabilities(self, template: Copula, thetas: Sequence[float], p: float, q: float) -> NDArray[np.float64]:
-        """The same under several members of a family, whose coordinates of the corner are found once."""
+        """The same under several members of a family, which share the coordinates of the corner."""
         (a, a_rest), (b, b_rest) = ((1.0 - x, x) if high else (x, 1.0 - x) for x, high in ((p, self.u_high), (q, self.v_high)))
-        with np.errstate(all="ignore"):  # a member next to the end of the family may pass the floats on the way
+        with np.errstate(all="ignore"):  # intermediate values may overflow for a member near the limit of the family
             at = template._coordinates(*(np.array([x]) for x in (a, a_rest, b, b_rest)))
             found = np.array([template._cdf(theta, *at)[0] for theta in thetas])
         if not np.isfinite(found).all():
             raise InputError(
-                f"tail probabilities of {template!r} pass what a float can hold; use a family further from its limits, "
-                "as a larger df"
+                f"tail probabilities of {template!r} overflow float64; use a family further from its limits, "
+                "such as a larger df"
             )
-        below = np.clip(found, max(a - b_rest, 0.0), min(a, b))  # the bounds of every copula; rounding may pass them by a unit
+        below = np.clip(found, max(a - b_rest, 0.0), min(a, b))  # the bounds of every copula; rounding may exceed them
         if self.u_high and self.v_high:
             return below + (a_rest - b)
         if self.u_high:
@@ -84,13 +84,13 @@ HIGHS = np.array([(corner.u_high, corner.v_high) for corner in CORNERS.values()]
 
 
 def along(tau: float, tau_target: float = 0.0) -> tuple[str, str]:
-    """The two corners along the dependence: of draws and target, the more dependent one decides."""
+    """The two corners along the dependence, that of draws or target, whichever is stronger."""
     negative = (tau if abs(tau) >= abs(tau_target) else tau_target) < 0
     return ("low_high", "high_low") if negative else ("low_low", "high_high")
 
 
 def checked_tail(tail: object) -> float:
-    """The share of a variable that makes a tail."""
+    """The validated fraction of a variable that counts as its tail."""
     share = real_number(tail, "tail")
     if not 0.0 < share < 0.5:
         raise InputError(
@@ -100,7 +100,7 @@ def checked_tail(tail: object) -> float:
 
 
 def part_name(tail: float) -> str:
-    """A share as people call it: tenth, twentieth, 2.5%."""
+    """A fraction as text: tenth, twentieth, 2.5%."""
     return _NAMES.get(tail, f"{100.0 * tail:.3g}%")
 
 
@@ -122,14 +122,14 @@ Shares = Callable[[Copula, float, Corner, float, float, int], tuple[float, float
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What corners are compared with: a family's member with the sample's own tau, or one copula whatever the tau."""
+    """The expectation that corners are compared with: a family's member with the sample's own tau, or one fixed copula."""
 
     template: Copula
     fixed: bool = False
 
     @classmethod
     def of(cls, template: Copula, taus: Sequence[float], target: Copula | None) -> "Yardstick | None":
-        """The fitted family where it reaches all taus; otherwise the target itself or, for two samples, the Gaussian family."""
+        """The fitted family if it reaches all taus; otherwise the target itself or, for two samples, the Gaussian family."""
         from copula_discrepancy.families import Gaussian
 
         if all(reachable(template, tau) for tau in taus):
@@ -145,7 +145,7 @@ class Yardstick:
 
 @dataclass(frozen=True)
 class CornerCount:
-    """One corner in one sample: shares of all draws in both tails and in the corner, and what is expected there."""
+    """One corner in one sample: shares of all draws in both tails and in the corner, and the expected share."""
 
     n: int
     first: float
@@ -156,51 +156,51 @@ class CornerCount:
 
     @property
     def share(self) -> float:
-        """Of the draws in the first variable's tail, those in the corner."""
+        """The share of draws in the first variable's tail that are in the corner."""
         return self.joint / self.first
 
     @property
     def gap(self) -> float:
-        """The share less what the yardstick has."""
+        """The share minus that of the yardstick."""
         return (self.joint - self.expected) / self.first
 
     @property
     def size(self) -> float:
-        """The number of draws, counted as independent ones; at most as many as there are."""
+        """The effective number of draws, at most n."""
         n_eff = self.spread.n_eff
         return min(n_eff, float(self.n)) if math.isfinite(n_eff) else float(self.n)
 
 
 @dataclass(frozen=True)
 class TailGap:
-    """Share of the draws in one tail of a variable that are in the tail of the other, less the share there should be."""
+    """Share of the draws in one tail of a variable that are in the tail of the other, minus the expected share."""
 
     value: float
     spread: Spread
     pvalue: float
     share: float
     share_target: float
-    exact: bool = False  # counted, where too few draws are there for a normal limit and its interval
+    exact: bool = False  # tested exactly because there are too few draws for a normal limit and its interval
 
     @property
     def at_same_tau(self) -> tuple[float, bool]:
-        """The target's share to set beside the draws', and whether it was moved to their tau because that matters."""
+        """The target's share to report with the draws', and whether it was adjusted to their tau because that matters."""
         return share_beside(self.value, self.share, self.share_target)
 
 
 def share_beside(value: float, share: float, share_target: float) -> tuple[float, bool]:
-    """The share that a gap is a difference from: the target's own unless another strength makes most of their difference."""
+    """The share that a gap is relative to: the target's own unless a different strength explains most of the difference."""
     moved = abs(share - share_target - value) > _MOVED * abs(value)
     return (share - value, True) if moved else (share_target, False)
 
 
 def is_tail(share: float, tail: float) -> bool:
-    """Whether a share of draws is about the tail that was asked for; with ties it may be far off, or nothing."""
+    """Whether a share of draws is close to the requested tail; with ties it may be far from it, or zero."""
     return tail / _NEAR <= share <= tail * _NEAR and share < 1.0
 
 
 def tail_gap(own: CornerCount | None, other: CornerCount | None, *, compared: bool) -> TailGap | None:
-    """The gap in one corner against a reference sample's (`compared`), or against the yardstick; None where it has none."""
+    """The gap in one corner relative to a reference sample (`compared`) or to the yardstick; None if there is none."""
     if own is None or (compared and other is None):
         return None
     if other is None:
@@ -215,15 +215,15 @@ def tail_gap(own: CornerCount | None, other: CornerCount | None, *, compared: bo
 
 
 def joint_pvalue(gaps: Sequence[TailGap | None]) -> float:
-    """One p-value of all corners: the smallest times their number (Bonferroni); NaN where none was tested."""
+    """One p-value for all corners: the smallest times their number (Bonferroni); NaN if none was tested."""
     known = [gap.pvalue for gap in gaps if gap is not None and not math.isnan(gap.pvalue)]
     return min(len(known) * min(known), 1.0) if known else math.nan
 
 
 def _one_sample(own: CornerCount) -> tuple[float, bool]:
-    """Normal limit, where few draws are expected inside or outside of the corner Poisson's probability of their number.
+    """P-value by the normal limit or, if few draws are expected inside or outside of the corner, by the Poisson distribution.
 
-    Between few and many, the larger of the two.
+    In between, the larger of the two.
     """
     inside, outside = own.expected, max(own.first - own.expected, 0.0)
     few = own.size * min(inside, outside)
@@ -237,11 +237,11 @@ def _one_sample(own: CornerCount) -> tuple[float, bool]:
 
 
 def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spread) -> tuple[float, bool]:
-    """Normal limit, where few draws of both together are inside or outside of the corner the binomial probability.
+    """P-value by the normal limit or, if few draws of both samples are inside or outside of the corner, by the binomial one.
 
-    Given the number of draws in both corners, that of one sample is binomial; its chance is that of equal rates or, if this
-    gives the larger p-value, that of rates in proportion to what the yardstick has at each sample's tau. Between few and many,
-    the larger p-value counts.
+    Given the number of draws in both corners, that of one sample is binomial; its probability follows from equal rates or, if
+    this gives a larger p-value, from rates proportional to those of the yardstick at each sample's tau. In between, the larger
+    p-value is used.
     """
     total = own.size + other.size
     inside = (own.size * own.joint + other.size * other.joint) / total
@@ -266,7 +266,7 @@ def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spr
 
 
 def _at_rate(count: CornerCount, inside: float, outside: float) -> Spread:
-    """The spread where a corner holds what it should: that of few draws by chance is too small, of many too large."""
+    """The standard error if a corner holds the expected share: that of few draws by chance is too small, of many too large."""
     rate, share = (inside, count.joint) if inside <= outside else (outside, count.first - count.joint)
     return count.spread if share <= 0.0 else replace(count.spread, se=count.spread.se * math.sqrt(rate / share))
 
@@ -276,7 +276,7 @@ def _two_sided(below: float, above: float) -> float:
 
 
 def sample_shares(pair: RankedPair, corner: Corner, tail: float) -> tuple[float, float, float, float, float, NDArray[np.uint8]]:
-    """Shares of the draws in both tails and in the corner, the slopes of the latter in both edges, and who is inside."""
+    """Shares of the draws in both tails and in the corner, the slopes of the latter in both edges, and the draws inside."""
     columns = pair.first.doubled_mid_ranks, pair.second.doubled_mid_ranks
     u, v, joint, slope_u, slope_v, inside = kernels.corner_shares(
         columns[0], corner.u_high, columns[1], corner.v_high, tail, edge_width(pair.n, tail)

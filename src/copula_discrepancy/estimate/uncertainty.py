@@ -1,8 +1,8 @@
 """Standard errors, intervals and tests from influence values: one number per draw, in the shape (chain, draw).
 
-An estimate moves by the mean of its influence values when the draws vary, so their variance gives its standard error for
-independent draws, and their long-run variance, all autocovariances added up, gives it for a Markov chain. Nothing here knows
-what was estimated.
+The error of an estimate is the mean of its influence values, so their variance gives its standard error for independent draws,
+and their long-run variance, the sum of all autocovariances, for a Markov chain. This module is independent of what is
+estimated.
 """
 
 import math
@@ -17,23 +17,23 @@ from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import is_whole, real_array, true_or_false
 from copula_discrepancy._core.errors import InputError
 
-FEWEST_DRAWS = 4  # per chain: two halves of two draws, the least from which an autocorrelation can be estimated
-_ROUNDING = 1e-12  # relative differences below it are rounding
+FEWEST_DRAWS = 4  # per chain: two halves of two draws, the fewest that allow an estimate of autocorrelation
+_ROUNDING = 1e-12  # relative differences below it are rounding errors
 
 
 @dataclass(frozen=True)
 class LongRun:
-    """How uncertain a mean of influence values is.
+    """Uncertainty of a mean of influence values.
 
-    What `long_run_variance` gives.
+    Result of `long_run_variance`.
 
     Attributes
     ----------
     variance, long_run_variance : float
-        Of one draw: the plain variance, and n times the variance of the mean. NaN where all influence values are equal,
-        infinite where they are so large that their squares are no floats; `n_eff` and `df` hold all the same.
+        Variances of one draw: the plain variance, and n times the variance of the mean. NaN if all influence values are equal,
+        infinite if their squares overflow; `n_eff` and `df` are valid even then.
     n, n_eff : float
-        Number of draws, and how many independent ones say as much: n * variance / long_run_variance.
+        Number of draws, and effective sample size n * variance / long_run_variance.
     df : float
         Degrees of freedom of the standard error, for Student's t in tests and intervals.
 
@@ -44,8 +44,8 @@ class LongRun:
     Examples
     --------
     >>> import copula_discrepancy as cd
-    >>> found = cd.long_run_variance([1.0, 2.0, 3.0, 4.0], iid=True)
-    >>> round(found.long_run_variance, 4), found.n, round(found.se, 4)
+    >>> result = cd.long_run_variance([1.0, 2.0, 3.0, 4.0], iid=True)
+    >>> round(result.long_run_variance, 4), result.n, round(result.se, 4)
     (1.6667, 4, 0.6455)
     """
 
@@ -63,7 +63,7 @@ class LongRun:
 
 @dataclass(frozen=True)
 class Spread:
-    """The standard error of an estimate, its degrees of freedom and its effective number of draws."""
+    """The standard error of an estimate, its degrees of freedom and its effective sample size."""
 
     se: float
     df: float
@@ -71,16 +71,16 @@ class Spread:
 
     @classmethod
     def of(cls, influence: NDArray[np.float64], *, iid: bool) -> "Spread":
-        """Of an estimate with these influence values, (chain, draw); unknown where they are NaN."""
+        """Standard error of an estimate with these influence values, (chain, draw); NaN if they are NaN."""
         if math.isnan(influence.flat[0]):
             return cls(math.nan, math.nan, math.nan)
         found = _long_run(influence, iid=iid)
         return cls(found.se, found.df, found.n_eff)
 
     def plus(self, other: "Spread | None") -> "Spread":
-        """Of the difference of two independent estimates: variances add, degrees of freedom as in Welch (1947).
+        """Standard error of the difference of two independent estimates: variances add, degrees of freedom as in Welch (1947).
 
-        The smaller effective number of draws counts.
+        The effective sample size is the smaller of the two.
         """
         if other is None:
             return self
@@ -90,7 +90,7 @@ class Spread:
         return Spread(math.sqrt(a + b), (a + b) ** 2 / (a**2 / self.df + b**2 / other.df), min(self.n_eff, other.n_eff))
 
     def times(self, factor: float) -> "Spread":
-        """Of an estimate multiplied by a factor."""
+        """Standard error of an estimate multiplied by a factor."""
         return Spread(abs(factor) * self.se, self.df, self.n_eff)
 
     def reach(self, confidence: float) -> float:
@@ -115,24 +115,24 @@ class Estimate:
     value : float
         The estimate itself.
     se : float
-        Its standard error; NaN where there is none, as on a bound of a family.
+        Its standard error; NaN if there is none, as at a bound of a family.
     ci : (float, float)
-        Confidence interval at `confidence`, from Student's t with `df` degrees of freedom, `bias` taken off the value; it ends
-        where the number's range does: a tau lies between -1 and 1.
+        Confidence interval at `confidence`, from Student's t with `df` degrees of freedom, after subtracting `bias` from the
+        value; limited to the range of the number: a tau lies between -1 and 1.
     pvalue : float
-        Two-sided p-value of the value being 0; NaN for a number that no hypothesis sets to 0.
+        Two-sided p-value of the value being 0; NaN for a number without such a hypothesis.
     n_eff : float
-        How many independent draws would give the same standard error; against a reference sample the smaller of the two.
+        Number of independent draws with the same standard error; with a reference sample the smaller of the two.
     bias : float
-        What a sample of this size adds on average though the draws are right; interval and p-value take it off, `value` not.
+        The mean error of a sample of this size under the target; interval and p-value subtract it, `value` does not.
     df : float
         Degrees of freedom of the standard error.
     confidence : float
-        Of the interval.
+        Confidence level of the interval.
 
     See Also
     --------
-    long_run_variance : Where standard errors come from.
+    long_run_variance : The computation of standard errors.
 
     Examples
     --------
@@ -163,27 +163,27 @@ class Estimate:
         limits: tuple[float, float] = (-math.inf, math.inf),
         confidence: float = 0.95,
     ) -> "Estimate":
-        """From the standard error of a normal estimate; the interval ends where the number's own range does.
+        """An estimate from the standard error of a normal estimate; the interval is limited to the range of the number.
 
         Parameters
         ----------
         value : float
             The estimate.
         spread : Spread
-            Its standard error, degrees of freedom and effective number of draws.
+            Its standard error, degrees of freedom and effective sample size.
         bias : float
-            What interval and p-value take off.
+            The bias that interval and p-value subtract.
         tested : bool
-            Whether 0 is a hypothesis; without one the p-value is NaN.
+            Whether 0 is a null hypothesis; otherwise the p-value is NaN.
         limits : (float, float)
             The range of the number.
         confidence : float
-            Of the interval.
+            Confidence level of the interval.
 
         Returns
         -------
         Estimate
-            With NaN for interval and p-value where the standard error is not positive.
+            Interval and p-value are NaN if the standard error is not positive.
         """
         centre, reach = value - bias, spread.reach(confidence)
         pvalue = spread.pvalue(centre) if tested else math.nan
@@ -192,19 +192,19 @@ class Estimate:
 
     @classmethod
     def unknown(cls, value: float, *, confidence: float = 0.95) -> "Estimate":
-        """A number whose uncertainty has no normal limit, as on a bound.
+        """A number whose uncertainty has no normal limit, as at a bound.
 
         Parameters
         ----------
         value : float
             The estimate.
         confidence : float
-            Of the interval that is missing.
+            Confidence level of the missing interval.
 
         Returns
         -------
         Estimate
-            With NaN for all but the value.
+            NaN for everything except the value.
         """
         return cls(value, math.nan, (math.nan, math.nan), math.nan, math.nan, 0.0, math.nan, confidence)
 
@@ -218,16 +218,16 @@ class Estimate:
         if not math.isfinite(self.se):
             return f"{self.value:.6g} (no standard error)"
         low, high = self.ci
-        told = f"{self.value:.6g} (se {self.se:.3g}, {100 * self.confidence:g}% {low:.4g} to {high:.4g}"
+        text = f"{self.value:.6g} (se {self.se:.3g}, {100 * self.confidence:g}% {low:.4g} to {high:.4g}"
         if not math.isnan(self.pvalue):
-            told += ", p < 0.001" if self.pvalue < 0.001 else f", p = {self.pvalue:.3f}"
-        return f"{told}, n_eff {self.n_eff:,.0f})"
+            text += ", p < 0.001" if self.pvalue < 0.001 else f", p = {self.pvalue:.3f}"
+        return f"{text}, n_eff {self.n_eff:,.0f})"
 
     def paper_test(self, alpha: float = 0.05) -> "PaperTest":
         """The paper's asymptotic test: T_n = sqrt(n) |value| / sigma against z_{1-alpha/2}, sigma the long-run one.
 
-        Corollary 4.1 and theorem 3 of Aich and Aich (2025), which are for the level gap of independent draws. It takes no
-        finite-sample bias off and uses the normal quantile; `pvalue` does better on both counts.
+        Corollary 4.1 and theorem 3 of Aich and Aich (2025), which are for the level gap of independent draws. It does not
+        subtract the finite-sample bias and uses the normal quantile; `pvalue` improves on both.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Estimate:
         Returns
         -------
         PaperTest
-            Statistic, critical value, p-value and decision; NaN and no rejection where there is no standard error.
+            Statistic, critical value, p-value and decision; NaN and no rejection if there is no standard error.
 
         Examples
         --------
@@ -252,28 +252,28 @@ class Estimate:
         return PaperTest(statistic, critical, float(2.0 * ndtr(-statistic)), bool(statistic > critical))
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number by its name, ready for JSON."""
+        """Every number by name, ready for JSON."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"ci": list(self.ci)}
 
 
 @dataclass(frozen=True)
 class PaperTest:
-    """The asymptotic test of Aich and Aich (2025): reject where the statistic passes the critical value.
+    """The asymptotic test of Aich and Aich (2025): reject if the statistic exceeds the critical value.
 
     Attributes
     ----------
     statistic : float
-        T_n = sqrt(n) |value| / sigma; NaN where there is no standard error.
+        T_n = sqrt(n) |value| / sigma; NaN if there is no standard error.
     critical : float
         The normal quantile z_{1-alpha/2}.
     pvalue : float
-        Two-sided, from the normal distribution.
+        Two-sided p-value from the normal distribution.
     reject : bool
         Whether the statistic is larger than the critical value.
 
     See Also
     --------
-    Estimate.paper_test : What makes one.
+    Estimate.paper_test : The method that returns it.
 
     References
     ----------
@@ -308,32 +308,32 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
     """Long-run variance of influence values (chain, draw): n times the variance of their mean over all chains.
 
     Autocovariances by FFT, pooled over split chains with the variance between them, Geyer's (1992) initial monotone positive
-    sequence: ArviZ's effective sample size for the mean, of which this is the other side. Chains of 8192 draws and more are
-    averaged over short batches first; from several chains of fewer than 20 draws, the variance is that of the chains' means.
+    sequence: the counterpart of ArviZ's effective sample size for the mean. Chains of 8192 draws and more are first averaged
+    over short batches; with several chains of fewer than 20 draws, the variance is that of the chains' means.
 
     Parameters
     ----------
     influence : array (chain, draw) or (draw,)
         One value per draw; only differences from the overall mean matter.
     iid : bool
-        Take the draws as independent: the plain variance.
+        Treat the draws as independent: the plain variance.
 
     Returns
     -------
     LongRun
-        Both variances, the effective number of draws, and the standard error of the mean with its degrees of freedom; NaN where
-        all values are equal.
+        Both variances, the effective sample size, and the standard error of the mean with its degrees of freedom; NaN if all
+        values are equal.
 
     Raises
     ------
     InputError
-        For NaN or infinite values, or fewer than 4 draws per chain where iid is False.
+        For NaN or infinite values, or fewer than 4 draws per chain if iid is False.
 
     See Also
     --------
     concordance : The influence values of Kendall's tau, up to a factor and a shift.
-    Fit.influence : Those of a fitted parameter.
-    ess : The same idea for the margins.
+    Fit.influence : The influence values of a fitted parameter.
+    ess : Effective sample size of the margins.
 
     References
     ----------
@@ -363,30 +363,30 @@ def _long_run(values: NDArray[np.float64], *, iid: bool) -> LongRun:
     """`long_run_variance` of values known to be finite, (chain, draw)."""
     if not iid:
         require_chain_length(values.shape[1])
-    # NaN for perfect dependence: every draw says the same, and the normal limit is degenerate
+    # NaN for perfect dependence: tau has no sampling error, and the normal limit is degenerate
     variance, long_run, n_eff, df = kernels.long_run(np.require(values, requirements=("C", "W")), iid)
     return LongRun(variance, long_run, values.size, n_eff, df)
 
 
 def nearly_constant(values: NDArray[np.float64], scale: float) -> bool:
-    """Whether values differ by rounding only, relative to their size."""
+    """Whether values differ by rounding error only, relative to their size."""
     return scale == 0 or float(np.max(values) / scale - np.min(values) / scale) <= _ROUNDING
 
 
 def require_chain_length(n_draws: int) -> None:
-    """Raise where chains are too short to estimate any autocorrelation."""
+    """Raise if chains are too short to estimate an autocorrelation."""
     if n_draws < FEWEST_DRAWS:
         raise InputError(
-            f"standard errors of chains need at least {FEWEST_DRAWS} draws per chain, got {n_draws}; chains come first and "
-            "draws second, (chain, draw, variable), or use iid=True for independent draws",
+            f"standard errors of chains need at least {FEWEST_DRAWS} draws per chain, got {n_draws}; arrays must be (chain, "
+            "draw, variable); for independent draws use iid=True",
             "too-few-draws",
         )
 
 
 def split_rhat(values: NDArray[np.float64]) -> float:
-    """Split R-hat (Gelman et al., 2013) of one value per draw, (chain, draw); 1 where nothing varies, NaN under 20 draws.
+    """Split R-hat (Gelman et al., 2013) of one value per draw, (chain, draw); 1 if nothing varies, NaN under 20 draws.
 
-    ArviZ's "identity" R-hat of the halves; it would refuse a single chain, whose halves can be compared all the same.
+    ArviZ's "identity" R-hat of the halves; ArviZ itself rejects a single chain, although its halves can be compared.
     """
     return float(kernels.split_rhat(np.require(values, requirements=("C", "W"))))
 
@@ -395,16 +395,16 @@ def tau_influence_bound() -> float:
     """The largest influence a single draw can have on Kendall's tau: |IF| <= 4, since |2 (h - tau)| <= 2 (1 + 1).
 
     Theorem 4 of Aich and Aich (2025), on the bounded influence of the moment-based CD. It holds for tau-a, and without ties;
-    where nearly all draws are tied, a single one can have more influence on tau-b.
+    if nearly all draws are tied, a single one can have more influence on tau-b.
 
     Returns
     -------
     float
-        4.
+        The bound, 4.
 
     See Also
     --------
-    contamination_bound : Of many foreign draws instead of one.
+    contamination_bound : The effect of many contaminated draws instead of one.
     concordance : The h of each draw.
 
     References
@@ -421,29 +421,29 @@ def tau_influence_bound() -> float:
 
 
 def contamination_bound(delta: float) -> float:
-    """How far a share `delta` of foreign draws can move Kendall's tau, and with it `level`: at most 4 delta - 2 delta^2.
+    """Largest change of Kendall's tau, and thus of `level`, by a fraction `delta` of contamination: 4 delta - 2 delta^2.
 
-    A share delta of other draws changes the share 2 delta - delta^2 of all pairs, each by at most 2 (Aich and Aich, 2025,
-    theorem 5). It holds for tau-a, and without ties; where nearly all draws are tied, tau-b can move further.
+    A fraction delta of contaminated draws changes the fraction 2 delta - delta^2 of all pairs, each by at most 2 (Aich and
+    Aich, 2025, theorem 5). It holds for tau-a, and without ties; if nearly all draws are tied, tau-b can change more.
 
     Parameters
     ----------
     delta : float
-        Share of foreign draws, from 0 to 1.
+        Fraction of contaminated draws, from 0 to 1.
 
     Returns
     -------
     float
-        From 0 to 2; the bound says nothing beyond the range of tau, so it is of use for small shares.
+        The bound, from 0 to 2. It is useful for small fractions only, because of the range of tau.
 
     Raises
     ------
     InputError
-        For a share outside 0 to 1, or NaN.
+        For a fraction outside 0 to 1, or NaN.
 
     See Also
     --------
-    tau_influence_bound : Of a single draw, the slope of this bound at 0.
+    tau_influence_bound : The bound for a single draw, the slope of this bound at 0.
 
     References
     ----------
@@ -456,5 +456,5 @@ def contamination_bound(delta: float) -> float:
     0.38
     """
     if not _is_number(delta) or not 0 <= delta <= 1:
-        raise InputError(f"delta must be a share between 0 and 1, got {delta!r}")
+        raise InputError(f"delta must be a fraction between 0 and 1, got {delta!r}")
     return float(4.0 * delta - 2.0 * delta**2)

@@ -1,4 +1,4 @@
-"""The copula families, by name, and the base classes from which to derive one's own."""
+"""The copula families, by name, and the base classes for user-defined families."""
 
 from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.a1 import A1

@@ -8,7 +8,7 @@ from scipy.special import polygamma, psi
 from copula_discrepancy.families.hyperbolic import Hyperbolic
 from copula_discrepancy.families.parameter import Parameter
 
-_LARGE_THETA = 20.0  # the next term of the series is below 1e-15 from here on; the digammas lose digits
+_LARGE_THETA = 20.0  # from here on the next term of the series is below 1e-15, while the digammas lose digits
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,11 @@ class A1(Hyperbolic):
     Parameters
     ----------
     theta : float
-        At least 1 and finite; perfect dependence is the limit at infinity, independence no limit of it.
+        At least 1 and finite; perfect dependence is the limit at infinity, independence is not a limit.
 
     See Also
     --------
-    A2 : The same at theta = 1, with a lower tail that grows with theta.
+    A2 : Equal to A1 at theta = 1, with a lower tail that grows with theta.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class A1(Hyperbolic):
 
     name = "A1"
     parameter = Parameter(
-        "theta", 1.0, np.inf, True, "A1 starts at Kendall's tau 0.545; weaker dependence needs another family"
+        "theta", 1.0, np.inf, True, "A1 requires Kendall's tau of at least 0.545; use another family for weaker dependence"
     )
 
     def _width(self, theta: float) -> tuple[float, float]:

@@ -21,11 +21,11 @@ class A2(Hyperbolic):
     Parameters
     ----------
     theta : float
-        At least 1 and finite; perfect dependence is the limit at infinity, independence no limit of it.
+        At least 1 and finite; perfect dependence is the limit at infinity, independence is not a limit.
 
     See Also
     --------
-    A1 : The same at theta = 1, with the same lower tail for every theta.
+    A1 : Equal to A2 at theta = 1, with the same lower tail for every theta.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class A2(Hyperbolic):
 
     name = "A2"
     parameter = Parameter(
-        "theta", 1.0, np.inf, True, "A2 starts at Kendall's tau 0.545; weaker dependence needs another family"
+        "theta", 1.0, np.inf, True, "A2 requires Kendall's tau of at least 0.545; use another family for weaker dependence"
     )
 
     def _width(self, theta: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Archimedean copulas: everything that follows from the generator alone.
+"""Archimedean copulas: everything that follows from the generator.
 
 With a generator phi, C(u, v) = phi^-1(phi(u) + phi(v)). For a draw (U, V), the share T = phi(U) / (phi(U) + phi(V)) is uniform
 and independent of W = C(U, V), whose distribution is K(t) = t - phi(t)/phi'(t) (Genest and Rivest, 1993). Sampling, entropy
@@ -20,7 +20,7 @@ from copula_discrepancy.families.quadrature import Integral, refine, unit_nodes
 
 @dataclass(frozen=True)
 class Archimedean(Copula):
-    """A family given by its generator; a subclass adds closed forms where they keep more digits or save time."""
+    """A family defined by its generator; a subclass adds closed forms if they are more accurate or faster."""
 
     theta: float
 
@@ -50,13 +50,13 @@ class Archimedean(Copula):
 
     @abc.abstractmethod
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
-        """log(-phi'(t)), the derivative taken in t."""
+        """log(-phi'(t)), the derivative with respect to t."""
 
     @abc.abstractmethod
     def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
         """log phi''(t)."""
 
-    # ---- what follows ----------------------------------------------------------------------------------------------
+    # ---- derived formulas ------------------------------------------------------------------------------------------
 
     def _copula_coordinate(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         """The coordinate of C(u, v)."""
@@ -76,12 +76,12 @@ class Archimedean(Copula):
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         c = self._copula_coordinate(theta, x, y)
-        # rounding may leave phi'(v)/phi'(C) a unit above one, where C and v agree in all digits
+        # rounding may leave phi'(v)/phi'(C) a unit above one if C and v agree in all digits
         log_ratio = np.minimum(self._log_slope(theta, y) - self._log_slope(theta, c), 0.0)
         return np.exp(log_ratio), -np.expm1(log_ratio)
 
     def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes | None:
-        """Derivatives of the log density in x, y, (theta, x), (theta, y), where a family has them in closed form."""
+        """Derivatives of the log density in x, y, (theta, x), (theta, y), if a family has them in closed form."""
         return None
 
     def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
@@ -98,11 +98,11 @@ class Archimedean(Copula):
         return closed[2] * self._margin_slope(*unit[:2]), closed[3] * self._margin_slope(*unit[2:])
 
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
-        """dK/dt = phi(t) phi''(t) / phi'(t)**2; a family's closed form keeps its digits where theta is large."""
+        """dK/dt = phi(t) phi''(t) / phi'(t)**2; a family's closed form is more accurate if theta is large."""
         return np.exp(self._log_generator(theta, x) + self._log_curvature(theta, x) - 2.0 * self._log_slope(theta, x))
 
     def _nodes(self, theta: float, level: int) -> Nodes:
-        """T from 0 to 1/2 and mirrored, so that the diagonal U = V, where a strong copula has its ridge, is an end point."""
+        """T from 0 to 1/2 and mirrored, so that the diagonal U = V, the ridge of a strong copula, is an end point."""
         p, complement, weight = unit_nodes(level)
         at = self._margin(p, complement)
         generator = self._log_generator(theta, at)
@@ -132,7 +132,7 @@ class Archimedean(Copula):
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         """Coordinates of n draws from (T, W), W by inverting K."""
         share, p = rng.uniform(size=n), rng.uniform(size=n)
-        with np.errstate(divide="ignore"):  # log 0: a share of exactly 0 or 1 puts one coordinate at u = 1
+        with np.errstate(divide="ignore"):  # log 0: a share of exactly 0 or 1 gives u = 1
             level = self._log_generator(theta, self._invert_kendall(theta, p))
             return (
                 self._inverse_log_generator(theta, np.log(share) + level),
@@ -140,7 +140,7 @@ class Archimedean(Copula):
             )
 
     def _invert_kendall(self, theta: float, p: FloatArray) -> FloatArray:
-        """Coordinates of K^-1(p): a table on the logit scale gives four digits, Newton the rest."""
+        """Coordinates of K^-1(p): a table on the logit scale gives four digits, Newton's method the rest."""
         from scipy.special import expit, logit
 
         def kendall(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -149,13 +149,13 @@ class Archimedean(Copula):
             ratio = np.exp(self._log_generator(theta, x) - self._log_slope(theta, x))
             return t + ratio, self._kendall_density(theta, x) * t * expit(-s), x
 
-        grid = np.linspace(-45.0, 37.0, 4097)  # exp(-45) and 1 - exp(-37) lie beyond all uniform floats
+        grid = np.linspace(-45.0, 37.0, 4097)  # exp(-45) and 1 - exp(-37) are beyond all uniform draws
         with np.errstate(divide="ignore"):
             s = np.interp(logit(p), logit(np.minimum(kendall(grid)[0], 1.0)), grid)
         for _ in range(3):
             value, slope, _ = kendall(s)
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = (p - value) / slope
-            # a step longer than the table's spacing means that 1 - p has no digits left: keep the table's value
+            # a step longer than the table's spacing means that 1 - p has no accurate digits: keep the table's value
             s = s + np.where(np.abs(step) < 0.05, step, 0.0)
         return kendall(s)[2]

@@ -1,4 +1,4 @@
-"""What every copula can do."""
+"""The base class of all copulas, with the public methods."""
 
 import math
 from collections.abc import Callable
@@ -29,8 +29,8 @@ DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
 class Copula(Formulas):
     """A bivariate copula with one dependence parameter theta; an instance is immutable and valid.
 
-    The base of every family; make a member of one, such as ``Gumbel(2.5)`` or ``Gumbel.from_tau(0.6)``. A parameter outside
-    its domain raises an InputError that states the domain. The public methods check u and v and use the instance's own theta.
+    The base of every family; create a member of one, such as ``Gumbel(2.5)`` or ``Gumbel.from_tau(0.6)``. A parameter outside
+    its domain raises an InputError that states the domain. The public methods validate u and v and use the instance's theta.
 
     Attributes
     ----------
@@ -41,29 +41,29 @@ class Copula(Formulas):
     parameter : Parameter
         Name and domain of theta.
     fixed_parameters : tuple of str
-        What has to be given beside theta: ``("df",)`` for `StudentT`, nothing for the others.
+        Parameters required in addition to theta: ``("df",)`` for `StudentT`, none for the others.
 
     See Also
     --------
-    family : A family by its name.
-    fit : The member of a family that fits draws best.
-    register : Use a subclass of your own by its name.
+    family : Look up a family by name.
+    fit : Fit a family to draws.
+    register : Make your own subclass available by name.
 
     Notes
     -----
-    A family of your own is a subclass of `Copula` or, with less to define, of ``copula_discrepancy.families.Archimedean``. It
-    has the class attributes ``name`` and ``parameter``, a ``copula_discrepancy.families.Parameter``. The methods to define, and
+    To define your own family, subclass `Copula` or, with less to define, ``copula_discrepancy.families.Archimedean``. It has
+    the class attributes ``name`` and ``parameter``, a ``copula_discrepancy.families.Parameter``. The methods to define, and
     those that have a default, are listed at ``copula_discrepancy.families.formulas.Formulas``; the page "Adding a family" has
     an example.
 
     Arguments u and v are numbers or arrays that broadcast against each other; NaN, and values outside the unit interval, raise
-    an InputError, nothing is clipped. At the limit of independence all methods hold (theta = 0 or 1, whatever the family has);
-    perfect dependence has no density and is no member of any family.
+    an InputError; nothing is clipped. All methods are valid in the limit of independence (theta = 0 or 1, depending on the
+    family); perfect dependence has no density and is not a member of any family.
 
     Examples
     --------
     >>> import copula_discrepancy as cd
-    >>> [issubclass(found, cd.Copula) for found in cd.FAMILIES].count(True)
+    >>> [issubclass(family, cd.Copula) for family in cd.FAMILIES].count(True)
     8
     >>> cd.Gumbel(0.4)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -90,12 +90,12 @@ class Copula(Formulas):
         Returns
         -------
         Copula
-            Of the class it was called on. Closed form, or a root to the last digits.
+            An instance of the class, from a closed form or a root accurate to the last digits.
 
         Raises
         ------
         InputError
-            For a tau that the family does not reach, NaN, or one so close to 1 that its theta rounds to a limit.
+            For NaN, a tau that the family does not reach, or one so close to 1 that its theta rounds to a limit.
 
         Examples
         --------
@@ -107,13 +107,13 @@ class Copula(Formulas):
         """
         unknown = sorted(set(fixed) - set(cls.fixed_parameters))
         if unknown:
-            raise InputError(f"{cls.name} has no parameter {', '.join(unknown)} beside theta")
+            raise InputError(f"{cls.name} has no parameter {', '.join(unknown)} in addition to theta")
         template = cls._template(**fixed)
         return template.with_theta(template._checked_theta_from_tau(tau))
 
     @classmethod
     def _template(cls, **fixed: Any) -> Self:
-        """Some member of the family: formulas need its fixed choices, not its theta."""
+        """A member of the family: formulas need its fixed parameters, not its theta."""
         lower, upper = cls.parameter.lower, cls.parameter.upper
         theta = 0.5 if lower < 0.0 and upper > 0.5 else lower + min(1.0, 0.5 * (upper - lower))
         return cls(theta=theta, **fixed)  # type: ignore[call-arg]
@@ -124,7 +124,7 @@ class Copula(Formulas):
         if not (low <= value <= high and abs(value) < 1):
             raise InputError(
                 f"tau must lie between {low:.4g} and {high:.4g} (and |tau| < 1) for {self.name}, got {value:g}; "
-                "Frank and Gaussian reach every tau, rotations by 90 or 270 mirror the range"
+                "Frank and Gaussian cover every tau; rotations by 90 or 270 degrees mirror the range"
             )
         theta = self._theta_from_tau(value)
         if not self.parameter.lower <= theta < self.parameter.upper:
@@ -154,13 +154,13 @@ class Copula(Formulas):
         Returns
         -------
         array
-            Finite numbers, exact to about 1e-14 of max(1, |log c|), into the corners: u = 1e-15 and u = 1 - 1e-15 are ordinary
-            arguments.
+            Finite numbers, accurate to about 1e-14 of max(1, |log c|), even in the corners: u = 1e-15 and u = 1 - 1e-15 are
+            ordinary arguments.
 
         Raises
         ------
         InputError
-            For values on or outside the edge, and NaN.
+            For values on or outside the boundary, and NaN.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class Copula(Formulas):
         Raises
         ------
         InputError
-            For values on or outside the edge, NaN, and where the density passes the largest float: `logpdf` holds there.
+            For values on or outside the boundary, NaN, and if the density overflows; `logpdf` is finite there.
 
         Examples
         --------
@@ -202,7 +202,7 @@ class Copula(Formulas):
         Parameters
         ----------
         u, v : array of numbers
-            Between 0 and 1, of shapes that broadcast. On the edges C(u, 1) = u and C(u, 0) = 0.
+            Between 0 and 1, of shapes that broadcast. On the boundary C(u, 1) = u and C(u, 0) = 0.
 
         Returns
         -------
@@ -221,13 +221,13 @@ class Copula(Formulas):
         array([0.1519, 0.3   ])
         """
         a, b = unit_pair(u, v, closed=True)
-        # on the edges a copula is known: C(0, v) = 0, C(1, v) = v
+        # on the boundary C(0, v) = 0 and C(1, v) = v
         inner = (a > 0) & (a < 1) & (b > 0) & (b < 1)
         result = np.where(a == 1, b, np.where(b == 1, a, 0.0))
         if inner.any():
             p, q = a[inner], b[inner]
             value = self._at("cdf", p, q, lambda unit: self._cdf(self.theta, *self._coordinates(*unit)))
-            # the bounds of every copula (Frechet, Hoeffding); rounding may pass them by a unit
+            # the bounds of every copula (Frechet, Hoeffding), which rounding may exceed by a unit
             result[inner] = np.maximum(np.minimum(value, np.minimum(p, q)), np.maximum(p - (1.0 - q), 0.0))
         return result[()]
 
@@ -239,7 +239,7 @@ class Copula(Formulas):
         u, v : array of numbers
             Strictly between 0 and 1, of shapes that broadcast.
         given : {"v", "u"}
-            The variable that is known; with "u" it is P(V <= v | U = u) = dC/du.
+            The conditioning variable; with "u" it is P(V <= v | U = u) = dC/du.
 
         Returns
         -------
@@ -249,7 +249,7 @@ class Copula(Formulas):
         Raises
         ------
         InputError
-            For values on or outside the edge, and NaN.
+            For values on or outside the boundary, and NaN.
 
         Examples
         --------
@@ -269,19 +269,19 @@ class Copula(Formulas):
         p : array of numbers
             Probabilities, strictly between 0 and 1.
         condition : array of numbers
-            Values of the variable that is known, strictly between 0 and 1.
+            Values of the conditioning variable, strictly between 0 and 1.
         given : {"v", "u"}
-            Which one that is; with "u" it is the v with P(V <= v | U = condition) = p.
+            The conditioning variable; with "u" it is the v with P(V <= v | U = condition) = p.
 
         Returns
         -------
         array
-            By closed form or a bracketed root; a root beyond 1e-304 or its mirror image is taken for that end.
+            By closed form or a bracketed root; a root beyond 1e-304 or its mirror image is set to that end.
 
         Raises
         ------
         InputError
-            For values on or outside the edge, and NaN.
+            For values on or outside the boundary, and NaN.
 
         Examples
         --------
@@ -315,7 +315,7 @@ class Copula(Formulas):
         Raises
         ------
         InputError
-            For values on or outside the edge, NaN, and where the derivative passes the largest float.
+            For values on or outside the boundary, NaN, and if the derivative overflows.
 
         Examples
         --------
@@ -341,7 +341,7 @@ class Copula(Formulas):
         Raises
         ------
         InputError
-            For values on or outside the edge, NaN, and where the derivative passes the largest float.
+            For values on or outside the boundary, NaN, and if the derivative overflows.
 
         Examples
         --------
@@ -362,17 +362,16 @@ class Copula(Formulas):
         Returns
         -------
         tuple of two arrays
-            The slopes in u and in v.
+            The derivatives in u and in v.
 
         Raises
         ------
         InputError
-            For values on or outside the edge, NaN, and where a slope passes the largest float, as it may where u or v is below
-            1e-300.
+            For values on or outside the boundary, NaN, and if a derivative overflows, as it may if u or v is below 1e-300.
 
         See Also
         --------
-        ksd : The kernel Stein discrepancy, which is made of these.
+        ksd : The kernel Stein discrepancy, which uses these derivatives.
 
         Examples
         --------
@@ -387,7 +386,7 @@ class Copula(Formulas):
     def score_gradient(self, u: ArrayLike, v: ArrayLike) -> Pair:
         """Derivatives (d2 log c/(d theta du), d2 log c/(d theta dv)), analytic, for 0 < u, v < 1.
 
-        Margins estimated by ranks add terms in these to the influence of a draw (Genest, Ghoudi and Rivest, 1995).
+        The influence of a draw includes terms in these if the margins are estimated by ranks (Genest, Ghoudi and Rivest, 1995).
 
         Parameters
         ----------
@@ -397,12 +396,12 @@ class Copula(Formulas):
         Returns
         -------
         tuple of two arrays
-            The slopes of the score in u and in v.
+            The derivatives of the score in u and in v.
 
         Raises
         ------
         InputError
-            For values on or outside the edge, NaN, and where a slope passes the largest float.
+            For values on or outside the boundary, NaN, and if a derivative overflows.
 
         Examples
         --------
@@ -422,17 +421,17 @@ class Copula(Formulas):
         function: Callable[[Unit], FloatArray],
         names: tuple[str, str] = ("u", "v"),
     ) -> FloatArray:
-        """A function of (u, 1-u, v, 1-v) at points of the open unit square; finite, or an InputError that names a point."""
+        """Values of a function of (u, 1-u, v, 1-v) in the open unit square; raises an InputError at a point that overflows."""
         a, b = unit_pair(first, second, names)
-        with np.errstate(all="ignore"):  # what leaves the floats is told below
+        with np.errstate(all="ignore"):  # overflow raises below
             found = in_unit_blocks(function, a, b)
         wrong = ~np.isfinite(found)
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0][found.ndim - a.ndim :])
             raise InputError(
-                f"{method} of {self!r} passes what a float can hold at {names[0]}={float(a[at])!r}, "
+                f"{method} of {self!r} overflows float64 at {names[0]}={float(a[at])!r}, "
                 f"{names[1]}={float(b[at])!r}; "
-                "keep further from the edge" + (", or use logpdf" if method == "pdf" else "")
+                "use points further from the boundary" + (", or use logpdf" if method == "pdf" else "")
             )
         return found[()]
 
@@ -446,7 +445,7 @@ class Copula(Formulas):
         """An (n, 2) array of independent draws, strictly inside the unit square.
 
         Archimedean copulas draw (T, W) of Genest and Rivest (1993), elliptical ones their normal or t variables. A draw closer
-        to 0 or 1 than a float can tell is the nearest float inside.
+        to 0 or 1 than the nearest float is set to that float.
 
         Parameters
         ----------
@@ -470,7 +469,7 @@ class Copula(Formulas):
         source = random_generator(rng)
         u, _, v, _ = self._unit(*self._sample(self.theta, whole_number(n, "n", 0), source))
         draws = np.stack([u, v], axis=1)
-        # A draw closer to 0 or 1 than a float can tell is rounded into the open square.
+        # A draw that rounds to 0 or 1 is moved to the nearest float inside the open square.
         draws[draws == 0.0] = np.nextafter(0.0, 1.0)
         draws[draws == 1.0] = np.nextafter(1.0, 0.0)
         return draws
@@ -485,15 +484,15 @@ class Copula(Formulas):
         method : {"exact", "monte_carlo"}
             Closed form or quadrature, or the paper's mean of -log c over `m` simulated draws.
         m : int
-            Draws of the Monte Carlo estimate.
+            Number of draws of the Monte Carlo estimate.
         rng : int, Generator, SeedSequence or None
-            Its seed or source of randomness.
+            Seed or source of randomness of the Monte Carlo estimate.
 
         Returns
         -------
         float
-            In nats; 0 at independence, and ever more negative towards perfect dependence. The exact one has a relative error
-            below 1e-8; a quadrature that does not reach it says so in a DependenceWarning.
+            The entropy in nats; 0 at independence, and decreasing without bound towards perfect dependence. The exact value has
+            a relative error below 1e-8; a quadrature that does not reach it raises a DependenceWarning.
 
         Examples
         --------
@@ -510,7 +509,7 @@ class Copula(Formulas):
     def kl(
         self, other: "Copula", *, method: str = "exact", m: int = DEFAULT_MONTE_CARLO_SIZE, rng: RandomSource = None
     ) -> float:
-        """Kullback-Leibler divergence E[log c - log c_other] under this copula; 0 only when the two are equal.
+        """Kullback-Leibler divergence E[log c - log c_other] under this copula; 0 only if the two are equal.
 
         Definition 5.2 of Aich and Aich (2025).
 
@@ -521,20 +520,20 @@ class Copula(Formulas):
         method : {"exact", "monte_carlo"}
             Closed form or quadrature, or the paper's mean over `m` draws simulated from this copula.
         m : int
-            Draws of the Monte Carlo estimate.
+            Number of draws of the Monte Carlo estimate.
         rng : int, Generator, SeedSequence or None
-            Its seed or source of randomness.
+            Seed or source of randomness of the Monte Carlo estimate.
 
         Returns
         -------
         float
-            In nats. It is not symmetric. The exact one has a relative error below 1e-8; a quadrature that does not reach it
-            says so in a DependenceWarning.
+            The divergence in nats. It is not symmetric. The exact value has a relative error below 1e-8; a quadrature that does
+            not reach it raises a DependenceWarning.
 
         Raises
         ------
         InputError
-            Where `other` is no copula.
+            If `other` is not a copula.
 
         Examples
         --------
@@ -551,7 +550,7 @@ class Copula(Formulas):
         return self._kl(other).announced()
 
     def _kl(self, other: "Copula", accept: float = ACCEPT) -> Integral:
-        """`kl` by closed form or quadrature, with its accuracy; `accept` is what `refine` takes."""
+        """`kl` by closed form or quadrature, with its accuracy; `accept` is passed to `refine`."""
         return Integral(0.0) if other == self else self._exact_kl(other, accept)
 
     def _exact_kl(self, other: "Copula", accept: float) -> Integral:
@@ -561,7 +560,7 @@ class Copula(Formulas):
             return self._divergence(theta, self._log_ratio(other), accept, symmetric=symmetric)
         room = self._stencil_step(theta) / STENCIL_STEP
         if abs(step) < 1e-5 * room:
-            # The difference of two nearly equal logs has no digits left; the midpoint score has an error of step**2.
+            # The difference of two nearly equal logs has no accurate digits; the midpoint score has an error of step**2.
             middle = theta - 0.5 * step
 
             def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -583,11 +582,11 @@ class Copula(Formulas):
         return log_ratio
 
     def _swapped(self) -> "Copula":
-        """The copula of (V, U): the same one, unless it was turned by 90 or 270 degrees."""
+        """The copula of (V, U): the same one, unless it is rotated by 90 or 270 degrees."""
         return self
 
     def _same_family(self, other: "Copula") -> bool:
-        """Whether only theta may differ, so that both share coordinates."""
+        """Whether only theta may differ, so that both have the same coordinates."""
         return type(self) is type(other) and self.with_theta(other.theta) == other
 
     def _simulated_logpdf(

@@ -1,4 +1,4 @@
-"""The families by name: those of the library and those that users register."""
+"""Families by name: those of the library and those that users register."""
 
 from inspect import isabstract
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from copula_discrepancy.families.rotated import ROTATIONS, Rotated
 from copula_discrepancy.families.student_t import StudentT
 from copula_discrepancy.families.validation import failed_checks
 
-# Adding a family to the library: one file beside these, one entry here.
+# Adding a family to the library: one file next to these, one entry here.
 FAMILIES: tuple[type[Copula], ...] = (
     Clayton,
     Gumbel,
@@ -29,34 +29,34 @@ FAMILIES: tuple[type[Copula], ...] = (
     StudentT,
 )
 BY_NAME: dict[str, type[Copula]] = {cls.name.lower(): cls for cls in FAMILIES}
-LONGEST_NAME = 29  # with an angle of three digits 32 characters, the width of a table's column of families
+LONGEST_NAME = 29  # 32 characters with an angle of three digits, the width of the family column of a table
 
 Family = TypeVar("Family", bound=type[Copula])
 
 
 def family(name: str) -> type[Copula]:
-    """The family class with that name, in any case: "gumbel", "StudentT", or rotated, "clayton180".
+    """The family class with this name, ignoring case: "gumbel", "StudentT", or rotated, "clayton180".
 
     Parameters
     ----------
     name : str
-        One of clayton, gumbel, frank, joe, a1, a2, gaussian and studentt, or a name that `register` added; as it is or
-        followed by 90, 180 or 270. Underscores and hyphens do not count.
+        One of clayton, gumbel, frank, joe, a1, a2, gaussian and studentt, or a name that `register` added, optionally followed
+        by 90, 180 or 270. Underscores and hyphens are ignored.
 
     Returns
     -------
     type
-        A subclass of `Copula`; its instances are made from theta (and df).
+        A subclass of `Copula`; its instances are created from theta (and df).
 
     Raises
     ------
     InputError
-        For any other name; the message lists those there are.
+        For any other name; the message lists the available ones.
 
     See Also
     --------
-    register : Add a family of your own.
-    Rotated.family : The class of a rotated family, from the class of the family.
+    register : Add your own family.
+    Rotated.family : The class of a rotated family, from the class of the base family.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def family(name: str) -> type[Copula]:
     Gumbel(theta=2.5)
     >>> cd.family("clayton180")(3.0)
     Rotated(base=Clayton(theta=3.0), rotation=180)
-    >>> [found.__name__ for found in cd.FAMILIES]
+    >>> [family.__name__ for family in cd.FAMILIES]
     ['Clayton', 'Gumbel', 'Frank', 'Joe', 'A1', 'A2', 'Gaussian', 'StudentT']
     """
     if isinstance(name, str):
@@ -77,22 +77,20 @@ def family(name: str) -> type[Copula]:
             if base != key and base in BY_NAME:
                 return Rotated.family(BY_NAME[base], rotation)
     known = ", ".join(BY_NAME)
-    raise InputError(
-        f"unknown family {name!r}; choose one of {known}, each also with 90, 180 or 270 behind its name", "unknown-name"
-    )
+    raise InputError(f"unknown family {name!r}; choose one of {known}, optionally followed by 90, 180 or 270", "unknown-name")
 
 
 def register(family: Family, *, check: bool = True) -> Family:
-    """Make a family of your own available by name, wherever a family is given: ``family="mine"``, ``"mine180"``.
+    """Make your own family available by name, wherever a family is accepted: ``family="mine"``, ``"mine180"``.
 
     Parameters
     ----------
     family : type
         A subclass of `Copula` whose class attribute ``name`` is an identifier of at most 29 characters that does not end in
-        90, 180 or 270. Its members are made from theta alone.
+        90, 180 or 270. Its members are created from theta alone.
     check : bool
-        Compare the formulas with each other at two or three members of the family: density, distribution function,
-        conditional distribution and its inverse, Kendall's tau, score and likelihood. This takes some ten milliseconds. Use
+        Check the formulas against each other for two or three members of the family: density, distribution function,
+        conditional distribution and its inverse, Kendall's tau, score and likelihood. This takes about ten milliseconds. Use
         False for formulas that are approximations.
 
     Returns
@@ -103,23 +101,23 @@ def register(family: Family, *, check: bool = True) -> Family:
     Raises
     ------
     InputError
-        For anything but a complete family, a name that is not allowed or that another class has, and formulas that
-        contradict each other; the message lists the checks that failed.
+        For anything but a complete family, a name that is not allowed or already in use, and formulas that contradict each
+        other; the message lists the checks that failed.
 
     See Also
     --------
-    family : The class with a name.
+    family : Look up a class by name.
     Copula : The base class; its Notes list what a family defines.
 
     Notes
     -----
-    Names hold for the running process and are not saved. Registering a class twice changes nothing; the same definition run
-    again, as in a notebook cell, replaces the class. Worker processes of `pairwise` receive the class with their task, so it
-    need not be registered there.
+    Names are valid for the running process and are not saved. Registering a class twice has no effect; running the same
+    definition again, as in a notebook cell, replaces the class. Worker processes of `pairwise` receive the class with their
+    task, so it need not be registered there.
 
-    Registered families take no part in automatic selection: `select_family` and ``family="auto"`` rank the families of
-    `FAMILIES` in every process, so that a result does not depend on what was registered before. To compare your family with
-    the selected one, compare the ``log_likelihood`` of both fits.
+    Registered families are not part of automatic selection: `select_family` and ``family="auto"`` rank the families of
+    `FAMILIES` in every process, so that a result does not depend on earlier registrations. To compare your family with the
+    selected one, compare the ``log_likelihood`` of both fits.
 
     Examples
     --------
@@ -135,9 +133,9 @@ def register(family: Family, *, check: bool = True) -> Family:
     _require_family(family)
     key = _key(family.name)
     holder = BY_NAME.get(key, family)
-    run_again = _path(holder) == _path(family) and "<locals>" not in family.__qualname__  # functions may make many classes
+    run_again = _path(holder) == _path(family) and "<locals>" not in family.__qualname__  # functions may create many classes
     if holder is not family and not run_again:
-        raise InputError(f"the name {family.name!r} belongs to {_path(holder)}; give {_path(family)} a name of its own")
+        raise InputError(f"the name {family.name!r} belongs to {_path(holder)}; choose another name for {_path(family)}")
     failed = failed_checks(resolve_family(family)[0]) if check else []
     if failed:
         raise InputError(f"the formulas of {_path(family)} contradict each other; failed checks: {', '.join(failed)}")
@@ -146,9 +144,9 @@ def register(family: Family, *, check: bool = True) -> Family:
 
 
 def resolve_family(choice: Any, df: float | None = None) -> tuple[Copula, bool]:
-    """A member of the family that a name, a class or an instance stands for, and whether df is to be estimated.
+    """A member of the family selected by a name, a class or an instance, and whether df is to be estimated.
 
-    The theta of the member does not matter; an instance stands for its family, rotation and df.
+    The theta of the member is arbitrary; an instance selects its family, rotation and df.
     """
     choice = family(choice) if isinstance(choice, str) else choice
     if isinstance(choice, type) and issubclass(choice, Copula) and "df" in choice.fixed_parameters:
@@ -159,12 +157,12 @@ def resolve_family(choice: Any, df: float | None = None) -> tuple[Copula, bool]:
 
 
 def candidates() -> list[tuple[Copula, bool]]:
-    """Members of the library's families and of the rotations that differ, and whether df is to be estimated."""
+    """Members of the library's families and of their distinct rotations, and whether df is to be estimated."""
     found = []
     for cls in FAMILIES:
         template, estimate_df = resolve_family(cls)
         found.append((template, estimate_df))
-        if template.tau_range[0] >= 0.0:  # dependence of one sign, in one corner: the other three are other families
+        if template.tau_range[0] >= 0.0:  # dependence of one sign, in one corner: the three rotations are distinct families
             found += [(Rotated(template, rotation), estimate_df) for rotation in ROTATIONS]
     return found
 
@@ -180,12 +178,12 @@ def _template(choice: Any, **fixed: Any) -> Copula:
 def _require_family(cls: Any) -> None:
     """Raise an InputError unless `cls` is a complete family with a name that may be registered."""
     if not (isinstance(cls, type) and issubclass(cls, Copula)):
-        raise InputError(f"register takes a subclass of Copula, got {cls!r}")
+        raise InputError(f"register requires a subclass of Copula, got {cls!r}")
     if issubclass(cls, Rotated):
-        raise InputError(f"register takes a family without a rotation, got {_path(cls)}; register its base")
+        raise InputError(f"register requires a family without a rotation, got {_path(cls)}; register its base")
     if isabstract(cls):
         missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise InputError(f"{_path(cls)} is abstract; it has to define {missing}")
+        raise InputError(f"{_path(cls)} is abstract; it must define {missing}")
     if not isinstance(getattr(cls, "parameter", None), Parameter):
         raise InputError(f"{_path(cls)} needs a class attribute parameter, such as Parameter('theta', 1.0, inf, True)")
     name = getattr(cls, "name", None)
@@ -196,12 +194,12 @@ def _require_family(cls: Any) -> None:
     if cls.fixed_parameters and cls not in FAMILIES:  # fits estimate the df of StudentT itself only
         fixed = ", ".join(cls.fixed_parameters)
         raise InputError(
-            f"members of {_path(cls)} need {fixed} beside theta; set it in a subclass, or give an instance as family"
+            f"members of {_path(cls)} need {fixed} in addition to theta; set it in a subclass, or pass an instance as family"
         )
 
 
 def _key(name: str) -> str:
-    """A name as it is looked up."""
+    """A name normalised for lookup."""
     return name.strip().lower().replace("_", "").replace("-", "")
 
 

@@ -1,4 +1,4 @@
-"""The Clayton copula: dependence gathers in the lower tail."""
+"""The Clayton copula, with dependence in the lower tail."""
 
 import math
 from collections.abc import Iterable
@@ -16,9 +16,9 @@ from copula_discrepancy.families.formulas import Pair, Slopes
 from copula_discrepancy.families.numerics import log1mexp, one_sample
 from copula_discrepancy.families.parameter import Parameter
 
-# Below it the powers of 1/theta in the derivatives lose digits and the form around independence takes over.
+# Below it powers of 1/theta in the derivatives lose digits, and the form around independence is used.
 _SMALL_THETA = 0.1
-# Below it the quadratic Taylor polynomial at independence is exact to rounding.
+# Below it the quadratic Taylor polynomial at independence is accurate to rounding.
 _TINY_THETA = 1e-8
 
 
@@ -37,7 +37,7 @@ class Clayton(Archimedean):
     See Also
     --------
     Rotated : The tail in another corner, or negative dependence.
-    Gumbel : The tail at the upper end.
+    Gumbel : Dependence in the upper tail.
 
     References
     ----------
@@ -83,7 +83,7 @@ class Clayton(Archimedean):
         excess = Excess(theta, x, y)
         # exp(theta x) overflows at u = 1e-12, theta = 28, so the larger coordinate is divided out
         large = np.log1p(theta) + excess.low - theta * excess.gap - (2.0 + 1.0 / theta) * np.log1p(excess.p)
-        # low - log(1+p)/theta cancels where theta is small: there use log((1+p)(1+q)/(1+p+q)), p = e^(theta x) - 1
+        # low - log(1+p)/theta cancels if theta is small: then use log((1+p)(1+q)/(1+p+q)), p = e^(theta x) - 1
         return np.where(theta * excess.low < 1.0, self._logpdf_small(theta, x, y), large)
 
     def _logpdf_small(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
@@ -175,7 +175,7 @@ def _derivatives_near_independence(theta: float, x: FloatArray, y: FloatArray) -
     r = p * q / whole
     p1, q1 = x * (1.0 + p), y * (1.0 + q)
     s1, s2 = p1 + q1, x * p1 + y * q1
-    r1 = (p1 * q + p * q1 - r * s1) / whole  # never divided by p or q: next to u = 1 they are 0
+    r1 = (p1 * q + p * q1 - r * s1) / whole  # no division by p or q, which are 0 next to u = 1
     r2 = (x * p1 * q + 2.0 * p1 * q1 + y * p * q1 - 2.0 * r1 * s1 - r * s2) / whole
     d, d1 = np.log1p(r), r1 / (1.0 + r)
     d2 = r2 / (1.0 + r) - d1**2

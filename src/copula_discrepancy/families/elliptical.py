@@ -1,4 +1,4 @@
-"""What the Gaussian and the Student t copula share: a correlation, and quantiles as coordinates.
+"""Shared formulas of the Gaussian and the Student t copula: a correlation, and quantiles as coordinates.
 
 With a, b the quantiles of u, v and q = (a^2 - 2 rho a b + b^2)/(1 - rho^2), both log densities are functions of q and of the
 margins alone, so their derivatives in rho differ in one weight only.
@@ -21,7 +21,7 @@ from copula_discrepancy.families.quadrature import unit_nodes
 
 _CDF_LEVEL = 5  # 241 nodes; the integrand has one moving length scale, |a - b|
 _ROUGH_CDF_LEVEL = 3  # 61 nodes: six digits
-_FEW_POINTS = 64  # so few points meet all nodes at once; more of them would leave the cache
+_FEW_POINTS = 64  # up to this many points are evaluated at all nodes at once; more would not fit into the cache
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Elliptical(Copula):
     theta: float
 
     _scores_need_units = False  # a margin's density is a function of the quantile
-    _mirror_images = 4  # (u, v), (v, u) and both turned by 180 degrees
+    _mirror_images = 4  # (u, v), (v, u) and both rotated by 180 degrees
     parameter = Parameter("theta", -1.0, 1.0, False, "it is a correlation")
 
     @property
@@ -41,7 +41,7 @@ class Elliptical(Copula):
 
     @property
     def _compiled_df(self) -> float | None:
-        """What compiled loops take for the degrees of freedom, 0 for normal margins; None where squares may overflow."""
+        """The degrees of freedom for compiled loops, 0 for normal margins; None if squares may overflow."""
         return 0.0
 
     @abc.abstractmethod
@@ -66,13 +66,13 @@ class Elliptical(Copula):
 
     @abc.abstractmethod
     def _joint_kernel(self, q: FloatArray) -> FloatArray:
-        """The density generator without its constant, times the power that Plackett's identity asks for."""
+        """The density generator without its constant, times the power required by Plackett's identity."""
 
     def _nodes(self, theta: float, level: int) -> Nodes:
         """Radius by its tail probability, angle by one rule for each eighth of the plane of quantiles.
 
-        The eighths end on the diagonals, where strong copulas have their ridge, and on the axes, where far out the margins'
-        log densities turn sharply; the rules cluster their nodes at both.
+        The eighths end on the diagonals, the ridge of strong copulas, and on the axes, where far out the margins' log densities
+        bend sharply; the rules cluster their nodes at both.
         """
         p, complement, weight = unit_nodes(level)
         radius = self._radius(-minus_log(p, complement))
@@ -113,7 +113,7 @@ class Elliptical(Copula):
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if self._compiled_df is not None and one_sample(x, y):
             first, second = kernels.elliptical_scores(theta, self._compiled_df, x, y)
-            if math.isfinite(float(np.sum(second))):  # no square has overflowed, as far out quantiles may
+            if math.isfinite(float(np.sum(second))):  # no square has overflowed, as those of extreme quantiles may
                 return first, second
         return self._quantile_scores(theta, x, y)
 

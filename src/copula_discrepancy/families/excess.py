@@ -1,4 +1,4 @@
-"""What Clayton and Joe share: the sum of two powers less one, relative to the larger power.
+"""Shared formulas of Clayton and Joe: the sum of two powers minus one, relative to the larger power.
 
 With coordinates x, y >= 0, top the larger, low the smaller and gap their distance, both densities are functions of
 p = exp(-theta gap) - exp(-theta top): for Clayton (u^-theta + v^-theta - 1) u_min^theta - 1, for Joe its mirror image.
@@ -11,7 +11,7 @@ from copula_discrepancy._core.lazy import lazy
 
 
 class Excess:
-    """p and the quantities that its derivatives are made of: low, top, gap, and near = exp(-theta gap)."""
+    """p and the terms of its derivatives: low, top, gap, and near = exp(-theta gap)."""
 
     def __init__(self, theta: float, x: FloatArray, y: FloatArray) -> None:
         self.theta, self.x_on_top = theta, x > y

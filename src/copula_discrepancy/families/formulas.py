@@ -1,4 +1,4 @@
-"""The formulas of a copula: what a family defines, and one deterministic default for all that follows from it."""
+"""Formulas that a family defines, with a deterministic default for everything derived from them."""
 
 import abc
 import math
@@ -18,22 +18,22 @@ Pair: TypeAlias = tuple[FloatArray, FloatArray]
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # four derivatives
 Nodes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]  # x, y and weights of a quadrature rule
 
-SMALL_DIVERGENCE = 1e-6  # below it a mean of log ratios, exact to 1e-15, has fewer than nine digits left
+SMALL_DIVERGENCE = 1e-6  # below it a mean of log ratios, accurate to 1e-15, has fewer than nine digits
 _NO_DIVERGENCE = 1e-22  # smaller ones are squares of rounding errors of log densities
 STENCIL_STEP = 0.02  # 0.02**8 = 3e-14, as small as the rounding error 1e-15/0.02
 
 
 class Formulas(abc.ABC):
-    """What a family defines: the extension API of the library, as `_pdf` is that of SciPy's distributions.
+    """The formulas that a family defines: the extension API of the library, like `_pdf` of SciPy's distributions.
 
-    These methods begin with an underscore because they check nothing; the public methods of `Copula` check their arguments
-    and then call them. They take theta explicitly, so that an optimiser can move it, and the family's own coordinates
-    x(u), y(v), in which its log density has no cancellation. A probability is given as the pair (u, 1-u), both with all their
-    digits. Names and signatures of the methods listed here stay the same within a release series.
+    These methods begin with an underscore because they do not validate; the public methods of `Copula` validate their arguments
+    and then call them. They take theta explicitly, so that an optimiser can vary it, and the family's own coordinates
+    x(u), y(v), in which its log density has no cancellation. A probability is passed as the pair (u, 1-u), both with full
+    accuracy. Names and signatures of the methods listed here stay the same within a release series.
 
     A family has the class attributes ``name`` and ``parameter`` and defines:
 
-    - ``_margin(u, uc)`` and ``_unmargin(x)``: the coordinate of a probability, and back;
+    - ``_margin(u, uc)`` and ``_unmargin(x)``: the coordinate of a probability, and its inverse;
     - ``_logpdf(theta, x, y)``: the log density;
     - ``_cdf(theta, x, y)``: the distribution function;
     - ``_conditional(theta, x, y)``: P(U <= u | V = v) and P(U > u | V = v);
@@ -41,30 +41,30 @@ class Formulas(abc.ABC):
     - ``tail``: a property, the coefficients of lower and upper tail dependence;
     - ``_nodes(theta, level)``: a quadrature rule for expectations under the copula.
 
-    `Archimedean` has all of these but ``_tau`` and ``tail``, from four methods of the generator: ``_log_generator``,
+    `Archimedean` defines all of these except ``_tau`` and ``tail``, from four methods of the generator: ``_log_generator``,
     ``_inverse_log_generator``, ``_log_slope`` and ``_log_curvature``. `Elliptical` is the base of families with a correlation.
 
-    Everything else has a default that is correct and general. Worth overriding, by a closed form:
+    Everything else has a correct, general default. It is worth overriding these with a closed form:
 
     - ``_theta_derivatives(theta, x, y)``: first and second derivative of the log density, by differences (`fit`);
     - ``_unit_derivatives(theta, u, uc, v, vc)``: derivatives in u, v, (theta, u), (theta, v), by differences (standard errors,
-      `ksd`); of Archimedean families ``_margin_derivatives(theta, x, y)``, in the coordinates;
+      `ksd`); for Archimedean families ``_margin_derivatives(theta, x, y)``, in the coordinates;
     - ``_theta_from_tau(tau)`` and ``_tau_slope(theta)``: the inverse of tau, by a root, and its derivative, by differences;
     - ``_conditional_inverse(theta, p, v, vc)``: (u, 1-u) with P(U <= u | V = v) = p, by a root;
     - ``_sample(theta, n, rng)``: coordinates of draws, by ``_conditional_inverse``;
     - ``_mutual_information(theta)``: minus the entropy, by quadrature;
-    - ``_prepare(coordinates, n)`` and ``_likelihood_sums(theta, *prepared)``: what a fit evaluates many times;
+    - ``_prepare(coordinates, n)`` and ``_likelihood_sums(theta, *prepared)``: the sums that a fit evaluates many times;
     - ``_tau_at(end)``: tau at the "lower" or "upper" bound of theta, 1 at the upper one unless overridden;
     - ``_anti_tail``: a property, tail dependence in the corners (1, 0) and (0, 1), none unless overridden.
 
-    `copula_discrepancy.register` makes a family known by its name and compares its formulas with each other.
+    `copula_discrepancy.register` makes a family available by name and checks that its formulas are consistent.
     """
 
     name: ClassVar[str]
     parameter: ClassVar[Parameter]
-    fixed_parameters: ClassVar[tuple[str, ...]] = ()  # what must be given beside theta
+    fixed_parameters: ClassVar[tuple[str, ...]] = ()  # parameters required in addition to theta
     _mirror_images: ClassVar[int] = 1
-    _scores_need_units: ClassVar[bool] = True  # whether `_score_derivatives` looks at u and v beside the coordinates
+    _scores_need_units: ClassVar[bool] = True  # whether `_score_derivatives` uses u and v in addition to the coordinates
 
     theta: float
 
@@ -72,7 +72,7 @@ class Formulas(abc.ABC):
 
     @abc.abstractmethod
     def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
-        """The coordinate of a probability, given as the pair (u, 1-u)."""
+        """The coordinate of a probability, passed as the pair (u, 1-u)."""
 
     @abc.abstractmethod
     def _unmargin(self, x: FloatArray) -> Pair:
@@ -96,7 +96,7 @@ class Formulas(abc.ABC):
 
     @abc.abstractmethod
     def _nodes(self, theta: float, level: int) -> Nodes:
-        """Coordinates and weights of a quadrature rule for expectations under the copula, nested as `refine` wants it.
+        """Coordinates and weights of a quadrature rule for expectations under the copula, nested as `refine` requires.
 
         The middle axis runs over mirror images, `_mirror_images` equivalent ones next to each other.
         """
@@ -106,7 +106,7 @@ class Formulas(abc.ABC):
     def tail(self) -> tuple[float, float]:
         """Coefficients of lower and upper tail dependence, lim P(U<q | V<q) at 0 and lim P(U>q | V>q) at 1.
 
-        Limits, not shares of a tenth: `Discrepancy.lower_tail` is about the latter.
+        These are limits, not the shares in a tenth of the draws, which `Discrepancy.low_low` and the other corners are about.
 
         Examples
         --------
@@ -118,7 +118,7 @@ class Formulas(abc.ABC):
 
     @property
     def _anti_tail(self) -> tuple[float, float]:
-        """The tail coefficients in the corners (1, 0) and (0, 1), which rotations turn into lower and upper tails."""
+        """The tail coefficients in the corners (1, 0) and (0, 1), which rotations map to lower and upper tails."""
         return 0.0, 0.0
 
     # ---- what has a default -----------------------------------------------------------------------------------------
@@ -136,16 +136,16 @@ class Formulas(abc.ABC):
         return *self._unmargin(x), *self._unmargin(y)
 
     def _margin_tables(self, pair: Pair) -> Pair:
-        """Coordinates of the same probabilities as values of U and of V: one array, twice, unless the copula is turned.
+        """Coordinates of the same probabilities as values of U and of V: one array, twice, unless the copula is rotated.
 
-        The probabilities are those of ranks: 1-u is u, read backwards.
+        The probabilities are those of ranks: 1-u is u in reverse order.
         """
         table = in_blocks(self._margin, *pair)
         return table, table
 
     @property
     def _margin_key(self) -> tuple[Any, ...]:
-        """What the coordinates depend on beside u and v: the family and its fixed choices, not theta."""
+        """What the coordinates depend on in addition to u and v: the family and its fixed parameters, not theta."""
         return type(self), *(value for name, value in self.__dict__.items() if name != "theta")
 
     def _rough_cdf(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> FloatArray:
@@ -164,7 +164,7 @@ class Formulas(abc.ABC):
         """Derivatives of the log density: in u, in v, in (theta, u), in (theta, v)."""
         u, uc, v, vc = unit
 
-        def shifted(pair: Pair, s: float) -> Pair:  # u moves on the logit scale, so it never leaves (0, 1)
+        def shifted(pair: Pair, s: float) -> Pair:  # steps on the logit scale never leave (0, 1)
             odds, grow, shrink = pair[0] / pair[1], math.exp(s), math.exp(-s)
             return odds * grow / (1.0 + odds * grow), shrink / (shrink + odds)
 
@@ -197,7 +197,7 @@ class Formulas(abc.ABC):
 
         low, high = self._closed_domain()
         start = low if math.isfinite(low) else 0.0
-        # tau tends to 1 (or -1) at infinity: walk out until tau is passed, doubling
+        # tau tends to 1 (or -1) at infinity: double theta until tau is bracketed
         reach = 1.0
         while not math.isfinite(high):
             if self._tau(start + reach) > tau:
@@ -219,7 +219,7 @@ class Formulas(abc.ABC):
             below, above = self._conditional(theta, *self._coordinates(expit(s), expit(-s), v, vc))
             return np.where(p < 0.5, below - p, (1.0 - p) - above)
 
-        # |logit| = 700 is u = 1e-304: a root beyond it is taken for the end
+        # |logit| = 700 is u = 1e-304: a root beyond it is set to the end
         ends = np.full_like(p, -700.0), np.full_like(p, 700.0)
         with np.errstate(all="ignore"):  # subnormal u at the ends of the bracket
             root = elementwise.find_root(gap, ends, args=(p, v, vc))
@@ -232,9 +232,9 @@ class Formulas(abc.ABC):
         return self._coordinates(*self._conditional_inverse(theta, p, v, 1.0 - v), v, 1.0 - v)
 
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
-        """What `_likelihood_sums` needs of n draws, whose coordinates come block by block.
+        """The input of `_likelihood_sums` for n draws, whose coordinates are passed block by block.
 
-        Computed once per fit; its arrays may live in memory that the next call in the same thread reuses.
+        Computed once per fit; its arrays may use memory that the next call in the same thread reuses.
         """
         return stack_blocks(coordinates, n, reuse=True)
 
@@ -248,7 +248,7 @@ class Formulas(abc.ABC):
         return float(totals[0]), float(totals[1]), float(totals[2])
 
     def _mutual_information(self, theta: float) -> float | None:
-        """E[log c], minus the entropy, where it has a closed form."""
+        """E[log c], minus the entropy, if it has a closed form."""
         return None
 
     def _information(self, theta: float, accept: float = ACCEPT) -> Integral:
@@ -272,8 +272,8 @@ class Formulas(abc.ABC):
         """Expectation under self of log_ratio = log(c_self / c_other), a Kullback-Leibler divergence.
 
         The ratio integrates to one, so exp(-r) - 1 + r has the same mean as r; it is never negative and keeps its relative
-        accuracy when the copulas are close. Otherwise exp(-r) may have tails that the nodes do not reach. With `symmetric`,
-        the ratio has the family's own symmetries and is computed on one of several mirror images only.
+        accuracy when the copulas are close. Otherwise exp(-r) may have tails beyond the nodes. With `symmetric`, the ratio has
+        the family's own symmetries and is computed on one of several mirror images only.
         """
         images = self._mirror_images if symmetric else 1
 
@@ -293,14 +293,14 @@ class Formulas(abc.ABC):
     # ---- the domain ------------------------------------------------------------------------------------------------
 
     def _closed_domain(self) -> tuple[float, float]:
-        """Bounds that may be evaluated: an open finite bound moves inwards by one part in 1e15."""
+        """Bounds at which formulas can be evaluated: an open finite bound moves inwards by one part in 1e15."""
         lower, upper = self.parameter.lower, self.parameter.upper
         if math.isfinite(lower) and not self.parameter.lower_included:
             lower += 1e-15
         return lower, upper - 1e-15 if math.isfinite(upper) else upper
 
     def _scale(self, theta: float) -> float:
-        """A length over which the log density changes smoothly in theta."""
+        """A scale on which the log density is smooth in theta."""
         if math.isfinite(self.parameter.upper):
             return 0.1 * min(self.parameter.upper - theta, theta - self.parameter.lower)
         return 1.0 + abs(theta)
@@ -311,22 +311,22 @@ class Formulas(abc.ABC):
         return STENCIL_STEP * (min(self._scale(theta), 2.0 * room) if room > 0 else self._scale(theta))
 
     def _tau_at(self, end: str) -> float:
-        """Kendall's tau at the "lower" or "upper" bound of theta, as a limit where the bound is not included."""
+        """Kendall's tau at the "lower" or "upper" bound of theta, as a limit if the bound is not included."""
         if end == "upper":
             return 1.0
         return self._tau(self.parameter.lower) if self.parameter.lower_included else -1.0
 
     def _theta_within(self, tau: float) -> float:
-        """The theta of a tau, or the end of theta's domain that lies beyond where the family does not reach it."""
+        """The theta of a tau, or the nearest end of theta's domain if the family does not reach it."""
         low, high = self.tau_range
         if low < tau < high or math.isnan(tau):
             return self._theta_from_tau(tau)
-        at_lower = (tau <= low) == (self._tau_at("lower") == low)  # tau falls with theta after a quarter turn
+        at_lower = (tau <= low) == (self._tau_at("lower") == low)  # rotated by 90 or 270, tau decreases with theta
         return self.parameter.lower if at_lower else self.parameter.upper
 
     @property
     def tau_range(self) -> tuple[float, float]:
-        """Smallest and largest Kendall's tau the family can reach, limits included.
+        """Smallest and largest Kendall's tau of the family, limits included.
 
         Examples
         --------
@@ -338,17 +338,17 @@ class Formulas(abc.ABC):
         return low, high
 
     def with_theta(self, theta: float) -> Self:
-        """The same copula family, and the same fixed choices, with another theta.
+        """The same copula family, with the same fixed parameters and a new theta.
 
         Parameters
         ----------
         theta : float
-            Inside the family's domain.
+            A value inside the family's domain.
 
         Returns
         -------
         Copula
-            Of the same class.
+            An instance of the same class.
 
         Examples
         --------

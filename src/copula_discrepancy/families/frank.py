@@ -14,11 +14,11 @@ from copula_discrepancy.families.numerics import log1mexp, log1p_quotient, minus
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
 
-# Up to here the power series in theta serves: its terms are at most 0.75**k theta**k / k!, 22 of them are exact.
+# Up to here the power series in theta is used: its terms are at most 0.75**k theta**k / k!, and 22 of them are exact.
 _SERIES_REACH = 1.0
 _SERIES_TERMS = 22
 _SERIES_END = 1e-17
-# B_2, B_4, ...: terms of the series below fall like (z/2pi)^2k or (z/pi)^2k, so ten suffice for z <= 1 and z <= 1/2
+# B_2, B_4, ...: terms of the series below decrease like (z/2pi)^2k or (z/pi)^2k, so ten suffice for z <= 1 and z <= 1/2
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 
 
@@ -36,7 +36,7 @@ class Frank(Archimedean):
 
     See Also
     --------
-    Gaussian : Both signs and no tail dependence, too, but more of the dependence in the tails.
+    Gaussian : Also has both signs and no tail dependence, but more dependence in the tails.
 
     References
     ----------
@@ -68,7 +68,7 @@ class Frank(Archimedean):
         t, tc = expit(x), expit(-x)
         if theta == 0:
             return np.log(minus_log(t, tc))
-        # share = (e^(-theta t) - e^-theta) / (1 - e^-theta), the part missing from 1; phi = -log(1 - share)
+        # share = (e^(-theta t) - e^-theta) / (1 - e^-theta), and phi = -log(1 - share)
         log_size = float(log1mexp(np.asarray(theta)))
         log_share = -theta * t + log1mexp(theta * tc) - log_size
         share = np.exp(log_share)
@@ -88,7 +88,7 @@ class Frank(Archimedean):
         with np.errstate(divide="ignore", invalid="ignore"):  # share = 1 in the branch that is not taken
             t = -np.where(share < 0.5, np.log1p(-share), np.logaddexp(log_rest, -theta - s))
         tc = np.logaddexp(0.0, theta + log_size + log_rest)
-        with np.errstate(divide="ignore"):  # below the smallest float t is 0
+        with np.errstate(divide="ignore"):  # t underflows to 0
             return np.log(t) - np.log(tc)
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
@@ -108,7 +108,7 @@ class Frank(Archimedean):
             return minus_log(expit(x), expit(-x))
         t, tc = expit(x), expit(-x)
         free = np.expm1(-theta * tc) / math.expm1(-theta)
-        # share = e^(-theta t) free is what phi misses from 1; where it is nearly 1, phi itself is accurate
+        # phi = -log(1 - share) with share = e^(-theta t) free; if share is nearly 1, phi itself is accurate
         share = np.exp(-theta * t) * free
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(share < 0.5, log1p_quotient(share) * free, np.exp(self._log_generator(theta, x) + theta * t))
@@ -221,7 +221,7 @@ def _density_base(theta: float, u: FloatArray, v: FloatArray) -> FloatArray:
 
 def _conditional_and_slope(theta: float, u: FloatArray, uc: FloatArray, v: FloatArray) -> Pair:
     """P(U <= u | V = v) and its theta derivative, theta >= 0."""
-    turn = v - u + uc * _bose_rest(theta * uc) - u * _bose_rest(theta * u)  # theta derivative of the log odds, turned
+    turn = v - u + uc * _bose_rest(theta * uc) - u * _bose_rest(theta * u)  # theta derivative of the log odds, negated
     if theta == 0:
         return u, -u * uc * turn
     log_odds = _log_odds(theta, u, uc, v)
@@ -238,7 +238,7 @@ def _invert_log_odds(theta: float, against: FloatArray, v: FloatArray) -> Pair:
 
 
 def _log_odds(theta: float, u: FloatArray, uc: FloatArray, v: FloatArray) -> FloatArray:
-    """log(h/(1-h)) of h = P(U <= u | V = v) for theta > 0; u may be so small that it counts as 0."""
+    """log(h/(1-h)) of h = P(U <= u | V = v) for theta > 0; a tiny u may count as 0."""
     with np.errstate(divide="ignore"):
         return theta * (u - v) + log1mexp(theta * u) - log1mexp(theta * uc)
 
@@ -251,7 +251,7 @@ def _bose_rest(z: FloatArray) -> FloatArray:
 
 
 def _series(theta: float, u: FloatArray, v: FloatArray, *, derivatives: int) -> list[FloatArray]:
-    """F - 1, where c = sinhc(theta/2)/F**2, and so many theta derivatives, as power series in theta.
+    """F - 1, where c = sinhc(theta/2)/F**2, and the requested theta derivatives, as power series in theta.
 
     F = (2/theta)(e^(theta/4) cosh(theta (u-v)/2) - e^(-theta/4) cosh(theta (u+v-1)/2)), and F = 1 at theta = 0.
     """
@@ -268,7 +268,7 @@ def _series(theta: float, u: FloatArray, v: FloatArray, *, derivatives: int) -> 
             if k >= order:
                 total += coefficient * (math.perm(k, order) * theta ** (k - order) / math.factorial(k + 1))
         if k > derivatives and theta ** (k - derivatives) < _SERIES_END:
-            break  # the terms to come are lost beside the first ones
+            break  # further terms are below rounding
     return sums
 
 

@@ -1,4 +1,4 @@
-"""The Gaussian copula: what a correlation matrix says about dependence, and no more."""
+"""The Gaussian copula, determined by a correlation and without tail dependence."""
 
 import math
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Gaussian(Elliptical):
 
     See Also
     --------
-    StudentT : The same tau with tails.
+    StudentT : The same tau with tail dependence.
 
     References
     ----------
@@ -65,7 +65,7 @@ class Gaussian(Elliptical):
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         spread = (1.0 - theta) * (1.0 + theta)
-        # distances from the diagonal that rho points along: rho^2 (x^2+y^2) - 2 rho x y cancels there
+        # distances from the diagonal along rho: rho^2 (x^2+y^2) - 2 rho x y cancels there
         sign = 1.0 if theta >= 0 else -1.0
         apart = theta**2 * (x - sign * y) ** 2 / (2.0 * spread)
         return -0.5 * log_spread(theta) - apart + theta * x * y / (1.0 + sign * theta)
@@ -78,7 +78,7 @@ class Gaussian(Elliptical):
         return theta / spread - 0.5 * q1, (1.0 + theta**2) / spread**2 - 0.5 * q2
 
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
-        """The likelihood depends on the draws through two sums only; as sums of squares they keep tau near 1 apart from 1."""
+        """The likelihood depends on the draws through two sums only, which as sums of squares are accurate for tau near 1."""
         difference = total = 0.0
         for x, y in coordinates:
             sums = kernels.gaussian_sums(x, y)

@@ -1,4 +1,4 @@
-"""The Gumbel copula: dependence gathers in the upper tail."""
+"""The Gumbel copula, with dependence in the upper tail."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -66,12 +66,12 @@ class Gumbel(Archimedean):
         return (theta - 1.0 + x) / theta
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        # With M the larger of log x, log y and gap their distance, log w = M + q; the terms in M cancel on paper, not here
+        # With M the larger of log x, log y and gap their distance, log w = M + q; the terms in M cancel only analytically
         gap = np.abs(np.log(x) - np.log(y))
         q = np.log1p(np.exp(-theta * gap)) / theta
         w = np.maximum(x, y) * np.exp(q)
         excess = theta - 1.0
-        if excess < 0.1:  # x + y and w meet at independence: their difference from log(w/(x+y)), which is of order excess
+        if excess < 0.1:  # x + y and w are equal at independence: their difference from log(w/(x+y)), which is of order excess
             t = np.exp(-gap)
             rest = -(x + y) * np.expm1(np.log1p(t * np.expm1(-excess * gap) / (1.0 + t)) - excess * q)
         else:
@@ -117,7 +117,7 @@ class Gumbel(Archimedean):
         return -np.log(u), -np.log(v)
 
     def _prepare(self, coordinates: Iterable[Pair], n: int) -> tuple[Any, ...]:
-        constant = 0.0  # the part of the log-likelihood that theta does not touch
+        constant = 0.0  # the part of the log-likelihood that does not depend on theta
 
         def parts() -> Iterator[Pair]:
             nonlocal constant
@@ -167,7 +167,7 @@ class Gumbel(Archimedean):
         return float(EULER_GAMMA - 1.0 + 1.0 / theta + np.log(d) + tail / theta)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
-        """-log C is Exp(1) with probability 1 - 1/theta and Gamma(2, 1) with probability 1/theta: no root to find."""
+        """-log C is Exp(1) with probability 1 - 1/theta and Gamma(2, 1) with probability 1/theta: no root finding."""
         w = rng.standard_exponential(n)
         both = rng.uniform(size=n) < 1.0 / theta
         w[both] += rng.standard_exponential(int(both.sum()))
@@ -176,10 +176,10 @@ class Gumbel(Archimedean):
 
 
 def _joined(theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, ...]:
-    """log x - log y, e, q, dq/dtheta, w and w + theta - 1, of which all derivatives are made.
+    """log x - log y, e, q, dq/dtheta, w and w + theta - 1, the terms of all derivatives.
 
-    e = exp(-theta |log x - log y|), q = log(1 + e)/theta and w = -log C. The last one is a sum in this order because near
-    theta = 1 in the upper corner w alone has the digits.
+    e = exp(-theta |log x - log y|), q = log(1 + e)/theta and w = -log C. The last one is summed in this order because near
+    theta = 1 in the upper corner only w is accurate.
     """
     distance = np.log(x) - np.log(y)
     gap = np.abs(distance)

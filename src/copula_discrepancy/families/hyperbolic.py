@@ -1,8 +1,8 @@
-"""What the families A1 and A2 share: generators that are powers of a hyperbolic sine.
+"""Shared formulas of the families A1 and A2: generators that are powers of a hyperbolic sine.
 
-phi(t) = (2 sinh z)^(2 theta) with z = -log(t)/(2 width). A1 has width = theta, A2 width = 1; at theta = 1 they meet. Written
-as (t^(1/theta) + t^(-1/theta) - 2)^theta and ((1-t)^2/t)^theta, as the paper has them, both overflow and cancel; in logs of
-sinh, cosh and tanh they do neither.
+phi(t) = (2 sinh z)^(2 theta) with z = -log(t)/(2 width). A1 has width = theta, A2 width = 1; at theta = 1 they are equal. The
+paper's forms (t^(1/theta) + t^(-1/theta) - 2)^theta and ((1-t)^2/t)^theta overflow and cancel; logs of sinh, cosh and tanh do
+neither.
 """
 
 import abc
@@ -55,7 +55,7 @@ class Hyperbolic(Archimedean):
         gap, z = _joined(theta, a, b)[:2]
         r = np.tanh(z)
         rest = np.log1p(np.exp(-2.0 * theta * gap)) / (2.0 * theta)
-        # (2 theta - 1)(log g_u + log g_v) + (1 - 4 theta) log g_C without the part that cancels
+        # (2 theta - 1)(log g_u + log g_v) + (1 - 4 theta) log g_C without the terms that cancel
         powers = -np.maximum(log_2sinh(a), log_2sinh(b)) - (2.0 * theta - 1.0) * gap + (1.0 - 4.0 * theta) * rest
         slopes = (x + y - 2.0 * width * z) + powers + (log_cosh(a) + log_cosh(b) - log_cosh(z))
         return slopes - np.log(width) + np.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
@@ -108,7 +108,7 @@ class Hyperbolic(Archimedean):
 
 
 class _Joint:
-    """What all derivatives share: both margins, the scaled coordinate z of C(u, v), its log g, r = tanh z, the bend q.
+    """Terms shared by all derivatives: both margins, the scaled coordinate z of C(u, v), its log g, r = tanh z, the bend q.
 
     A name that ends in 1 is a theta derivative; `share` is phi(u)/(phi(u) + phi(v)).
     """
@@ -137,7 +137,7 @@ class _MarginTerms:
 
 
 def _scaled(x: FloatArray, width: float) -> FloatArray:
-    """A margin's coordinate in units of the width; one so small that its inverse is no float is taken for the smallest."""
+    """A margin's coordinate in units of the width; at least the smallest float whose inverse is finite."""
     return np.maximum(x / (2.0 * width), _SMALLEST)
 
 

@@ -1,4 +1,4 @@
-"""The Joe copula: strong upper tail, weak elsewhere."""
+"""The Joe copula, with strong dependence in the upper tail and weak dependence elsewhere."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from copula_discrepancy.families.formulas import Pair, Slopes
 from copula_discrepancy.families.numerics import exponential_pair, log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
 
-_DIGAMMA_AT_3 = [float(polygamma(k, 3)) / math.factorial(k) for k in range(1, 8)]  # Taylor coefficients of psi but the first
+_DIGAMMA_AT_3 = [float(polygamma(k, 3)) / math.factorial(k) for k in range(1, 8)]  # Taylor coefficients of psi except the first
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Joe(Archimedean):
     name = "Joe"
     parameter = Parameter("theta", 1.0, np.inf, True, "for negative dependence use Frank or Rotated(Joe(...), 90)")
 
-    # the coordinate is x = -log(1 - u): the family lives in its upper tail
+    # the coordinate is x = -log(1 - u), accurate in the upper tail
     def _margin(self, u: FloatArray, uc: FloatArray) -> FloatArray:
         return minus_log(uc, u)
 
@@ -92,7 +92,7 @@ class Joe(Archimedean):
         low, gap = excess.low, excess.gap
         g = np.log1p(excess.p)
         s = np.exp(-theta * low) * (1.0 + excess.p)
-        # two forms of one sum: the first keeps its digits where s is small, the second near independence
+        # two forms of one sum: the first is accurate if s is small, the second near independence
         with np.errstate(divide="ignore", over="ignore"):
             tail = low - (theta - 1.0) * gap + (1.0 / theta - 2.0) * g + np.log(theta - 1.0 + s)
             near = (1.0 / theta - 1.0) * g - (theta - 1.0) * (low + gap) + np.log1p((theta - 1.0) / s)
@@ -133,7 +133,7 @@ class Joe(Archimedean):
         return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)
 
     def _tau(self, theta: float) -> float:
-        if theta - 1.0 < 0.005:  # tau vanishes at theta = 1: the difference below would be rounding
+        if theta - 1.0 < 0.005:  # tau vanishes at theta = 1: the difference below would be rounding error
             e = -2.0 * (theta - 1.0) / theta  # 2/theta - 2
             slope = sum(c * e**k for k, c in enumerate(_DIGAMMA_AT_3))  # (psi(3+e) - psi(3))/e
             return float(e * (0.5 - (2.0 + e) * slope) / (1.0 + e))
@@ -158,6 +158,6 @@ class Joe(Archimedean):
 def _digamma_quotient(z: float) -> float:
     """(psi(1+z) - psi(2)) / (z - 1); Taylor at z = 1, where theta = 2 and both differences vanish."""
     d = z - 1.0
-    if abs(d) < 1e-3:  # first term left out: d^4 psi^(5)(2)/120 < 1e-12 * 1e-1
+    if abs(d) < 1e-3:  # first omitted term: d^4 psi^(5)(2)/120 < 1e-12 * 1e-1
         return float(polygamma(1, 2) + d * polygamma(2, 2) / 2.0 + d**2 * polygamma(3, 2) / 6.0 + d**3 * polygamma(4, 2) / 24.0)
     return float((psi(1.0 + z) - psi(2.0)) / d)

@@ -1,7 +1,7 @@
-"""Small functions that keep their digits where the textbook form loses them.
+"""Numerically stable versions of small functions.
 
-A probability travels as a pair (u, 1-u), both with full relative accuracy: near 1 a float alone no longer knows how far
-from 1 it is, and the upper tail is as interesting as the lower one.
+A probability is passed as a pair (u, 1-u), both with full relative accuracy: a float near 1 does not determine its distance
+from 1 accurately, and the upper tail matters as much as the lower one.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ EULER_GAMMA = 0.5772156649015329
 def minus_log(u: FloatArray, complement: FloatArray) -> FloatArray:
     """-log(u), accurate near 0 and near 1."""
     # Above 1/2 the float u is 1 - complement up to a rounding residual, known exactly: -log(1 - complement) is -log(u) +
-    # residual/u. Below, u itself is the accurate one. Mostly there is no residual at all.
+    # residual/u. Below, u itself is accurate. Usually the residual is zero.
     residual = complement - (1.0 - u)
     if not residual.any():
         return -np.log(u)
@@ -76,5 +76,5 @@ def stencil_derivatives(
 
 
 def one_sample(x: FloatArray, y: FloatArray) -> bool:
-    """Whether coordinates are plain vectors, which compiled loops take."""
+    """Whether coordinates are plain vectors, which compiled loops accept."""
     return x.ndim == 1 and x.flags.c_contiguous and y.flags.c_contiguous and x.flags.writeable and y.flags.writeable

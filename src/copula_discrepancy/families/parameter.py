@@ -1,4 +1,4 @@
-"""The parameter of a family: its name, its domain, and what to do outside it."""
+"""The parameter of a family: its name, its domain, and advice for values outside it."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from copula_discrepancy._core.errors import InputError
 
 @dataclass(frozen=True)
 class Parameter:
-    """A dependence parameter: its name, its domain and what to do outside it."""
+    """A dependence parameter: its name, its domain, and advice for values outside it."""
 
     name: str
     lower: float

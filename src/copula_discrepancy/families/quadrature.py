@@ -1,8 +1,8 @@
-"""Deterministic expectations: double-exponential nodes on the unit interval, with an error estimate that costs nothing.
+"""Deterministic expectations: double-exponential nodes on the unit interval, with an error estimate at no extra cost.
 
-The substitution p = 1/(1 + exp(-pi sinh t)) makes the trapezoidal rule converge exponentially even when the integrand
-has logarithmic or algebraic singularities at 0 and 1 (Takahasi and Mori, 1974). Every second node is the rule of twice the
-step, so each integral carries its own coarser estimate.
+The substitution p = 1/(1 + exp(-pi sinh t)) makes the trapezoidal rule converge exponentially even if the integrand has
+logarithmic or algebraic singularities at 0 and 1 (Takahasi and Mori, 1974). Every second node forms the rule with twice the
+step, so each integral comes with a coarser estimate.
 """
 
 import math
@@ -24,39 +24,39 @@ _REACH = 3.75  # p = 1e-29 at the ends: p * log(p)**4 is then below 1e-21
 # The error of the finer rule is far below the difference between the two, on smooth integrands about its square.
 ACCEPT = 1e-7
 _PROMISE = 1e-8
-_NOTHING = 1e-15  # an error below this is rounding, whatever it is relative to
-_ROUNDING = 1e-14  # of the sum of absolute terms: below it a difference says nothing
+_NOTHING = 1e-15  # absolute errors below this are rounding
+_ROUNDING = 1e-14  # relative to the sum of absolute terms: smaller differences are rounding
 
 
 @lru_cache(maxsize=8)
 def unit_nodes(level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(p, 1-p, weight) of the rule with step 2**-level on (0, 1); the even places are the rule of level - 1."""
+    """(p, 1-p, weight) of the rule with step 2**-level on (0, 1); even positions are the rule of level - 1."""
     half = 2 * round(_REACH * 2 ** (level - 1))
     t = np.arange(-half, half + 1) / 2.0**level
     exponent = np.pi * np.sinh(t)
     p, complement = expit(exponent), expit(-exponent)
     weight = np.pi * np.cosh(t) * p * complement / 2.0**level
     for array in (p, complement, weight):
-        array.flags.writeable = False  # the cache hands the same arrays to everybody
+        array.flags.writeable = False  # cached arrays are shared
     return p, complement, weight
 
 
 @dataclass(frozen=True)
 class Integral:
-    """A value and its estimated relative error, 0 for a closed form and where the rule and its coarser half agree."""
+    """A value and its estimated relative error, 0 for a closed form or if the rule and its coarser half agree."""
 
     value: float
     error: float = 0.0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence where the value is less accurate than promised."""
+        """A sentence if the value is less accurate than required."""
         if self.error <= _PROMISE or abs(self.value) * self.error < _NOTHING:
             return ()
-        return (f"a quadrature reached a relative accuracy of {self.error:.0e} only; the parameters are extreme",)
+        return (f"a quadrature reached only a relative accuracy of {self.error:.0e}, because the parameters are extreme",)
 
     def announced(self) -> float:
-        """The value, with its notes as warnings at the caller of the public method that returns it."""
+        """The value; its notes are issued as warnings, attributed to the caller of the public method."""
         for note in self.notes:
             warn(DependenceWarning(caveat_of("quadrature", note)))
         return self.value
@@ -65,8 +65,8 @@ class Integral:
 def refine(terms: Callable[[int], FloatArray], *, floor: float, accept: float = ACCEPT) -> Integral:
     """Sum `terms(level)`, weights times values, over levels until the rule and its coarser half agree to `accept`.
 
-    The first and the last axis run over unit nodes, so every second place on both is the coarser rule. Values below `floor`
-    need not be known relative to themselves.
+    The first and the last axis run over unit nodes, so every second position on both is the coarser rule. Values below `floor`
+    need absolute accuracy only.
     """
     fine = gap = 0.0
     for level in range(FIRST_LEVEL, LAST_LEVEL + 1):

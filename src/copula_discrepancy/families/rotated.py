@@ -1,4 +1,4 @@
-"""A copula turned by 90, 180 or 270 degrees."""
+"""Copulas rotated by 90, 180 or 270 degrees."""
 
 import copyreg
 from abc import ABCMeta
@@ -26,7 +26,7 @@ def _checked_rotation(rotation: Any) -> int:
 
 
 def _of_base(name: str) -> Any:
-    """A method that is the base copula's own."""
+    """A method that delegates to the base copula."""
 
     def method(self: "Rotated", *arguments: Any, **named: Any) -> Any:
         return getattr(self.base, name)(*arguments, **named)
@@ -36,30 +36,30 @@ def _of_base(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Rotated(Copula):
-    """A copula turned counter-clockwise: density c(1-u, v) at 90, c(1-u, 1-v) at 180, c(u, 1-v) at 270 degrees.
+    """A copula rotated counter-clockwise: density c(1-u, v) at 90, c(1-u, 1-v) at 180, c(u, 1-v) at 270 degrees.
 
-    Turning by 180 degrees swaps the tails (the survival copula); turning by 90 or 270 changes the sign of Kendall's tau.
+    A rotation by 180 degrees swaps the tails (the survival copula); 90 or 270 degrees change the sign of Kendall's tau.
 
     Parameters
     ----------
     base : Copula
-        What is turned; not a rotated one.
+        The copula to rotate; it must not be rotated itself.
     rotation : {90, 180, 270}
-        By how many degrees.
+        The angle in degrees.
 
     Attributes
     ----------
     base, rotation
-        As given.
+        The base copula and the angle.
 
     See Also
     --------
-    family : A rotated family by its name, "clayton180".
+    family : Look up a rotated family by name, such as "clayton180".
 
     Notes
     -----
-    Domains and limits are those of the base copula, tau and tails those of its mirror image. No digits are lost: the turned
-    copula works on 1-u where the base works on u.
+    Domains and limits are those of the base copula, tau and tails those of its mirror image. No accuracy is lost: the rotated
+    copula uses 1-u where the base uses u.
 
     Examples
     --------
@@ -80,14 +80,14 @@ class Rotated(Copula):
 
     @staticmethod
     def family(base: type[Copula], rotation: int) -> type["Rotated"]:
-        """The class of rotated copulas whose instances are made from theta alone; `family("clayton180")` finds it by name.
+        """The class of rotated copulas whose instances are created from theta alone; also `family("clayton180")`.
 
         Parameters
         ----------
         base : type
             The class of a family, such as Clayton.
         rotation : {90, 180, 270}
-            By how many degrees.
+            The angle in degrees.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class Rotated(Copula):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The base copula's name with the angle behind it."""
+        """The base copula's name followed by the angle."""
         return f"{self.base.name}{self.rotation}"
 
     @property
@@ -162,15 +162,15 @@ class Rotated(Copula):
 
     @property
     def _signs(self) -> tuple[float, float]:
-        """What turning does to derivatives in u and in v."""
+        """The signs of derivatives in u and in v."""
         return (-1.0 if self._turns_u else 1.0), (-1.0 if self._turns_v else 1.0)
 
     def _turn(self, *unit: *Unit) -> Unit:
-        """The base copula's arguments; turning is its own inverse."""
+        """The base copula's arguments; the map is its own inverse."""
         u, uc, v, vc = unit
         return *((uc, u) if self._turns_u else (u, uc)), *((vc, v) if self._turns_v else (v, vc))
 
-    # ---- in coordinates a turned copula is its base -----------------------------------------------------------------
+    # ---- in coordinates a rotated copula equals its base ------------------------------------------------------------
 
     _mirror_images = property(attrgetter("base._mirror_images"))
     _scores_need_units = property(attrgetter("base._scores_need_units"))
@@ -187,7 +187,7 @@ class Rotated(Copula):
     _scale = _of_base("_scale")
     _stencil_step = _of_base("_stencil_step")
 
-    # ---- on the unit square it is not -------------------------------------------------------------------------------
+    # ---- on the unit square it does not -----------------------------------------------------------------------------
 
     def _margin_tables(self, pair: Pair) -> Pair:
         turned, _ = self.base._margin_tables(pair[::-1])
@@ -238,7 +238,7 @@ class Rotated(Copula):
         return super()._exact_kl(other, accept)
 
     def _same_family(self, other: Copula) -> bool:
-        return False  # same rotation is handled by the bases, other rotations have other coordinates
+        return False  # equal rotations are handled by the bases; different ones have different coordinates
 
     def _swapped(self) -> Copula:
         return self if self.rotation == 180 else Rotated(self.base, 360 - self.rotation)
@@ -265,7 +265,7 @@ class Rotated(Copula):
 
 
 class _RotatedFamily(ABCMeta):
-    """The type of `Rotated.family` classes: rotated copulas are their instances, and pickle finds them again."""
+    """The type of `Rotated.family` classes: rotated copulas are their instances, and they can be pickled."""
 
     _choice: tuple[type[Copula], int]
 

@@ -1,4 +1,4 @@
-"""The Student t copula: a correlation with tails on both sides."""
+"""The Student t copula: a correlation with tail dependence on both sides."""
 
 import math
 from collections.abc import Iterable
@@ -27,25 +27,26 @@ _COMPILED_DF = 0.25
 class StudentT(Elliptical):
     """Student t copula with correlation theta (rho), -1 < theta < 1, and degrees of freedom df > 0.
 
-    Kendall's tau is (2/pi) asin(rho), whatever df; both tail dependence coefficients are
+    Kendall's tau is (2/pi) asin(rho) for any df; both tail dependence coefficients are
     2 t_{df+1}(-sqrt((df+1)(1-rho)/(1+rho))) (Demarta and McNeil, 2005).
 
     Parameters
     ----------
     theta : float
-        The correlation, strictly between -1 and 1. At 0 tau is 0, but the variables are not independent: their tails meet.
+        The correlation, strictly between -1 and 1. At 0 tau is 0, but the variables are not independent: they have tail
+        dependence.
     df : float
         Degrees of freedom, greater than 0 and finite; the limit at infinity is `Gaussian`.
 
     Attributes
     ----------
     df : float
-        As given.
+        Degrees of freedom.
 
     See Also
     --------
     Gaussian : The same tau without tail dependence.
-    fit : Estimates df as well.
+    fit : Fit a family to draws; it can also estimate df.
 
     References
     ----------
@@ -59,7 +60,7 @@ class StudentT(Elliptical):
     (0.2532, True)
     """
 
-    df: float = None  # type: ignore[assignment]  # required; without it the message below says so
+    df: float = None  # type: ignore[assignment]  # required; the message below explains
 
     name = "StudentT"
     fixed_parameters = ("df",)
@@ -76,7 +77,7 @@ class StudentT(Elliptical):
         if not np.isfinite(a).all():
             far = np.minimum(u, uc)[~np.isfinite(a)]
             raise InputError(
-                f"a t quantile with df={self.df:g} at probability {far.flat[0]:g} is larger than any float; use a larger df"
+                f"a t quantile with df={self.df:g} at probability {far.flat[0]:g} overflows float64; use a larger df"
             )
         return a
 
@@ -87,14 +88,14 @@ class StudentT(Elliptical):
         return t_logpdf(self.df, a)
 
     def _radius(self, log_tail: FloatArray) -> FloatArray:
-        # exp(600) is a radius of 1e130: with a tiny df floats end before the nodes do, at weights below 1e-13
+        # exp(600) is a radius of 1e130 where, with a tiny df, the nodes overflow, at weights below 1e-13
         return np.sqrt(self.df * np.expm1(np.minimum(-2.0 / self.df * log_tail, 600.0)))
 
     def _joint_kernel(self, q: FloatArray) -> FloatArray:
         return np.exp(-0.5 * self.df * np.log1p(q / self.df))
 
     def _scaled(self, theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """x and y over sqrt(df + q), q/(df + q), and sqrt(df + q): finite where q itself overflows."""
+        """x and y over sqrt(df + q), q/(df + q), and sqrt(df + q): finite even if q itself overflows."""
         distance = np.hypot(residual(theta, x, y) / math.sqrt((1.0 - theta) * (1.0 + theta)), y)
         size = np.hypot(distance, math.sqrt(self.df))
         return x / size, y / size, (distance / size) ** 2, size
@@ -165,7 +166,7 @@ class StudentT(Elliptical):
     def _df_derivative(
         self, theta: float, x: FloatArray, y: FloatArray, x_slope: FloatArray, y_slope: FloatArray
     ) -> FloatArray:
-        """Derivative of the log density in df at fixed u, v, given how the quantiles x, y move with df."""
+        """Derivative of the log density in df at fixed u, v, given the derivatives of the quantiles x, y in df."""
         nu, scale = self.df, math.sqrt(self.df)
         a, b, q, size = self._scaled(theta, x, y)
 
@@ -195,7 +196,7 @@ class StudentT(Elliptical):
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         x, z = rng.standard_normal(n), rng.standard_normal(n)
         spread = rng.chisquare(self.df, n)
-        scale = np.sqrt(self.df / np.maximum(spread, np.finfo(float).tiny))  # a tiny df draws 0: as far out as floats reach
+        scale = np.sqrt(self.df / np.maximum(spread, np.finfo(float).tiny))  # with a tiny df a draw may underflow to 0
         return x * scale, (theta * x + math.sqrt((1.0 - theta) * (1.0 + theta)) * z) * scale
 
     @property
@@ -216,7 +217,7 @@ class StudentT(Elliptical):
         rho_step, df_step = self.theta - other.theta, self.df - other.df
         room = self._stencil_step(self.theta) / STENCIL_STEP
         if abs(df_step) < 1e-4 * self.df and abs(rho_step) < 1e-5 * room:
-            # nearly equal logs: the step times the score half-way, as for theta alone
+            # nearly equal logs: the step times the score at the midpoint, as for theta alone
             middle = StudentT(self.theta - 0.5 * rho_step, self.df - 0.5 * df_step)
 
             def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -227,7 +228,7 @@ class StudentT(Elliptical):
 
             return self._divergence(self.theta, log_ratio, accept, close=True, symmetric=True)
 
-        # the lighter tail sees too little of the heavier one for the remainder form, unless they are close
+        # under the lighter tail the remainder form misses most of the heavier one, unless they are close
         close = abs(math.log(self.df / other.df)) < 0.05 and abs(rho_step) < 0.1 * room
         return self._divergence(self.theta, self._log_ratio(other), accept, close=close, symmetric=True)
 

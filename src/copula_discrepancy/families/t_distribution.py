@@ -1,6 +1,6 @@
-"""Student's t distribution: density, distribution function, quantile, and how the quantile moves with df.
+"""Student's t distribution: density, distribution function, quantile, and the derivative of the quantile in df.
 
-Relative accuracy in both tails, for any df > 0, which SciPy's `t` does not promise.
+Accurate in both tails, in relative terms, for any df > 0, which SciPy's `t` does not guarantee.
 """
 
 import math
@@ -16,15 +16,15 @@ from copula_discrepancy.families.quadrature import unit_nodes
 
 _LARGE_SQUARE = 1e150  # beyond it a square overflows
 _DERIVATIVE_LEVEL = 3  # 61 nodes
-_NEAR, _FAR = 0.05, 1e3  # up to and from where the distribution function is a short series
-_TABLED = 500  # quantiles from which on a table pays, which takes as long as 400 of them
-_TABLED_DF = 2.0  # with fewer degrees of freedom its function bends too sharply
-_POLISHED = 5.0, 100.0  # between so many degrees of freedom SciPy's inverse loses a digit or two
+_NEAR, _FAR = 0.05, 1e3  # below and above these the distribution function is a short series
+_TABLED = 500  # number of quantiles above which a table is faster; it takes as long as 400 of them
+_TABLED_DF = 2.0  # with fewer degrees of freedom the function is too steep for a table
+_POLISHED = 5.0, 100.0  # between these degrees of freedom SciPy's inverse loses a digit or two
 _PANELS, _NODES = 9, 14  # normal quantiles up to 9: probabilities down to 1e-19
 
 
 def log1p_square(z: FloatArray) -> FloatArray:
-    """log(1 + z^2), also where z^2 overflows."""
+    """log(1 + z^2), also if z^2 overflows."""
     large = np.abs(z) > _LARGE_SQUARE
     if not large.any():
         return np.log1p(z * z)
@@ -32,7 +32,7 @@ def log1p_square(z: FloatArray) -> FloatArray:
 
 
 def half_step(s: float) -> float:
-    """log Gamma(s + 1/2) - log Gamma(s); by its asymptotic series where the two are large and nearly equal."""
+    """log Gamma(s + 1/2) - log Gamma(s); by its asymptotic series if the two are large and nearly equal."""
     if s < 20.0:
         return float(gammaln(s + 0.5) - gammaln(s))
     q = 1.0 / s
@@ -48,7 +48,7 @@ def t_logpdf(nu: float, x: FloatArray) -> FloatArray:
 def t_cdf(nu: float, x: FloatArray) -> Pair:
     """Student's distribution function and its complement, both with full relative accuracy in their tails."""
     size = np.abs(np.atleast_1d(x))
-    # SciPy is as exact, in every release, but next to the median, far out and for a large nu
+    # SciPy is as accurate, in every release, except next to the median, far out and for a large nu
     ordinary = (size > _NEAR) & (size < _FAR) & (nu < 1e4)
     tails = np.empty_like(size)
     tails[ordinary] = 2.0 * stdtr(nu, -size[ordinary])
@@ -59,10 +59,10 @@ def t_cdf(nu: float, x: FloatArray) -> Pair:
 
 
 def _both_tails(nu: float, size: FloatArray) -> FloatArray:
-    """The probability beyond +-size, by a short series where there is one."""
+    """The probability beyond +-size, by a short series if there is one."""
     near, far = (size <= _NEAR) & (nu >= 1.0), (size >= _FAR) & (nu <= 100.0)
     tails = np.empty_like(size)
-    with np.errstate(under="ignore"):  # later terms of the series, and tails that are 0 as floats
+    with np.errstate(under="ignore"):  # later terms of the series, and tails that underflow
         tails[near] = 1.0 - _inside_near(nu, size[near])
         tails[far] = _both_far_tails(nu, size[far])
     rest = ~(near | far)
@@ -82,7 +82,7 @@ def _inside_near(nu: float, size: FloatArray) -> FloatArray:
 
 def _both_far_tails(nu: float, size: FloatArray) -> FloatArray:
     """The same far out: the incomplete beta function's series in w = nu/(nu + x^2) <= 1e-4; the next term is below 1e-20."""
-    root, half = math.sqrt(nu) / np.hypot(size, math.sqrt(nu)), 0.5 * nu  # squared where that may underflow, to a power before
+    root, half = math.sqrt(nu) / np.hypot(size, math.sqrt(nu)), 0.5 * nu  # the root of w, which underflows later than w
     total, factor = np.ones_like(size), np.ones_like(size)
     for k in range(1, 5):
         factor *= root**2 * (k - 0.5) / k
@@ -115,10 +115,10 @@ def t_quantile(nu: float, u: FloatArray, uc: FloatArray) -> FloatArray:
 
 
 def _quantile_by_beta(nu: float, low: FloatArray, inside: FloatArray) -> FloatArray:
-    """The size a with P(T > a) = `low` and P(|T| < a) = `inside`, which both have all their digits where they count.
+    """The size a with P(T > a) = `low` and P(|T| < a) = `inside`, each accurate where it matters.
 
-    Through r = a^2/(nu + a^2): near the median from `inside`, in the tails from `low`, far out through 1 - r. Where SciPy's
-    inverse is off by 1e-14, a step of Newton's method follows.
+    Through r = a^2/(nu + a^2): near the median from `inside`, in the tails from `low`, far out through 1 - r. If SciPy's
+    inverse has an error of 1e-14, a Newton step follows.
     """
     half = 0.5 * nu
     far = 2.0 * low < betainc(half, 0.5, 0.5)  # r > 1/2
@@ -135,11 +135,11 @@ def _quantile_by_beta(nu: float, low: FloatArray, inside: FloatArray) -> FloatAr
         size[far] = np.sqrt((1.0 - w) / w)
     extreme = far.copy()
     extreme[far] = w < 1e-20  # there 2 low = w^(nu/2) / (nu/2 B(nu/2, 1/2)) to all digits, and w may underflow
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # half of the smallest float is 0: NaN, as is due
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # half of the smallest float is 0: the result is NaN
         size[extreme] = np.exp(-(np.log(2.0 * low[extreme]) + np.log(half) + betaln(half, 0.5)) / nu)
     size *= math.sqrt(nu)
     if _POLISHED[0] < nu < _POLISHED[1]:
-        outer = ~central & (low > 1e-300)  # not next to the median, where a difference of tails has no digits
+        outer = ~central & (low > 1e-300)  # not next to the median, where the difference of tails is inaccurate
         at, wanted = size[outer], low[outer]
         size[outer] += (t_cdf(nu, -at)[0] / wanted - 1.0) * np.exp(np.log(wanted) - t_logpdf(nu, at))
     return size
@@ -149,18 +149,18 @@ def _quantile_by_beta(nu: float, low: FloatArray, inside: FloatArray) -> FloatAr
 def _log_ratio(nu: float) -> FloatArray:
     """log(x/z) of the quantiles x of Student's and z of the normal distribution, as polynomials in 2(z - k) - 1 on [k, k+1).
 
-    A row of coefficients for each k, from the constant up. The function is even and smooth; interpolated at Chebyshev's nodes
+    One row of coefficients for each k, from the constant up. The function is even and smooth; interpolated at Chebyshev nodes
     its error is below 3e-14 for two degrees of freedom and 5e-15 from ten on.
     """
     z, to_chebyshev, to_powers = _panels()
     x = _quantile_by_beta(nu, ndtr(-z), erf(z / math.sqrt(2.0)))
-    # one product after the other: the powers' large coefficients only cancel where they come from the same Chebyshev ones
+    # one product after the other: the large coefficients of powers cancel only if computed from the same Chebyshev ones
     return np.ascontiguousarray(np.log(x / z) @ to_chebyshev @ to_powers)
 
 
 @lru_cache(maxsize=1)
 def _panels() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Chebyshev's nodes in each panel, and the matrices that turn values there into coefficients and those into powers'."""
+    """Chebyshev nodes in each panel, and the matrices from values to Chebyshev coefficients and from these to powers."""
     angles = (np.arange(_NODES) + 0.5) * (math.pi / _NODES)
     nodes = np.arange(_PANELS)[:, np.newaxis] + 0.5 + 0.5 * np.cos(angles)
     to_chebyshev = np.cos(np.outer(angles, np.arange(_NODES))) * (2.0 / _NODES)
@@ -175,7 +175,7 @@ def _panels() -> tuple[FloatArray, FloatArray, FloatArray]:
 def t_quantile_df_slope(nu: float, x: FloatArray) -> FloatArray:
     """Derivative of Student's quantile in df at a fixed probability: -(dF/d nu)/f, dF/d nu by quadrature."""
     size = np.abs(x)
-    inner = size < min(math.sqrt(nu), 2.0)  # in a light tail the integral from 0 would be huge beside the density
+    inner = size < min(math.sqrt(nu), 2.0)  # in a light tail the integral from 0 would be huge relative to the density
     slope = np.empty_like(size)
     slope[inner] = _inner_df_slope(nu, size[inner])
     slope[~inner] = _outer_df_slope(nu, size[~inner])
@@ -199,11 +199,11 @@ def _inner_df_slope(nu: float, size: FloatArray) -> FloatArray:
 
 
 def _outer_df_slope(nu: float, size: FloatArray) -> FloatArray:
-    """Minus the integral from |x| to infinity, over f(x); s = |x| p^(-1/power) tames the power tail."""
+    """Minus the integral from |x| to infinity, over f(x); s = |x| p^(-1/power) removes the power tail."""
     power = min(nu, 4.0)
     total = np.zeros_like(size)
     density = _DensityRate(nu, size)
-    room = math.log(1e300) - np.log(size)  # up to there the nodes are floats; what lies beyond is next to nothing
+    room = math.log(1e300) - np.log(size)  # up to there the nodes are finite; the rest is negligible
     for p, weight in zip(*(unit_nodes(_DERIVATIVE_LEVEL)[i] for i in (0, 2)), strict=True):
         stretch = -math.log(p) / power
         reach = min(stretch, 300.0)  # beyond exp(300) the weight is below 1e-29
@@ -233,7 +233,7 @@ class _DensityRate:
 
 
 def _log1p_square_and_share(z: FloatArray) -> Pair:
-    """log(1 + z^2) and z^2/(1 + z^2) for z >= 0, also where z^2 overflows."""
+    """log(1 + z^2) and z^2/(1 + z^2) for z >= 0, also if z^2 overflows."""
     if z.max(initial=0.0) > _LARGE_SQUARE:
         return log1p_square(z), (z / np.hypot(z, 1.0)) ** 2
     square = z * z

@@ -1,7 +1,7 @@
-"""What the formulas of any copula must satisfy among themselves, at ordinary points: cheap enough to run at registration.
+"""Consistency checks for the formulas of any copula, at ordinary points: cheap enough to run at registration.
 
-Each check compares two routes to one number and returns whether they agree. The test suite adds slower ones, among them the
-sampler, the entropy and the tails, and runs all of them over every family of the library.
+Each check computes one number in two ways and returns whether they agree. The test suite adds slower ones, such as for the
+sampler, the entropy and the tails, and runs all of them for every family of the library.
 """
 
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from copula_discrepancy.families.formulas import Formulas
 GRID = np.array([0.03, 0.2, 0.45, 0.5, 0.7, 0.93])
 U, V = (axis.ravel() for axis in np.meshgrid(GRID, GRID + 0.011))
 UNIT = U, 1.0 - U, V, 1.0 - V
-_STEP = 1e-5  # of central differences
+_STEP = 1e-5  # step of central differences
 
 
 def close(actual: Any, expected: Any, tolerance: float) -> bool:
-    """Whether numbers agree, relative to the expected ones where these are large; NaN agrees with nothing."""
+    """Whether numbers agree, relative to the expected ones if these are large; NaN agrees with nothing."""
     return bool(np.all(np.abs(actual - expected) <= tolerance * np.maximum(1.0, np.abs(expected))))
 
 
@@ -29,7 +29,7 @@ def uniform_margins(c: Copula) -> bool:
     middles = (np.arange(1000) + 0.5) / 1000.0
     means = np.mean(c.conditional_cdf(GRID[:, None], middles), axis=1)
     edges = np.array_equal(c.cdf(GRID, 1.0), GRID) and not np.any(c.cdf(0.0, GRID))
-    return edges and close(means, GRID, 1e-4)  # a slope that is infinite at an end may cost a tenth of 1/1000
+    return edges and close(means, GRID, 1e-4)  # an infinite slope at an end may cost a tenth of 1/1000
 
 
 def conditional_is_cdf_slope(c: Copula) -> bool:
@@ -41,7 +41,7 @@ def conditional_is_cdf_slope(c: Copula) -> bool:
 def density_is_conditional_slope(c: Copula) -> bool:
     """The density is the derivative in u of P(U <= u | V = v)."""
     slope = (c.conditional_cdf(U + _STEP, V) - c.conditional_cdf(U - _STEP, V)) / (2.0 * _STEP)
-    return close(c.pdf(U, V), slope, 1e-5)  # step**2 times a third derivative of order 1e4 where the ridge is steep
+    return close(c.pdf(U, V), slope, 1e-5)  # step**2 times a third derivative of order 1e4 at a steep ridge
 
 
 def conditional_inverse(c: Copula) -> bool:
@@ -50,14 +50,14 @@ def conditional_inverse(c: Copula) -> bool:
 
 
 def exchangeable_or_turned(c: Copula) -> bool:
-    """c(u, v) = c(v, u), or c(u, v) = c(1-v, 1-u) after a quarter turn."""
+    """c(u, v) = c(v, u), or c(u, v) = c(1-v, 1-u) after a rotation by 90 or 270 degrees."""
     turned = getattr(c, "rotation", 180) != 180
     mirrored = c.logpdf(1 - V, 1 - U) if turned else c.logpdf(V, U)
     return close(c.logpdf(U, V), mirrored, 1e-11)  # 1 - u rounds
 
 
 def tau_round_trip(c: Copula) -> bool:
-    """Kendall's tau has the theta back."""
+    """The inverse of Kendall's tau returns theta."""
     return close(c._theta_from_tau(c.tau), c.theta, 1e-9)
 
 
@@ -69,13 +69,13 @@ def tau_is_integral(c: Copula) -> bool:
 
 
 def score_is_slope(c: Copula) -> bool:
-    """The theta derivatives of the log density are those of a stencil."""
+    """The theta derivatives of the log density agree with those of a stencil."""
     default = Formulas._theta_derivatives(c, c.theta, *c._coordinates(*UNIT))
     return all(close(a, b, 1e-6) for a, b in zip((c.score(U, V), c.score_slope(U, V)), default, strict=True))  # 1e-8 at a bound
 
 
 def likelihood_sums_are_sums(c: Copula) -> bool:
-    """What a fit maximises is the sum of the log density, with its derivatives."""
+    """The sums that a fit maximises are those of the log density, with its derivatives."""
     sums = c._likelihood_sums(c.theta, *c._prepare([c._coordinates(*UNIT)], U.size))
     return all(close(a, b(U, V).sum(), 1e-10) for a, b in zip(sums, (c.logpdf, c.score, c.score_slope), strict=True))
 
@@ -94,12 +94,12 @@ CHECKS: tuple[Callable[[Copula], bool], ...] = (
 
 
 def failed_checks(template: Copula) -> list[str]:
-    """The checks that two or three members of a family do not pass; none is a pass."""
+    """The checks that two or three members of a family fail; empty if all pass."""
     theta = template.theta
     members = [template, template.with_theta(theta + 0.5 * template._scale(theta))]
     if template.parameter.lower < -theta < 0.0:
         members.insert(0, template.with_theta(-theta))
     taus: FloatArray = np.array([member.tau for member in members])
-    if not np.all(np.diff(taus) > 0.0):  # the inverse of tau, below, would search for ever
+    if not np.all(np.diff(taus) > 0.0):  # the inverse of tau, below, would not terminate
         return [f"tau_increases at {members}"]
     return [f"{check.__name__} at {member!r}" for check in CHECKS for member in members if not check(member)]

@@ -1,1 +1,1 @@
-"""Pictures and pages, from results only."""
+"""Plots and HTML pages, from result objects only."""

@@ -1,1 +1,1 @@
-"""Users of the rest: baselines, samplers, tuning, the paper's experiments."""
+"""Studies built on the library: baselines, samplers, tuning and the paper's experiments."""

@@ -1,4 +1,4 @@
-"""Choose a sampler's setting by its effect on the dependence: CD, shape, ESS and KSD of each, and which differ."""
+"""Choice of a sampler's setting by its effect on the dependence: CD, shape, ESS and KSD of each, and which differ."""
 
 import math
 import time
@@ -48,7 +48,7 @@ def tune(
     Parameters
     ----------
     sampler : callable
-        (setting, rng) -> draws of two variables, (chain, draw, 2) or anything `as_draws` takes. An error of the library, such
+        (setting, rng) -> draws of two variables, (chain, draw, 2) or anything `as_draws` accepts. An error of the library, such
         as a DivergenceError, draws that are not finite, or a numerical error (ArithmeticError, LinAlgError) is reported for
         that setting, and the study continues. Any other exception ends the study.
     settings : sequence
@@ -73,12 +73,12 @@ def tune(
     rng : int, Generator, SeedSequence or None
         Seed or source of randomness; every run has its own stream.
     n_jobs : int, optional
-        Number of joblib workers; None takes the setting of `joblib.parallel_config`. The results do not depend on it.
+        Number of joblib workers; None uses the setting of `joblib.parallel_config`. The results do not depend on it.
 
     Returns
     -------
     Tuning
-        A row per setting; print it for the table and the answer.
+        One row per setting; print it for the table and the answer.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def _checked_settings(settings: Any) -> list[Any]:
         raise InputError("settings must contain at least one value to try, got none")
     for k, value in enumerate(values):
         if any(_same(value, other) for other in values[:k]):
-            raise InputError(f"settings must differ, but {shown(value)} is repeated; replications gives more runs of each")
+            raise InputError(f"settings must differ, but {shown(value)} is repeated; use replications for more runs of each")
     return values
 
 
@@ -153,10 +153,10 @@ def _same(value: Any, other: Any) -> bool:
 
 
 def _checked_target(target: Any, family: Any) -> tuple[Any, Any]:
-    """The target and the family to fit, checked before the first run; "auto" is resolved once."""
+    """The target and the family to fit, validated before the first run; "auto" is resolved once."""
     if isinstance(target, Copula):
         if family is not None:
-            raise InputError(f"family is for a reference sample; the target {target!r} has its own")
+            raise InputError(f"family can only be used with a reference sample; the target {target!r} has its own family")
         return target, None
     try:
         reference = as_draws(target)
@@ -169,7 +169,7 @@ def _checked_target(target: Any, family: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """How a run is evaluated: (setting, generator) -> its numbers, or why it failed."""
+    """The evaluation of a run: (setting, generator) -> its numbers, or the reason why it failed."""
 
     sampler: Sampler
     target: Any
@@ -238,7 +238,7 @@ def _worse(row: TunedSetting, best: TunedSetting, *, by_ratio: bool) -> float:
     """
     if row.cd == best.cd:
         return 1.0
-    if row.cd_se == 0 and best.cd_se == 0:  # runs that do not vary leave no doubt
+    if row.cd_se == 0 and best.cd_se == 0:  # runs that do not vary are certain
         return 0.0
     if by_ratio and best.cd > 0:
         distance, a, b = math.log(row.cd / best.cd), (row.cd_se / row.cd) ** 2, (best.cd_se / best.cd) ** 2

@@ -1,4 +1,4 @@
-"""The picture of a step-size study."""
+"""The plot of a study of settings."""
 
 import math
 import sys
@@ -39,7 +39,7 @@ def plot_tuning(tuning: "Tuning", *, ax: Any = None) -> Any:
 
 
 def _setting_places(ax: "Axes", tuning: "Tuning") -> list[float]:
-    """Where on the x axis each setting goes, failed ones too: at its value, or in order where settings are not numbers."""
+    """The position of each setting on the x axis, including failed ones: its value, or its index if not numeric."""
     settings = [row.setting for row in tuning.rows]
     numeric: list[Any] = [s for s in settings if isinstance(s, int | float | np.integer | np.floating)]
     if len(numeric) == len(settings) and all(abs(s) < sys.float_info.max for s in numeric):
@@ -48,7 +48,7 @@ def _setting_places(ax: "Axes", tuning: "Tuning") -> list[float]:
             ax.set_xscale("log")
         return numbers
     labels = [str(setting) for setting in settings]
-    slanted = sum(map(len, labels)) > 40  # more than stands beside each other
+    slanted = sum(map(len, labels)) > 40  # labels that would overlap side by side
     ax.set_xticks(range(len(labels)), labels, rotation=30 if slanted else 0, ha="right" if slanted else "center")
     return [float(k) for k in range(len(labels))]
 

@@ -30,13 +30,13 @@ class TunedSetting:
     ksd, ksd_se : float
         Squared kernel Stein discrepancy; NaN without a score.
     seconds : float
-        Per run.
+        Time per run.
     pvalue : float
-        Of the hypothesis that it is no worse than the best setting, Bonferroni-corrected; 1 for the best itself.
+        P-value of the hypothesis that it is no worse than the best setting, Bonferroni-corrected; 1 for the best itself.
     near_best : bool
         Whether it is not significantly worse than the best.
     failure : str or None
-        Why a run could not be evaluated, such as a divergence.
+        The reason why a run could not be evaluated, such as a divergence.
 
     See Also
     --------
@@ -70,7 +70,7 @@ class TunedSetting:
     failure: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number by its name, for JSON; a NumPy setting becomes a Python one."""
+        """Every number by name, for JSON; a NumPy setting is converted to a Python value."""
         plain = self.setting.tolist() if isinstance(self.setting, np.generic | np.ndarray) else self.setting
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"setting": plain}
 
@@ -84,7 +84,7 @@ class Tuning:
     Attributes
     ----------
     rows : tuple of TunedSetting
-        One per setting, in the order given.
+        One per setting, in the order passed.
     name : str
         Name of the setting.
     by : {"total", "level", "shape"}
@@ -184,7 +184,7 @@ class Tuning:
         return "\n".join([head, *table, *answer])
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number by its name, for JSON."""
+        """Every number by name, for JSON."""
         return {
             "name": self.name, "by": self.by, "replications": self.replications, "confidence": self.confidence,
             "settings": [row.to_dict() for row in self.rows],

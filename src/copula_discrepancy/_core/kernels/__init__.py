@@ -1,7 +1,7 @@
-"""Every compiled loop of the library; nothing outside this package is compiled.
+"""All compiled loops of the library; nothing outside this package is compiled.
 
-All functions are cached on disk where that can be done (`compiled.py`) and release the interpreter lock, so they may be called
-from several threads at once.
+All functions are cached on disk if possible (`compiled.py`) and release the interpreter lock, so they can be called from
+several threads at once.
 """
 
 from copula_discrepancy._core.kernels.chains import long_run, split_rhat

@@ -1,21 +1,21 @@
 """Long-run variance and split R-hat of chains, with ArviZ's effective sample size for the mean.
 
 Geyer's sequence ends after a handful of lags on chains that mix. Adding up those lags one by one, as here, takes a tenth of the
-time of ArviZ's FFT over all of them, and still less than it on chains whose autocorrelation reaches over a hundred draws.
+time of ArviZ's FFT over all of them, and is still faster on chains whose autocorrelation extends over a hundred draws.
 """
 
 import numpy as np
 
 from copula_discrepancy._core.kernels.compiled import compiled
 
-# Geyer's sequence adds up some 4 n/n_eff autocovariances, so the variance it gives has about n_eff/4 degrees of freedom.
+# Geyer's sequence sums about 4 n/n_eff autocovariances, so the resulting variance has about n_eff/4 degrees of freedom.
 LAGS_PER_TIME = 4.0
-# Autocovariances of shorter chains are mostly noise: at 50 chains x 10 independent draws they gave a size of 12%.
+# Autocovariances of shorter chains are mostly noise: with 50 chains of 10 independent draws the size of tests was 12%.
 SHORT_CHAIN = 20
-TINIEST = 1e-290  # a scale of 0 is taken for it, so that nothing is divided by 0
-ROUNDING = 1e-12  # relative differences below it are rounding
-# Longer chains are averaged over batches first, at least so many per chain: the variance of batch means is the same, per draw,
-# and still has a thousand degrees of freedom.
+TINIEST = 1e-290  # replaces a scale of 0, to avoid a division by 0
+ROUNDING = 1e-12  # relative differences below it are rounding errors
+# Longer chains are first averaged over batches, at least this many per chain: the variance of batch means is the same, per
+# draw, and still has a thousand degrees of freedom.
 BATCHES = 4096
 
 
@@ -61,10 +61,10 @@ def _squares(values, factor, centre):
     return total
 
 
-# NumPy's functions of arrays take numba up to a second to compile, for arrays of any shape; these are for rows.
+# NumPy's array functions take numba up to a second to compile, for arrays of any shape; these are for rows.
 @compiled(nogil=True, error_model="numpy", inline="always")
 def plain_mean(values):
-    """`np.mean` of a row, added up in its order."""
+    """`np.mean` of a row, summed in its order."""
     total = 0.0
     for i in range(values.size):
         total += values[i]
@@ -120,7 +120,7 @@ def _mean_autocovariance(centred, lag):
 
 @compiled(nogil=True, error_model="numpy")
 def split_in_halves(values):
-    """First and last halves of all chains about their own means, and these means; an odd number leaves its middle draw out."""
+    """First and last halves of all chains about their own means, and these means; an odd number omits the middle draw."""
     n_chains, n_draws = values.shape
     half = n_draws // 2
     centred = np.empty((2 * n_chains, half))
@@ -149,7 +149,7 @@ def effective_size(centred, means):
         total += plain_variance(means) * n_chains / (n_chains - 1.0)
     rho = np.zeros(n_draws)
     even = 1.0
-    # numba compiles a literal lag for itself, whose additions come in another order than those of a lag that varies
+    # numba compiles a literal lag separately, with a different order of additions than for a variable lag
     odd = 1.0 - (within - _mean_autocovariance(centred, 1)) / total
     rho[0] = even
     rho[1] = odd
@@ -180,7 +180,7 @@ def effective_size(centred, means):
 
 @compiled(nogil=True, error_model="numpy")
 def _batch_means(values, batch):
-    """Means of consecutive batches of each chain; a remainder shorter than a batch is left out."""
+    """Means of consecutive batches of each chain; a remainder shorter than a batch is omitted."""
     size = values.shape[1] // batch
     means = np.empty((values.shape[0], size))
     for chain in range(values.shape[0]):
@@ -196,7 +196,7 @@ def _batch_means(values, batch):
 def long_run(values, iid):
     """(variance, long-run variance, effective number, degrees of freedom) of values (chain, draw); see `inference`.
 
-    All are NaN where the values differ by rounding only.
+    All are NaN if the values differ by rounding error only.
     """
     return independent_run(values) if iid else chain_run(values)
 
@@ -220,10 +220,10 @@ def chain_run(values):
     if width <= ROUNDING:
         return np.nan, np.nan, np.nan, np.nan
     square = scale * scale
-    if n_chains > 1 and n_draws < SHORT_CHAIN:  # chains are independent, whatever happens inside
+    if n_chains > 1 and n_draws < SHORT_CHAIN:  # chains are independent of each other
         each = _batch_means(_scaled(values, 1.0 / scale), n_draws).reshape(n_chains)
         low, high = _extremes(each)
-        if high - low > ROUNDING:  # copies of one chain say nothing of a mean's variance
+        if high - low > ROUNDING:  # copies of one chain do not determine the variance of a mean
             spread = n_draws * plain_variance(each) * n_chains / (n_chains - 1.0)
             n_eff = n * variance / spread
             return variance * square, spread * square, n_eff, max(min(n_chains - 1.0, n_eff), 1.0)
@@ -231,14 +231,14 @@ def chain_run(values):
     means = _scaled(values, 1.0 / scale)
     if batch > 1:
         averaged = _batch_means(means, batch)
-        if scale_and_variance(averaged)[1] > ROUNDING:  # otherwise draws alternate in step with the batches
+        if scale_and_variance(averaged)[1] > ROUNDING:  # otherwise draws alternate with the period of the batches
             means = averaged
         else:
             batch = 1
     centred, chain_means = split_in_halves(means)
     size = effective_size(centred, chain_means)
     if n_draws < SHORT_CHAIN:
-        size = min(size, float(means.size))  # short chains cannot show that they are better than independent
+        size = min(size, float(means.size))  # short chains are no evidence of negative autocorrelation
     unit, _, scaled_variance = scale_and_variance(means)
     spread = batch * (unit * unit * scaled_variance) * means.size / size
     n_eff = n * variance / spread
@@ -249,7 +249,7 @@ def chain_run(values):
 def split_rhat(values):
     """R-hat of (chain, draw) cut in halves, the root of their pooled variance over that within (Gelman et al., 2013).
 
-    NaN for chains too short to be compared, 1 where nothing varies, infinite where only the halves differ.
+    NaN for chains too short to compare, 1 if nothing varies, infinite if only the halves differ.
     """
     if values.shape[1] < SHORT_CHAIN:
         return np.nan

@@ -1,14 +1,14 @@
-"""The one way in which kernels are compiled: cached on disk where that can be done, and compiled all the same where it cannot.
+"""Compilation of kernels: cached on disk if possible, and in memory otherwise.
 
-Numba keeps compiled functions in `NUMBA_CACHE_DIR` or beside their source, else in a folder of the user, and raises an error
-where it can write to none of them: at import where no folder can be written, at a function's first call where a disk is full or
-a folder has become read-only since. A cache saves ten seconds per process; for want of one nobody should be without numbers.
+Numba stores compiled functions in `NUMBA_CACHE_DIR`, next to their source, or in a folder of the user, and raises an error if
+it can write to none of them: at import if no folder is writable, at a function's first call if a disk is full or a folder has
+become read-only. A cache saves ten seconds per process; without one, results must still be computed.
 
-What a first use waits for is kept short. Numba compiles a function once for every combination of types it is called with, and
-once more inside every compiled function that calls it. So a function called from one place only says `inline="always"`,
-unless its `fastmath` differs from its caller's, which would then hold for it, too; what is long, or called from several
-places, stays a function. NumPy's functions of whole arrays (`np.var`, `np.argsort`, `a[k] = b`) cost up to three seconds
-each; a loop is free. `tests/cli/test_first_use.py` has the list of what a first comparison compiles.
+Compilation time on first use is kept short. Numba compiles a function once for every combination of argument types, and once
+more inside every compiled function that calls it. Therefore a function called from one place only has `inline="always"`, unless
+its `fastmath` differs from its caller's, which would then apply to it, too; long functions, and those called from several
+places, are not inlined. NumPy's functions of whole arrays (`np.var`, `np.argsort`, `a[k] = b`) take up to three seconds each to
+compile; a loop takes almost none. `tests/cli/test_first_use.py` lists the kernels that a first comparison compiles.
 """
 
 import contextlib
@@ -26,17 +26,17 @@ from numba.core.caching import FunctionCache, NullCache
 from copula_discrepancy._core.warn import warn
 
 _ADVICE = "set NUMBA_CACHE_DIR to a writable folder"
-# what reading a file can end with that another process, a full disk or a power cut has left damaged
+# errors from reading a file damaged by another process, a full disk or a power failure
 _DAMAGED = (OSError, EOFError, pickle.UnpicklingError, ValueError, TypeError, AttributeError, ImportError, IndexError, KeyError)
 
 
 def compiled(**options):
-    """`numba.njit` with these options, cached on disk where possible."""
+    """`numba.njit` with these options, cached on disk if possible."""
 
     def decorate(function):
-        # nobody takes a kernel's address from C: a second wrapper of each would be compiled for nothing
+        # kernels are not called from C, so no C wrapper is compiled
         kernel = nb.njit(no_cfunc_wrapper=True, **options)(function)
-        if kernel is function:  # NUMBA_DISABLE_JIT: there is nothing to keep
+        if kernel is function:  # NUMBA_DISABLE_JIT: there is nothing to cache
             return kernel
         try:
             kernel._cache = _KernelCache(function)
@@ -56,7 +56,7 @@ class _KernelCache(FunctionCache):
             found = super().load_overload(sig, target_context)
         except _DAMAGED:
             with contextlib.suppress(OSError):
-                self.flush()  # forget it, so that it can be written again
+                self.flush()  # discard it, so that it can be written again
         if found is None:
             _waiting.begin()
         return found
@@ -72,16 +72,16 @@ class _KernelCache(FunctionCache):
 
 
 class _Waiting:
-    """How long this process has been compiling; numba calls `begin` and `end` one at a time, under a lock of its own."""
+    """The time this process has spent compiling; numba calls `begin` and `end` one at a time, under its own lock."""
 
-    _PATIENCE = 1.0  # seconds: a single kernel that is missing is over by then, and nothing worth a line
+    _PATIENCE = 1.0  # seconds: a single missing kernel is compiled by then and needs no message
 
     def __init__(self):
-        self._depth = 0  # kernels are compiled while others are that call them
+        self._depth = 0  # kernels are compiled while compiling those that call them
         self._started = self._spent = 0.0
 
     def begin(self):
-        """A kernel is to be compiled."""
+        """A kernel is about to be compiled."""
         now = time.monotonic()
         if self._depth == 0:
             self._started = now
@@ -100,7 +100,7 @@ _waiting = _Waiting()
 
 
 class _NoCache(NullCache):
-    """Where numba finds no folder."""
+    """The cache if numba finds no folder."""
 
     def __init__(self, function):
         self._folder = nb.config.CACHE_DIR or os.path.dirname(inspect.getfile(function))
@@ -109,13 +109,13 @@ class _NoCache(NullCache):
         _say_uncached(self._folder, "neither it nor your user cache folder is writable")
 
 
-# All are said where a function is compiled, which is when it costs something: not at import, which should not end where
-# warnings are errors, and not in a process that finds everything compiled.
+# Messages are issued when a function is compiled, not at import, which should not fail if warnings are errors, and not in a
+# process that finds everything compiled.
 _said = set()  # each once per process
 
 
 def _say_compiling():
-    """What a first use waits for: a line, for the reason given below, and none from workers, which would repeat it."""
+    """Log a line about the compilation on first use; workers do not repeat it."""
     if "compiling" not in _said and multiprocessing.parent_process() is None:
         _said.add("compiling")
         logging.getLogger("copula_discrepancy").warning(
@@ -127,21 +127,21 @@ def _say_uncached(folder, why):
     if "uncached" not in _said:
         _said.add("uncached")
         warn(
-            f"compiled functions cannot be kept in {folder} ({why}), so every process recompiles them (about ten seconds); "
+            f"compiled functions cannot be cached in {folder} ({why}), so every process recompiles them (about ten seconds); "
             f"{_ADVICE}",
             RuntimeWarning,
         )
 
 
 def _say_elsewhere(folder, beside):
-    """A read-only installation is no fault, and costs one compilation per user: worth a line, not a warning.
+    """Log, but do not warn about, a read-only installation, which is no fault and costs one compilation per user.
 
-    A warning would end a user's tests, where warnings are errors, the first time and never again.
+    If warnings are errors, a warning would end a user's tests, but only the first time.
     """
     wanted = Path(nb.config.CACHE_DIR or beside)
     if "elsewhere" not in _said and not folder.is_relative_to(wanted):
         _said.add("elsewhere")
         logging.getLogger("copula_discrepancy").warning(
-            "copula_discrepancy: the folder %s cannot be written, so compiled functions are kept in %s, once for all processes",
+            "copula_discrepancy: the folder %s is not writable, so compiled functions are cached in %s, once for all processes",
             wanted, folder,
         )  # fmt: skip

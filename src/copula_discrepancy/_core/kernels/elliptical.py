@@ -1,8 +1,8 @@
 """The Gaussian and the Student t copula: quantiles, likelihood sums and derivatives, one pass over the draws each.
 
 With q = (x^2 - 2 rho x y + y^2)/(1 - rho^2) and 1/nu = 0 for the Gaussian copula, both scores are
-rho/(1-rho^2) - w q1/2 with q1 = dq/d rho and a weight w, 1 or (nu+2)/(nu+q). Differences along the diagonal that rho points
-along keep their digits where |rho| is close to 1.
+rho/(1-rho^2) - w q1/2 with q1 = dq/d rho and a weight w, 1 or (nu+2)/(nu+q). Differences along the diagonal in the direction of
+rho are accurate if |rho| is close to 1.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def _residual(theta, x, y):
 
 @compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def gaussian_sums(x, y):
-    """Sums of (x - y)^2 and (x + y)^2, all that the likelihood needs."""
+    """Sums of (x - y)^2 and (x + y)^2, which determine the likelihood."""
     difference = 0.0
     total = 0.0
     for i in range(x.size):
@@ -75,7 +75,7 @@ def student_sums(theta, nu, x, y):
 
 @compiled(nogil=True, error_model="numpy")
 def elliptical_scores(theta, nu, x, y):
-    """First and second derivative in rho of each draw's log density; nu = 0 stands for the Gaussian copula."""
+    """First and second derivative in rho of each draw's log density; nu = 0 means the Gaussian copula."""
     n = x.size
     first = np.empty(n)
     second = np.empty(n)
@@ -102,7 +102,7 @@ def elliptical_scores(theta, nu, x, y):
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def _inverse_density(nu, x, log_constant):
-    """1/f(x) of the margin, du/dx turned over; `log_constant` is the log of f(0), nu = 0 stands for the normal margin."""
+    """1/f(x) of the margin, dx/du; `log_constant` is the log of f(0), and nu = 0 means the normal margin."""
     n = x.size
     slope = np.empty(n)
     if nu > 0.0:
@@ -118,7 +118,7 @@ def _inverse_density(nu, x, log_constant):
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def elliptical_mixed(theta, nu, x, y, log_constant):
-    """Derivatives of the score in u and in v; nu = 0 stands for the Gaussian copula."""
+    """Derivatives of the score in u and in v; nu = 0 means the Gaussian copula."""
     n = x.size
     in_u = _inverse_density(nu, x, log_constant)
     in_v = _inverse_density(nu, y, log_constant)

@@ -1,6 +1,6 @@
-"""All that pairs of variables need between their ranks and their row of numbers, for one pair or many in one call.
+"""The computations between the ranks of pairs of variables and their row of numbers, for one pair or many in one call.
 
-NumPy's overhead would take most of the time of a small pair, and make threads wait for each other.
+NumPy's overhead would dominate the time of a small pair, and make threads wait for each other.
 """
 
 import numpy as np
@@ -54,9 +54,9 @@ def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
 
 @compiled(nogil=True, error_model="numpy", inline="always")
 def spread(values, n_chains):
-    """(standard error, degrees of freedom, effective number) of the mean of influence values, NaN where all are equal.
+    """(standard error, degrees of freedom, effective number) of the mean of influence values, NaN if all are equal.
 
-    Independent draws have None for chains: numba then compiles the short way alone.
+    For independent draws `n_chains` is None: numba then compiles the short path only.
     """
     if n_chains is None:
         _, variance, n_eff, df = independent_run(values.reshape(1, values.size))
@@ -67,10 +67,10 @@ def spread(values, n_chains):
 
 @compiled(nogil=True, error_model="numpy", inline="always")
 def score_influence(order_x, rank_x, order_y, rank_y, score, in_u, in_v, factor, found):
-    """Fill in `factor` times the score with what each draw does to it through the ranks of the others, mean 0.
+    """Fill in `factor` times the score plus the effect of each draw through the ranks of the others, with mean 0.
 
-    Draw i moves the rank of every larger draw, and by half that of an equal one: sum over j of (1{x_i < x_j} + 1{x_i = x_j}/2)
-    times the derivative `in_u` of the score of draw j, over n + 1 (Genest, Ghoudi and Rivest, 1995).
+    Draw i shifts the rank of every larger draw by one and of an equal one by half: sum over j of (1{x_i < x_j} + 1{x_i =
+    x_j}/2) times the derivative `in_u` of the score of draw j, over n + 1 (Genest, Ghoudi and Rivest, 1995).
     """
     n = score.size
     above_x = sums_above(order_x, rank_x, in_u)
@@ -86,7 +86,7 @@ def score_influence(order_x, rank_x, order_y, rank_y, score, in_u, in_v, factor,
 
 @compiled(nogil=True, error_model="numpy", inline="always")
 def _depths(rank, ties):
-    """Twice the mid-rank of every draw: how deep it lies, counted from the low end."""
+    """Twice the mid-rank of every draw, counted from the low end."""
     n = rank.size
     depth = np.empty(n, np.int64)
     for i in range(n):
@@ -100,7 +100,7 @@ def _depths(rank, ties):
 
 @compiled(nogil=True, error_model="numpy", inline="always")
 def corner_shares(depth_x, high_x, depth_y, high_y, tail, width):
-    """(share of x inside its tail, of y, of both) and the slopes of the joint share in both edges; and who is inside."""
+    """(share of x inside its tail, of y, of both), the slopes of the joint share in both edges, and which draws are inside."""
     n = depth_x.size
     whole = 2 * (n + 1)
     limit = tail * whole
@@ -129,9 +129,9 @@ def corner_shares(depth_x, high_x, depth_y, high_y, tail, width):
 
 @compiled(nogil=True, error_model="numpy", inline="always")
 def corner_influence(tau, inside, shares, expected_slope, values):
-    """Fill in influence values on a tail gap; `tau` holds those on Kendall's tau, `shares` are as `corner_shares` gives them.
+    """Fill in influence values on a tail gap; `tau` holds those on Kendall's tau, `shares` is the result of `corner_shares`.
 
-    What ranks do to each edge is subtracted (Segers, 2012); the influence on tau enters through the family's member.
+    The effect of ranks on each edge is subtracted (Segers, 2012); the influence on tau enters through the family's member.
     """
     share_x, share_y, both, slope_x, slope_y = shares
     for i in range(tau.size):
@@ -143,9 +143,9 @@ def corner_influence(tau, inside, shares, expected_slope, values):
 
 @compiled(nogil=True, error_model="numpy")
 def start_pairs(orders, ranks, ties, first, second, influence, concordance):
-    """Kendall's tau of several pairs of variables, rows of the tables; fills `influence` and, where it has rows, `concordance`.
+    """Kendall's tau of several pairs of variables, rows of the tables; fills `influence` and, if it has rows, `concordance`.
 
-    Many pairs in one call: a thread that comes back for the interpreter after each would wait for the others.
+    Many pairs in one call: a thread that reacquires the interpreter lock after each pair would wait for the others.
     """
     taus = np.empty(first.size)
     for k in range(first.size):
@@ -163,10 +163,10 @@ def start_pairs(orders, ranks, ties, first, second, influence, concordance):
 
 @compiled(nogil=True, error_model="numpy")
 def dependence_rhats(taus, concordance, chain_taus, chain_influence, ties_x, ties_y):
-    """R-hat for dependence (see `agreement`) of several pairs, from what `start_pairs` finds in all draws and in each chain.
+    """R-hat for dependence (see `agreement`) of several pairs, from the results of `start_pairs` for all draws and each chain.
 
-    Arrays have a row per pair; a single chain leaves `chain_influence` without rows. Draws known to be independent have no
-    R-hat: a call of its own saves them the time to compile it.
+    Arrays have one row per pair; with a single chain `chain_influence` has no rows. Independent draws have no R-hat: a separate
+    function spares them its compilation.
     """
     _, n_chains, n_draws = chain_influence.shape
     every = n_draws * (n_draws - 1) // 2
@@ -195,11 +195,11 @@ def finish_pairs(
     orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
     n_chains, tail, width, kept,
 ):  # fmt: skip
-    """Spreads of tau, fitted tau, shape and the gap in every corner of several pairs, (pair, 3 + corner, 3); joint shares.
+    """Standard errors of tau, fitted tau, shape and every corner gap of several pairs, (pair, 3 + corner, 3); joint shares.
 
-    A spread is (standard error, degrees of freedom, n_eff). `scored` says where there is a likelihood fit, `wanted` which
-    corners are looked at, `highs` at which ends of u and v each is; `n_chains` is None for independent draws. `kept`, (place,
-    3 + corner, draw), has room for the influence values of every pair, which then stay in it, or of one at a time.
+    A row is (standard error, degrees of freedom, n_eff). `scored` marks likelihood fits, `wanted` the corners to evaluate,
+    `highs` the ends of u and v of each; `n_chains` is None for independent draws. `kept`, (place, 3 + corner, draw), has room
+    for the influence values of every pair, which are then kept in it, or of one at a time.
     """
     n_corners = highs.shape[0]
     spreads = np.empty((first.size, 3 + n_corners, 3))
@@ -232,7 +232,7 @@ def finish_pairs(
                     joint[k, end] = both
                     shares = (u, v, both, slope_u, slope_v)
                     corner_influence(influence[k], inside, shares, expected_slope[k, end], values[3 + end])
-        for row in range(3 + n_corners):  # all spreads in one place: what is called from several is compiled for each
+        for row in range(3 + n_corners):  # all at one place: a function is compiled for each place that calls it
             if row == 0 or (scored[k] if row < 3 else wanted[k, row - 3]):
                 error, df, n_eff = spread(influence[k] if row == 0 else values[row], n_chains)
                 spreads[k, row, 0] = error
@@ -243,7 +243,7 @@ def finish_pairs(
 
 @compiled()
 def gather(table, places):
-    """table[places]; too quick to be worth giving the interpreter away."""
+    """table[places]; too fast to be worth releasing the interpreter lock."""
     found = np.empty(places.size)
     for i in range(places.size):
         found[i] = table[places[i]]

@@ -1,9 +1,8 @@
 """Compiled rank counting: sort keys, ranks, and inversions with one count per draw.
 
-Inversions are counted from the most significant bits of the ranks downwards. A block of 4096 consecutive ranks is
-finished in one sweep: a bitmap says which ranks were seen, and 64 suffix counters say how many were seen in the words
-above. Larger inputs are first split, stably, into such blocks. Every array is 32 bit, every total 64 bit: a sample of
-10**7 has 5e13 pairs.
+Inversions are counted from the most significant bits of the ranks downwards. A block of 4096 consecutive ranks is finished in
+one sweep: a bitmap records which ranks were seen, and 64 suffix counters how many were seen in the words above. Larger inputs
+are first split, stably, into such blocks. Every array is 32 bit, every total 64 bit: a sample of 10**7 has 5e13 pairs.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ from copula_discrepancy._core.kernels.compiled import compiled
 BLOCK_BITS = 12  # 64 words of 64 bits: bitmap and counters (640 bytes) stay in the first-level cache
 BLOCK = 1 << BLOCK_BITS
 DIGIT_BITS = 8  # 256 write streams per split still fit the second-level TLB
-INSERTION_LIMIT = 24  # longer runs of equal 32-bit keys are sorted in pieces of it, then merged
+INSERTION_LIMIT = 24  # longer runs of equal 32-bit keys are sorted in pieces of this length, then merged
 
 
 @intrinsic
@@ -74,7 +73,7 @@ def _packed_keys(values):
     smallest = ~np.uint64(0)
     largest = np.uint64(0)
     for i in range(n):
-        b = _bits(values[i] + 0.0)  # + 0.0: minus zero and zero are one value
+        b = _bits(values[i] + 0.0)  # + 0.0: minus zero equals zero
         key = ~b if b & sign else b | sign
         keys[i] = key
         smallest = min(smallest, key)
@@ -91,7 +90,7 @@ def _packed_keys(values):
 
 @compiled(nogil=True, error_model="numpy", inline="always")
 def _radix_sort(words):
-    """Sort words by their upper 32 bits, stably: four counting passes, 5 ns per word whatever the processor."""
+    """Sort words by their upper 32 bits, stably: four counting passes, 5 ns per word on any processor."""
     n = words.size
     count = np.empty((4, 256), np.int64)
     count[:] = 0
@@ -111,7 +110,7 @@ def _radix_sort(words):
             total += here
             fullest = max(fullest, here)
         if fullest == n:
-            continue  # this digit is the same everywhere
+            continue  # all words have the same digit
         shift = np.uint64(32 + 8 * digit)
         for i in range(n):
             word = source[i]
@@ -125,7 +124,7 @@ def _radix_sort(words):
 
 @compiled(nogil=True, inline="always")
 def _sort_run(keys, run):
-    """Sort places by their keys, stably: insertion for up to INSERTION_LIMIT of them at a time, then merges."""
+    """Sort positions by their keys, stably: insertion sort for up to INSERTION_LIMIT of them at a time, then merges."""
     n = run.size
     for start in range(0, n, INSERTION_LIMIT):
         for i in range(start + 1, min(start + INSERTION_LIMIT, n)):
@@ -174,7 +173,7 @@ def _rank_run(keys, order, rank, start, stop):
 def _count_inversions(ranks, buffer, ids, id_buffer, counts):
     """Count inversions of a permutation of 0..n-1; `ranks` and `buffer` are overwritten.
 
-    With `counts` of length n, counts[ids[k]] receives the number of larger ranks that stand before place k; with empty
+    With `counts` of length n, counts[ids[k]] receives the number of larger ranks before position k; with empty
     `ids` and `counts` only the total is computed.
     """
     n = ranks.size
@@ -271,7 +270,7 @@ def _paired(order_x, rank_x, order_y, rank_y, tied):
 
 @compiled(nogil=True, error_model="numpy")
 def concordance_total(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
-    """Concordant less discordant pairs of two ranked columns (see `rank_column`)."""
+    """Concordant minus discordant pairs of two ranked columns (see `rank_column`)."""
     n = order_x.size
     none = np.empty(0, np.int32)
     who, ordinal = _paired(order_x, rank_x, order_y, rank_y, ties_x + ties_y > 0)
@@ -289,7 +288,7 @@ def concordance_total(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
 
 @compiled(nogil=True, error_model="numpy")
 def concordance_counts(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
-    """For each draw, the number of draws concordant with it less the number discordant; ties count as neither."""
+    """For each draw, the number of draws concordant with it minus the number discordant; ties count as neither."""
     n = order_x.size
     who, ordinal = _paired(order_x, rank_x, order_y, rank_y, ties_x + ties_y > 0)
     larger = np.zeros(n, np.int32)  # draws with a smaller x and a larger y
@@ -345,7 +344,7 @@ def sums_above(order, rank, values):
     stop = n
     while stop > 0:
         who = order[stop - 1]
-        start = rank[who]  # a rank counts smaller draws, so it is where the group of equal ones begins
+        start = rank[who]  # a rank counts smaller draws, so it is the start of the group of equal ones
         if start == stop - 1:
             out[who] = above + 0.5 * values[who]
             above += values[who]
@@ -363,13 +362,13 @@ def sums_above(order, rank, values):
 
 @compiled(nogil=True, error_model="numpy")
 def leave_out(order, rank, start, stop):
-    """Order, ranks and number of tied pairs of a ranked column without the draws from `start` to `stop`, nothing sorted."""
+    """Order, ranks and number of tied pairs of a ranked column without the draws from `start` to `stop`, without sorting."""
     size = stop - start
     kept = rank.size - size
     new_order = np.empty(kept, np.int32)
     new_rank = np.empty(kept, np.int32)
     place = 0
-    group = 0  # where the draws of the same value begin
+    group = 0  # start of the draws with the same value
     last = -1
     ties = 0
     for k in range(rank.size):

@@ -1,8 +1,8 @@
 """Compiled chains: Metropolis, SGLD and SGHMC over the built-in targets.
 
-An integer `kind` and a parameter vector choose the target inside one log density and one gradient, because functions passed as
-arguments would not be cached on disk. All noise comes from outside, so that a run is the same whether compiled or not. A chain
-that leaves the finite numbers stops; the kernels return the chain and the step where that happened first, or (-1, -1).
+An integer `kind` and a parameter vector select the target inside one log density and one gradient, because functions passed as
+arguments would not be cached on disk. All noise is passed in, so that a run is the same whether compiled or not. A chain that
+diverges stops; the kernels return the chain and the step where that happened first, or (-1, -1).
 """
 
 import math
@@ -113,7 +113,7 @@ def gradients(kind, params, data, x):
 
 @compiled(nogil=True, error_model="numpy")
 def metropolis_path(kind, params, data, x, current, scale, noise, threshold, path, accepted):
-    """Move every chain through a block of steps; x and its log densities `current` are changed in place."""
+    """Advance every chain by a block of steps; x and its log densities `current` are changed in place."""
     chains, steps, d = noise.shape
     failed_chain, failed_step = -1, -1
     proposal = np.empty(d)
@@ -136,7 +136,7 @@ def metropolis_path(kind, params, data, x, current, scale, noise, threshold, pat
 
 @compiled(nogil=True, error_model="numpy")
 def sgld_path(kind, params, data, x, step, noise, batches, path):
-    """Move every chain through a block of steps; x is changed in place."""
+    """Advance every chain by a block of steps; x is changed in place."""
     chains, steps, d = noise.shape
     failed_chain, failed_step = -1, -1
     slope = np.empty(d)
@@ -158,7 +158,7 @@ def sgld_path(kind, params, data, x, step, noise, batches, path):
 
 @compiled(nogil=True, error_model="numpy")
 def sghmc_path(kind, params, data, x, v, step, friction, noise, batches, path):
-    """Move every chain through a block of steps; x and its velocity v are changed in place."""
+    """Advance every chain by a block of steps; x and its velocity v are changed in place."""
     chains, steps, d = noise.shape
     failed_chain, failed_step = -1, -1
     slope = np.empty(d)

@@ -1,7 +1,7 @@
 """Log densities of copulas and their gradients in normal scores z, one point at a time, for compiled chains.
 
 The density is c(Phi(z1), Phi(z2)) phi(z1) phi(z2). A probability u = Phi(z) enters through -log u or -log(1-u), both with full
-relative accuracy; the formulas are those of the families. An integer kind chooses the family, because functions passed as
+relative accuracy; the formulas are those of the families. An integer kind selects the family, because functions passed as
 arguments would not be cached on disk.
 """
 
@@ -17,7 +17,7 @@ JOE = 14
 HYPERBOLIC = 15
 STUDENT = 16
 
-SCORE_LIMIT = 25.0  # Phi(-25) = 3e-138: squares of Student quantiles are still floats for df >= 1
+SCORE_LIMIT = 25.0  # Phi(-25) = 3e-138: squares of Student quantiles do not overflow for df >= 1
 LOG_2 = 0.6931471805599453
 HALF_LOG_2PI = 0.9189385332046727
 ROOT_2 = 1.4142135623730951
@@ -108,7 +108,7 @@ def _gumbel(theta, z1, z2):
     q = math.log1p(e) / theta
     w = max(x, y) * math.exp(q)
     excess = theta - 1.0
-    if excess < 0.1:  # x + y and w meet at independence
+    if excess < 0.1:  # x + y and w are equal at independence
         t = math.exp(-gap)
         rest = -(x + y) * math.expm1(math.log1p(t * math.expm1(-excess * gap) / (1.0 + t)) - excess * q)
     else:
@@ -263,7 +263,7 @@ def _student(theta, df, log_beta, constant, z1, z2):
 
 @compiled(nogil=True, error_model="numpy")
 def copula_density(kind, params, z1, z2):
-    """log c and its derivatives in the normal scores; params are two signs (a rotation), theta and what a family needs."""
+    """log c and its derivatives in the normal scores; params are two signs (a rotation), theta and the family's constants."""
     a, b = params[0] * z1, params[1] * z2
     theta = params[2]
     if kind == GAUSSIAN:

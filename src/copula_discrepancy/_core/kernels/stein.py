@@ -4,8 +4,8 @@ With q = c^2 + |x - y|^2 and k = q^beta the Stein kernel is
 
     k_p(x, y) = q^beta [s_x.s_y - 2 beta ((s_x - s_y).(x - y) + d)/q - 4 beta (beta - 1) |x - y|^2/q^2].
 
-Coordinates lie in rows, so that the innermost loop runs over neighbours in memory and becomes vector instructions. A tile's
-columns stay in the first-level cache while the rows pass by.
+Coordinates are rows, so that the innermost loop runs over adjacent memory and is vectorised. A tile's columns stay in the
+first-level cache while the rows are processed.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ from copula_discrepancy._core.kernels.compiled import compiled
 TILE = 512  # columns: four rows of 4 KB for points and scores and one for their sums
 
 
-# The row functions take slices that begin at 0 and the row's own values as numbers: only then does the compiler see that
-# nothing overlaps and use vector instructions, which is four times as fast.
+# The row functions take slices that start at 0 and the row's own values as scalars: only then can the compiler prove that
+# nothing overlaps and vectorise, which is four times as fast.
 @compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def _plane_row(a0, a1, b0, b1, x0, x1, s0, s1, c2, sums):
     """Stein kernels of one point (a, b) with those of a tile, two dimensions and beta = -1/2: the case of every copula."""
@@ -44,7 +44,7 @@ def _add_dimension(a, b, x, s, r2, inner, product):
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "arcp"})
 def _finish_row(d, c2, beta, r2, inner, product, sums):
-    """Stein kernels from distances and inner products, which are set back to 0."""
+    """Stein kernels from distances and inner products, which are reset to 0."""
     total = 0.0
     usual = beta == -0.5
     for j in range(sums.size):
@@ -62,7 +62,7 @@ def _finish_row(d, c2, beta, r2, inner, product, sums):
 
 @compiled(nogil=True, error_model="numpy")
 def stein_sums(x, s, begin, end, c2, beta, sums):
-    """Add to `sums[i]` the Stein kernel of point i with every later point, for begin <= i < end, and to theirs likewise.
+    """Add to `sums[i]` the Stein kernel of point i with every later point, for begin <= i < end, and likewise to their sums.
 
     `x` and `s` are (d, n): points and scores. Each unordered pair is visited once.
     """

@@ -1,8 +1,8 @@
-"""Log-likelihood sums of Clayton and Gumbel in loops that the compiler turns into vector instructions.
+"""Log-likelihood sums of Clayton and Gumbel in loops that the compiler vectorises.
 
 A loop over `math.log` and `math.exp` stays scalar, 20 ns and more per draw. Here both are short polynomials without
 branches, so that one pass yields the log-likelihood and its two derivatives in a few nanoseconds per draw. Terms are
-written to a small buffer and added by `_sum`, the only function allowed to reorder additions.
+written to a small buffer and added by `_sum`, the only function that may reorder additions.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # 32 significant bits: k * _LN2_HIGH is exact for |k| < 2**20
 _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to an integer
-_EXP_FLOOR = -708.0  # exp(-708) = 3e-308, the last normal number; below it a term no longer counts
+_EXP_FLOOR = -708.0  # exp(-708) = 3e-308, the smallest normal number; smaller terms are negligible
 
 
 @intrinsic
@@ -63,7 +63,7 @@ def _exp(x):
 @compiled(error_model="numpy", inline="always", fastmath={"contract"})
 def _two_atanh(s):
     """log((1+s)/(1-s)) for |s| <= 0.1716, that is for ratios between 1/sqrt(2) and sqrt(2)."""
-    z = s * s  # at most 0.0295: the first term left out is z**11 * 2/23 < 2e-18
+    z = s * s  # at most 0.0295: the first omitted term is z**11 * 2/23 < 2e-18
     p = 2.0 / 21.0
     p = p * z + 2.0 / 19.0
     p = p * z + 2.0 / 17.0
@@ -79,7 +79,7 @@ def _two_atanh(s):
 
 @compiled(error_model="numpy", inline="always", fastmath={"contract"})
 def _log1p_and_inverse(f):
-    """(log(1+f), 1/(1+f)) for 0 <= f <= 1 from one division, the dearest instruction here."""
+    """(log(1+f), 1/(1+f)) for 0 <= f <= 1 using a single division, the most expensive instruction here."""
     high = f > 0.41421356237309503
     numerator = f - 1.0 if high else f
     denominator = f + 3.0 if high else f + 2.0
@@ -98,7 +98,7 @@ def _sum(values, size):
 
 @compiled(error_model="numpy")
 def _log_product(values, size):
-    """Sum of logs as the log of products of sixteen; values between 1e-19 and 1e19 cannot leave the float range."""
+    """Sum of logs as the log of products of sixteen; values between 1e-19 and 1e19 cannot overflow."""
     stride = size // 16
     for j in range(1, 16):
         for i in range(stride):
@@ -147,7 +147,7 @@ def clayton_sums(theta, top, gap):
 
 @compiled(nogil=True, error_model="numpy", fastmath={"contract"})
 def gumbel_sums(theta, top, gap):
-    """Sums of log c, less its part x + y - log max(x, y), and of its two theta derivatives.
+    """Sums of log c, minus its part x + y - log max(x, y), and of its two theta derivatives.
 
     `top` is the larger of x = -log u and y = -log v, `gap` the distance of their logarithms.
     """
@@ -158,7 +158,7 @@ def gumbel_sums(theta, top, gap):
     factor = np.empty(CHUNK)
     inverse = 1.0 / theta
     odd = 1.0 - 2.0 * theta
-    excess = theta - 1.0  # first: near theta = 1 in the upper corner w alone has the digits
+    excess = theta - 1.0  # first: near theta = 1 in the upper corner only w is accurate
     sums = np.zeros(3)
     for start in range(0, n, CHUNK):
         size = min(CHUNK, n - start)

@@ -1,1 +1,1 @@
-"""Where draws come from: arrays, data frames, labelled arrays and files, each read into one `Table`."""
+"""Readers of draws: arrays, data frames, labelled arrays and files, each read into one `Table`."""

@@ -11,7 +11,7 @@ from copula_discrepancy.data.readers.table import PARTS_OF_ONE, Table, require_e
 
 
 def read_array(given: Any, options: ReadOptions, name: str = "draws") -> Table:
-    """The array's variables, called x0, x1, ...; a view where possible, a copy where columns are selected."""
+    """The array's variables, called x0, x1, ...; a view if possible, a copy if columns are selected."""
     options.refuse("an array", "group", "coords", "delimiter", "chain column")
     if isinstance(given, list | tuple):
         lengths = [len(chain) for chain in given if _is_chain(chain)]
@@ -31,7 +31,7 @@ def read_array(given: Any, options: ReadOptions, name: str = "draws") -> Table:
 
 
 def _is_chain(given: Any) -> bool:
-    """Whether something has two dimensions."""
+    """Whether an object has two dimensions."""
     if isinstance(given, list | tuple):
         return len(given) > 0 and isinstance(given[0], list | tuple | np.ndarray)
     return getattr(given, "ndim", 0) == 2

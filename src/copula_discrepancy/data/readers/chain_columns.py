@@ -1,4 +1,4 @@
-"""Columns that identify chains and number their draws, and the rows of a table put into chains by them."""
+"""Columns that identify chains and number their draws, and the division of rows into chains by them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from copula_discrepancy.data.naming import listed, require_different, unknown_na
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions
 from copula_discrepancy.data.readers.table import require_equal_lengths
 
-CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is what Stan's posterior package writes, the third cmdstanpy
+CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is written by Stan's posterior package, the third by cmdstanpy
 # .draw counts through all chains, .iteration within one: both give the order
 DRAW_NAMES = ("draw", ".iteration", ".draw", "iter__", "draw__")
 
@@ -46,7 +46,7 @@ def _chain_column(names: Sequence[str], options: ReadOptions) -> int | None:
     candidates = [k for k, name in enumerate(names) if name in CHAIN_NAMES]
     if len(candidates) > 1:
         first, second = (names[k] for k in candidates[:2])
-        raise InputError(f"both {first} and {second} may identify chains; give chains={first!r} or chains={second!r}")
+        raise InputError(f"both {first} and {second} could identify chains; pass chains={first!r} or chains={second!r}")
     return candidates[0] if candidates else None
 
 
@@ -68,7 +68,7 @@ def index_levels(levels: Sequence[str | None], options: ReadOptions) -> int:
 
 
 def needed_columns(levels: Sequence[str | None], names: Sequence[str], options: ReadOptions) -> tuple[list[int], ReadOptions]:
-    """Positions among `names` of the columns that have to be read, and the options for reading those alone."""
+    """Positions among `names` of the columns that must be read, and the options for reading only those."""
     n_levels = index_levels(levels, options)
     every = [*(str(level) for level in levels[:n_levels]), *names]
     roles = layout(every, options)
@@ -107,7 +107,7 @@ def rows_in_chains(
 
 
 def _chain_labels(name: str, labels: NDArray[Any]) -> NDArray[Any]:
-    """Values that can be compared, one per row: whole numbers or text."""
+    """Values that can be compared, one per row: integers or text."""
     if labels.dtype.kind in "iub":
         return labels
     is_float = labels.dtype.kind == "f"
@@ -130,7 +130,7 @@ def _draw_numbers(name: str, numbers: NDArray[Any]) -> NDArray[Any]:
     if numbers.dtype.kind == "f":
         wrong = bool((numbers != np.round(numbers)).any() or not np.isfinite(numbers).all())
     if wrong:
-        raise InputError(f"column {name} must number the draws, got values that are not whole; rename it if it is a variable")
+        raise InputError(f"column {name} must number the draws, got non-integer values; rename it if it is a variable")
     return numbers
 
 
@@ -141,7 +141,7 @@ def _require_different_numbers(numbers: NDArray[Any], draw_name: str, chain_name
         chain, place = twice[0]
         raise InputError(
             f"column {draw_name} must number the draws of a chain, but {numbers[chain, place]:g} occurs more than once "
-            f"in {tags[chain]}; give every chain a value of its own in column {chain_name}"
+            f"in {tags[chain]}; use a different value in column {chain_name} for every chain"
         )
 
 
@@ -155,5 +155,5 @@ def _order(labels: NDArray[Any], numbers: NDArray[Any] | None) -> NDArray[np.int
 
 
 def _changes(labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Where a label is followed by another."""
+    """Positions where a label is followed by a different one."""
     return np.flatnonzero(labels[1:] != labels[:-1])

@@ -1,4 +1,4 @@
-"""Finds the reader for whatever was given as draws."""
+"""Dispatch of an input to the reader that supports it."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, in_
 
 
 def read(given: Any, options: ReadOptions) -> Table:
-    """The selected variables, in chains if there are any or the options make some."""
+    """The selected variables, in chains if there are any or the options define some."""
     return in_chains(_read(given, options), options.chains)
 
 
@@ -53,12 +53,12 @@ def _read_list(given: Any, options: ReadOptions) -> Table:
 
 
 def _names_files(given: Any) -> bool:
-    """Whether something is a path, or a list of paths."""
+    """Whether an object is a path, or a list of paths."""
     if isinstance(given, str | os.PathLike):
         return True
     if not isinstance(given, list | tuple) or not given:
         return False
     paths = [isinstance(item, str | os.PathLike) for item in given]
     if any(paths) and not all(paths):
-        raise InputError("a list of draws must hold either files or arrays, got both; read each file with as_draws first")
+        raise InputError("a list of draws must contain either files or arrays, got both; read each file with as_draws first")
     return all(paths)

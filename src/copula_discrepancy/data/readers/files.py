@@ -1,4 +1,4 @@
-"""Draws from files: which files a path stands for, their formats, and several files as chains or as one table."""
+"""Draws from files: the files that a path selects, their formats, and several files as chains or as one table."""
 
 import glob
 import gzip
@@ -30,13 +30,13 @@ _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _DAMAGED = (
     ValueError, EOFError, OSError, LookupError, SyntaxError, TypeError, AttributeError, RuntimeError, AssertionError,
     OverflowError, MemoryError, struct.error, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
-)  # what NumPy, zipfile, scipy and h5netcdf raise for foreign bytes, or for a length that is wrong  # fmt: skip
+)  # errors of NumPy, zipfile, scipy and h5netcdf for files of another format or a wrong length  # fmt: skip
 
 
 def read_files(given: Any, options: ReadOptions) -> Table:
-    """The draws of one file or of several; a pattern such as 'run_*.csv' stands for its files, and so does a directory.
+    """The draws of one file or of several; a pattern such as 'run_*.csv', or a directory, selects its files.
 
-    Several files are chains in the order given, except the plain tables of a directory, which are one table in parts. Parquet
+    Several files are chains in the order passed, except the plain tables of a directory, which are one table in parts. Parquet
     files of unequal length are parts too, because large tables are often written in arbitrary pieces.
     """
     items = [given] if isinstance(given, str | os.PathLike) else list(given)
@@ -59,22 +59,22 @@ def read_files(given: Any, options: ReadOptions) -> Table:
 
 
 def _common_kind(paths: list[str]) -> str:
-    """The format that all files have, none of them given twice."""
+    """The common format of all files, which must be distinct."""
     kinds = [_kind(path) for path in paths]
     seen: set[str] = set()
     for path in paths:
         real = os.path.realpath(path)
         if real in seen:
-            raise InputError(f"{path} is given twice; each chain or part must be a file of its own", "file")
+            raise InputError(f"{path} is listed twice; each chain or part must be a separate file", "file")
         seen.add(real)
     for path, kind in zip(paths, kinds, strict=True):
         if kind != kinds[0]:
-            raise InputError(f"files given together must have the same format, got {paths[0]} and {path}", "file")
+            raise InputError(f"files read together must have the same format, got {paths[0]} and {path}", "file")
     return kinds[0]
 
 
 def _text_parts(paths: list[str], options: ReadOptions) -> Table:
-    """Text files as one table in parts; but Stan's files are chains."""
+    """Text files as one table in parts; Stan's files, however, are chains."""
     texts: list[ParsedTable] = []
     for path in paths:
         with _errors_in(path):
@@ -84,7 +84,7 @@ def _text_parts(paths: list[str], options: ReadOptions) -> Table:
         return as_chains(chains, paths)
     if chains:
         other = next(path for path, text in zip(paths, texts, strict=True) if text.stan is None)
-        raise InputError(f"files given together must have the same format, got Stan's CSV and {other}, which is not", "file")
+        raise InputError(f"files read together must have the same format, got Stan's CSV and {other}, which is not", "file")
     parts = []
     for path, text in zip(paths, texts, strict=True):
         with _errors_in(path):
@@ -110,7 +110,7 @@ def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
         for note in part.notes:
             noted.setdefault(note, []).append(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pandas', about the type of a column that is empty in one of the parts
+        warnings.simplefilter("ignore")  # from pandas, about the type of a column that is empty in one of the parts
         whole = pd.concat([part.frame[names] for part in parts if len(part.frame)] or [first.frame])
     notes = tuple(note if len(where) == len(paths) else f"{listed(where, 1)}: {note}" for note, where in noted.items())
     with errors_about(listed(paths, 1)):
@@ -119,7 +119,7 @@ def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
 
 
 def _expanded(given: Any, *, alone: bool) -> list[str]:
-    """The file itself, or the files that a pattern or a directory stands for, with run_2 before run_10."""
+    """The file itself, or the files that a pattern or a directory selects, with run_2 before run_10."""
     path = _path(given)
     if _is_directory(path):
         if not alone:
@@ -127,7 +127,7 @@ def _expanded(given: Any, *, alone: bool) -> list[str]:
         return _inside(path)
     if not isinstance(given, str) or not any(sign in path for sign in "*?[") or _exists(path):
         return [path]
-    with suppress(ValueError, re.error, OSError):  # a name that no file can have
+    with suppress(ValueError, re.error, OSError):  # not a valid file name
         found = glob.glob(path)
         if found:
             return sorted(found, key=_natural)
@@ -141,7 +141,7 @@ def _inside(folder: str) -> list[str]:
     except OSError as error:
         raise InputError(f"{folder}: the directory cannot be read ({error.strerror})", "file") from None
     if "_delta_log" in names:
-        raise InputError(f"{folder} is a Delta table, which may hold outdated files; read it with its own library", "file")
+        raise InputError(f"{folder} is a Delta table, which may contain outdated files; read it with its own library", "file")
     paths = [os.path.join(folder, name) for name in names if not name.startswith((".", "_"))]
     inner = next((path for path in paths if os.path.isdir(path)), None)
     if inner is not None:
@@ -149,13 +149,13 @@ def _inside(folder: str) -> list[str]:
             f"{folder} contains the directory {inner}; pass a directory of files, or a pattern such as '{inner}/*.csv'", "file"
         )
     if not paths:
-        raise InputError(f"{folder} is an empty directory; it must hold files that end in {', '.join(_READERS)}", "file")
+        raise InputError(f"{folder} is an empty directory; it must contain files that end in {', '.join(_READERS)}", "file")
     endings = [_ending(path) or os.path.splitext(path)[1] for path in paths]
     for path, ending in zip(paths, endings, strict=True):
         if ending != endings[0]:
             raise InputError(
-                f"{folder} holds files of two formats, {os.path.basename(paths[0])} and {os.path.basename(path)}; pass those "
-                f"of one format, for example {os.path.join(folder, '*' + endings[0])!r}",
+                f"{folder} contains files of two formats, {os.path.basename(paths[0])} and {os.path.basename(path)}; pass "
+                f"those of one format, for example {os.path.join(folder, '*' + endings[0])!r}",
                 "file",
             )
     return paths
@@ -187,7 +187,7 @@ def _ending(path: str) -> str | None:
 
 
 def _kind(path: str) -> str:
-    """The ending that decides how a file is read."""
+    """The ending that determines how a file is read."""
     if not _exists(path):
         raise InputError(f"there is no file called {path!r}", "file")
     if os.path.isdir(path):
@@ -207,14 +207,14 @@ def _read(path: str, kind: str, options: ReadOptions) -> Table:
 
 @contextmanager
 def _errors_in(path: str) -> Iterator[None]:
-    """A context whose errors, those of the system included, are InputErrors that begin with the name of the file."""
+    """A context that turns all errors, including those of the system, into InputErrors that begin with the name of the file."""
     with errors_about(path):
         try:
             yield
         except PermissionError:
-            raise InputError("no permission to read the file", "file") from None
+            raise InputError("permission denied", "file") from None
         except (gzip.BadGzipFile, zlib.error, EOFError):
-            raise InputError("the file is truncated or damaged; write it again", "file-format") from None
+            raise InputError("the file is truncated or damaged", "file-format") from None
         except OSError as error:
             raise InputError(f"the file cannot be read ({error.strerror or _first_line(error)})", "file") from None
 
@@ -262,52 +262,52 @@ def _parquet(path: str) -> Iterator[Any]:
     except InputError:
         raise
     except (pyarrow.ArrowException, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"it cannot be read as a parquet file: {_first_line(error)}", "file-format") from None
+        raise InputError(f"the file cannot be read as a parquet file: {_first_line(error)}", "file-format") from None
 
 
 def _read_npy(path: str, options: ReadOptions) -> Table:
     with open(path, "rb") as file:
-        if file.read(2) == b"PK":  # NumPy would read it, and leave it open
+        if file.read(2) == b"PK":  # NumPy would read it without closing it
             raise InputError("the file is an archive of arrays, not one array; rename it to end in .npz", "file-format")
     table = read_array_or_table(_loaded(lambda: np.load(path, allow_pickle=False, mmap_mode="r")), options)
-    return replace(table, values=np.array(table.values))  # copies only what was selected, and nothing stays open
+    return replace(table, values=np.array(table.values))  # copies the selected values, so that the file can be closed
 
 
 def _read_npz(path: str, options: ReadOptions) -> Table:
     def members() -> dict[str, Any]:
-        # opened here: NumPy leaves a damaged archive open
+        # opened here, because NumPy does not close a damaged archive
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
 
     arrays = _loaded(members)
     if not arrays:
-        raise InputError("the file holds no arrays", "file-format")
+        raise InputError("the file contains no arrays", "file-format")
     return read_array_or_table(next(iter(arrays.values())), options) if len(arrays) == 1 else read_mapping(arrays, options)
 
 
 def _loaded(load: Callable[[], Any]) -> Any:
-    """What NumPy reads; nothing is ever unpickled."""
+    """The result of reading with NumPy; pickled data is never loaded."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy's, about headers of Python 2 and escapes in damaged ones
+            warnings.simplefilter("ignore")  # from NumPy, about headers of Python 2 and escapes in damaged ones
             return load()
     except (FileNotFoundError, PermissionError):
         raise
     except _DAMAGED as error:
         if "pickle" in str(error) or "Python object" in str(error):
             raise InputError(
-                "the file is not NumPy's, or holds pickled objects, which are never loaded; save arrays of numbers",
+                "the file is not a NumPy file, or contains pickled objects, which are never loaded; save numeric arrays",
                 "file-format",
             ) from None
-        raise InputError(f"it cannot be read as NumPy arrays: {_first_line(error)}", "file-format") from None
+        raise InputError(f"the file cannot be read as NumPy arrays: {_first_line(error)}", "file-format") from None
 
 
 def _read_netcdf(path: str, options: ReadOptions) -> Table:
-    """The group of a netCDF file, or all of one without groups; only the selected variables are read."""
+    """The group of a netCDF file, or the whole file if it has no groups; only the selected variables are read."""
     import xarray as xr
 
     with open(path, "rb") as file:
-        classic = file.read(3) == b"CDF"  # netCDF 3 has no groups, and no HDF5 inside
+        classic = file.read(3) == b"CDF"  # netCDF 3 has no groups and is not HDF5
     engine: Any = "scipy" if classic else "h5netcdf"
     groups = [] if classic else _groups(path)
     group = options.group if options.group in groups else None
@@ -319,7 +319,7 @@ def _read_netcdf(path: str, options: ReadOptions) -> Table:
     except InputError:
         raise
     except _DAMAGED as error:
-        raise InputError(f"it cannot be read as a netCDF file: {_first_line(error)}", "file-format") from None
+        raise InputError(f"the file cannot be read as a netCDF file: {_first_line(error)}", "file-format") from None
 
 
 def _groups(path: str) -> list[str]:
@@ -330,7 +330,7 @@ def _groups(path: str) -> list[str]:
         with h5py.File(path, "r") as file:
             file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Group) else None)
     except (OSError, RuntimeError, KeyError) as error:
-        raise InputError(f"it is not a netCDF file, or is damaged: {_first_line(error)}", "file-format") from None
+        raise InputError(f"the file is not a netCDF file, or is damaged: {_first_line(error)}", "file-format") from None
     return found
 
 

@@ -17,12 +17,12 @@ from copula_discrepancy.data.readers.non_variables import DATES, reason_to_leave
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions
 from copula_discrepancy.data.readers.table import Table
 
-_FEW = 0.1  # a share of values that are not numbers: below it these cells are wrong, not the column
+_FEW = 0.1  # share of values that are not numbers below which the cells are wrong, not the column
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns by position: names, a function to read one as an array, and one to read many at once where that is cheap."""
+    """Columns by position: names, a function to read one as an array, and one to read many at once if that is cheap."""
 
     names: tuple[str, ...]
     read: Callable[[int], NDArray[Any]]
@@ -32,14 +32,14 @@ class Columns:
 
 
 def is_frame(given: Any) -> bool:
-    """Whether something is a pandas or polars data frame, without importing either."""
+    """Whether an object is a pandas or polars data frame, without importing either."""
     return hasattr(given, "to_numpy") and hasattr(given, "columns")
 
 
 def read_frame(frame: Any, options: ReadOptions, *, chains: bool = True) -> Table:
-    """A frame's columns as variables; a chain column, or index level, makes chains and is not a variable.
+    """A frame's columns as variables; a chain column, or index level, defines chains and is not a variable.
 
-    Without `chains` the frame is one chain, such as a sampler's file: every column is a variable, whatever its name.
+    Without `chains` the frame is one chain, such as a sampler's file: every column is a variable, regardless of its name.
     """
     options.refuse("a data frame", "group", "coords", "delimiter")
     if hasattr(frame, "iloc"):
@@ -50,9 +50,9 @@ def read_frame(frame: Any, options: ReadOptions, *, chains: bool = True) -> Tabl
 
 
 def read_columns(columns: Columns, options: ReadOptions, notes: tuple[str, ...] = (), *, chains: bool = True) -> Table:
-    """Columns as variables; one called chain, or named by the options, makes chains and is not a variable.
+    """Columns as variables; one called chain, or named by the options, defines chains and is not a variable.
 
-    Dates and identifiers are left out unless the options name them; but all columns of a sampler's file are variables.
+    Dates and identifiers are omitted unless the options name them, except in a sampler's file, where all columns are variables.
     """
     names = columns.names
     roles = layout(names, options, chains=chains)
@@ -78,7 +78,7 @@ def read_columns(columns: Columns, options: ReadOptions, notes: tuple[str, ...] 
 
 
 def _variables(columns: Columns, chosen: list[int], options: ReadOptions) -> tuple[list[int], tuple[tuple[str, str], ...]]:
-    """The columns without dates and identifiers that nobody named, and the names and reasons of those left out."""
+    """The columns without dates and identifiers that were not named, and the names and reasons of the omitted ones."""
     reasons: dict[int, str] = {}
     for k in chosen:
         if not options.names_variable(columns.names[k]):
@@ -107,12 +107,12 @@ def _read_pandas(frame: Any, options: ReadOptions, chains: bool) -> Table:
         return _pandas_values(frame.index.get_level_values(k) if k < n_levels else frame.iloc[:, k - n_levels])
 
     def block(chosen: list[int]) -> NDArray[Any] | None:
-        """Columns of one floating type as they lie in memory: pandas keeps them together, so that nothing is copied."""
+        """Columns of one floating type as a view: pandas stores them together, so that nothing is copied."""
         places = [k - n_levels for k in chosen]
         kind = types[places[0]]
         if not isinstance(kind, np.dtype) or kind.kind != "f" or any(types[k] != kind for k in places):
             return None
-        in_a_row = places == list(range(places[0], places[0] + len(places)))  # a slice is a view, a list of places a copy
+        in_a_row = places == list(range(places[0], places[0] + len(places)))  # a slice is a view, a list of positions a copy
         return np.asarray((frame.iloc[:, places[0] : places[-1] + 1] if in_a_row else frame.iloc[:, places]).to_numpy())
 
     columns = Columns(names, read, lambda k: str(types[k - n_levels]), len(frame), block)
@@ -139,16 +139,16 @@ def _pandas_values(column: Any) -> NDArray[Any]:
     values = np.asarray(column.to_numpy())
     if values.dtype == object and column.isna().any():
         if column.isna().all():
-            return np.full(len(column), np.nan)  # an empty column has no type of its own
+            return np.full(len(column), np.nan)  # an empty column has no type
         values = values.copy()
-        values[np.asarray(column.isna())] = None  # pandas' own NA cannot be compared
+        values[np.asarray(column.isna())] = None  # pandas' NA cannot be compared
         if all(value is None or isinstance(value, bool | np.bool_) for value in values):
             return _truth_values(values)
     return values
 
 
 def _polars_values(column: Any) -> NDArray[Any]:
-    """A polars column as a NumPy array; nulls among numbers or truth values are NaN."""
+    """A polars column as a NumPy array; nulls among numbers or booleans are NaN."""
     try:
         values = np.asarray(column.to_numpy())
     except sys.modules["polars"].exceptions.PolarsError:  # a type NumPy does not have
@@ -163,7 +163,7 @@ def _truth_values(values: NDArray[Any]) -> NDArray[np.float64]:
 def _values(columns: Columns, chosen: list[int], unit: str) -> tuple[NDArray[Any], bool]:
     """(row, variable), and whether any variable holds ranks.
 
-    Column by column where types differ: as one array, large integers would round and text would turn numbers into objects.
+    Column by column if types differ: in one array, large integers would be rounded, and text would turn numbers into objects.
     """
     together = columns.block(chosen)
     if together is not None and together.dtype.itemsize <= 8:
@@ -185,30 +185,30 @@ def _is_numeric(column: NDArray[Any]) -> bool:
 
 
 def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], rest: list[str], unit: str) -> str:
-    """What a column holds instead of numbers, with an example; `others` are like it, `rest` are the numeric columns."""
+    """What a column contains instead of numbers, with an example; `others` are like it, `rest` are the numeric columns."""
     values = [(k, value) for k, value in enumerate(column.tolist()) if value is not None]
     wrong = [(k, value) for k, value in values if not _is_number(value)]
     example = next(iter(wrong or values), None)
     shown = "" if example is None else f", for example {example[1]!r:.40} at {unit} {example[0]}"
     if 0 < len(wrong) <= _FEW * len(values):
-        last = " (the last row; is it a row of totals?)" if wrong[0][0] == len(column) - 1 else ""
+        last = " (the last row; it may be a row of totals)" if wrong[0][0] == len(column) - 1 else ""
         return (
             f"variable {name} must be real numbers; not numeric: {len(wrong)} of {len(column)} values{shown}{last}; "
-            "correct them, or leave these cells empty, which makes them missing values (--missing, or missing=)"
+            "correct them, or leave these cells empty to treat them as missing values (--missing, or missing=)"
         )
     also = f" ({listed(others)} {'is' if len(others) == 1 else 'are'} not numeric either)" if others else ""
     unusable = [name, *others]
     if 2 <= len(rest) <= LISTED:
         way_out = f"select the others by name, --columns {_typed(rest)} or var_names={rest}"
     elif len(rest) > LISTED and len(others) < LISTED:
-        way_out = f"leave {'them' if others else 'it'} out by name, --exclude {_typed(unusable)} or exclude={unusable}"
+        way_out = f"exclude {'them' if others else 'it'} by name, --exclude {_typed(unusable)} or exclude={unusable}"
     else:
         way_out = "select the other variables by name"
     return f"variable {name} must be real numbers, got type {kind}{shown}{also}; {way_out}, or convert it to numbers first"
 
 
 def _typed(names: Sequence[str]) -> str:
-    """Names as they are typed in a shell."""
+    """Names quoted for a shell."""
     return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 

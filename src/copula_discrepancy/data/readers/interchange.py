@@ -24,7 +24,7 @@ _CONVERTERS = ("to_pandas", "toPandas", "to_df")
 
 
 def is_tabular(given: Any) -> bool:
-    """Whether something is a table with column names, without reading it."""
+    """Whether an object is a table with column names, without reading it."""
     if is_frame(given) or _is_lazy(given) or _streams(given) or hasattr(given, "__dataframe__"):
         return True
     return _column_names(given) is not None
@@ -37,7 +37,7 @@ def read_tabular(given: Any, options: ReadOptions) -> Table:
     if _is_lazy(given):
         raise InputError("a LazyFrame has no values yet; pass frame.collect()")
     options.refuse("a table", "group", "coords", "delimiter")
-    if type(given).__module__.partition(".")[0] == "duckdb":  # its engine need not compute the other columns
+    if type(given).__module__.partition(".")[0] == "duckdb":  # its engine does not compute the other columns
         places, options = needed_columns([], given.columns, options)
         given = given.project(", ".join('"' + given.columns[k].replace('"', '""') + '"' for k in places))
     if _fields(given):
@@ -60,17 +60,17 @@ def read_tabular(given: Any, options: ReadOptions) -> Table:
 
 
 def read_array_or_table(given: Any, options: ReadOptions) -> Table:
-    """A table if something has column names, as a structured array has, otherwise an array."""
+    """A table if the object has column names, like a structured array, otherwise an array."""
     return read_tabular(given, options) if is_tabular(given) else read_array(given, options)
 
 
 def _is_lazy(given: Any) -> bool:
-    """Whether something is a polars frame that is not computed yet; even looking at its columns would warn."""
+    """Whether an object is a polars frame that is not computed yet; accessing its columns would warn."""
     return type(given).__name__ == "LazyFrame"
 
 
 def _column_names(given: Any) -> list[str] | None:
-    """The names of an object's columns, whichever attribute holds them; None without any."""
+    """The names of an object's columns, from any of the usual attributes; None without any."""
     fields = _fields(given)
     if fields or isinstance(given, np.ndarray | list | tuple | str | bytes | type):
         return fields
@@ -78,7 +78,7 @@ def _column_names(given: Any) -> list[str] | None:
         try:
             names = getattr(given, attribute, None)
             found = [] if names is None or callable(names) or isinstance(names, str | bytes) else list(names)
-        except Exception:  # whatever a property of another library raises: it holds no names
+        except Exception:  # any exception of another library's property: it has no names
             continue
         if found and all(isinstance(name, str) for name in found):
             return found
@@ -102,7 +102,7 @@ def _read_structured(array: Any, options: ReadOptions) -> Table:
         kind = array.dtype[name]
         if kind.names is not None or kind.shape:
             inner = f"fields of its own ({listed(kind.names)})" if kind.names else f"an array of shape {kind.shape} in each row"
-            raise InputError(f"field {name} has {inner}; make each a field of its own, or select the others by name", "shape")
+            raise InputError(f"field {name} has {inner}; make each a separate field, or select the others by name", "shape")
     return read_mapping({names[k]: array[names[k]] for k in places}, settled)
 
 
@@ -111,7 +111,7 @@ def _is_dask(given: Any) -> bool:
 
 
 def _read_dask(given: Any, options: ReadOptions) -> Table:
-    """The rows in the order of the partitions, which Dask knows with and without divisions."""
+    """The rows in the order of the partitions, which is defined with and without divisions."""
     if given.ndim == 1:
         raise InputError("a Dask series is one variable, but pairs need two; pass the frame, and select by name", "shape")
     names = [str(name) for name in given.columns]
@@ -123,7 +123,7 @@ def _read_dask(given: Any, options: ReadOptions) -> Table:
 
 
 def _streams(given: Any) -> bool:
-    """Whether something has Arrow's protocol, except a single column."""
+    """Whether an object supports Arrow's protocol, except a single column."""
     return hasattr(given, "__arrow_c_stream__") and not hasattr(given, "dtype") and type(given).__name__ != "ChunkedArray"
 
 
@@ -151,7 +151,7 @@ def _read_stream(given: Any, options: ReadOptions) -> Table:
 def arrow_frame(schema: Any, load: Callable[[list[str]], Any], options: ReadOptions) -> tuple[Any, ReadOptions]:
     """The needed columns as a pandas frame, with the index that pandas stored, and the options for reading it.
 
-    `load` reads the columns of these names into one Arrow table.
+    `load` reads the columns with these names into one Arrow table.
     """
     import pandas as pd
     import pyarrow
@@ -188,9 +188,9 @@ def _index_columns(schema: Any) -> dict[str, str | None]:
 
 
 def _read_interchange(given: Any, options: ReadOptions) -> Table:
-    """A table that has only the older protocol, ``__dataframe__``."""
+    """A table that supports only the older protocol, ``__dataframe__``."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pandas and others announce that the protocol is old
+        warnings.simplefilter("ignore")  # pandas and others warn that the protocol is deprecated
         table = _converted(given, given.__dataframe__)
         names = [str(name) for name in table.column_names()]
         places, settled = needed_columns([], names, options)
@@ -221,9 +221,9 @@ def _has_pyarrow() -> bool:
 def _converted(given: Any, convert: Callable[[], Any]) -> Any:
     try:
         return convert()
-    except MemoryError:  # says nothing about what was given
+    except MemoryError:  # not a fault of the argument
         raise
-    except Exception as error:  # whatever another library raises
+    except Exception as error:  # any exception of another library
         reason = (str(error).strip().splitlines() or [""])[0][:200]
         kind = type(given).__name__
         raise InputError(f"a {kind} cannot be read: {type(error).__name__} {reason}; convert it to pandas first") from None

@@ -18,7 +18,7 @@ from copula_discrepancy.data.readers.table import Table
 
 
 def is_labelled(given: Any) -> bool:
-    """Whether something is an xarray object or ArviZ's older InferenceData, without importing either."""
+    """Whether an object is an xarray object or ArviZ's older InferenceData, without importing either."""
     return _is_xarray(given, "Dataset", "DataArray", "DataTree") or _is_inference_data(given)
 
 
@@ -63,7 +63,7 @@ def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
     if len(arrays) < len(given):
         require_different([str(name) for name in given])
     if not arrays:
-        raise InputError("draws is an empty dictionary; it must hold one array per variable", "shape")
+        raise InputError("draws is an empty dictionary; it must contain one array per variable", "shape")
     if all(array.ndim == 1 for array in arrays.values()):
         return _columns_of(arrays, options)
     thin = next((name for name, array in arrays.items() if array.ndim < 2), None)
@@ -89,7 +89,7 @@ def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
 
 def missing_group(group: str, groups: list[str]) -> InputError:
     """The error for a group that does not exist, with the groups that do."""
-    message = unknown_name(group, groups, "group") if groups else f"there is no group {group!r}, and no other group"
+    message = unknown_name(group, groups, "group") if groups else f"there is no group {group!r}, and the object has no groups"
     return InputError(message, "unknown-name")
 
 
@@ -139,7 +139,7 @@ def _group_of_tree(tree: Any, group: str) -> Any:
 
 
 def _narrowed(arrays: dict[str, Any], options: ReadOptions) -> dict[str, Any]:
-    """The variables that the options can select: labels of the others, which may be many, are never built."""
+    """The variables that the options can select: labels of the others, which may be many, are never created."""
     words = options.var_names
     if words is None or options.exclude or any(word.startswith("~") for word in words):
         return arrays
@@ -178,7 +178,7 @@ def _require_draws(arrays: Mapping[str, Any]) -> None:
         if "draw" not in array.dims:
             raise InputError(
                 f"variable {name} has dimensions ({', '.join(map(str, array.dims))}), but draws need a dimension draw, and a "
-                "dimension chain if there are chains; rename or unstack its dimensions, or leave it out by name",
+                "dimension chain if there are chains; rename or unstack its dimensions, or exclude it by name",
                 "shape",
             )
         if array.dtype.kind not in "fiub":
@@ -218,11 +218,11 @@ def _by_chain(array: Any, variable: str) -> NDArray[Any]:
 
 
 def _plain(values: Any, name: str) -> NDArray[Any]:
-    """An array of any type, with its mask if it has one: columns that are not selected may hold anything."""
+    """An array of any type, with its mask if it has one: columns that are not selected may contain anything."""
     if isinstance(values, np.ma.MaskedArray):
         return values
     if is_frame(values) or hasattr(values, "__dataframe__"):
-        raise InputError(f"variable {name} is a {type(values).__name__} with columns of its own; pass that table itself")
+        raise InputError(f"variable {name} is a {type(values).__name__} with several columns; pass that table itself")
     try:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError, OverflowError):

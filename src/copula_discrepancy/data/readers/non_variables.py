@@ -1,4 +1,4 @@
-"""Columns of a table that are not variables: dates, identifiers and row numbers. They are left out unless named."""
+"""Columns of a table that are not variables: dates, identifiers and row numbers. They are omitted unless named."""
 
 import datetime
 import re
@@ -29,11 +29,11 @@ _NUMBERS = frozenset({"number", "no", "nr", "num", "key", "code"})
 _TIMES = frozenset(
     {"year", "month", "week", "day", "hour", "minute", "second", "time", "date", "period", "quarter", "season", "age", "t"}
 )
-_FEWEST_COUNTED = 100  # rows: a short experiment may use the settings 1, 2, 3, ... in order; a hundred in a row are row numbers
+_FEWEST_COUNTED = 100  # rows: a short experiment may use settings 1, 2, 3, ... in order; a hundred in order are row numbers
 
 
 def reason_to_leave_out(name: str, kind: str, read: Callable[[], NDArray[Any]]) -> str | None:
-    """Why a column is left out unless it is named; None for a variable. Columns of floats are always variables."""
+    """Why a column is omitted unless it is named; None for a variable. Columns of floats are always variables."""
     kind = kind.lower()
     if kind.startswith(_DATE_TYPES):
         return DATES

@@ -1,6 +1,6 @@
 """Numbers as spreadsheets format them: decimal commas, thousands separators, percent signs, currencies, accounting brackets.
 
-A column is converted if all its cells follow one convention and no other convention gives different values. Where two fit, as
+A column is converted if all its cells follow one convention and no other convention gives different values. If two fit, as
 for 1,234, the other columns of the file decide; if they do not, nothing is guessed.
 """
 
@@ -131,6 +131,6 @@ def _format_notes(cells: Sequence[str | None], reading: _Reading) -> list[str]:
         "thousands separators ignored in": reading.group != "" and any(reading.group in cell for cell in filled),
         "percent signs ignored in": any(cell.endswith(("%", "\u2030")) for cell in filled),
         "currencies ignored in": any(re.search(_CURRENCY, cell) for cell in filled),
-        "brackets read as minus signs in": any(cell.startswith("(") for cell in filled),
+        "parentheses read as minus signs in": any(cell.startswith("(") for cell in filled),
     }
     return [note for note, present in features.items() if present]

@@ -1,4 +1,4 @@
-"""The options of `as_draws`, checked once, and the variables they select."""
+"""The options of `as_draws`, validated once, and the variables they select."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ class IfThere(str):
 
 
 class UnknownExcluded(InputError):
-    """A name to leave out that is not there; of two samples, the other one may have it."""
+    """A name to exclude that does not exist; with two samples, the other one may have it."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message, "unknown-name")
@@ -27,9 +27,9 @@ class UnknownExcluded(InputError):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Checked options of `as_draws`; `chains` is a number of chains or the name of the column that identifies them.
+    """Validated options of `as_draws`; `chains` is a number of chains or the name of the column that identifies them.
 
-    `named` holds the variables that the user named, where `var_names` is the outcome of an earlier selection; see `settled`.
+    `named` contains the variables that the user named, if `var_names` is the outcome of an earlier selection; see `settled`.
     """
 
     var_names: tuple[str, ...] | None = None
@@ -47,11 +47,11 @@ class ReadOptions:
         cls, var_names: Any, filter_vars: Any, group: Any, coords: Any, chains: Any, delimiter: Any, exclude: Any = None,
         parts: Any = "auto",
     ) -> "ReadOptions":  # fmt: skip
-        """The options as they were given, or an InputError that names the wrong one."""
+        """Validate the options; raise an InputError that names the invalid one."""
         if filter_vars is not None:
-            one_of(filter_vars, "filter_vars, if given,", ("like", "regex"))
+            one_of(filter_vars, "filter_vars, if set,", ("like", "regex"))
             if var_names is None and exclude is None:
-                raise InputError(f"filter_vars={filter_vars!r} needs names to filter by; give var_names or exclude too")
+                raise InputError(f"filter_vars={filter_vars!r} needs names to filter by; pass var_names or exclude as well")
         one_of(parts, "parts", PARTS)
         if not isinstance(group, str) or not group.strip("/"):
             raise InputError(f"group must be the name of a group, such as 'posterior', got {group!r}")
@@ -74,7 +74,7 @@ class ReadOptions:
         return self.var_names is not None or bool(self.exclude)
 
     def names_variable(self, name: str) -> bool:
-        """Whether the user named this very variable; patterns and exclusions name none."""
+        """Whether the user named exactly this variable; patterns and exclusions do not count."""
         if self.named is not None:
             return name in self.named
         if self.var_names is None or self.filter_vars is not None:
@@ -82,28 +82,28 @@ class ReadOptions:
         return name in self.var_names or base_name(name) in self.var_names
 
     def settled(self, names: Sequence[str]) -> "ReadOptions":
-        """Options for exactly these variables, which were selected already; remembers which of them the user named."""
+        """Options for exactly these variables, which were already selected, with a record of which the user named."""
         named = frozenset(name for name in names if self.names_variable(name))
         return replace(self, var_names=tuple(names), filter_vars=None, exclude=(), named=named)
 
     def refuse(self, source: str, *options: str) -> None:
-        """Raise if an option was given that has no meaning for this source; none is ever ignored."""
+        """Raise if an option does not apply to this source; options are never ignored silently."""
         if "group" in options and self.group != DEFAULT_GROUP:
-            raise InputError(f"group={self.group!r} was given, but {source} has no groups; leave it out")
+            raise InputError(f"group={self.group!r} was passed, but {source} has no groups; omit it")
         if "coords" in options and self.coords:
-            raise InputError(f"coords was given, but {source} has no coordinates; select variables by name with var_names")
+            raise InputError(f"coords was passed, but {source} has no coordinates; select variables by name with var_names")
         if "delimiter" in options and self.delimiter is not None:
-            raise InputError(f"delimiter={self.delimiter!r} was given, but {source} is not delimited text; leave it out")
+            raise InputError(f"delimiter={self.delimiter!r} was passed, but {source} is not delimited text; omit it")
         if "chain column" in options and isinstance(self.chains, str) and not isinstance(self.chains, IfThere):
             raise InputError(
                 f"chains={self.chains!r} names a column, but {source} has no columns that could identify chains; "
-                "give the number of chains, or an array (chain, draw, d)"
+                "pass the number of chains, or an array (chain, draw, d)"
             )
 
     def pick(self, names: Sequence[str], variables: Sequence[str] | None = None) -> list[int]:
         """Positions of the selected names, in the order of `var_names`, within a variable in that of the data.
 
-        `variables` holds the variable each flattened name belongs to; without it, that is what stands before the bracket, and
+        `variables` holds the variable of each flattened name; without it, the variable is the part before the bracket, and
         patterns may match the flattened name as well.
         """
         if not names:
@@ -119,17 +119,17 @@ class ReadOptions:
             dropped.update(hits)
         kept = [k for k in chosen if k not in dropped]
         if not kept:
-            raise InputError(f"exclude leaves out every variable: {', '.join(self.exclude)}")
+            raise InputError(f"exclude removes every variable: {', '.join(self.exclude)}")
         return kept
 
     def _picked(self, names: Sequence[str], bases: list[str], labelled: bool) -> list[int]:
-        """What `var_names` selects."""
+        """Positions of the names that `var_names` selects."""
         if self.var_names is None:
             return list(range(len(names)))
         negated = [name for name in self.var_names if name.startswith("~") and name not in names and name not in bases]
         if negated and len(negated) < len(self.var_names):
             raise InputError(
-                f"var_names must either name variables or, with ~, leave some out, got both: {', '.join(self.var_names)}"
+                f"var_names must either name variables or, with ~, exclude some, got both: {', '.join(self.var_names)}"
             )
         selected: dict[int, None] = {}  # an ordered set
         for name in self.var_names:
@@ -141,7 +141,7 @@ class ReadOptions:
         if negated:
             rest = [k for k in range(len(names)) if k not in selected]
             if not rest:
-                raise InputError(f"var_names leaves out every variable: {', '.join(self.var_names)}")
+                raise InputError(f"var_names excludes every variable: {', '.join(self.var_names)}")
             return rest
         return sorted(selected) if self.filter_vars else list(selected)  # patterns keep the order of the data, as in ArviZ
 
@@ -152,7 +152,7 @@ class ReadOptions:
         return [k for k, base in enumerate(bases) if matches(base) or (not labelled and matches(names[k]))]
 
     def matcher(self, word: str) -> Callable[[str], bool]:
-        """A function that tells whether a name equals, contains or matches the word, depending on `filter_vars`."""
+        """A function that checks whether a name equals, contains or matches the word, depending on `filter_vars`."""
         if self.filter_vars == "like":
             return lambda name: word in name
         if self.filter_vars == "regex":
@@ -180,7 +180,7 @@ def _checked_names(given: Any, option: str) -> tuple[str, ...] | None:
     if not all(isinstance(name, str) for name in names):
         raise InputError(f"{option} must be a name or a list of names, got {given!r:.80}")
     if not names and option == "var_names":
-        raise InputError("var_names is empty and selects no variables; leave it out to keep all of them")
+        raise InputError("var_names is empty and selects no variables; omit it to keep all of them")
     return tuple(str(name) for name in names)
 
 
@@ -192,7 +192,7 @@ def _checked_chains(chains: Any) -> int | str | None:
     except (AttributeError, TypeError):
         number = 0
     if number < 1:
-        raise InputError(f"chains must be a whole number >= 1, or the name of the column that identifies them, got {chains!r}")
+        raise InputError(f"chains must be an integer >= 1, or the name of the column that identifies them, got {chains!r}")
     return number
 
 

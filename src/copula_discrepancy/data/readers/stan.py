@@ -1,4 +1,4 @@
-"""What CmdStan's CSV files hold besides draws: settings, columns of the sampler, names with dots."""
+"""CmdStan's CSV files: settings in comments, columns of the sampler, and names with dots."""
 
 import math
 import re
@@ -32,7 +32,7 @@ def variable_name(name: str) -> str:
 
 
 def rows_before_draws(comments: Sequence[str], rows: int) -> tuple[int, tuple[str, ...]]:
-    """How many rows precede the draws, and notes on those and on an unfinished run."""
+    """The number of rows before the draws, and notes on those and on an unfinished run."""
     chosen = settings(comments)
     if chosen.get("method") == "variational":  # its first row is the mean of the approximation
         return 1, ("first row left out: it is the mean of the approximation",)

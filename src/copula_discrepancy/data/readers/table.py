@@ -1,4 +1,4 @@
-"""Draws as they were read, before missing values are handled, and how several tables become one."""
+"""Draws as read, before missing values are handled, and the combination of several tables into one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import NAME_VARIABLES, require_same_names, with_reasons
 
-PARTS_OF_ONE = ", or, if they are parts of one table, give parts='rows' (--iid)"
+PARTS_OF_ONE = ", or, if they are parts of one table, use parts='rows' (--iid)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Table:
 
     @property
     def unit(self) -> str:
-        """What messages call one observation."""
+        """The noun for one observation in messages."""
         return "row" if self.named and not self.chained else "draw"
 
     def noted(self, *notes: str) -> "Table":
@@ -40,21 +40,21 @@ class Table:
 
 
 def in_chains(table: Table, chains: int | str | None) -> Table:
-    """The rows of one sample split into so many consecutive chains; chains that exist already must be as many."""
-    if not isinstance(chains, int):  # a column's name is used where the columns are read
+    """The rows of one sample split into this many consecutive chains; existing chains must be as many."""
+    if not isinstance(chains, int):  # a column's name is used when the columns are read
         return table
     k, n, d = table.values.shape
     if table.chained:
         if k != chains:
-            raise InputError(f"chains={chains} was given, but the draws have {k} chain{'s' * (k != 1)}; leave it out", "shape")
+            raise InputError(f"chains={chains} was passed, but the draws have {k} chain{'s' * (k != 1)}; omit it", "shape")
         return table
     if n % chains:
-        raise InputError(f"chains={chains} does not divide the {n} draws; chains must have equal lengths", "shape")
+        raise InputError(f"{n} draws cannot be divided into {chains} chains of equal length", "shape")
     return replace(table, values=table.values.reshape(chains, n // chains, d), chained=True)
 
 
 def as_chains(tables: list[Table], labels: Sequence[str]) -> Table:
-    """Tables of one chain each as the chains of one sample, in this order. Empties the list given."""
+    """Tables of one chain each as the chains of one sample, in this order. Empties the list passed."""
     for table, label in zip(tables, labels, strict=True):
         if table.values.shape[0] != 1:
             own = f"{label} is one of {len(tables)} tables of one chain each, but has {table.values.shape[0]} chains"
@@ -63,7 +63,7 @@ def as_chains(tables: list[Table], labels: Sequence[str]) -> Table:
 
 
 def as_rows(tables: list[Table], labels: Sequence[str]) -> Table:
-    """Tables as parts of one table, with rows in this order. Empties the list given."""
+    """Tables as parts of one table, with rows in this order. Empties the list passed."""
     chained = next((label for table, label in zip(tables, labels, strict=True) if table.chained), None)
     if chained is not None:
         raise InputError(f"parts='rows' is for tables without chains, but {chained} has chains; join the tables first", "shape")
@@ -71,12 +71,12 @@ def as_rows(tables: list[Table], labels: Sequence[str]) -> Table:
 
 
 def parts_note(count: int) -> str:
-    """A note that several tables or files are one."""
+    """A note that several tables or files were combined."""
     return f"{count} parts read as one table, rows in this order; parts='chains' reads each part as a chain"
 
 
 def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) -> Table:
-    """The rows of all tables, one table after another, with the first one's variables, less those that any left out.
+    """The rows of all tables, one table after another, with the first one's variables, except those that any omitted.
 
     With `equal`, all must have the same number of rows.
     """
@@ -98,7 +98,7 @@ def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) ->
     notes = tuple(f"{label}: {note}" for table, label in zip(tables, labels, strict=True) for note in table.notes)
     values = np.empty((len(names), sum(lengths)))
     for end in np.cumsum(lengths):
-        table = tables.pop(0)  # frees what is copied
+        table = tables.pop(0)  # frees the table after copying
         position = {name: k for k, name in enumerate(table.names)}
         for k, name in enumerate(names):
             values[k, end - table.values.shape[1] : end] = table.values[0, :, position[name]]
@@ -111,7 +111,7 @@ def require_equal_lengths(lengths: Sequence[int], labels: Sequence[str], way_out
         short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
         raise InputError(
             f"chains must have the same number of draws, but {labels[short]} has {lengths[short]} and {labels[long]} has "
-            f"{lengths[long]}; cut all of them to the last {lengths[short]} draws, or find out why {labels[short]} stopped"
+            f"{lengths[long]}; truncate all of them to the last {lengths[short]} draws, or find out why {labels[short]} stopped"
             f"{way_out}",
             "shape",
         )

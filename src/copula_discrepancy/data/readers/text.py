@@ -25,15 +25,15 @@ _SEPARATORS = (",", ";", "\t", "|", " ")
 _SPREADSHEET_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 _SEPARATOR_LINE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)
 _TOTALS = re.compile(r"(grand |sub)?totals?|sums?|summen?|gesamt|insgesamt|average|mean|mittelwert", re.IGNORECASE)
-_FEWEST_ADDED = 4  # rows: of three numbers, one is sometimes the sum of the others, but hardly ever in two columns at once
-_TAIL = 100_000  # bytes in which the last row is searched: longer rows have no label of totals
-# besides what pandas treats as missing; two of them are longer dashes
+_FEWEST_ADDED = 4  # rows: of three numbers, one is sometimes the sum of the others, but rarely in two columns at once
+_TAIL = 100_000  # bytes searched for the last row: longer rows have no label of totals
+# in addition to what pandas treats as missing; two of them are longer dashes
 _MISSING = ("-", "--", "\u2013", "\u2014", "?", ".", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A file's lines without comments, how they are split, and the comments above its first row."""
+    """A file's lines without comments, their delimiter, and the comments above its first row."""
 
     raw: bytes
     delimiter: str
@@ -104,7 +104,7 @@ def text_table(raw: bytes, options: ReadOptions, default_delimiter: str) -> Pars
     if counted:
         frame = frame.drop(columns=0)
     frame.columns = [names[k] for k in frame.columns]
-    if options.named is not None:  # a column of row numbers may have been among them
+    if options.named is not None:  # a column of row numbers may have been one of them
         options = replace(options, var_names=tuple(name for name in options.var_names or () if name in frame.columns))
     _require_no_totals(frame)
     frame, formatted = _with_plain_numbers(frame, options, text.delimiter)
@@ -120,10 +120,10 @@ def _malformed(message: str) -> InputError:
 
 
 def _needed_only(text: _Text, begin: int, names: list[str], options: ReadOptions) -> tuple[Any, ReadOptions] | None:
-    """The needed columns alone, which saves memory, and the options for reading them; None if all have to be parsed.
+    """Only the needed columns, which saves memory, and the options for reading them; None if all must be parsed.
 
-    That is so if the text has quotes or lines of unequal length, where only a full parse finds faults, and if the last row is
-    empty in these columns, because it may have values in others.
+    That is the case if the text has quotes or lines of unequal length, where only a full parse finds errors, and if the last
+    row is empty in these columns, because it may have values in others.
     """
     if not options.selects or text.delimiter == " " or b'"' in text.raw:
         return None
@@ -132,7 +132,7 @@ def _needed_only(text: _Text, begin: int, names: list[str], options: ReadOptions
         return None
     try:
         places, settled = needed_columns([], names, options)
-    except InputError:  # raised again, with all columns known, by the full parse
+    except InputError:  # the full parse raises it again, with all columns known
         return None
     last = next((line for line in reversed(text.raw[-_TAIL:].splitlines()) if line.replace(sign, b"").strip()), b"")
     labels = [k for k, cell in enumerate(last.split(sign)) if _TOTALS.fullmatch(cell.decode(errors="replace").strip())]
@@ -145,7 +145,7 @@ def _needed_only(text: _Text, begin: int, names: list[str], options: ReadOptions
 
 
 def _first_rows(text: _Text) -> tuple[int, list[str], list[str]]:
-    """Where the first row that is not blank ends, its fields, and those of the second row."""
+    """The end of the first row that is not blank, its fields, and those of the second row."""
     rows = text.records()
     try:
         _, end, header = next(rows, (0, 0, []))
@@ -158,7 +158,7 @@ def _first_rows(text: _Text) -> tuple[int, list[str], list[str]]:
 
 
 def _other_separator(header: Sequence[str], first: Sequence[str]) -> str | None:
-    """The separator of a .csv written where the comma is the decimal sign: it occurs as often in names as in values."""
+    """The separator of a .csv written with decimal commas: it occurs as often in names as in values."""
     if len(header) != 1:
         return None
     values = ",".join(first)
@@ -173,7 +173,7 @@ def _checked_text(raw: bytes, delimiter: str, asked: str | None) -> _Text:
     if b"\r" in raw and b"\n" not in raw:
         raw = raw.replace(b"\r", b"\n")
     given = _SEPARATOR_LINE.match(raw)
-    if given is not None:  # Excel's own
+    if given is not None:  # Excel's "sep=" line
         raw, delimiter = raw[given.end() :], asked or given.group(1).decode()
     comments = []
     for row in io.BytesIO(raw):
@@ -204,7 +204,7 @@ def _as_utf8(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
     if b"\0" not in raw and not any(code < 32 and code not in b"\t\n\r\f" for code in set(raw)):
-        with suppress(UnicodeDecodeError):  # five bytes have no meaning in it
+        with suppress(UnicodeDecodeError):  # five bytes are undefined in it
             return raw.decode("cp1252").encode(), ("not UTF-8; read as Windows-1252 text",)
     raise _malformed(f"the file is not UTF-8 text (line {line}); save it as UTF-8 (in Excel: CSV UTF-8)") from None
 
@@ -222,12 +222,12 @@ def _require_separator(header: Sequence[str], first: Sequence[str], delimiter: s
             continue  # one column with a decimal comma
         if fits:
             raise _malformed(
-                f"values look separated by {other!r}, not {delimiter!r}; give delimiter={other!r} (--delimiter {other!r})"
+                f"values look separated by {other!r}, not {delimiter!r}; use delimiter={other!r} (--delimiter {other!r})"
             )
 
 
 def _is_data(fields: Sequence[str]) -> bool:
-    """Whether a row holds numbers, some possibly missing; but ',0,1' is the header of an unnamed frame with row numbers."""
+    """Whether a row contains numbers, some possibly missing; ',0,1' is the header of an unnamed frame with row numbers."""
     filled = [field for field in fields if field.strip()]
     named_but_first = not fields[0].strip() and len(filled) == len(fields) - 1
     return bool(filled) and not named_but_first and all(_NUMBER.fullmatch(field) for field in filled)
@@ -241,7 +241,7 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int
     import pandas as pd
 
     if from_stan and not text.commented.endswith((b"\n", b"\r")) and not text.commented.rsplit(b"\n", 1)[-1].startswith(b"#"):
-        raise _malformed("the file ends within a row: the run is unfinished; wait for its end, or remove the last line")
+        raise _malformed("the file ends in the middle of a row, so the run is incomplete; wait, or remove the last line")
     if next((len(fields) for _, end, fields in text.records() if end > begin), width) != width:
         _require_even(text, width)
 
@@ -257,7 +257,7 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int
         frame = read(engine="c", low_memory=False, usecols=kept, **_exact(pd.__version__))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error, OverflowError) as error:
         _require_even(text, width)
-        raise _malformed(f"it cannot be read as a table: {error}".strip()) from None
+        raise _malformed(f"the file cannot be read as a table: {error}".strip()) from None
     if text.delimiter != ",":
         for column in [column for column in frame.columns if _may_be_thousands(frame[column])]:
             frame[column] = read(usecols=[column], dtype=str)[column]
@@ -268,7 +268,7 @@ def _parsed(text: _Text, begin: int, width: int, from_stan: bool, kept: list[int
 
 
 def _may_be_thousands(column: Any) -> bool:
-    """Whether numbers with a point, such as 1.445 next to 713, may be thousands, as where the decimal sign is a comma."""
+    """Whether numbers with a point, such as 1.445 next to 713, may be thousands, as with a decimal comma."""
     if column.dtype.kind != "f":
         return False
     values = np.abs(column.dropna().to_numpy())
@@ -278,14 +278,14 @@ def _may_be_thousands(column: Any) -> bool:
 
 def _unreadable(error: csv.Error) -> InputError:
     if "new-line" in str(error):
-        return _malformed("the file mixes two kinds of line endings; save it again with one")
-    return _malformed(f"it cannot be read as a table: {error}")
+        return _malformed("the file mixes line endings; save it with one kind")
+    return _malformed(f"the file cannot be read as a table: {error}")
 
 
 def _exact(version: str) -> dict[str, str]:
     """Options that make pandas read floats exactly; otherwise a sample would differ from its copy in a file."""
     major, minor = (int(part) for part in version.split(".")[:2])
-    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}  # since 3.1 it always does
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}  # the default since 3.1
 
 
 def _require_even(text: _Text, width: int) -> None:
@@ -297,7 +297,7 @@ def _require_even(text: _Text, width: int) -> None:
     if wrong is None:
         return
     number, count = wrong
-    if text.comments:  # count the comments before it as well
+    if text.comments:  # include the comments before it
         number = [k for k, line in enumerate(io.BytesIO(text.commented), 1) if not line.startswith(b"#")][number - 1]
     lines = sum(1 for line in io.BytesIO(text.commented) if line.strip())
     last = "; this is the last line: the file may be incomplete" if number >= lines and count < width else ""
@@ -323,7 +323,7 @@ def _without_empty(frame: Any, names: list[str]) -> tuple[Any, tuple[str, ...]]:
 
 
 def _require_no_totals(frame: Any) -> None:
-    """Raise if the label of the last row says that it holds totals: it is not a draw, and often the largest value."""
+    """Raise if the label of the last row marks it as totals: it is not a draw, and often the largest value."""
     for name in frame.columns:
         column = frame[name]
         label = column.iloc[-1]
@@ -332,12 +332,12 @@ def _require_no_totals(frame: Any) -> None:
 
 
 def _require_no_sums(frame: Any) -> None:
-    """Raise if the last row is the sum of all others in every column of numbers, whatever its label."""
+    """Raise if the last row is the sum of all others in every numeric column, regardless of its label."""
     numbers = frame.select_dtypes("number").to_numpy(np.float64)
     if len(numbers) < _FEWEST_ADDED or numbers.shape[1] < 2 or not np.isfinite(numbers).all():
         return
     sums, last = numbers[:-1].sum(axis=0), numbers[-1]
-    # totals have the digits of the table, and a sum of 0 may be chance
+    # totals have as many digits as the table, and a sum of 0 may be chance
     if (sums != 0).all() and np.allclose(last, sums, rtol=1e-6, atol=0.0):
         raise _malformed("the last line is the sum of all others in every column; remove the row of totals")
 
@@ -347,7 +347,7 @@ def _with_plain_numbers(frame: Any, options: ReadOptions, delimiter: str) -> tup
     names = list(frame.columns)
     wanted = names
     if options.selects:
-        with suppress(InputError):  # raised again where columns are selected
+        with suppress(InputError):  # raised again when columns are selected
             wanted = [names[k] for k in options.pick(names)]
     texts = {
         name: [cell if isinstance(cell, str) else None for cell in frame[name].tolist()]
@@ -371,14 +371,14 @@ def _row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
     if unnamed:
         raise _malformed(
             f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or remove it from the file (the first line must "
-            "hold the names: remove any title above them)"
+            "contain the names: remove any title above them)"
         )
     require_different([names[k] for k in columns])
     return notes
 
 
 def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) -> Table:
-    """One chain of draws, without warm-up and without the sampler's columns that are not named in the options."""
+    """One chain of draws, without warm-up and without the sampler's columns, unless the options name them."""
     options.refuse("a Stan CSV file", "group", "coords", "chain column")
     require_different(names)
     begin, notes = stan.rows_before_draws(text.comments, len(frame))

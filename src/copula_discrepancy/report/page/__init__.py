@@ -1,1 +1,1 @@
-"""The page: one self-contained HTML file that answers, shows and explains."""
+"""Self-contained HTML pages with the answer, plots and explanations of a comparison."""

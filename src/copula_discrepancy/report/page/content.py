@@ -1,4 +1,4 @@
-"""What stands on a page, as plain data for the template: words, maps, table, details, explanations."""
+"""Contents of a page as plain data for the template: sentences, maps, table, details and explanations."""
 
 import json
 import math
@@ -27,17 +27,17 @@ from copula_discrepancy.report.plots.maps import (
 )
 
 TABLE_ROWS = 2000  # pairs in the table
-JSON_PAIRS = 10_000  # in the file beside the page, unless all are asked for: 10 MB; 1,000 variables would take 480 MB
+JSON_PAIRS = 10_000  # pairs in the file next to the page, unless all are requested: 10 MB; 1,000 variables would take 480 MB
 DETAILS = 6  # pairs with pictures
 MAPPED = 300  # variables on a map; with more, those with the largest gaps
-NAME = 60  # characters of a name in the table: a page of long names stays small, the JSON has them whole
-_LABEL = 28  # and beside a map
-_NUMBERED = 12  # variables up to which there is room for the numbers in the cells
-_UNIT = 1e-3  # of the numbers that a script reads out below a map
+NAME = 60  # characters of a name in the table, to limit the size of the page; the JSON has full names
+_LABEL = 28  # characters of a name next to a map
+_NUMBERED = 12  # most variables for which numbers fit into the cells
+_UNIT = 1e-3  # unit of the numbers that the script shows below a map
 _UNKNOWN = -(2**15)
-_CELLS = ((_NUMBERED, 40), (25, 24), (60, 16), (MAPPED, 13))  # variables, and the pixels of a cell up to so many
+_CELLS = ((_NUMBERED, 40), (25, 24), (60, 16), (MAPPED, 13))  # cell size in pixels, for up to this many variables
 
-_OWN_TERMS = ("level", "shape", "total", "se", "p", "low-low", "CKL", "n_eff")  # of a single pair's table
+_OWN_TERMS = ("level", "shape", "total", "se", "p", "low-low", "CKL", "n_eff")  # terms in the table of a single pair
 _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 
 Content = dict[str, Any]
@@ -71,7 +71,7 @@ def of_pairs(result: Pairwise, command: str, *, all_pairs: bool = False) -> tupl
 
 
 def _omitted(result: Pairwise, kept: int) -> str:
-    """What is missing in the JSON, and how to get it."""
+    """A sentence on what the JSON omits, and how to get it."""
     return (
         f"This file has the {kept:,} worst of {len(result):,} {result.unit}s, those with a gap first. "
         "to_html(..., all_pairs=True) in Python, or --json on the command line, writes all of them."
@@ -79,7 +79,7 @@ def _omitted(result: Pairwise, kept: int) -> str:
 
 
 def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
-    """The page of a single pair, and the JSON beside it."""
+    """The page of a single pair, and the JSON next to it."""
     random = ["the bootstrap"] if result.resampled else []
     random += ["CKL and CED"] if result.shannon != "exact" else []
     detail = details.of_one(result, "pair-1")
@@ -101,7 +101,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
 
 
 def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] = ()) -> Content:
-    """What every page has: the answer, with the first warning and how many more there are, and how the page was made."""
+    """The part common to all pages: the answer, the first warning with the number of others, and how the page was created."""
     warnings = result.warnings
     return {
         "heading": answer_line(result),
@@ -120,7 +120,7 @@ def _own_p(result: Pairwise) -> dict[str, str]:
 
 
 def _state(result: Discrepancy | Pairwise) -> str:
-    """The colour of the answer: one with reservations is neither good nor bad."""
+    """The colour of the answer; an answer with reservations is neither good nor bad."""
     if result.outcome == "gap":
         return "off"
     return "fine" if result.outcome == "no gap" and not reserved(result.caveats) else "unknown"
@@ -130,7 +130,7 @@ def _state(result: Discrepancy | Pairwise) -> str:
 
 
 def _table(result: Pairwise, shown: Sequence[PairGap], links: set[str]) -> Content:
-    """The ranking as text, with more columns than a terminal has room for."""
+    """The ranking as text, with more columns than fit a terminal."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     columns = [
         ("tau", "tau", ".2f", True),
@@ -152,7 +152,7 @@ def _table(result: Pairwise, shown: Sequence[PairGap], links: set[str]) -> Conte
         special = {"p": short_pvalue(gap.pvalue), "n_eff": _number(float(np.fmin(gap.n_eff, gap.n_eff_target)), ",.0f")}
         cells = [special.get(head) or _number(getattr(gap, name), form) for head, name, form, _ in known]
         names = [short[name] for name in gap.names]
-        given = ", ".join(getattr(gap, "given", ()))  # of a vine's edge
+        given = ", ".join(getattr(gap, "given", ()))  # conditioning variables of an edge
         behind = f" | {shortened(given, NAME)}" if given else ""
         link = f"pair-{rank}" if f"pair-{rank}" in links else None
         rows.append({
@@ -169,7 +169,7 @@ def _table(result: Pairwise, shown: Sequence[PairGap], links: set[str]) -> Conte
 
 
 def _shown_corners(result: Pairwise) -> list[str]:
-    """The two corners along most of the dependences, and every corner that is off somewhere: four columns are seldom needed."""
+    """The two corners along most of the dependences, and every corner with a gap; all four columns are seldom needed."""
     rows = result.rows
     own, aim = rows["tau"], np.nan_to_num(rows["tau_target"])
     stronger = np.where(np.abs(own) >= np.abs(aim), own, aim)
@@ -193,7 +193,7 @@ def _number(value: float, form: str) -> str:
 
 
 def _maps(result: Pairwise) -> Content:
-    """Level and shape of all pairs, and every corner that is off, as coloured matrices, each on a scale of its own."""
+    """Level and shape of all pairs, and every corner with a gap, as heat maps, each on its own scale."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
     numbers += [name for name in CORNERS if beyond_chance(result, name).any()]
@@ -216,7 +216,7 @@ def _maps(result: Pairwise) -> Content:
 
 
 def _family_sides(result: Pairwise, numbers: Sequence[str]) -> str:
-    """What the colours mean where there is no target."""
+    """The meaning of the colours if there is no target."""
     corners = " and ".join(CORNERS[name].label for name in numbers if name in CORNERS)
     inside = f"; in {corners}, blue: fewer {result.things} than the family has, orange: more" if corners else ""
     return f"Blue: the fitted family's tau is below that of the {result.things}; orange: above it{inside}"
@@ -249,17 +249,17 @@ def _map(result: Pairwise, name: str, cells: NDArray[np.float64]) -> Content:
         "image": png_image(cell_colours(cells, limit)),
         "texts": texts,
         "beyond": beyond,
-        "alt": f"{label} of {known.size:,} {result.unit}s as a coloured matrix, {beyond:,} of them beyond chance{largest}.",
+        "alt": f"{label} of {known.size:,} {result.unit}s as a heat map, {beyond:,} of them significant{largest}.",
     }
 
 
 def _tone(share: float) -> str:
-    """In what a number is read best: white on full blue, black on strong orange, otherwise the page's own ink."""
+    """The colour in which a number is most readable: white on full blue, black on strong orange, otherwise the text colour."""
     return "white" if white_reads_better(share, 1.0) else "black" if share > 0.5 else ""
 
 
 def _kept(result: Pairwise) -> list[int]:
-    """The variables on a map: all, or, where there are too many to be read, those with the largest gaps, in their order."""
+    """The variables on a map: all or, if there are too many, those with the largest gaps, in their order."""
     d = len(result.names)
     if d <= MAPPED:
         return list(range(d))
@@ -272,7 +272,7 @@ def _kept(result: Pairwise) -> list[int]:
 
 
 def _halves(result: Pairwise, name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
-    """All cells as whole numbers of the unit, row after row, for the script that reads a cell out; untested ones are marked."""
+    """All cells as integer multiples of the unit, row by row, for the script that shows them; untested ones are marked."""
     found = np.full(cells.shape, _UNKNOWN, np.int16)
     known = np.isfinite(cells)
     found[known] = np.round(cells[known] / _UNIT).astype(np.int16)  # gaps of taus are at most 2

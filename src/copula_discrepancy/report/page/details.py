@@ -1,4 +1,4 @@
-"""One pair on the page: what is off, two clouds, gaps, chains and the running gap, in pictures and words."""
+"""One pair on the page: its verdict, two clouds, gaps, chains and the running gap, as plots and text."""
 
 import math
 import warnings
@@ -24,14 +24,14 @@ from copula_discrepancy.report.plots.gap_bars import plot_gaps
 from copula_discrepancy.report.plots.maps import beyond_chance
 from copula_discrepancy.report.plots.traces import plot_trace, running_gaps
 
-_WIDE = 3.4  # inches of a picture: two beside each other on a desk, one below the other on a phone
-_PREFIXES = 14  # numbers of draws at which the running gap is drawn; each is a fit of its own
-_NAMED = 8  # chains whose taus are read out
+_WIDE = 3.4  # inches of a picture: two side by side on a desktop, stacked on a phone
+_PREFIXES = 14  # numbers of draws at which the running gap is drawn
+_NAMED = 8  # chains whose taus are listed
 
 
 @dataclass(frozen=True)
 class Detail:
-    """Everything the page has on one pair."""
+    """The content of the page about one pair."""
 
     key: str
     names: tuple[str, str]
@@ -45,9 +45,9 @@ class Detail:
 
 
 def worst_pairs(result: Pairwise, count: int) -> list[Detail]:
-    """The first pairs of a ranking; one of which no picture can be made says why.
+    """The first pairs of a ranking; if a pair has no pictures, its text gives the reason.
 
-    Edges of a vine from its second tree on have no draws of their own, and are passed over.
+    Edges of a vine from its second tree on have no draws of their own, and are skipped.
     """
     drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
     with page_style():
@@ -58,7 +58,7 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
     key = f"pair-{rank}"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DependenceWarning)  # the page tells them beside the pictures
+            warnings.simplefilter("ignore", DependenceWarning)  # the page shows them next to the pictures
             found = result.pair(*gap.names) if result.kind != "nothing" else result.fitted(*gap.names)
     except InputError as error:
         return Detail(key, gap.names, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."}, numbers=gap.to_dict())
@@ -69,7 +69,7 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
 
 
 def of_one(result: Discrepancy, key: str) -> Detail:
-    """The pair of a page of its own."""
+    """The pair of a page about a single pair."""
     with page_style():
         return _compared(result, key, verdict=result.verdict, flagged=result.gap_found)
 
@@ -96,7 +96,7 @@ def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> 
 
 
 def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested) -> Detail:
-    """A pair without a target: the draws beside what the family makes of them."""
+    """A pair without a target: the draws next to simulations of the fitted family."""
     things = tested.things
     simulated = f"{fit.n:,} {things} simulated from the fitted {fit.family}"
     agreement = fit_agreement(fit, confidence)
@@ -107,26 +107,26 @@ def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested)
         *_clouds(fit, tested, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
         _picture(lambda ax: draw_chains(forest, ax), _forest_height(len(agreement.taus)), f"{key}-chains", chains),
     ]
-    off = (
+    difference = (
         f"fitted {fit.family}: its tau minus that of the {things}, {gap.tau:.2f}, is {gap.shape:+.3f} (se {gap.shape_se:.2g})."
     )
-    told = {"Family": off if math.isfinite(gap.shape_se) else f"fitted {fit.family}; {gap.verdict}."}
+    sentences = {"Family": difference if math.isfinite(gap.shape_se) else f"fitted {fit.family}; {gap.verdict}."}
     shares = [_corner_words(fit, gap, name, tested) for name in tested.off_corners]
-    told |= {"Tails": f"off: {'; '.join(shares)}."} if shares else {}
+    sentences |= {"Tails": f"wrong: {'; '.join(shares)}."} if shares else {}
     numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit, tested)}
     numbers["agreement"] = agreement.to_dict()
-    return Detail(key, gap.names, gap.verdict, gap.flagged, told, [], pictures, explained(fit.caveats), numbers)
+    return Detail(key, gap.names, gap.verdict, gap.flagged, sentences, [], pictures, explained(fit.caveats), numbers)
 
 
 def _corner_words(fit: Fit, gap: PairGap, name: str, tested: Tested) -> str:
-    """A corner as a person says it."""
+    """A corner in one sentence."""
     where = CORNERS[name].words(fit.pair.names, tested.tail, tested.things)
     shares = getattr(gap, f"{name}_share"), getattr(gap, f"{name}_share_target")
     return tail_sentence(where, shares, f"{fit.family} at the same tau")
 
 
 def _clouds(subject: Discrepancy | Fit, tested: Tested, key: str, beside: str) -> list[Picture]:
-    """The draws' cloud, and what stands beside it in these words."""
+    """The cloud of the draws and the one next to it, described by `beside`."""
     fit = subject if isinstance(subject, Fit) else subject.fit
     first, second = fit.pair.names
     own = (
@@ -156,10 +156,10 @@ def _said_chains(result: Discrepancy) -> str:
     together = _interval(result.estimates["tau"])
     several = len(result.agreement.taus) > 1
     each = f", chain by chain: {_each(result.agreement.taus)}; together" if several else ""
-    told = f"Kendall's tau of the {result.things}{each} {together}."
+    text = f"Kendall's tau of the {result.things}{each} {together}."
     if result.reference_agreement is not None:
-        return f"{told} Of the reference: {_each(result.reference_agreement.taus)}."
-    return f"{told} The target has {result.tau_target:.2f}."
+        return f"{text} Of the reference: {_each(result.reference_agreement.taus)}."
+    return f"{text} The target has {result.tau_target:.2f}."
 
 
 def _said_trace(result: Discrepancy) -> str:

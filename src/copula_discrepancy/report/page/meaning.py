@@ -1,4 +1,4 @@
-"""What the numbers and warnings of a page mean, in the words of this very comparison."""
+"""Explanations of the numbers and warnings on a page, for the comparison shown."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,47 +16,47 @@ from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.multiplicity import in_words
 
-Told = list[tuple[str, str]]  # a term and what is said of it
+Told = list[tuple[str, str]]  # terms with their explanations
 
 
 def explained(caveats: Sequence[Caveat]) -> Told:
-    """Sentences with what to do about them; advice that several share is given once, with the last of them."""
+    """Sentences with their advice; advice that several share is given once, with the last of them."""
     advice = [caveat.advice for caveat in caveats]
     return [(caveat.sentence, "" if caveat.advice in advice[k + 1 :] else caveat.advice) for k, caveat in enumerate(caveats)]
 
 
 def of_pairs(result: Pairwise) -> Told:
-    """How sure a ranking is: effective draws, R-hat, adjusted p-values, and what may hide in "no gap found"."""
+    """The reliability of a ranking: effective draws, R-hat, adjusted p-values, and the gaps that "no gap found" may miss."""
     samples = [
         Sample(draws.n_chains, draws.n_draws, result.rows["n_eff" + end], result.rows["rhat" + end])
         for draws, end in zip(result.samples, ("", "_target"), strict=True)
         if draws is not None
     ]
-    told = [("n_eff", _effective(samples, result.independent, result.unit, result.things))]
+    terms = [("n_eff", _effective(samples, result.independent, result.unit, result.things))]
     if not all(result.independent) and np.isfinite(result.rows["rhat"]).any():
-        told.append(("R-hat", _agreement(samples, result.unit, result.things)))
-    told.append(("p-values", _adjusted(result)))
+        terms.append(("R-hat", _agreement(samples, result.unit, result.things)))
+    terms.append(("p-values", _adjusted(result)))
     hidden = _hidden(result)
-    return told + ([("No gap found", hidden)] if hidden else [])
+    return terms + ([("No gap found", hidden)] if hidden else [])
 
 
 def of_one(result: Discrepancy) -> Told:
     """The same for a single pair."""
-    found = ((result.fit, result.agreement), (result.reference, result.reference_agreement))
+    fits = ((result.fit, result.agreement), (result.reference, result.reference_agreement))
     samples = [
         Sample(fit.pair.n_chains, fit.n // fit.pair.n_chains, np.array([fit.n_eff]), np.array([agreement.rhat]))
-        for fit, agreement in found
+        for fit, agreement in fits
         if fit is not None and agreement is not None
     ]
-    told = [("n_eff", _effective(samples, result.independent, "pair", result.things))]
+    terms = [("n_eff", _effective(samples, result.independent, "pair", result.things))]
     if not all(result.independent):
-        told.append(("R-hat", _agreement(samples, "pair", result.things)))
+        terms.append(("R-hat", _agreement(samples, "pair", result.things)))
     alpha = 1.0 - result.level.confidence
-    told.append(("p-values", _alone(result, alpha)))
+    terms.append(("p-values", _alone(result, alpha)))
     tests = result.tests
     missed = {name: result.estimates[name].se for name in ("level", "shape") if tests.adjusted[name] >= alpha}
     hidden = _may_hide(missed, alpha, "", result.reference is not None, result.things)
-    return told + ([("No gap found", hidden)] if hidden else [])
+    return terms + ([("No gap found", hidden)] if hidden else [])
 
 
 def _alone(result: Discrepancy, alpha: float) -> str:
@@ -66,7 +66,7 @@ def _alone(result: Discrepancy, alpha: float) -> str:
         return "Nothing could be tested."
     how = "as in the ranking of all pairs" if result.in_ranking is not None else "for each other (Benjamini-Hochberg)"
     return (
-        f"Tested are {_listed(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
+        f"Tests of {_listed(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
         "One test covers the four corners. Total, CKL and CED measure the same gaps and are not part of the verdict."
     )
 
@@ -78,7 +78,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Sample:
-    """The draws, or the reference's: how many, and what they are worth in every pair."""
+    """The draws, or those of the reference: their number, and their effective sample size in every pair."""
 
     n_chains: int
     n_draws: int
@@ -87,12 +87,12 @@ class Sample:
 
     @property
     def n(self) -> int:
-        """All draws."""
+        """Number of draws, all chains together."""
         return self.n_chains * self.n_draws
 
     @property
     def worth(self) -> str:
-        """Independent draws that would say as much."""
+        """The effective sample size, or its range over the pairs."""
         known = self.n_eff[np.isfinite(self.n_eff)]
         if not known.size:
             return "unknown"
@@ -117,13 +117,13 @@ def _effective(samples: Sequence[Sample], iid: tuple[bool, bool], unit: str, thi
     rough = any((sample.n_eff < limit).any() for sample, limit in zip(samples, limits, strict=True))
     limit = " and ".join(f"{limit}" for limit in dict.fromkeys(limits))
     enough = (
-        f"Below {limit}, standard errors are rough, as some are here."
+        f"Below {limit}, standard errors are approximate, as some are here."
         if rough
         else f"All are at least {limit}, which is enough for these tests."
     )
     repeat = "Successive draws of a Markov chain" if things == "draws" else "Successive rows, as in a time series,"
     return (
-        f"{repeat} may be correlated. The effective number is that of independent ones with the same standard error, the "
+        f"{repeat} may be correlated. n_eff is the number of independent {things} with the same standard error, the "
         f"smallest over all gaps: {worth}{depends}. {enough}"
     )
 
@@ -132,10 +132,10 @@ def _agreement(samples: Sequence[Sample], unit: str, things: str) -> str:
     halves = "the halves of a chain" if things == "draws" else "the first and the second half of the rows"
     parts = f"the {samples[0].n_chains} chains" if samples[0].n_chains > 1 else halves
     meant = f"It compares Kendall's tau between {parts}; near 1 they agree, above the limit of {RHAT_LIMIT} they do not."
-    told = [_largest_rhat(sample, unit, things) for sample in samples]
-    if len(told) > 1:
-        told[1] = f"For the reference: {told[1]}"
-    return f"{meant} Here: {' '.join(told)}"
+    largest = [_largest_rhat(sample, unit, things) for sample in samples]
+    if len(largest) > 1:
+        largest[1] = f"For the reference: {largest[1]}"
+    return f"{meant} Here: {' '.join(largest)}"
 
 
 def _largest_rhat(sample: Sample, unit: str, things: str) -> str:
@@ -164,8 +164,8 @@ def _adjusted(result: Pairwise) -> str:
     alpha = f"{100 * (1 - result.confidence):g}%"
     claimed = f"the expected share of false positives among the reported gaps is at most {alpha}"
     kept = {
-        "none": f"about {alpha} of the tests report a gap where there is none",
-        "bh": f"{claimed}, where tests are independent or positively dependent (adjust 'by' needs no such condition)",
+        "none": f"about {alpha} of the tests without a true gap report one",
+        "bh": f"{claimed}, if the tests are independent or positively dependent (adjust 'by' needs no such condition)",
         "by": f"{claimed}, however the tests depend on each other",
     }.get(result.adjust, f"the probability of even one false positive is at most {alpha}")
     counted = "1 test" if tests == 1 else f"{tests:,} tests"
@@ -184,7 +184,7 @@ def _hidden(result: Pairwise) -> str:
         found = rows[f"{name}_adjusted"] < alpha
         tests, claims = tests + int(known.sum()), claims + int(found.sum())
         if name == "tails":
-            continue  # four corners, each with an error of its own
+            continue  # four corners, each with its own standard error
         ses = rows[f"{name}_se"][known & ~found]
         if np.isfinite(ses).any():
             missed[name] = float(np.nanmedian(ses))
@@ -193,15 +193,15 @@ def _hidden(result: Pairwise) -> str:
 
 
 def _may_hide(errors: Mapping[str, float], alpha: float, typical: str, reference: bool, things: str) -> str:
-    """How large a gap must be to be found four times in five: the normal quantiles of the test and of 80%."""
+    """The size of a gap that is detected with a power of 80%, from the normal quantiles of the test and of the power."""
     known = {name: se for name, se in errors.items() if math.isfinite(se)}
     if not known:
         return ""
     reach = NormalDist().inv_cdf(1.0 - 0.5 * alpha) + NormalDist().inv_cdf(0.8)
-    told = " and ".join(f"of {reach * se:.2g} in {name} ({typical}se {se:.2g})" for name, se in known.items())
+    gaps = " and ".join(f"of {reach * se:.2g} in {name} ({typical}se {se:.2g})" for name, se in known.items())
     more = f"More {things}, and a longer reference," if reference else f"More {things}"
     return (
-        f"This does not prove that there is none. With these {things} and tests, a gap {told} is found about four times in "
+        f"This does not prove that there is none. With these {things} and tests, a gap {gaps} is detected about four times in "
         f"five, a smaller one less often. {more} would reveal smaller gaps. All tests use Kendall's tau and the corners: a "
         "dependence that is neither monotone nor in a corner, such as a ring, can be lost without a gap here."
     )

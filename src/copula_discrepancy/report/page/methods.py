@@ -1,4 +1,4 @@
-"""How the numbers of a page came about: definitions, methods, versions, seed and command."""
+"""How the numbers of a page were computed: definitions, methods, versions, seed and command."""
 
 import platform
 import re
@@ -15,14 +15,14 @@ from copula_discrepancy.estimate.tails import CORNERS, part_name
 from copula_discrepancy.families import Copula
 
 PACKAGES = ("copula-discrepancy", "numpy", "scipy", "numba", "matplotlib")
-SEED = 1  # of the clouds that are simulated from a known copula; nothing else on a page is random
+SEED = 1  # seed of the clouds simulated from a known copula; nothing else on a page is random
 RUNNING = (
     "The running gap ranks the first draws among themselves and takes one scoring step from the fit to all draws; its last "
     "point is the total gap."
 )
 PAPER = "A. Aich and A. B. Aich (2025), Copula Discrepancy: Benchmarking Dependence Structure"
 
-# What the columns and maps show, in the order of the table.
+# Definitions of the columns and maps, in the order of the table.
 TERMS: dict[str, str] = {
     "tau": "Kendall's tau of the draws: the probability that two draws order both variables the same way, minus the "
     "probability that they order them in opposite ways (tau-b, which allows for ties). Between -1 and 1; increasing transforms "
@@ -41,14 +41,14 @@ TERMS: dict[str, str] = {
     "the second high, the first high and the second low. One test covers all four.{corners}",
     "CKL": "Kullback-Leibler divergence of the fitted copula from the target's, in nats.",
     "n": "The number of draws with a value of both variables.",
-    "n_eff": "The number of independent draws with the same standard error; the smaller one of draws and reference.",
-    "R-hat": "Do {parts} agree about Kendall's tau? Near 1 they do.",
+    "n_eff": "The number of independent draws with the same standard error; the smaller of draws and reference.",
+    "R-hat": "Convergence of Kendall's tau: near 1 if {parts} agree on it.",
     "family": "The copula family fitted to the pair.",
 }
 _LABELS = {corner.label for corner in CORNERS.values()}
 _SOME_CORNERS = " The table shows the two corners along most of the dependences, and those with a gap in some pair."
 _RANKED = "Draws are replaced by their ranks divided by n + 1, which leaves only the dependence."
-SINGLE_P = "The probability of a gap at least this large by chance alone, if there is none."
+SINGLE_P = "The probability of a gap at least this large if there is no true gap."
 ERRORS = {
     False: "from the long-run variance of influence values, one per draw, which is valid for stationary sequences of draws",
     True: "from the variance of influence values, one per draw, which is valid for independent draws",
@@ -64,7 +64,7 @@ def errors_of(result: Discrepancy | Pairwise) -> str:
 
 
 def terms(shown: Collection[str], errors: str, things: str) -> dict[str, str]:
-    """What the columns of a page are; `errors` says where standard errors come from, `things` what the lines are called."""
+    """Definitions of the columns of a page; `errors` is the source of standard errors, `things` the noun for observations."""
     names = {"total", *shown}
     names |= {"low-low, high-high, low-high, high-low"} if _LABELS & names else set()
     names |= {"se"} if any(name.endswith("se") for name in names) else set()
@@ -74,14 +74,14 @@ def terms(shown: Collection[str], errors: str, things: str) -> dict[str, str]:
 
 
 def spoken(text: str, things: str) -> str:
-    """A sentence of a page, written for draws, about rows where the sample is a table; it must hold no name of a variable."""
+    """A sentence of a page, written for draws, with "rows" if the sample is a table; it must not contain a variable's name."""
     return (
         text if things == "draws" else re.sub(r"\b([Dd])raw(s?)\b", lambda m: ("R" if m[1] == "D" else "r") + "ow" + m[2], text)
     )
 
 
 def of_pairs(result: Pairwise) -> list[str]:
-    """How a ranking was made, in sentences."""
+    """The methods of a ranking, in sentences."""
     through = {
         "reference": "For every pair a family is chosen on the reference (likelihood of binned ranks, then AIC of the best two)"
         if result.family is None
@@ -108,7 +108,7 @@ def of_pairs(result: Pairwise) -> list[str]:
 
 
 def of_one(result: Discrepancy) -> list[str]:
-    """How the numbers of a single pair were made."""
+    """The methods of a single pair, in sentences."""
     aim = "the same family fitted to the reference" if result.reference is not None else f"the target {result.target!r}"
     found = [
         _RANKED if result.margins == "rank" else "The draws have uniform margins and are used as they are.",
@@ -128,18 +128,18 @@ def _fitted(result: Pairwise | Discrepancy, reference: bool) -> str:
 
 
 def typed(target: Copula) -> str:
-    """A copula as one types it."""
+    """A copula as Python code."""
     return re.sub(r"\b([A-Z]\w*)\(", r"cd.\1(", repr(target))
 
 
 def call(function: str, arguments: Sequence[str], options: dict[str, Any], path: Path, *, then: str = "") -> str:
-    """The Python that makes a page, as far as the result knows it; options that are None are left out."""
+    """The Python call that creates a page, as far as the result records it; options that are None are omitted."""
     given = [*arguments, *(f"{name}={value!r}" for name, value in options.items() if value is not None)]
     return f"cd.{function}({', '.join(given)}){then}.to_html({str(path)!r})"
 
 
 def made(command: str, random: Sequence[str] = ()) -> dict[str, Any]:
-    """With what, when, and by which command a page was made, and what in it is random."""
+    """Versions, date and command of a page, and which parts of it are random."""
     clouds = f"Clouds of known copulas are simulated with seed {SEED}"
     also = f", {' and '.join(random)} with the seed given there" if random else "; nothing else here is random"
     return {

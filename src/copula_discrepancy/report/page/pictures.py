@@ -1,4 +1,4 @@
-"""Pictures inside the page: matplotlib's as inline SVG that follows the page's colours, maps as small PNG images."""
+"""Pictures on the page: matplotlib figures as inline SVG in the page's colours, maps as small PNG images."""
 
 import base64
 import io
@@ -17,11 +17,11 @@ from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DOTS = 144  # dots per inch of what is drawn as points: sharp on a screen with two to a pixel, at a fifth of the size of SVG
-_PIXELS = 110  # CSS pixels to an inch: small print is 9 pixels high, and three pictures stand beside each other
-_UNDATED = {"Date": None, "Creator": None}  # the same picture gives the same text
+_DOTS = 144  # dots per inch of rasterised points: sharp on high-density screens, at a fifth of the size of SVG
+_PIXELS = 110  # CSS pixels per inch: small text is 9 pixels high, and three pictures fit side by side
+_UNDATED = {"Date": None, "Creator": None}  # equal pictures have equal SVG
 _PAD = 3.0  # points between a picture's text and its edge
-# What the style file has, in the page's own colours: text and axes follow light and dark.
+# The settings of the style file, in the page's own colours: text and axes follow light and dark mode.
 _INK = {
     "#000000": "currentColor",
     "#e4e4e4": "var(--grid)",
@@ -34,7 +34,7 @@ _INK = {
 
 @dataclass(frozen=True)
 class Picture:
-    """An inline SVG element, and what it shows in words."""
+    """An inline SVG element, and a description of what it shows."""
 
     svg: str
     alt: str
@@ -42,18 +42,18 @@ class Picture:
 
 @contextmanager
 def page_style() -> Iterator[None]:
-    """The settings of matplotlib for all pictures of a page: changing them for every one takes as long as a picture."""
+    """The matplotlib settings for all pictures of a page: setting them for each one takes as long as a picture."""
     import matplotlib as mpl
 
     with styled(), warnings.catch_warnings(), mpl.rc_context({"svg.fonttype": "none"}):
-        warnings.filterwarnings("ignore", r"Glyph \d+")  # the reader's browser has the signs that matplotlib's font lacks
+        warnings.filterwarnings("ignore", r"Glyph \d+")  # the browser has the glyphs that matplotlib's font lacks
         yield
 
 
 def inline_figures(
     draw: Callable[[Any], object], *, sizes: Sequence[tuple[float, float]], key: str, alts: Sequence[str]
 ) -> list[Picture]:
-    """What `draw` puts into as many Axes as there are sizes, each a picture of its own: a narrow page can stack them."""
+    """The results of `draw` in one Axes per size, each as a separate picture, which a narrow page can stack."""
     from matplotlib.figure import Figure
 
     figures = [Figure(figsize=size, dpi=_DOTS) for size in sizes]  # no pyplot: nothing to close, no window
@@ -64,12 +64,12 @@ def inline_figures(
 
 
 def _inline_svg(figure: "Figure", key: str) -> str:
-    """A figure as an <svg> element for the middle of a page: its ids its own, its ink the page's."""
+    """A figure as an <svg> element inside a page, with unique ids and the page's colours."""
     for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
-        patch.set(facecolor="none", edgecolor="none")  # the page is their paper
+        patch.set(facecolor="none", edgecolor="none")  # transparent: the page is the background
     text = _svg(figure)
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    # only markup is rewritten: what stands between tags are a user's words, which may look like markup
+    # only markup is rewritten: text between tags is the user's and may look like markup
     parts = re.split(r"(<[^>]*>)", text)
     head, body = parts[1], "".join(_own_markup(part, key) if part.startswith("<") else part.strip("\n ") for part in parts[2:])
     box = re.search(r'viewBox="[^"]*"', head)
@@ -80,14 +80,14 @@ def _inline_svg(figure: "Figure", key: str) -> str:
 
 
 def _svg(figure: "Figure") -> str:
-    """A figure of one Axes as an SVG file, as matplotlib's own `print_svg` but for clouds of points, in few colours."""
+    """A figure of one Axes as an SVG file, like matplotlib's `print_svg` except for clouds of points, in few colours."""
     from matplotlib.backends.backend_mixed import MixedModeRenderer
     from matplotlib.backends.backend_svg import RendererSVG
     from PIL import Image
 
     class Renderer(RendererSVG):
         def draw_image(self, gc: Any, x: float, y: float, im: Any, transform: Any = None) -> None:
-            # 32 colours halve the size and look the same; compression level 9 would save 10% more in ten times as long
+            # 32 colours halve the size with no visible loss; compression level 9 would save 10% more in ten times the time
             written = io.BytesIO()
             points = Image.fromarray(im[::-1]).quantize(32, method=Image.Quantize.FASTOCTREE)
             points.save(written, "PNG", compress_level=4)
@@ -110,7 +110,7 @@ def _svg(figure: "Figure") -> str:
 
 
 def _lay_out(figure: "Figure", renderer: Any) -> None:
-    """Let the Axes fill the figure as far as its labels leave room: one pass, where matplotlib's own layouts take two."""
+    """Let the Axes fill the figure except for its labels: one pass, where matplotlib's own layouts take two."""
     ax: Any = figure.axes[0]
     outer, whole = ax.get_tightbbox(renderer), figure.bbox
     inner, (across, up) = ax.bbox.frozen(), (ax.xaxis.label, ax.yaxis.label)
@@ -126,7 +126,7 @@ def _lay_out(figure: "Figure", renderer: Any) -> None:
 
 
 def _own_markup(tag: str, key: str) -> str:
-    """A tag with ids that no other picture has, and the page's colours and font."""
+    """A tag with ids that are unique on the page, and the page's colours and font."""
     if tag.startswith("</"):
         return tag
     if 'id="' in tag:
@@ -142,7 +142,7 @@ def _own_markup(tag: str, key: str) -> str:
 
 
 def png_image(colours: NDArray[np.uint8]) -> str:
-    """A (height, width, 4) array as a data: address of a PNG, one pixel per cell; browsers enlarge it without blurring."""
+    """A (height, width, 4) array as a data: URL of a PNG, one pixel per cell; browsers enlarge it without blurring."""
     from matplotlib.image import imsave
 
     written = io.BytesIO()
@@ -155,5 +155,5 @@ def _png(written: io.BytesIO) -> str:
 
 
 def packed(values: NDArray[Any]) -> str:
-    """An array's bytes, little endian, as text for a script to read."""
+    """An array's bytes, little endian, as text for the script."""
     return base64.b64encode(values.astype(values.dtype.newbyteorder("<")).tobytes()).decode()

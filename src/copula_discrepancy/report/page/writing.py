@@ -1,4 +1,4 @@
-"""Write a page and its JSON: the path checked before the work, both files whole or not there."""
+"""Writing of a page and its JSON: the path is checked first, and both files are written completely or not at all."""
 
 import base64
 import hashlib
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _ENDINGS = (".html", ".htm")
-_LONGEST = 1000  # characters of a sentence: names of any length keep a page small, and the JSON has them whole
-WAY_OUT = "give a path in a folder that you can write to"
+_LONGEST = 1000  # characters of a sentence, to limit the size of a page with long names; the JSON has them in full
+WAY_OUT = "use a path in a writable folder"
 
 
 def page_path(path: Any, force: Any) -> Path:
-    """The path of a page, checked: it ends in .html, its folder is there, and no file would be lost."""
+    """The validated path of a page: it ends in .html, its folder exists, and no file would be overwritten."""
     overwrite = true_or_false(force, "force")
     try:
         checked = Path(path)
@@ -31,48 +31,48 @@ def page_path(path: Any, force: Any) -> Path:
         raise InputError(f"path must be the path of a page, such as 'report.html', got {path!r:.60}") from None
     if checked.suffix.lower() not in _ENDINGS:
         raise InputError(
-            f"a page's path must end in .html or .htm, got {str(path)!r:.80}; its numbers go to a .json file beside it"
+            f"a page's path must end in .html or .htm, got {str(path)!r:.80}; its numbers go to a .json file next to it"
         )
     try:
         _require_room(checked, overwrite)
-    except (OSError, ValueError) as error:  # InputError is a ValueError with its own words
+    except (OSError, ValueError) as error:  # InputError is a ValueError with its own message
         if isinstance(error, InputError):
             raise
-        told = getattr(error, "strerror", None) or error
-        raise InputError(f"{str(path)!r:.80} cannot be written: {told}; give another name") from None
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)!r:.80} cannot be written: {reason}; use another name") from None
     return checked
 
 
 def _require_room(page: Path, overwrite: bool) -> None:
-    """Raise where a page and its JSON cannot be written, or would replace something."""
+    """Raise if a page and its JSON cannot be written, or would replace existing files."""
     if "\0" in str(page):
-        raise InputError(f"{str(page)!r:.80} cannot be written: no path holds a null character; give another name")
+        raise InputError(f"{str(page)!r:.80} cannot be written: a path cannot contain a null character; use another name")
     if not page.parent.is_dir():
-        raise InputError(f"{page} cannot be written: the folder {page.parent} is not there; make it first")
+        raise InputError(f"{page} cannot be written: the folder {page.parent} does not exist")
     if not os.access(page.parent, os.W_OK):
-        raise InputError(f"{page} cannot be written: no permission in {page.parent}; {WAY_OUT}")
+        raise InputError(f"{page} cannot be written: permission denied in {page.parent}; {WAY_OUT}")
     files = (page, json_path(page))
     for file in files:
         if file.is_dir():
-            raise InputError(f"{file} is a folder, so no file of that name can be written; give another name")
-    there = [str(file) for file in files if os.path.lexists(file)]  # a link that leads nowhere is there, too
-    if there and not overwrite:
-        raise InputError(f"{' and '.join(there)} already there; give another name, or overwrite with force=True (--force)")
+            raise InputError(f"{file} is a folder, so no file with that name can be written; use another name")
+    existing = [str(file) for file in files if os.path.lexists(file)]  # includes broken links
+    if existing and not overwrite:
+        raise InputError(f"{' and '.join(existing)} already exists; use another name or overwrite with force=True (--force)")
 
 
 def json_path(page: Path) -> Path:
-    """Where the numbers of a page go."""
+    """The path of the JSON of a page."""
     return page.with_suffix(".json")
 
 
 def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any], *, force: bool) -> Path:
-    """Write the page and its JSON, both or none; without `force`, what has come into being meanwhile is kept."""
+    """Write the page and its JSON, both or none; without `force`, files created in the meantime are not overwritten."""
     beside = json_path(path)
-    address = f"./{quote(beside.name, errors='replace')}"  # a name may hold signs that mean something else in an address
+    address = f"./{quote(beside.name, errors='replace')}"  # a name may contain characters with a special meaning in a URL
     page = render(content | {"json": beside.name, "json_address": address})
-    with text_file(beside, WAY_OUT, replace=force) as file:  # moved into place after the page, if that went well
+    with text_file(beside, WAY_OUT, replace=force) as file:  # moved into place after the page, if that succeeded
         file.writelines(json_chunks(numbers))
-        file.flush()  # what cannot be written should be known before the page is moved into place
+        file.flush()  # errors must occur before the page is moved into place
         os.fsync(file.fileno())
         with text_file(path, WAY_OUT, replace=force) as other:
             other.write(page)
@@ -80,7 +80,7 @@ def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any], *, 
 
 
 def render(content: dict[str, Any]) -> str:
-    """The page as text; the template escapes whatever it is given."""
+    """The page as text; the template escapes all content."""
     style, script = (_source(name) for name in ("page.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _template().render(content, style=style, script=script, digest=digest)

@@ -1,1 +1,1 @@
-"""Pictures of results, for notebooks, papers, the page and the experiments: one look, and one function for each picture."""
+"""Plots of results, for notebooks, papers, the page and the experiments: one style, and one function per plot."""

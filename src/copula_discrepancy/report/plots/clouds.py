@@ -1,4 +1,4 @@
-"""A pair of variables as a cloud in the unit square, beside what it should look like."""
+"""A pair of variables as a cloud in the unit square, next to its target."""
 
 import math
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_GRID = 121  # points a side: the ridge of a copula with tau 0.98 is still wider than one step
+_GRID = 121  # points per side: the ridge of a copula with tau 0.98 is still wider than one step
 _EDGE = 0.004  # densities are infinite in corners; contours end this far from them
-_STEPS = (1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)  # ratios of neighbouring contours that read well
+_STEPS = (1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)  # ratios of adjacent contours that are easy to read
 _MOST_CONTOURS = 6
-_LOWEST = 0.25  # densities below it are next to nothing, and not worth a contour
-_NARROW = 110.0  # points: panels of two beside each other in one column of a journal are narrower
-_SIGN = 0.55  # width of a sign, in font sizes
+_LOWEST = 0.25  # densities below it are negligible and have no contour
+_NARROW = 110.0  # points: two panels side by side in one column of a journal are narrower
+_SIGN = 0.55  # width of a character, in font sizes
 _INKED = 0.25  # share of a panel that all marks together may cover, without their overlap
-_LARGEST_MARK = 60.0  # square points: a place that many draws share, in a lattice of discrete values
+_LARGEST_MARK = 60.0  # square points: a point that many draws share, in a lattice of discrete values
 
 
 @dataclass(frozen=True)
 class Tail:
-    """A corner of the unit square, the shares of both variables that reach into it, and of the first one's the joint part."""
+    """A corner of the unit square, the shares of both variables in its tails, and the joint share of the first one's."""
 
     corner: Corner
     u_share: float
@@ -46,7 +46,7 @@ class Tail:
 
 @dataclass(frozen=True)
 class Tested:
-    """What a comparison knows, and a fit does not: what its lines are called, the size of a tail, the corners that are off."""
+    """What a comparison adds to a fit: the noun for observations, the size of a tail, and the corners with a gap."""
 
     things: str = "draws"
     tail: float = TAIL_SHARE
@@ -54,13 +54,13 @@ class Tested:
 
     @classmethod
     def of(cls, result: Discrepancy | Fit) -> "Tested":
-        """Of a comparison, its own; of a fit, nothing is off."""
+        """The values of a comparison; for a fit, no corner has a gap."""
         return cls() if isinstance(result, Fit) else cls(result.things, result.tail, tuple(result.tests.off_corners))
 
 
 @dataclass(frozen=True)
 class Side:
-    """One panel: points, the copula whose contours lie over them, and words."""
+    """One panel: points, the copula whose contours are drawn over them, and text."""
 
     whose: str
     tau: float
@@ -76,34 +76,34 @@ class Side:
 def plot_pair(
     result: Discrepancy | Fit, *, ax: Any = None, points: int = 2000, rng: RandomSource = 1
 ) -> "NDArray[Any] | Axes | Any":
-    """Draw two variables as ranks in the unit square, the draws beside the target, the reference or the fitted copula.
+    """Draw two variables as ranks in the unit square, the draws next to the target, the reference or the fitted copula.
 
     Lines are contours of the density of the family fitted to the draws, and of the target; both panels have the same levels.
-    The squares at the two ends of the dependence, and in every corner that is off, hold the lowest and the highest tenth of
-    both variables (or the `tail` of the comparison), and beside them stands how many of the draws in that part of the first
-    variable lie inside. These shares are of all draws, for a known target those it has in the same squares.
+    The squares at the two ends of the dependence, and in every corner with a gap, are the lowest and the highest tenth of both
+    variables (or the `tail` of the comparison); the text next to them is the share of the draws in that part of the first
+    variable that lie inside. These shares are computed from all draws, and for a known target exactly.
 
     Parameters
     ----------
     result : Discrepancy or Fit
-        What `discrepancy` or `fit` gave.
+        A result of `discrepancy` or `fit`.
     ax : Axes or two Axes, optional
-        Where to draw, in the look these have; a single one gets the draws, with the target's contours dashed. By default a new
-        figure of two panels.
+        Axes to draw into, with their current style; a single one shows the draws, with the target's contours dashed. By default
+        a new figure with two panels.
     points : int
-        Draws shown in each panel, at most, evenly spaced through all.
+        Largest number of draws shown in each panel, evenly spaced among all.
     rng : int, Generator, SeedSequence or None
-        Of the simulated cloud of a known target or a fitted copula.
+        Seed or source of randomness of the simulated cloud of a known target or a fitted copula.
 
     Returns
     -------
     array of two Axes
-        The draws' panel and the target's; or the `ax` that was given.
+        The panels of the draws and of the target; or the `ax` that was passed.
 
     Raises
     ------
     InputError
-        For anything but a Discrepancy or a Fit, or another number of Axes.
+        For anything but a Discrepancy or a Fit, or a wrong number of Axes.
 
     See Also
     --------
@@ -111,7 +111,7 @@ def plot_pair(
 
     Notes
     -----
-    Perfectly dependent draws have no density, so there are no contours; values that many draws share are drawn the larger.
+    Perfectly dependent draws have no density, so there are no contours; the size of a mark grows with the draws that share it.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def plot_pair(
 
 
 def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int = 2000, rng: RandomSource) -> Any:
-    """What `plot_pair` draws."""
+    """Draw the panels of `plot_pair`."""
     shown = whole_number(points, "points", 1)
     source = random_generator(rng)
     panels = 2 if ax is None else len(look.as_axes(ax, 1, 2))
@@ -143,24 +143,24 @@ def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int
             _draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
             _draw_contours(panel, density, levels)
             look.note_below(panel, side.counted, _contours_note(density, levels))
-        if panels == 1 and not isinstance(result, Fit):  # whose own contours are there already
+        if panels == 1 and not isinstance(result, Fit):  # a fit has its contours already
             _overlay(axes, sides, densities, levels)
         elif panels == 2 and axes[0].figure is axes[1].figure:
-            axes[1].set_ylabel("")  # the same as beside it
+            axes[1].set_ylabel("")  # the same as in the left panel
     return axes if ax is None else ax
 
 
 def tail_shares(result: Discrepancy | Fit, tested: Tested) -> dict[str, dict[str, float]]:
-    """The shares that `plot_pair` writes beside the corners: of the draws, and of what stands beside them."""
+    """The shares that `plot_pair` writes next to the corners, of the draws and of the panel next to them."""
     sides = _sides(result, tested, 1, random_generator(0))
     return {side.whose: {tail.corner.label: tail.joint for tail in side.tails} for side in sides}
 
 
-# ---- what is drawn -------------------------------------------------------------------------------------------------
+# ---- panels --------------------------------------------------------------------------------------------------------
 
 
 def _sides(result: Discrepancy | Fit, tested: Tested, points: int, source: np.random.Generator) -> list[Side]:
-    """The draws, and what they should look like."""
+    """The draws, and their target."""
     fitted, aim = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
     names = dict.fromkeys((*along(fitted.sample_tau, aim), *tested.off_corners))
     ends, tail, things = [CORNERS[name] for name in names], tested.tail, tested.things
@@ -185,7 +185,7 @@ def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, p
 def _aim_side(
     result: Discrepancy | Fit, ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
 ) -> Side:
-    """What the draws should look like: the reference's draws, or as many simulated ones."""
+    """The target of the draws: the reference's draws, or as many simulated ones."""
     if not isinstance(result, Fit) and result.reference is not None:
         return _sample_side("reference", result.reference, ends, tail, points, things)
     fitted = result if isinstance(result, Fit) else result.fit
@@ -204,7 +204,7 @@ def _aim_side(
 
 
 def evenly_spaced(n: int, points: int) -> NDArray[np.int64]:
-    """Places of at most `points` of n draws."""
+    """Positions of at most `points` of n draws."""
     size = min(n, points)
     return np.arange(size) * n // size
 
@@ -218,7 +218,7 @@ def pseudo_values(pair: RankedPair) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def _sample_tails(pair: RankedPair, ends: Sequence[Corner], tail: float) -> tuple[Tail, ...]:
-    """The corners that hold draws of both variables; where values are few, a tail may hold none."""
+    """The corners that contain draws of both variables; if values are few, a tail may be empty."""
     found = []
     for corner in ends:
         u, v, joint, *_ = sample_shares(pair, corner, tail)
@@ -235,7 +235,7 @@ def _density_of(fitted: Fit) -> Copula | None:
 
 
 def _told(copula: Copula) -> str:
-    """As a person types it: Gumbel(2.5), StudentT(0.53, 4)."""
+    """A copula as Python code: Gumbel(2.5), StudentT(0.53, 4)."""
     inner = student_part(copula)
     df = f", {inner.df:.3g}" if inner is not None else ""
     return f"{copula.name}({copula.theta:.3g}{df})"
@@ -245,7 +245,7 @@ def _told(copula: Copula) -> str:
 
 
 def _grid() -> NDArray[np.float64]:
-    """Places from edge to edge, close to each other near the corners, where densities are steep."""
+    """Grid points from edge to edge, dense near the corners, where densities are steep."""
     return _EDGE + (1.0 - 2.0 * _EDGE) * np.sin(0.5 * math.pi * np.linspace(0.0, 1.0, _GRID)) ** 2
 
 
@@ -257,10 +257,10 @@ def _log_density(copula: Copula | None) -> NDArray[np.float64] | None:
 
 
 def contour_levels(densities: Sequence[NDArray[np.float64]]) -> list[float]:
-    """Densities to draw contours at, powers of one ratio around 1, independence: the same for all, so that they compare.
+    """Densities to draw contours at, powers of one ratio around 1 (independence), the same for all panels.
 
-    They reach from a quarter, or the lowest that occurs, to what one in a hundred cells passes, beyond which there are only the
-    corners; the ratio is the smallest that keeps their number down.
+    They range from a quarter, or the lowest that occurs, to the value that one in a hundred cells exceeds, beyond which there
+    are only the corners; the ratio is the smallest that limits their number.
     """
     if not densities:
         return []
@@ -274,7 +274,7 @@ def contour_levels(densities: Sequence[NDArray[np.float64]]) -> list[float]:
 
 
 def _draw_contours(ax: "Axes", density: NDArray[np.float64] | None, levels: Sequence[float], style: str = "solid") -> bool:
-    """Contours at the levels that occur; whether there was one to draw."""
+    """Draw contours at the levels that occur; return whether there are any."""
     if density is None:
         return False
     inside = [math.log(level) for level in levels if density.min() < math.log(level) < density.max()]
@@ -285,7 +285,7 @@ def _draw_contours(ax: "Axes", density: NDArray[np.float64] | None, levels: Sequ
 
 
 def _contours_note(density: NDArray[np.float64] | None, levels: Sequence[float]) -> str:
-    """What the lines are, in as many characters as fit below a small panel."""
+    """A description of the lines, short enough to fit below a small panel."""
     if density is None:
         return "no contours: perfect dependence"
     if density.max() - density.min() < 1e-9:
@@ -298,7 +298,7 @@ def _contours_note(density: NDArray[np.float64] | None, levels: Sequence[float])
 def _overlay(
     ax: "Axes", sides: Sequence[Side], densities: Sequence[NDArray[np.float64] | None], levels: Sequence[float]
 ) -> None:
-    """The contours of what the draws should look like, dashed over those of the draws, and which are which."""
+    """The target's contours, dashed over those of the draws, with a legend."""
     from matplotlib.lines import Line2D
 
     _draw_contours(ax, densities[1], levels, "dashed")
@@ -316,7 +316,7 @@ def _overlay(
 
 
 def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ranked: bool) -> None:
-    """Points, tail squares and words, without contours."""
+    """Points, tail squares and text, without contours."""
     _draw_points(ax, side.u, side.v, color)
     for tail in side.tails:
         _draw_tail(ax, tail, part_name(side.tail), raised=_crowded(ax, tail, side))
@@ -327,7 +327,7 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
     ax.set_yticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)  # the unit square ends there
-    of, limit = "rank of " if ranked else "", int(min(max(_width(ax) / 4.0 - 8.0, 10.0), 28.0))  # signs are 4 points wide
+    of, limit = "rank of " if ranked else "", int(min(max(_width(ax) / 4.0 - 8.0, 10.0), 28.0))  # characters are 4 points wide
     ax.set_xlabel(f"{of}{look.plain(names[0], limit)}", fontsize="small", **look.PLAIN)
     ax.set_ylabel(f"{of}{look.plain(names[1], limit)}", fontsize="small", **look.PLAIN)
     size = "small" if _width(ax) > _NARROW else "x-small"
@@ -335,17 +335,17 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
 
 
 def _width(ax: "Axes") -> float:
-    """Of the square in a panel, in points."""
+    """Width of the square in a panel, in points."""
     box = ax.get_window_extent()
     return 72.0 * min(box.width, box.height) / ax.figure.dpi
 
 
 def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], color: str) -> None:
-    """One mark for each place, in proportion to the draws that share it, all together covering the same share of a panel."""
+    """One mark per point, sized by the draws that share it; together they cover the same fraction of any panel."""
     if not u.size:
         return
     places, counts = np.unique(np.stack([u, v], axis=1), axis=0, return_counts=True)
-    shared = float(np.quantile(counts, 0.9))  # one place that holds a stuck chain must not make dust of all others
+    shared = float(np.quantile(counts, 0.9))  # a point with a stuck chain must not make all other marks tiny
     area = min(max(_INKED * _width(ax) ** 2 / u.size, 1.2), 12.0, _LARGEST_MARK / shared)
     opacity = min(0.85, max(0.5, 8.0 / math.sqrt(u.size)))
     sizes = np.minimum(area * counts, 2.0 * _LARGEST_MARK)
@@ -353,7 +353,7 @@ def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], col
 
 
 def _crowded(ax: "Axes", tail: Tail, side: Side) -> bool:
-    """Whether the words of a square on the right have no room beside those of the square on the left at the same height."""
+    """Whether the text of a square on the right overlaps that of the square on the left at the same height."""
     if not tail.corner.u_high:
         return False
     beside = [other for other in side.tails if not other.corner.u_high and other.corner.v_high == tail.corner.v_high]
@@ -367,7 +367,7 @@ def _share_words(tail: Tail, part: str) -> str:
 
 
 def _draw_tail(ax: "Axes", tail: Tail, part: str, *, raised: bool) -> None:
-    """The square that holds both tails, and the share of the first variable's tail inside: beside it, or above or below it."""
+    """The square with both tails, and the share of the first variable's tail inside: next to it, or above or below it."""
     from matplotlib.patches import Rectangle
 
     u_high, v_high = tail.corner.u_high, tail.corner.v_high

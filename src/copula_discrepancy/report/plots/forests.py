@@ -1,4 +1,4 @@
-"""Kendall's tau of every chain with its interval, below each other, against the target's or the reference's."""
+"""Forest plots: Kendall's tau of every chain with its interval, compared with the target or the reference."""
 
 import math
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_MOST_ROWS = 26  # that stand at full height; more are drawn closer to each other
-_LINE = 1.35  # of a row of text, in font sizes
+_MOST_ROWS = 26  # rows at full height; more are drawn closer together
+_LINE = 1.35  # height of a line of text, in font sizes
 _DRAWS: dict[str, Any] = {"color": look.BLUE, "marker": "o"}
-_AIM: dict[str, Any] = {"color": look.ORANGE, "marker": "s"}  # hollow, so told apart in grey too
+_AIM: dict[str, Any] = {"color": look.ORANGE, "marker": "s"}  # hollow, so distinguishable in greyscale
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the forest: what it is called, its tau, and whether it is all chains together."""
+    """A row of the forest: its label, its tau, and whether it is all chains together."""
 
     label: str
     tau: Estimate
@@ -41,27 +41,27 @@ class Row:
 def plot_tau_forest(
     result: Discrepancy | Pairwise | Fit, *, pairs: int = 6, confidence: float = 0.95, ax: Any = None
 ) -> "Axes":
-    """Draw Kendall's tau of every chain and of all together, each with its interval, against the target or the reference.
+    """Draw Kendall's tau of every chain and of all together, each with its interval, with the target or the reference.
 
-    Of a `Discrepancy`, every chain has a row, and so have those of a reference sample; a dashed line stands at the target's
-    tau, for a reference sample with its interval as a band. Of a `Pairwise`, every one of the worst pairs has a row, with its
-    chains as dots, all draws with their interval, and below them the target or the reference.
+    For a `Discrepancy`, every chain has a row, including those of a reference sample; a dashed line marks the target's tau, for
+    a reference sample with its interval as a band. For a `Pairwise`, each of the worst pairs has a row, with its chains as
+    dots, all draws with their interval, and below them the target or the reference.
 
     Parameters
     ----------
     result : Discrepancy, Pairwise, VineGaps or Fit
-        What `discrepancy`, `pairwise`, `vine` or `fit` gave; a fit is held against nothing.
+        A result of `discrepancy`, `pairwise`, `vine` or `fit`; a fit has no target.
     pairs : int
-        How many of the worst pairs are drawn, where there are many.
+        Number of the worst pairs to draw.
     confidence : float
-        Of the intervals of a Fit; the other results have their own.
+        Confidence level of the intervals of a Fit; the other results have their own.
     ax : Axes, optional
-        Where to draw, in the look it has; by default a new figure.
+        Axes to draw into, with their current style; by default a new figure.
 
     Returns
     -------
     Axes
-        What was drawn into.
+        The axes drawn into.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def plot_tau_forest(
 
     Notes
     -----
-    A chain in which a variable does not vary has no tau, and its row says so. Edges of a vine from its second tree on have no
+    A chain in which a variable does not vary has no tau, and its row is marked. Edges of a vine from its second tree on have no
     draws of their own: they have no chains and no intervals.
 
     Examples
@@ -102,7 +102,7 @@ def plot_tau_forest(
 
 @dataclass(frozen=True)
 class Forest:
-    """All rows of one pair, and what they are held against."""
+    """All rows of one pair, and the value they are compared with."""
 
     names: tuple[str, str]
     rows: list[Row]
@@ -113,7 +113,7 @@ class Forest:
 
     @classmethod
     def of(cls, result: Discrepancy) -> "Forest":
-        """The chains of the draws and of the reference, against the latter or the target."""
+        """The chains of the draws and of the reference, compared with the latter or the target."""
         names, confidence = result.fit.pair.names, result.level.confidence
         rows = _rows(f"all {result.things}", result.estimates["tau"], result.agreement, of_draws=True)
         if result.reference is None or result.reference_agreement is None:
@@ -124,13 +124,13 @@ class Forest:
 
     @classmethod
     def of_fit(cls, fitted: Fit, confidence: float, things: str = "draws") -> "Forest":
-        """The chains of draws that are held against nothing; `things` is what they are called."""
+        """The chains of draws without a target; `things` is the noun for observations."""
         found = fit_agreement(fitted, confidence)
         rows = _rows(f"all {things}", pooled_tau(fitted, confidence), found, of_draws=True)
         return cls(fitted.pair.names, rows, confidence, (found,))
 
     def title(self) -> str:
-        """Whether the chains agree, as far as there is something to compare, and where the line is."""
+        """Whether the chains agree, if they can be compared, and the meaning of the line."""
         told, known = "", [agreement.rhat for agreement in self.agreements if not math.isnan(agreement.rhat)]
         if known:
             of_reference = f" (reference {known[1]:.3f})" if len(known) > 1 else ""
@@ -144,12 +144,12 @@ class Forest:
 
 
 def fit_agreement(fitted: Fit, confidence: float) -> Agreement:
-    """Whether the chains behind a fit agree, each with its tau."""
+    """Whether the chains of a fit agree, with the tau of each."""
     return chain_agreement(fitted.counted, 0, confidence=confidence)
 
 
 def draw_chains(forest: Forest, ax: Any) -> "Axes":
-    """Every chain of one pair on a row of its own."""
+    """Draw every chain of one pair in its own row."""
     rows, places = forest.rows, _places(forest.rows)
     crowded = len(rows) > _MOST_ROWS
     with look.canvas(ax, size=(5.2, max(0.9 + 0.19 * min(len(rows), _MOST_ROWS), 1.7))) as axes:
@@ -176,7 +176,7 @@ def draw_chains(forest: Forest, ax: Any) -> "Axes":
 
 
 def _places(rows: Sequence[Row]) -> list[float]:
-    """Heights of all rows, from 0 down; where they are crowded, all chains together keep a distance."""
+    """Heights of all rows, from 0 down; if they are crowded, the row of all chains keeps a distance."""
     apart = max(len(rows) / _MOST_ROWS, 1.0)
     places, here = [], 0.0
     for k, row in enumerate(rows):
@@ -196,7 +196,7 @@ def _rows(together: str, pooled: Estimate, agreement: Agreement, *, of_draws: bo
 
 
 def _draw_crowd(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> None:
-    """Hundreds of chains as two artists, drawn as points: as shapes of their own they would make a file of megabytes."""
+    """Hundreds of chains as two rasterised artists: separate shapes would make a file of megabytes."""
     for of_draws, marks in ((True, _DRAWS), (False, _AIM)):
         shown = [
             (place, row.tau)
@@ -228,19 +228,19 @@ def _hollow(ax: "Axes") -> dict[str, Any]:
 
 
 def _draw_aim(ax: "Axes", tau: float, aim: Estimate | None) -> None:
-    """A line where tau should be, through all rows."""
+    """A line at the target tau, through all rows."""
     if aim is not None and math.isfinite(aim.se):
         ax.axvspan(*aim.ci, color=look.ORANGE, alpha=0.18, linewidth=0, zorder=0)
     ax.axvline(tau, color=look.ORANGE if aim is not None else look.ink(), linestyle="--", linewidth=1.0, zorder=0.5)
 
 
 def _label_rows(ax: "Axes", rows: Sequence[Row], places: Sequence[float]) -> None:
-    """Names of all rows, or of as many as have room: those of all chains together, and every second, fifth, tenth ... chain."""
+    """Labels of all rows, or of as many as fit: those of all chains together, and every second, fifth, tenth ... chain."""
     from matplotlib.font_manager import FontProperties
 
     height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
     room = max(height / (_LINE * FontProperties(size="small").get_size_in_points()), 2.0)
-    line = (places[-1] + 1.2) / room  # how many rows one line of text covers
+    line = (places[-1] + 1.2) / room  # number of rows that one line of text covers
     every = next((step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if step >= line), len(rows))
     kept = [k for k, row in enumerate(rows) if row.pooled]
     for k, row in enumerate(rows):
@@ -253,15 +253,15 @@ def _label_rows(ax: "Axes", rows: Sequence[Row], places: Sequence[float]) -> Non
 
 
 def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, crowded: bool) -> None:
-    """Rows of chains that do not vary."""
+    """Mark the rows of chains that do not vary."""
     stuck = [place for place, row in zip(places, rows, strict=True) if math.isnan(row.tau.value)]
     if not stuck:
         return
     frame = ax.get_yaxis_transform()
-    if crowded:  # no room for words in every row
+    if crowded:  # no room for text in every row
         ax.plot([0.01] * len(stuck), stuck, "x", color=look.ink(), markersize=3, markeredgewidth=0.8, transform=frame)
-        told = f"x: {len(stuck)} that {'do' if len(stuck) > 1 else 'does'} not vary"
-        ax.annotate(told, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small")
+        text = f"x: {len(stuck)} that {'do' if len(stuck) > 1 else 'does'} not vary"
+        ax.annotate(text, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small")
         return
     for place in stuck:
         ax.text(
@@ -275,7 +275,7 @@ def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, cro
 
 @dataclass(frozen=True)
 class PairTaus:
-    """Of one pair: each chain's tau, that of all draws, and that of the target or the reference."""
+    """The taus of one pair: of each chain, of all draws, and of the target or the reference."""
 
     chains: tuple[Estimate, ...]
     pooled: Estimate
@@ -283,7 +283,7 @@ class PairTaus:
 
 
 def pair_taus(result: Pairwise, pair: PairGap) -> PairTaus:
-    """The taus of a pair in the ranking; without intervals where it is an edge of a vine that has no draws of its own."""
+    """The taus of a pair in the ranking; without intervals for an edge of a vine that has no draws of its own."""
     draws, reference = result.samples
     own = not getattr(pair, "given", ())
     aim = Estimate.unknown(pair.tau_target) if not math.isnan(pair.tau_target) else None
@@ -329,7 +329,7 @@ def _draw_pair(ax: "Axes", place: int, taus: PairTaus) -> None:
 
 
 def _pair_words(pair: PairGap) -> str:
-    """Both names, below each other where they do not stand on one short line."""
+    """Both names, on two lines unless they fit on one short line."""
     given = getattr(pair, "given", ())
     first, second = (look.plain(name, 17) for name in pair.names)
     condition = f"\n| {look.plain(', '.join(given), 17)}" if given else ""

@@ -1,4 +1,4 @@
-"""The answer for one pair as a picture: every gap with its interval around zero."""
+"""The gaps of one pair with their intervals around zero."""
 
 import math
 from textwrap import fill
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_SMALL, _SIGN = 0.833, 0.5  # a small title, as a share of the font size, and the width of its signs, in those
+_SMALL, _SIGN = 0.833, 0.5  # size of a small title relative to the font size, and width of its characters relative to that
 GAPS = ("level", "shape", "total", *CORNERS)
 
 
@@ -28,7 +28,7 @@ def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
         tests = result.tests
         beyond = {name for name in ("level", "shape") if tests.beyond(name)} | set(tests.off_corners)
         total = result.total
-        beyond |= {"total"} if total.pvalue < 1.0 - total.confidence else set()  # of which there is one test
+        beyond |= {"total"} if total.pvalue < 1.0 - total.confidence else set()  # total has a single test
         for place, name in enumerate(GAPS):
             _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond)
         axes.set_yticks(range(len(GAPS)), [name.replace("_", "-") for name in GAPS], fontsize="small")
@@ -36,13 +36,13 @@ def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
         axes.set_ylim(len(GAPS) - 0.5, -0.5)
         axes.grid(False, axis="y")
         reach = 1.04 * max(map(abs, axes.get_xlim()))
-        axes.set_xlim(-reach, reach)  # no gap is in the middle
+        axes.set_xlim(-reach, reach)  # zero is in the middle
         axes.xaxis.set_major_locator(look.few_ticks(axes))
         whose = "target" if result.reference is None else "reference"
         share = f"{100 * result.level.confidence:g}%"
         units = f"in tau; corners: in shares of a {part_name(result.tail)}"
         axes.set_xlabel(
-            f"{result.things} minus {whose}, {share} intervals\n{units}\nfilled: beyond chance", fontsize="small", **look.PLAIN
+            f"{result.things} minus {whose}, {share} intervals\n{units}\nfilled: significant", fontsize="small", **look.PLAIN
         )
         names = [look.plain(name, 20) for name in result.fit.pair.names]
         said = fill(result.verdict, _title_signs(axes), break_on_hyphens=False)
@@ -51,7 +51,7 @@ def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
 
 
 def _title_signs(ax: "Axes") -> int:
-    """How many signs of a small title stand above the axes and the numbers beside them."""
+    """Number of characters of a small title that fit above the axes and the numbers next to them."""
     points = 72.0 * ax.get_window_extent().width / ax.figure.dpi
     return max(int(points / (_SIGN * look.text_size(_SMALL))), 20)
 
@@ -62,17 +62,17 @@ def _signed(value: float) -> str:
 
 
 def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool) -> None:
-    """A point with its interval, filled where chance does not explain it, and its numbers to the right."""
-    told = "not tested"
+    """A point with its interval, filled if it is significant, and its numbers to the right."""
+    text = "not tested"
     if gap is not None and not math.isnan(gap.pvalue):
         fill = look.BLUE if beyond else ax.get_facecolor()
         ax.plot(gap.ci, (place, place), color=look.BLUE, linewidth=1.8, solid_capstyle="butt", zorder=2)
         ax.plot(gap.value, place, "o", color=look.BLUE, markerfacecolor=fill, markersize=6, markeredgewidth=1.3, zorder=3)
-        told = f"{_signed(gap.value)}, {chance(gap.pvalue)}"
-    elif gap is not None and gap.value != 0.0:  # by moments shape is 0 and says nothing
+        text = f"{_signed(gap.value)}, {chance(gap.pvalue)}"
+    elif gap is not None and gap.value != 0.0:  # by moments shape is always 0
         ax.plot(gap.value, place, "x", color=look.BLUE, markersize=6, markeredgewidth=1.3, zorder=3)
-        told = f"{_signed(gap.value)}, not tested"
+        text = f"{_signed(gap.value)}, not tested"
     ax.annotate(
-        told.replace("-", "\N{MINUS SIGN}"), (1.0, place), xytext=(4.0, 0.0), xycoords=("axes fraction", "data"),
+        text.replace("-", "\N{MINUS SIGN}"), (1.0, place), xytext=(4.0, 0.0), xycoords=("axes fraction", "data"),
         textcoords="offset points", va="center", fontsize="x-small",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""One look for every picture: the style file, its colours, and the axes a picture is drawn into; matplotlib loads when used."""
+"""The common style of all plots: the style file, its colours, and the axes to draw into; matplotlib is loaded on use."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from copula_discrepancy.compare.wording import shortened
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito (2008): told apart by people who see colours differently, and by their grey values in this order.
+# Okabe and Ito (2008): distinguishable with colour vision deficiencies, and by their grey values in this order.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#777777"
 
 
@@ -24,7 +24,7 @@ _SETTINGS = RLock()
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The project's look, for figures made inside, whatever the user's own settings are."""
+    """The project's style, for figures created inside, regardless of the user's settings."""
     import matplotlib as mpl
 
     # matplotlib has one set of settings for all threads: two that change it at once would leave ours behind
@@ -36,10 +36,10 @@ def styled() -> Iterator[None]:
 def canvas(
     ax: Any, *, size: tuple[float, float], panels: int = 1, across: bool = True, columns: int = 0, **shared: Any
 ) -> Iterator[Any]:
-    """Axes to draw into: the user's, in the user's look, or those of a new figure in ours.
+    """Axes to draw into: the user's, in the user's style, or those of a new figure in the project's.
 
-    One panel is an Axes; more are an array of them, beside each other, with across=False below, or in so many columns. Whoever
-    gives `ax` gives as many.
+    One panel is an Axes; more are an array of them, side by side, with across=False stacked, or in the given number of columns.
+    If `ax` is passed, it must have as many.
     """
     if ax is not None:
         axes = as_axes(ax, panels)
@@ -47,8 +47,8 @@ def canvas(
         return
     import matplotlib.pyplot as plt
 
-    # Loads the backend. A notebook's turns interaction on as it loads; inside `styled` that would be undone at its end, and no
-    # further figure, of anyone, would show.
+    # Loads the backend. A notebook's backend turns interaction on as it loads; inside `styled` that would be undone at its end,
+    # and no further figure would be shown.
     plt.draw_if_interactive()  # type: ignore[no-untyped-call]
     with styled():
         columns = columns or (panels if across else 1)
@@ -57,19 +57,19 @@ def canvas(
         try:
             yield axes[0, 0] if panels == 1 else axes.reshape(-1)
         except BaseException:
-            plt.close(figure)  # nobody has it, so nobody else could
+            plt.close(figure)  # no one else holds a reference to close it
             raise
         keep_look(figure)
 
 
 def as_axes(ax: Any, *panels: int) -> Any:
-    """The user's Axes as a flat array, where there are as many as one of the numbers of panels."""
+    """The user's Axes as a flat array, if their number is one of `panels`."""
     from matplotlib.axes import Axes
 
     axes = np.atleast_1d(np.asarray(ax, dtype=object)).reshape(-1)
     for one in axes:
         if not isinstance(one, Axes):
-            raise InputError(f"ax must be matplotlib Axes, got {type(one).__name__}; plt.subplots() makes them")
+            raise InputError(f"ax must be matplotlib Axes, got {type(one).__name__}; create them with plt.subplots()")
     if axes.size not in panels:
         wanted = " or ".join(map(str, panels))
         raise InputError(f"ax must be {wanted} Axes, one for each panel, got {axes.size}")
@@ -77,14 +77,14 @@ def as_axes(ax: Any, *panels: int) -> Any:
 
 
 def keep_look(figure: Any) -> None:
-    """Make the ticks now: they take their look from the settings of the moment they are made, and would wait until drawn."""
+    """Create the ticks now: they take their style from the settings in effect when created, otherwise at drawing time."""
     for ax in figure.axes:
         for axis in (ax.xaxis, ax.yaxis):
             axis.get_major_ticks()
             axis.get_minor_ticks()
 
 
-# A variable's name may hold dollar signs and backslashes; it is text, whatever the user's settings.
+# A variable's name may contain dollar signs and backslashes; it is plain text, regardless of the user's settings.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
@@ -94,24 +94,24 @@ def plain(name: str, limit: int = 28) -> str:
 
 
 def ink() -> str:
-    """The colour of text in the settings of the moment: black, or white on a dark figure."""
+    """The text colour of the current settings: black, or white on a dark figure."""
     import matplotlib as mpl
 
     return str(mpl.rcParams["text.color"])
 
 
-X_SMALL = 0.694  # what matplotlib takes "x-small" for, as a share of the font size
+X_SMALL = 0.694  # matplotlib's "x-small" relative to the font size
 
 
 def text_size(share: float) -> float:
-    """A font size as a share of what the settings of the moment have, which words such as "small" have only a few of."""
+    """A font size relative to that of the current settings, finer than names such as "small" allow."""
     import matplotlib as mpl
 
     return share * float(mpl.rcParams["font.size"])
 
 
 def fit_words(ax: "Axes") -> None:
-    """Title and labels of a panel, and of one that lies over it with an axis of its own, small and in lines that fit it."""
+    """Make title and labels of a panel, and of a twin axis over it, small and wrap them to fit."""
     box = ax.get_position()
     over = [other for other in ax.figure.axes if np.allclose(other.get_position().bounds, box.bounds)]
     extent, small = ax.get_window_extent(), text_size(0.833)
@@ -123,12 +123,12 @@ def fit_words(ax: "Axes") -> None:
 
 
 def wrong_subject(function: str, takes: str, result: Any) -> InputError:
-    """The error for anything but the results that a plot function takes."""
-    return InputError(f"{function} takes {takes}, got {type(result).__name__}; call cd.discrepancy(draws, target) first")
+    """The error for anything but the results that a plot function accepts."""
+    return InputError(f"{function} requires {takes}, got {type(result).__name__}; call cd.discrepancy(draws, target) first")
 
 
 def few_ticks(ax: "Axes") -> Any:
-    """A locator of so few numbers that they stand beside each other, in half a column of a journal too."""
+    """A locator with so few ticks that their labels do not overlap, even in half a column of a journal."""
     from matplotlib.ticker import MaxNLocator
 
     inches = ax.get_window_extent().width / ax.figure.dpi
@@ -136,12 +136,12 @@ def few_ticks(ax: "Axes") -> Any:
 
 
 def title_above(ax: "Axes", text: str, size: str = "small") -> None:
-    """A title of one or more lines at the left; in a fixed place, which takes matplotlib less time than to look for one."""
+    """A title of one or more lines at the left, at a fixed position, which is faster than matplotlib's automatic one."""
     ax.set_title(text, loc="left", fontsize=size, y=1.0, pad=2.0, va="bottom", **PLAIN)
 
 
 def legend_above(ax: "Axes", handles: Mapping[str, Any], *, right: bool = False) -> None:
-    """A legend on one line above the axes, where it hides nothing; from the right, where long names stand on the left."""
+    """A legend on one line above the axes, where it hides nothing; from the right if long names are on the left."""
     ax.legend(
         list(handles.values()), list(handles), loc="lower right" if right else "lower left", ncols=len(handles),
         bbox_to_anchor=(1.0 if right else 0.0, 1.0), fontsize="x-small", borderaxespad=0.2, borderpad=0.0, columnspacing=1.2,
@@ -150,7 +150,7 @@ def legend_above(ax: "Axes", handles: Mapping[str, Any], *, right: bool = False)
 
 
 def note_below(ax: "Axes", *lines: str) -> None:
-    """Small lines below the label of the x axis, in the width of a panel half a column wide: 32 characters each."""
+    """Small lines below the label of the x axis, for a panel half a column wide: 32 characters each."""
     ax.annotate(
         "\n".join(lines), (0.5, 0.0), xytext=(0.0, -1.5), xycoords=ax.xaxis.label, textcoords="offset points", ha="center",
         va="top", fontsize="x-small", color=GREY,

@@ -1,4 +1,4 @@
-"""Every pair at a glance: a number of all pairs as a coloured matrix; its lower half keeps what chance cannot explain."""
+"""Heat maps: a number of all pairs as a coloured matrix, with significant pairs in the lower half."""
 
 import math
 from collections.abc import Sequence
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 SIGNED = ("level", "shape", "total", *CORNERS, "tau", "tau_target")
 SIZES = ("cd", "ckl")
-OLD_NAMES = ("lower_tail", "upper_tail")  # of the two corners along the dependence, before corners had names of their own
-SMALLEST_LIMIT = 0.05  # of a colour scale: gaps that are next to nothing stay pale
-_DARK = 0.9  # share of the scale from which on white numbers are read better than black ones on blue
-_LABELS = ((5.0, 28), (0.0, 18))  # characters of a name beside a map that is wider than so many inches
-_ROOM = 20.0  # points of a cell that has room for its number
-_LINE = 1.3  # of a row of text, in font sizes
+OLD_NAMES = ("lower_tail", "upper_tail")  # deprecated names of the two corners along the dependence
+SMALLEST_LIMIT = 0.05  # smallest end of a colour scale: negligible gaps stay pale
+_DARK = 0.9  # share of the scale above which white numbers are more readable than black ones on blue
+_LABELS = ((5.0, 28), (0.0, 18))  # characters of a name next to a map wider than this many inches
+_ROOM = 20.0  # smallest cell, in points, with room for its number
+_LINE = 1.3  # height of a line of text, in font sizes
 
 
 def gap_cells(result: Pairwise, number: str) -> NDArray[np.float64]:
-    """A number of all pairs above the diagonal, and below it of those with a gap beyond chance; NaN elsewhere.
+    """A number of all pairs above the diagonal, and below it of those with a significant gap; NaN elsewhere.
 
-    For level, shape and corners, their own test counts; for other numbers, whether any of these is beyond chance.
+    Level, shape and corners use their own test; other numbers are significant if any of these is.
     """
     cells = result.matrix(number)
     within = result.rows[~beyond_chance(result, number)]
-    cells[within["second"], within["first"]] = math.nan  # the first variable of a row is the one with the smaller place
+    cells[within["second"], within["first"]] = math.nan  # the first variable of a row has the smaller index
     return cells
 
 
 def beyond_chance(result: Pairwise, number: str) -> NDArray[np.bool_]:
-    """Of every pair, whether chance does not explain a gap, as in its verdict."""
+    """Whether each pair has a significant gap, as in its verdict."""
     alpha, rows = 1.0 - result.confidence, result.rows
     if number in OLD_NAMES:
         ends = np.array([along(*taus)[OLD_NAMES.index(number)] for taus in rows[["tau", "tau_target"]].tolist()], dtype=str)
@@ -46,7 +46,7 @@ def beyond_chance(result: Pairwise, number: str) -> NDArray[np.bool_]:
     if number not in CORNERS:
         found = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
         return np.asarray(found, dtype=np.bool_)
-    # the test of all corners, and this one's share of it
+    # the test of all corners, and this corner's contribution
     known = sum(np.isfinite(rows[f"{name}_pvalue"]) for name in CORNERS)
     smallest = np.fmin.reduce([rows[f"{name}_pvalue"] for name in CORNERS])
     limit = np.fmax(alpha / np.maximum(known, 1), smallest)
@@ -54,7 +54,7 @@ def beyond_chance(result: Pairwise, number: str) -> NDArray[np.bool_]:
 
 
 def colour_limit(cells: NDArray[np.float64]) -> float:
-    """Where a colour scale ends, on both sides of zero: the largest size of all numbers, rounded up to one digit."""
+    """The end of a colour scale, on both sides of zero: the largest absolute value, rounded up to one digit."""
     sizes = np.abs(cells[np.isfinite(cells)])
     largest = float(sizes.max()) if sizes.size else 0.0
     if largest <= SMALLEST_LIMIT:
@@ -66,12 +66,12 @@ def colour_limit(cells: NDArray[np.float64]) -> float:
 def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
     """Red, green, blue and opacity of every cell: blue below zero, orange above, the more opaque the further away.
 
-    Zero shows what lies behind, so that the map suits a light and a dark page. The two hues are told apart by people who see
-    colours differently, and in grey, where blue is the darker one.
+    Zero is transparent, so that the map suits a light and a dark page. The two hues are distinguishable with colour vision
+    deficiencies and in greyscale, where blue is darker.
     """
     from matplotlib.colors import to_rgb
 
-    # the limit is the largest finite number, so only an infinite divergence is clipped, to the full colour; unknown has none
+    # the limit is the largest finite number, so only an infinite divergence is clipped to the full colour; NaN has none
     shares = np.nan_to_num(np.clip(np.abs(cells) / limit, 0.0, 1.0), nan=0.0)
     found = np.zeros((*cells.shape, 4))
     found[..., :3] = np.where((cells < 0)[..., None], to_rgb(BLUE), to_rgb(ORANGE))
@@ -81,8 +81,8 @@ def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
 
 
 def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axes":
-    """Draw a number of all pairs as a matrix; gives back the Axes (see `Pairwise.plot`)."""
-    if number not in OLD_NAMES:  # which still work, and warn
+    """Draw a number of all pairs as a matrix; return the Axes (see `Pairwise.plot`)."""
+    if number not in OLD_NAMES:  # deprecated names still work, and warn
         one_of(number, "number", (*SIGNED, *SIZES))
     cells = gap_cells(result, number)
     d = len(result.names)
@@ -95,7 +95,7 @@ def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axe
         most = next(signs for inches, signs in _LABELS if _inches(axes)[0] > inches)
         labels = [plain(name, most) for name in result.names]
         room = _cell_room(axes, labels)
-        every = max(1, math.ceil(_LINE * text_size(X_SMALL) / room))  # labels that do not touch each other
+        every = max(1, math.ceil(_LINE * text_size(X_SMALL) / room))  # labels that do not overlap
         places = np.arange(0, d, every)
         axes.set_xticks(places, labels[::every], rotation=90, fontsize="x-small", **PLAIN)
         axes.set_yticks(places, labels[::every], fontsize="x-small", **PLAIN)
@@ -109,12 +109,12 @@ def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axe
         if number in SIZES:
             bar.ax.set_ylim(0.0, limit)
         axes.set_title(CORNERS[number].label if number in CORNERS else number.replace("_", " "))
-        axes.set_xlabel(f"above the diagonal: all {result.unit}s\nbelow: those beyond chance", fontsize="small")
+        axes.set_xlabel(f"above the diagonal: all {result.unit}s\nbelow: significant {result.unit}s", fontsize="small")
     return axes
 
 
 def _colour_map() -> Any:
-    """From blue through nothing to orange, the same colours that `cell_colours` gives."""
+    """From blue through transparent to orange, the same colours as `cell_colours`."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
     ends = [(*to_rgb(BLUE), 1.0), (*to_rgb(BLUE), 0.0), (*to_rgb(ORANGE), 0.0), (*to_rgb(ORANGE), 1.0)]
@@ -122,22 +122,22 @@ def _colour_map() -> Any:
 
 
 def _cell_room(ax: "Axes", labels: Sequence[str]) -> float:
-    """About how many points wide a cell will be, once names, colour bar and title have taken their share."""
+    """The approximate width of a cell in points, after subtracting names, colour bar and title."""
     position = ax.get_position()
     box = 72.0 * _inches(ax) * (position.width, position.height)
     names = 0.6 * text_size(X_SMALL) * max(map(len, labels))
-    # a layout engine gives the axes all of their share of the figure, which is 0.77 before it runs, and takes the text from it
+    # a layout engine gives the axes their full share of the figure, which is 0.77 before it runs, and subtracts the text
     side = min(box.min(), (box / 0.77).min() - names - 5.0 * text_size(1.0))
     return max(float(side), 20.0) / len(labels)
 
 
 def _inches(ax: "Axes") -> NDArray[np.float64]:
-    """Width and height of the figure, or of the part of one, that the axes are in."""
+    """Width and height of the figure, or of the subfigure, that contains the axes."""
     return np.array([ax.figure.bbox.width, ax.figure.bbox.height]) / ax.figure.dpi
 
 
 def _write_numbers(ax: "Axes", cells: NDArray[np.float64], limit: float, fontsize: str) -> None:
-    """Every number in its cell: the sign stays where colours are lost."""
+    """Write every number into its cell, so that the sign is visible without colours."""
     for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
         value = cells[i, j]
         color = "white" if white_reads_better(value, limit) else ink()
@@ -145,7 +145,7 @@ def _write_numbers(ax: "Axes", cells: NDArray[np.float64], limit: float, fontsiz
 
 
 def white_reads_better(value: float, limit: float) -> bool:
-    """Whether a cell is so dark a blue that its number is better read in white."""
+    """Whether a cell is so dark a blue that its number is more readable in white."""
     return value < 0 and -value > _DARK * limit
 
 

@@ -1,4 +1,4 @@
-"""The total gap after the first draws, after more, and after all: are there enough?"""
+"""Trace plots: the total gap as a function of the number of draws, to see whether there are enough."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_FEWEST = 50  # draws to begin with: before, the intervals are wider than the picture
+_FEWEST = 50  # draws to start with: with fewer, the intervals are wider than the plot
 
 
 @dataclass(frozen=True)
 class RunningGaps:
-    """Gaps of the first draws of every chain, by their number; NaN where these draws have no answer.
+    """Gaps of the first draws of every chain, by their number; NaN if they have no result.
 
     Attributes
     ----------
     draws : array of int
-        How many draws, all chains together.
+        Number of draws, all chains together.
     total, se, low, high : array
-        The total gap, its standard error and its interval, without the latter two where the fit ends on a bound.
+        The total gap, its standard error and its interval; the latter two are NaN if the fit is at a bound.
     level : array
         The gap in Kendall's tau alone.
     """
@@ -44,17 +44,17 @@ class RunningGaps:
     level: NDArray[np.float64]
 
     def to_dict(self) -> dict[str, list[float]]:
-        """Every number."""
+        """Every number by name."""
         return {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
 
 
 def running_gaps(result: Discrepancy, sizes: int = 20) -> RunningGaps:
-    """The gaps of the first k draws of every chain, for `sizes` values of k, from some 50 draws to all.
+    """The gaps of the first k draws of every chain, for `sizes` values of k, from about 50 draws to all.
 
     Nothing is fitted again. The first draws are ranked among themselves, so their level is exact. Their fitted tau is one step
-    of Fisher scoring from the fit to all draws, tau + (d tau / d theta) * (mean score / information), which agrees with a fit
-    of their own to first order (Le Cam, 1956); a step beyond the family's taus ends at their bound, without an interval. The
-    last gap is `result.total`. A reference sample is always used in full.
+    of Fisher scoring from the fit to all draws, tau + (d tau / d theta) * (mean score / information), which agrees to first
+    order with a separate fit (Le Cam, 1956); a step beyond the family's range of tau ends at its bound, without an interval.
+    The last gap is `result.total`. A reference sample is always used in full.
 
     References
     ----------
@@ -66,8 +66,8 @@ def running_gaps(result: Discrepancy, sizes: int = 20) -> RunningGaps:
     >>> import copula_discrepancy as cd
     >>> from copula_discrepancy.report.plots.traces import running_gaps
     >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
-    >>> found = running_gaps(result, sizes=3)
-    >>> found.draws.tolist(), bool(found.total[-1] == result.total.value)
+    >>> running = running_gaps(result, sizes=3)
+    >>> running.draws.tolist(), bool(running.total[-1] == result.total.value)
     ([50, 158, 500], True)
     """
     pair = result.fit.pair
@@ -96,7 +96,7 @@ def _first_draws(result: Discrepancy, k: int, scoring: "_Scoring") -> tuple[floa
     spread = Spread.of(own.influence["tau_fitted"], iid=result.iid).times(scoring.widening)
     if result.reference is not None:
         spread = spread.plus(result.reference.spreads["tau_fitted"])
-    bias = total.bias + fitted.tau_bias * (fitted.n / part.n - 1.0)  # that of ranks is of order 1/n
+    bias = total.bias + fitted.tau_bias * (fitted.n / part.n - 1.0)  # the bias of ranks is of order 1/n
     limits = (-1.0 - result.tau_target, 1.0 - result.tau_target) if result.reference is None else (-2.0, 2.0)
     found = Estimate.of(value, spread, bias=bias, tested=False, limits=limits, confidence=total.confidence)
     return value, found.se, *found.ci, level
@@ -104,7 +104,7 @@ def _first_draws(result: Discrepancy, k: int, scoring: "_Scoring") -> tuple[floa
 
 @dataclass(frozen=True)
 class _Scoring:
-    """One step of Fisher scoring from a fit to all draws; NaN where that is not at a maximum.
+    """One step of Fisher scoring from a fit to all draws; NaN if that is not at a maximum.
 
     `slope` is d tau / d theta; `widening` is the standard error of the fitted tau over that of its influence values alone.
     """
@@ -124,12 +124,12 @@ class _Scoring:
         return cls(fitted, -curvature / fitted.n, float(np.vdot(theta, tau) / np.vdot(theta, theta)), widening)
 
     def step(self, part: RankedPair) -> tuple[float, float]:
-        """Theta and tau of the family for some of the draws; theta is NaN where it has no normal limit."""
+        """Theta and tau of the family for some of the draws; theta is NaN if it has no normal limit."""
         fitted, perfect = self.fitted, abs(part.tau) == 1.0
         if fitted.method == "moment":
             return math.nan if perfect else fitted.theta, part.tau
         if math.isnan(self.information):
-            return math.nan, fitted.tau  # on a bound, where no draw moves it
+            return math.nan, fitted.tau  # at a bound, where no draw has an influence
         low, high = fitted.template.tau_range
         if perfect:
             return math.nan, min(max(part.tau, low), high)
@@ -141,17 +141,17 @@ class _Scoring:
 
 
 def plot_trace(result: Discrepancy, *, ax: Any = None, sizes: int = 20, running: RunningGaps | None = None) -> "Axes":
-    """Draw the total gap and its interval against the number of draws: the answer if the sampler had stopped earlier.
+    """Draw the total gap and its interval against the number of draws, as if the sampler had stopped earlier.
 
     The Copula Discrepancy is the absolute value of this gap. A narrow band around a line that has levelled off means that there
-    are enough draws; a line that is still moving means that there are not, however narrow the band.
+    are enough draws; a line that still changes means that there are not, even if the band is narrow.
 
     Parameters
     ----------
     result : Discrepancy
-        What `discrepancy` gave.
+        A result of `discrepancy`.
     ax : Axes, optional
-        Where to draw, in the look it has; by default a new figure.
+        Axes to draw into, with their current style; by default a new figure.
     sizes : int
         The number of points, evenly spaced on a logarithmic scale.
     running : RunningGaps, optional
@@ -160,7 +160,7 @@ def plot_trace(result: Discrepancy, *, ax: Any = None, sizes: int = 20, running:
     Returns
     -------
     Axes
-        What was drawn into.
+        The axes drawn into.
 
     Raises
     ------
@@ -174,8 +174,8 @@ def plot_trace(result: Discrepancy, *, ax: Any = None, sizes: int = 20, running:
     Notes
     -----
     The first draws of every chain are ranked among themselves, and their fit is one scoring step from the fit to all draws; the
-    last point is the result itself. Where the first draws do not vary, the line is broken. Where they are perfectly dependent,
-    or the step ends on a bound of the family, the mark is hollow and has no interval.
+    last point is the result itself. If the first draws do not vary, the line is broken. If they are perfectly dependent, or the
+    step ends at a bound of the family, the mark is hollow and has no interval.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def plot_trace(result: Discrepancy, *, ax: Any = None, sizes: int = 20, running:
                 "color": BLUE,
             }
             (handles["no interval"],) = axes.plot(found.draws[~known], found.total[~known], marker="o", **hollow)
-        if result.method != "moment":  # by moments, total is level
+        if result.method != "moment":  # with moments total equals level
             (handles["level"],) = axes.plot(found.draws, found.level, "--", color=ORANGE, linewidth=1.0)
         _scale(axes, found)
         whose = "draws of all chains" if result.fit.pair.n_chains > 1 else result.things
@@ -216,18 +216,18 @@ def plot_trace(result: Discrepancy, *, ax: Any = None, sizes: int = 20, running:
     return axes
 
 
-def _last_words(found: RunningGaps) -> str:
-    """The answer after all draws."""
-    value = f"{found.total[-1]:+.3f}".replace("-", "\N{MINUS SIGN}")
-    sure = f"se {found.se[-1]:.2g}" if math.isfinite(found.se[-1]) else "no standard error"
-    return f"after all {found.draws[-1]:,}: {value}, {sure}"
+def _last_words(running: RunningGaps) -> str:
+    """The result after all draws."""
+    value = f"{running.total[-1]:+.3f}".replace("-", "\N{MINUS SIGN}")
+    sure = f"se {running.se[-1]:.2g}" if math.isfinite(running.se[-1]) else "no standard error"
+    return f"after all {running.draws[-1]:,}: {value}, {sure}"
 
 
-def _scale(ax: "Axes", found: RunningGaps) -> None:
-    """Numbers of draws on a logarithmic scale, a few round ones written out; heights that early intervals do not set."""
+def _scale(ax: "Axes", running: RunningGaps) -> None:
+    """Logarithmic scale of the number of draws with a few round labels; heights that early intervals do not determine."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
-    low, high = int(found.draws[0]), int(found.draws[-1])
+    low, high = int(running.draws[0]), int(running.draws[-1])
     if high >= 4 * low:
         ax.set_xscale("log")
         ax.set_xlim(low / (high / low) ** 0.03, high * (high / low) ** 0.05)
@@ -237,8 +237,8 @@ def _scale(ax: "Axes", found: RunningGaps) -> None:
         ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_minor_formatter(NullFormatter())
-    late = found.draws >= math.sqrt(low * high)  # the later half of the picture
-    heights = np.concatenate([found.total, found.level, found.low[late], found.high[late], [0.0]])
+    late = running.draws >= math.sqrt(low * high)  # the right half of the plot
+    heights = np.concatenate([running.total, running.level, running.low[late], running.high[late], [0.0]])
     heights = heights[np.isfinite(heights)]
     margin = 0.12 * (float(np.ptp(heights)) or 0.1)
     ax.set_ylim(float(heights.min()) - margin, float(heights.max()) + margin)

@@ -15,7 +15,7 @@ from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
 from copula_discrepancy.families import Copula
 
 ESS_METHODS = ("bulk", "tail", "mean", "median", "sd")
-TAILS = (0.05, 0.95)  # ArviZ's: the smaller effective sample size of these two quantiles
+TAILS = (0.05, 0.95)  # as in ArviZ: the smaller effective sample size of these two quantiles
 RHAT_METHODS = ("rank", "split", "folded", "z_scale", "identity")
 
 
@@ -26,7 +26,7 @@ def naive_tau(draws: Any, target: Copula | float) -> float:
 
     Parameters
     ----------
-    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` takes
+    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` accepts
         Chains are pooled; tau-b accounts for ties.
     target : Copula or float
         A copula, or its Kendall's tau.
@@ -39,7 +39,7 @@ def naive_tau(draws: Any, target: Copula | float) -> float:
     Raises
     ------
     InputError
-        For draws that are not two finite, varying columns (NaN is counted and named), or a tau outside -1 to 1.
+        For draws that are not two finite, varying columns (NaN is counted and located), or a tau outside -1 to 1.
 
     See Also
     --------
@@ -65,7 +65,7 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
 
     Parameters
     ----------
-    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` accepts
         An (n, d) array is one chain.
     method : {"bulk", "tail", "mean", "median", "sd"}
         The quantity to estimate: "bulk" after rank normalisation, "tail" the smaller of the 5% and 95% quantiles.
@@ -73,7 +73,7 @@ def ess(draws: Any, *, method: str = "bulk") -> dict[str, float]:
     Returns
     -------
     dict
-        From names to effective numbers of draws, which exceed the number of draws for antithetic chains.
+        Effective sample sizes by name, which exceed the number of draws for antithetic chains.
 
     Raises
     ------
@@ -112,15 +112,15 @@ def rhat(draws: Any, *, method: str = "rank") -> dict[str, float]:
 
     Parameters
     ----------
-    draws : array (chain, draw, d), or anything `as_draws` takes
+    draws : array (chain, draw, d), or anything `as_draws` accepts
         Several chains.
     method : {"rank", "split", "folded", "z_scale", "identity"}
-        ArviZ's; "rank" is the larger of rank-normalised split R-hat and the same of the folded draws.
+        The method of ArviZ; "rank" is the larger of rank-normalised split R-hat and the same of the folded draws.
 
     Returns
     -------
     dict
-        From names to R-hats; near 1 if the chains agree, very large if constant chains differ.
+        R-hats by name; near 1 if the chains agree, very large if constant chains differ.
 
     Raises
     ------
@@ -157,18 +157,18 @@ def paper_ess(draws: Any) -> dict[str, float]:
     """The paper's effective sample size of every variable by name: for comparison with its tables only.
 
     n / (1 + 2 sum of (rho_2k + rho_2k+1)), k = 1, 2, ... while those sums are positive, rho the autocorrelations of all chains
-    concatenated (Aich and Aich, 2025, their published scripts). It omits lag 1 and ignores where one chain ends and the next
-    begins, so its values mean little: chains in two modes have 3 effective draws, however many draws there are.
+    concatenated (Aich and Aich, 2025, their published scripts). It omits lag 1 and ignores the ends of chains, so its values
+    mean little: chains in two modes have 3 effective draws, regardless of the number of draws.
 
     Parameters
     ----------
-    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` accepts
         Chains are concatenated.
 
     Returns
     -------
     dict
-        From names to effective numbers of draws.
+        Effective sample sizes by name.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def _by_name(draws: Any, name: str, statistic: Callable[[NDArray[np.float64]], A
 
 
 def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The values over a power of two, which is exact: sums and squares of very large or small ones would overflow."""
+    """The values divided by a power of two, which is exact: sums and squares of very large or small ones would overflow."""
     return np.ldexp(values, -np.frexp(np.max(np.abs(values)))[1])
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.workers import threads
 
-# Rows are divided into this many parts, whatever the number of threads, so that sums are added in one order.
+# Rows are divided into this many parts, regardless of the number of threads, so that sums are added in one order.
 _PARTS = 16
 _THREADED = 1000  # below it starting threads takes longer than the sums
 _TILE = 256  # half a megabyte of kernels: one thread's second-level cache
@@ -45,7 +45,7 @@ class Kernel:
         """Sum of k_p(x_i, x_j) over all j other than i, for every i."""
         n = points.n
         parts = _PARTS if n >= _THREADED else 1
-        # row i meets n - 1 - i columns: these edges divide the triangle into equal areas
+        # row i has n - 1 - i columns: these edges divide the triangle into equal areas
         edges = np.rint(n * (1.0 - np.sqrt(np.linspace(1.0, 0.0, parts + 1)))).astype(int)
 
         def part(k: int) -> NDArray[np.float64]:
@@ -57,7 +57,7 @@ class Kernel:
 
 
 def _summed(part: Callable[[int], NDArray[np.float64]], count: int, n: int, jobs: int | None) -> NDArray[np.float64]:
-    """The sum of part(0), part(1), ..., in this order whatever the number of threads."""
+    """The sum of part(0), part(1), ..., in this order for any number of threads."""
     parts = map(part, range(count)) if n < _THREADED else threads(part, range(count), jobs)
     return reduce(np.add, parts)
 
@@ -72,7 +72,7 @@ def statistic_of(sums: NDArray[np.float64], diagonal: NDArray[np.float64], stati
 
 
 def quadratic_forms(points: Points, kernel: Kernel, weights: NDArray[np.float64], jobs: int | None) -> NDArray[np.float64]:
-    """w' K w for every column w, K the matrix of Stein kernels, of which each thread holds one tile at a time."""
+    """w' K w for every column w, K the matrix of Stein kernels, of which each thread computes one tile at a time."""
     n = points.n
     ends = [(first, min(first + _TILE, n)) for first in range(0, n, _TILE)]
 

@@ -60,7 +60,7 @@ def _require_one_argument(score: Any) -> None:
     try:
         inspect.signature(score).bind(None)
     except TypeError:
-        raise InputError("the score must be a function of one argument, the draws (n, d); give any others a default") from None
+        raise InputError("the score must be a function of one argument, the draws (n, d); others need a default") from None
     except ValueError:  # some compiled functions have no signature
         return
 
@@ -71,6 +71,6 @@ def _require_finite(points: Points, draws: NDArray[np.float64]) -> None:
         first = int(np.flatnonzero(bad)[0])
         raise InputError(
             f"the score is not finite at {int(bad.sum())} of {points.n} draws, first at draw {first}, "
-            f"{draws[first].tolist()!r:.80}; leave these out or rescale",
+            f"{draws[first].tolist()!r:.80}; omit these or rescale",
             "infinite",
         )

@@ -14,7 +14,7 @@ from copula_discrepancy.families import Copula
 from copula_discrepancy.studies.baselines.imq import Kernel, Points, quadratic_forms, statistic_of
 from copula_discrepancy.studies.baselines.points import copula_points, normal_points
 
-# Multipliers must be correlated for a few correlation times of the draws, or part of the draws' dependence is lost.
+# Multipliers must be correlated for a few correlation times of the draws; otherwise part of their dependence is lost.
 _LENGTHS = 4.0
 _STEP = 1e-4  # of a finite difference: a relative error of 1e-4, and 1e-8 from rounding
 _BYTES = 2**25  # multipliers held at once
@@ -42,7 +42,7 @@ def _tied(column: NDArray[np.float64], like: RankedColumn) -> NDArray[np.float64
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Points, and how multipliers of draws become weights of points: (draw, count) -> (point, count)."""
+    """Points, and the map from multipliers of draws to weights of points: (draw, count) -> (point, count)."""
 
     points: Points
     spread: Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -56,7 +56,7 @@ def plain(points: Points) -> Resampled:
 def rank_aware(pair: RankedPair, copula: Copula, points: Points) -> Resampled:
     """Normal scores and, for each, two points a small step away along either axis.
 
-    A weight on the difference is a weight on the derivative, which is what estimated margins (ranks) add to the statistic.
+    A weight on the difference is a weight on the derivative, which estimated margins (ranks) add to the statistic.
     """
     moved = [normal_points(copula, *(points.x + _STEP * axis[:, None])) for axis in np.eye(2)]
     slopes = np.exp(-0.5 * points.x**2) / math.sqrt(2.0 * math.pi)

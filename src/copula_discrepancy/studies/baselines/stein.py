@@ -55,7 +55,7 @@ class SteinDiscrepancy(WithCaveats):
         Standard error of the value for draws that are not from the target, from the long-run variance of its influence values;
         NaN for a copula with ``margins="rank"``, as the contribution of the ranks is not known.
     pvalue : float
-        Of the hypothesis that the draws come from the target; NaN without a bootstrap.
+        P-value of the hypothesis that the draws come from the target; NaN without a bootstrap.
     statistic, space, n, d
         "u" or "v"; "normal", "unit" or "given" (a score function); number of draws and of variables.
     bootstrap, method
@@ -63,7 +63,7 @@ class SteinDiscrepancy(WithCaveats):
     is_discrepancy : bool
         False on the unit square, where the value does not go to 0 on draws from the target.
     caveats : tuple of Caveat
-        What to keep in mind when reading the numbers; `warnings` are their sentences.
+        Limitations to keep in mind when interpreting the numbers; `warnings` holds their sentences.
 
     See Also
     --------
@@ -72,8 +72,8 @@ class SteinDiscrepancy(WithCaveats):
     Examples
     --------
     >>> import copula_discrepancy as cd
-    >>> found = cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), statistic="v")
-    >>> found.value > 0, found.ksd == found.value**0.5, found.space
+    >>> result = cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), statistic="v")
+    >>> result.value > 0, result.ksd == result.value**0.5, result.space
     (True, True, 'normal')
     """
 
@@ -112,7 +112,7 @@ class SteinDiscrepancy(WithCaveats):
         return f"{text} ({self.bootstrap} {self.method} bootstrap samples)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and word by its name, ready for JSON."""
+        """Every number and text by name, ready for JSON."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | self._recorded()
 
 
@@ -139,8 +139,8 @@ def ksd(
 
     Parameters
     ----------
-    draws : array (n, d) or (chain, draw, d), or anything `as_draws` takes
-        Two variables where the target is a copula.
+    draws : array (n, d) or (chain, draw, d), or anything `as_draws` accepts
+        Two variables if the target is a copula.
     target : Copula or callable
         A copula, or a function that returns the gradient of a log density, (n, d) -> (n, d), on the scale of the draws, such
         as the `gradient` of a sampler's target.
@@ -151,7 +151,7 @@ def ksd(
     statistic : {"u", "v"}
         Mean over pairs of different draws (unbiased, may be negative) or over all pairs (never negative).
     margins : {"rank", "uniform"}
-        With a copula: use ranks, or take the values as uniform.
+        With a copula: use ranks, or treat the values as uniform.
     c, beta : float
         Parameters of the kernel, c > 0 and -1 < beta < 0; in this range the discrepancy controls convergence.
     iid : bool
@@ -164,7 +164,8 @@ def ksd(
     rng : int, Generator, SeedSequence or None
         Seed or source of the bootstrap's randomness.
     n_jobs : int, optional
-        Threads, all cores by default; None takes the setting of `joblib.parallel_config`. The result does not depend on it.
+        Number of threads, all cores by default; None uses the setting of `joblib.parallel_config`. The result does not depend
+        on it.
 
     Returns
     -------
@@ -179,7 +180,7 @@ def ksd(
 
     See Also
     --------
-    discrepancy : How the dependence differs, not only that something does.
+    discrepancy : Measures how the dependence differs, not only that something does.
     Copula.gradient : The score of a copula on the unit square.
 
     Notes
@@ -224,7 +225,7 @@ def ksd(
         pair = RankedPair.from_draws(given, margins)
         points = copula_points(pair, target, space)
     elif (space, margins) != ("normal", "rank"):
-        raise InputError("space and margins are for a copula target; a score function is evaluated at the draws themselves")
+        raise InputError("space and margins require a copula target; a score function is evaluated at the draws themselves")
     else:
         given = as_values(draws, "a score function")
         points = scored_points(given, target)

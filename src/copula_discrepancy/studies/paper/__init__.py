@@ -1,1 +1,1 @@
-"""The paper's three experiments and its timing study, as users of the library: they touch its public names only."""
+"""The paper's three experiments and its timing study, which use only public names of the library."""

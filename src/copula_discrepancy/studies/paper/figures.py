@@ -58,16 +58,16 @@ def draw(name: str, means: Means, context: Mapping[str, float], seed: int, folde
     paths: list[Path] = []
     with styled():
         for file, picture in FIGURES[name].items():
-            figure = Figure(figsize=picture.size, layout="constrained")  # no pyplot: nothing to close, no window
+            figure = Figure(figsize=picture.size, layout="constrained")  # no pyplot: nothing to close and no window
             axes = figure.subplots(*picture.panels, squeeze=False, **picture.shared).reshape(-1)
             picture.fill(Panels(axes, True), means, context, seed)
             png, svg = (folder / f"{file}{suffix}" for suffix in (".png", ".svg"))
             with written_whole(png, ANOTHER_FOLDER, parents=True) as temporary:
                 figure.savefig(temporary, format="png")
-            figure.set_layout_engine("none")  # laid out once: both files look the same, and the second takes half the time
+            figure.set_layout_engine("none")  # laid out once: both files look the same, and the second is twice as fast
             drawing: Any = FigureCanvasSVG(figure)
             with written_whole(svg, ANOTHER_FOLDER, parents=True) as temporary:
-                drawing.print_svg(temporary, metadata={"Date": None})  # the same picture gives the same file
+                drawing.print_svg(temporary, metadata={"Date": None})  # equal pictures give equal files
             paths += [png, svg]
     return paths
 
@@ -86,7 +86,7 @@ def plot(name: str, file: str, means: Means, context: Mapping[str, float], seed:
 
 
 def _curve(ax: "Axes", means: Means, diagnostic: str, *, color: str, label: str, marker: str = "o", line: str = "-") -> None:
-    """Mean and 95% band of a diagnostic, where it was measured."""
+    """Mean and 95% band of a diagnostic at the values where it was measured."""
     known = [value for value in means.values if math.isfinite(means.at(diagnostic, value))]
     mean, low, high = ([means.at(diagnostic, value, what) for value in known] for what in ("mean", "lo", "hi"))
     band(ax, known, mean, low, high, color=color, label=label, marker=marker, line=line)

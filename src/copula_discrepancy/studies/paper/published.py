@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from copula_discrepancy.studies.paper.store import Row
 
 PUBLISHED_REPLICATIONS = 100
-REFERENCE_TAU = 0.0001  # of the reference chain of experiment 2, from the authors' scripts
+REFERENCE_TAU = 0.0001  # tau of the reference chain of experiment 2, from the authors' scripts
 MINIMISERS = (4.64e-3, 2.15e-4)  # the two step sizes that the paper's text names as the CD's choice in experiment 2
 # The published means that this project aims to reproduce: CD and CKL in experiment 1, CD, naive tau, CKL and KSD in experiment
 # 3. CED and experiment 2 depend on one random number of the authors each.
@@ -111,7 +111,7 @@ def _mean(diagnostic: str, row: dict[str, str], variable: str, prefix: str) -> P
 
 
 def summarise(rows: Sequence[Row], variable: str) -> list[Row]:
-    """Mean, standard error, 95% t interval, median and count of every diagnostic at every value; NaN left out and counted."""
+    """Mean, standard error, 95% t interval, median and count of every diagnostic at every value; NaN omitted and counted."""
     summary = []
     for value in dict.fromkeys(row[variable] for row in rows):
         here = [row for row in rows if row[variable] == value]

@@ -19,7 +19,7 @@ TITLES = {
     "experiment1": "Experiment 1: Gumbel(2.5) as the target; draws of Gumbel (on) and of Clayton (off), same tau",
     "experiment2": "Experiment 2: step size of SGLD on a bimodal mixture",
     "experiment3": "Experiment 3: Clayton(3) as the target, draws of Gumbel(2.5), same tau",
-    "overhead": "Overhead: what each diagnostic costs",
+    "overhead": "Overhead: computation time of each diagnostic",
 }
 LABELS = {
     "on_cd": "CD on", "off_cd": "CD off", "on_ckl": "CKL on", "off_ckl": "CKL off", "on_ced_mc": "CED on, simulated",
@@ -112,7 +112,7 @@ def markdown(tables: Iterable[Grid]) -> str:
 
 
 def csv_text(rows: Sequence[Row]) -> str:
-    """Rows as CSV, every column that any of them has; floats in full."""
+    """Rows as CSV, with every column that any of them has and floats in full precision."""
     if not rows:
         return ""
     columns = list(dict.fromkeys(name for row in rows for name in row))

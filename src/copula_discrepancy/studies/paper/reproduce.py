@@ -31,7 +31,7 @@ class Experiment:
     Attributes
     ----------
     name, variable : str
-        Name of the experiment, and of what varies in it.
+        Name of the experiment, and of the quantity that varies in it.
     replications : int
         Requested number at each value.
     rows : list of dict
@@ -120,7 +120,7 @@ class Reproduction:
         Parameters
         ----------
         figure : str
-            Such as "figure1_cd": the name of a file in the folder `figures`, without its suffix.
+            Name of a file in the folder `figures`, without its suffix, such as "figure1_cd".
         ax : Axes or sequence of Axes, optional
             The Axes to draw on, one for each panel, row by row, with their own style; by default a new figure.
 
@@ -171,17 +171,17 @@ def reproduce(
     seed : int
         Seed of all random numbers.
     n_jobs : int, optional
-        Number of joblib workers; None takes the setting of `joblib.parallel_config`, which may be a Dask cluster. Times are
+        Number of joblib workers; None uses the setting of `joblib.parallel_config`, which may be a Dask cluster. Times are
         measured in one process.
     out : path
         A folder that is new, empty, or from an earlier call with the same version and seed.
     progress : bool, optional
-        Show progress bars with the time left; by default on a terminal, after two seconds.
+        Show progress bars with the remaining time; by default on a terminal, after two seconds.
 
     Returns
     -------
     Reproduction
-        With one `Experiment` each: rows, summary, comparisons, statements, figures.
+        The results, one `Experiment` each: rows, summary, comparisons, statements, figures.
 
     Raises
     ------
@@ -235,9 +235,9 @@ def _checked_sizes(sizes: Any) -> tuple[int, ...]:
     try:
         given = tuple(sizes)
     except TypeError:
-        raise InputError(f"sizes must be a sequence of whole numbers, got {sizes!r}") from None
+        raise InputError(f"sizes must be a sequence of integers, got {sizes!r}") from None
     if not given:
-        raise InputError("sizes must name at least one sample size, got none")
+        raise InputError("sizes must contain at least one sample size, got none")
     checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in given}
     if max(checked) > MOST_DRAWS:
         raise InputError(

@@ -12,7 +12,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import outcomes, silenced
 from copula_discrepancy.studies.paper.store import Row, read_rows
 
-# Replications per part: parts are short enough to lose little when stopped, and long enough not to be mostly overhead.
+# Replications per part: parts are short enough to lose little if interrupted, and long enough for little overhead.
 BLOCK = 10
 _RESUME = "finished parts are saved; repeat the call to resume, with fewer workers if necessary"
 
@@ -23,24 +23,24 @@ def _any_number(value: float) -> int:
 
 @dataclass(frozen=True)
 class Study:
-    """One experiment: what to vary, and what one replication measures.
+    """One experiment: the quantity that varies, and the measurements of one replication.
 
     Attributes
     ----------
     name : str
         Name on the command line.
     variable : str
-        What varies: "n" or "step_size".
+        The quantity that varies: "n" or "step_size".
     values : sequence of float
         Its values.
     measure : callable
         (value, seed, context) -> numbers of one replication; a function of a module, so that it can be pickled.
     cost : callable
-        value -> approximate milliseconds of one replication, for the time left.
+        value -> approximate milliseconds of one replication, for the remaining time.
     context : mapping
-        What all replications share, such as the tau of a reference chain.
+        Values that all replications share, such as the tau of a reference chain.
     parallel : bool
-        False where times are measured: nothing else may run at the same time.
+        False if times are measured, so that nothing else runs at the same time.
     most : callable
         value -> largest number of replications.
     """
@@ -124,7 +124,7 @@ def run(
     """All rows of a study, in order; `tick` is called with the cost of the parts finished so far."""
     parts = parts_of(study, replications)
     rows = {part.name: part.saved(store) for part in parts}
-    # the longest first: short ones fill the gaps at the end
+    # the longest first, so that short ones fill the gaps at the end
     todo = sorted((part for part in parts if rows[part.name] is None), key=lambda part: -part.cost)
     done = sum(part.cost for part in parts if rows[part.name] is not None)
     tick(done)
@@ -133,12 +133,12 @@ def run(
         rows[part.name] = computed
         done += part.cost
         tick(done)
-    tick(sum(part.cost for part in parts))  # sums in another order differ by rounding, and a bar would stay open
+    tick(sum(part.cost for part in parts))  # sums in another order differ by rounding, and the bar would not finish
     return [row for part in parts for row in rows[part.name] or []]
 
 
 def _results(parts: Sequence[Part], seed: int, n_jobs: int | None) -> Iterator[tuple[Part, list[Row]]]:
-    """Parts as they finish, from the backend of `joblib.parallel_config`; timings are measured in this process alone."""
+    """Parts as they finish, from the backend of `joblib.parallel_config`; timings are measured in this process only."""
     with silenced(partial(_compute, seed)) as compute:
         try:
             if not parts or not parts[0].study.parallel:

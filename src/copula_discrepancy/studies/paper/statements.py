@@ -121,12 +121,12 @@ def experiment2(means: Means, context: Mapping[str, float]) -> list[str]:
         + (": slow mixing on one side, the bias of large steps on the other." if optimum else "."),
         f"The paper's ESS is {min(sizes):.2f} to {max(sizes):.2f} at the published step sizes: it omits lag 1 and "
         f"concatenates the chains, and one jump between two modes alone gives 3. ArviZ's is {at('ess', large):.1f} at "
-        f"{large:g} (R-hat {at('rhat', large):.1f}): chains in two modes do not agree, at any step size that keeps them "
+        f"{large:g} (R-hat {at('rhat', large):.1f}): chains in two modes disagree at any step size that keeps them "
         f"there. It is largest at {by_ess:.3g}, where the mean CD is {at('cd', by_ess):.2f}.",
     ]
     diverged = [f"{step:g}" for step in steps if at("diverged", step) > 0]
     if diverged:
-        told.append(f"Some runs diverged and are left out: step sizes {', '.join(diverged)}.")
+        told.append(f"Some runs diverged and are omitted: step sizes {', '.join(diverged)}.")
     return told
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from copula_discrepancy._core.checkpoint import Store
 
-FORMAT = 1  # of the files; files of another format cannot be resumed
+FORMAT = 1  # file format; files of another format cannot be resumed
 ANOTHER_FOLDER = "use another folder with --out"
 Row = dict[str, Any]
 
@@ -19,14 +19,14 @@ def open_store(folder: str | os.PathLike[str], seed: int) -> Store:
     studies = files("copula_discrepancy.studies.paper").joinpath("studies.py").read_bytes()
     identity = {
         "format": FORMAT, "version": version("copula-discrepancy"),
-        "studies": hashlib.sha256(studies).hexdigest()[:16],  # what a replication measures may change between releases
+        "studies": hashlib.sha256(studies).hexdigest()[:16],  # the measurements may change between releases
         "seed": seed,
     }  # fmt: skip
     return Store(folder, identity)
 
 
 def read_rows(store: Store, part: str) -> list[Row] | None:
-    """The rows of a finished part, or None if it has to be computed (again)."""
+    """The rows of a finished part, or None if it must be computed (again)."""
     try:
         return [{key: _number(value) for key, value in row.items()} for row in store.read(part)]
     except (TypeError, ValueError, AttributeError):

@@ -156,7 +156,7 @@ def experiment3(n: float, seed: Seed, context: Mapping[str, float]) -> Row:
     """Gumbel draws against Clayton(3) with the same tau: five diagnostics of the paper, the shape gap, the valid KSD."""
     samples = {
         "": GUMBEL.sample(int(n), rng=seed.generator("draws")),
-        "on_target_": CLAYTON.sample(int(n), rng=seed.generator("right")),  # a discrepancy must be near 0 there
+        "on_target_": CLAYTON.sample(int(n), rng=seed.generator("right")),  # a valid discrepancy is near 0 there
     }
     row = _judged(samples[""], CLAYTON, DRAWS_IN_3, context["target_entropy_mc"], seed, "on")
     row["naive_tau"] = cd.naive_tau(samples[""], CLAYTON)
@@ -207,7 +207,7 @@ def _most_timings(n: float) -> int:
 
 
 def study(name: str, sizes: tuple[int, ...] | None, seed: int) -> Study:
-    """An experiment by name, with the paper's sizes unless others are given."""
+    """An experiment by name, with the paper's sizes unless others are passed."""
     if name == "experiment1":
         return Study(name, "n", sizes or SIZES, experiment1, _cost1, simulated_entropy(GUMBEL, name, seed))
     if name == "experiment2":

@@ -1,7 +1,7 @@
 """Small samplers for studies: chains whose errors are known, over targets whose dependence is known.
 
-Metropolis, SGLD and SGHMC with friction, written to be read. They take a user's log density or gradient, and run compiled
-over the built-in targets. For real work use BlackJAX, NumPyro or PyMC.
+Metropolis, SGLD and SGHMC with friction, written for readability. They accept a user's log density or gradient, and are
+compiled for the built-in targets. For production use BlackJAX, NumPyro or PyMC.
 
 Examples
 --------

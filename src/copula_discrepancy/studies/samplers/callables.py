@@ -1,4 +1,4 @@
-"""A user's log density or gradient as one checked function of all chains."""
+"""A user's log density or gradient as one validated function of all chains."""
 
 import inspect
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def required_arguments(function: Any) -> int:
         )
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some compiled functions have none
+    except (TypeError, ValueError):  # some compiled functions have no signature
         return 1
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     named = [p.name for p in required if p.kind is p.KEYWORD_ONLY]
@@ -33,7 +33,7 @@ def required_arguments(function: Any) -> int:
 def user_log_density(function: Any, *, vectorized: bool) -> Evaluation:
     """Log densities (chains,) at points (chains, d)."""
     if required_arguments(function) != 1:
-        raise InputError("target of metropolis must be a log density f(x) of one argument; give the others a default")
+        raise InputError("target of metropolis must be a log density f(x) of one argument; set a default for the others")
 
     def evaluate(x: FloatArray) -> FloatArray:
         if vectorized:
@@ -50,7 +50,7 @@ def user_gradient(
     count = required_arguments(function)
     if count not in (1, 2):
         raise InputError(
-            f"target must be a gradient g(x) or g(x, rng), but it requires {count} arguments; give the others a default"
+            f"target must be a gradient g(x) or g(x, rng), but it requires {count} arguments; set a default for the others"
         )
 
     def call(x: FloatArray, rng: np.random.Generator) -> FloatArray:

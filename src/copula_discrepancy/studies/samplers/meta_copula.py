@@ -22,7 +22,7 @@ _PLAIN_KINDS: dict[type[Copula], int] = {
 }
 # Below df = 1 quantiles at 25 normal scores overflow when squared, above 10^4 the continued fraction becomes long.
 _COMPILED_DF = (1.0, 1e4)
-_PROBABILITIES = np.linspace(0.05, 0.95, 31)  # a discrete law has equal quantiles among them
+_PROBABILITIES = np.linspace(0.05, 0.95, 31)  # a discrete distribution has equal quantiles among them
 _MARGIN_METHODS = ("ppf", "cdf", "logpdf")
 _LOG_2PI = 1.8378770664093453
 
@@ -47,8 +47,8 @@ class MetaCopula(Target):
     copula : Copula
         Any copula, such as Gumbel(2.5) or Rotated(Clayton(3), 90).
     margins : pair of distributions, optional
-        Frozen continuous scipy.stats distributions, or objects with the same methods ppf, cdf and logpdf (and, used where they
-        exist, isf and sf for the upper tail). None means standard normal margins.
+        Frozen continuous scipy.stats distributions, or objects with the same methods ppf, cdf and logpdf (and, if available,
+        isf and sf for the upper tail). None means standard normal margins.
 
     See Also
     --------
@@ -174,7 +174,7 @@ class MetaCopula(Target):
         Returns
         -------
         array (..., 2)
-            On the scale of the margins.
+            Values on the scale of the margins.
 
         Examples
         --------
@@ -187,12 +187,12 @@ class MetaCopula(Target):
         return at if self.margins is None else self._quantiles(ndtr(at), ndtr(-at))
 
     def from_draws(self, x: ArrayLike) -> FloatArray:
-        """Values of the variables (..., 2) as normal scores; values at or outside the ends of a margin are errors.
+        """Values of the variables (..., 2) as normal scores; values at or outside the ends of a margin raise an error.
 
         Parameters
         ----------
         x : array (..., 2)
-            On the scale of the margins.
+            Values on the scale of the margins.
 
         Returns
         -------
@@ -202,7 +202,8 @@ class MetaCopula(Target):
         Raises
         ------
         InputError
-            For values at or outside the ends of a given margin, or NaN there; standard normal margins leave values as they are.
+            For values at or outside the ends of a margin that was passed, or NaN; standard normal margins leave values
+            unchanged.
 
         Examples
         --------
@@ -229,7 +230,7 @@ class MetaCopula(Target):
         return scores
 
     def _quantiles(self, u: FloatArray, uc: FloatArray) -> FloatArray:
-        """Quantiles from probabilities and their complements, each used where it is the accurate one."""
+        """Quantiles from probabilities and their complements, using whichever is accurate."""
         if self.margins is None:
             return np.where(u < 0.5, ndtri(u), -ndtri(uc))
         draws = np.empty_like(u)
@@ -252,7 +253,7 @@ class MetaCopula(Target):
     def _compiled(self) -> Compiled | None:
         base, signs = self.copula, [1.0, 1.0]
         if isinstance(base, Rotated):
-            # 1 - Phi(z) = Phi(-z): turning a margin changes the sign of its score
+            # 1 - Phi(z) = Phi(-z): reversing a margin changes the sign of its score
             signs = [-1.0 if base._turns_u else 1.0, -1.0 if base._turns_v else 1.0]
             base = base.base
         family, theta = type(base), base.theta
@@ -280,7 +281,7 @@ def _unit_pairs(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, Floa
 
 
 def _margin_name(margin: Any) -> str:
-    """A frozen scipy distribution as it was written, if known."""
+    """A frozen scipy distribution as Python code, if known."""
     law = getattr(getattr(margin, "dist", None), "name", None)
     if law is None:
         return f"{margin!r:.60}"

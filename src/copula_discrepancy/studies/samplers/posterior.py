@@ -16,17 +16,17 @@ from copula_discrepancy.studies.samplers.targets import Compiled, Target, frozen
 
 _DEFAULT_SIZE = 100  # Welling and Teh's choice
 _DEPTH = 45.0  # log density below the peak at which the box ends: exp(-45) = 3e-20
-_CLOSE = 5.0  # bounds so close to the density give a box hardly wider than it must be
+_CLOSE = 5.0  # bounds this close to the density give a box hardly wider than necessary
 _SEARCH_LIMIT = 3 * 10**8  # terms of likelihoods to find the box: about ten seconds
-_MOST_CELLS = 2**22  # of the search at a time: some hundred megabytes
-_LEAST_ACCEPTED = 1e-3  # below it the grid's bound says too little about the density
+_MOST_CELLS = 2**22  # cells of the search at a time: a few hundred megabytes
+_LEAST_ACCEPTED = 1e-3  # below it the bound of the grid is too loose
 _CORNERS = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 _CELLS = 256  # cells per side of the grid; even, because tau is extrapolated from every second node
-_LARGEST_LENGTH = 1e6  # |data| beyond it leaves no digits for a posterior of width one in squares summed
+_LARGEST_LENGTH = 1e6  # for larger |data| sums of squares are too inaccurate for a posterior of width one
 
 
 class _Grid(NamedTuple):
-    """Cells over nearly all the mass: nodes at their centres, log density there, and a bound of it inside each cell."""
+    """Cells over nearly all the mass: nodes at their centres, the log density there, and a bound of it inside each cell."""
 
     nodes: FloatArray
     half: FloatArray
@@ -153,7 +153,7 @@ class WellingTeh(Target):
         x : array (..., 2)
             Points (theta1, theta2).
         rng : Generator
-            Chooses the minibatch.
+            The generator that selects the minibatch.
 
         Returns
         -------
@@ -182,11 +182,11 @@ class WellingTeh(Target):
         return self.data.size / data.size * total - at * np.array([0.1, 1.0])
 
     def _compiled(self) -> Compiled:
-        return Compiled(kernels.WELLING_TEH, np.empty(0), self.data.copy())  # read-only arrays are another type to compile for
+        return Compiled(kernels.WELLING_TEH, np.empty(0), self.data.copy())  # read-only arrays are a different type in numba
 
     @property
     def tau(self) -> float:
-        """Kendall's tau, deterministic: from the density on the grid, exact to about six digits."""
+        """Kendall's tau, deterministic: from the density on the grid, accurate to about six digits."""
         value = self._grid.log_density
         density = np.exp(value - value.max()).reshape(_CELLS + 1, _CELLS + 1)
         # the error of cells of width h is of order h^2: cells of width h and 2h cancel it
@@ -243,10 +243,10 @@ class WellingTeh(Target):
 
     @cached_property
     def _box(self) -> tuple[FloatArray, FloatArray]:
-        """Corners of a rectangle that holds every point with a log density within _DEPTH of the peak.
+        """Corners of a rectangle that contains every point with a log density within _DEPTH of the peak.
 
         The likelihood of a point is at most 2^N, that of (mean, 0) is 2^N exp(-scatter/4), so such points lie in the ellipse
-        t1^2/20 + t2^2/2 < scatter/4 + mean^2/20 + _DEPTH. The rectangle around it is divided again and again; cells whose upper
+        t1^2/20 + t2^2/2 < scatter/4 + mean^2/20 + _DEPTH. The rectangle around it is divided repeatedly; cells whose upper
         bound is too low are dropped.
         """
         mean = float(self.data.mean())
@@ -269,11 +269,11 @@ class WellingTeh(Target):
     def _too_narrow(self) -> InputError:
         return InputError(
             f"the posterior of {self.data.size} data points from {self.data.min():g} to {self.data.max():g} is too narrow for "
-            "the grid of sample and tau; use fewer data closer to each other, or metropolis"
+            "the grid of sample and tau; use fewer data points, closer to each other, or metropolis"
         )
 
     def _bounded(self, at: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The log density at cells' centres, and a bound of how far it rises above that inside the cells.
+        """The log density at the cells' centres, and a bound on how much larger it is inside the cells.
 
         The second derivative in direction e is at most the sum over the data of w (1 - w) (e . s)^2, s the difference of the
         components' scores, (theta2, -(x - theta1 - theta2))/2, and w (1 - w) <= 1/4; the largest length of s in the cell
@@ -287,7 +287,7 @@ class WellingTeh(Target):
         return value, np.abs(gradient) @ half + 0.5 * curvature * float(np.sum(half**2))
 
 
-del WellingTeh.rng  # type: ignore[attr-defined]  # the default of an argument that no instance keeps
+del WellingTeh.rng  # type: ignore[attr-defined]  # the default of an argument that instances do not store
 
 
 def tau_of_cells(mass: FloatArray) -> float:

@@ -26,7 +26,7 @@ from copula_discrepancy.studies.samplers.chains import Chains
 from copula_discrepancy.studies.samplers.targets import Compiled, Target, positive_number
 
 _BLOCK_STEPS = 4096
-_BLOCK_NUMBERS = 2**20  # of noise or of indices at a time: eight megabytes
+_BLOCK_NUMBERS = 2**20  # numbers of noise or indices at a time: eight megabytes
 
 Mover = Callable[[FloatArray, int], FloatArray]  # noise (chain, step, d) and steps done before -> states (chain, step, d)
 
@@ -62,7 +62,7 @@ class DivergenceError(InputError):
         self.chain = chain
         self.step_number = step_number
 
-    def __reduce__(self) -> tuple[Any, ...]:  # by default an exception is unpickled from its message alone
+    def __reduce__(self) -> tuple[Any, ...]:  # by default an exception is unpickled from its message only
         return type(self), (str(self), self.chain, self.step_number)
 
 
@@ -94,7 +94,7 @@ def metropolis(
     rng : int, Generator, SeedSequence or None
         Seed or source of randomness. A chain depends on the seed and on its index only.
     vectorized : bool
-        Whether a user's function takes all chains at once, (chains, d) -> (chains,), instead of (d,) -> float.
+        Whether a user's function accepts all chains at once, (chains, d) -> (chains,), instead of (d,) -> float.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def metropolis(
     Raises
     ------
     DivergenceError
-        When the log density of a proposal is NaN or +inf.
+        If the log density of a proposal is NaN or +inf.
 
     See Also
     --------
@@ -223,12 +223,12 @@ def sgld(
     Raises
     ------
     DivergenceError
-        When a state or a gradient is NaN or infinite.
+        If a state or a gradient is NaN or infinite.
 
     See Also
     --------
     sghmc : The same with momentum.
-    metropolis : No bias, and no gradient needed.
+    metropolis : Unbiased, and needs no gradient.
     tune : Find the step that keeps the dependence.
 
     References
@@ -296,7 +296,7 @@ def sghmc(
     Raises
     ------
     DivergenceError
-        When a state, a velocity or a gradient is NaN or infinite.
+        If a state, a velocity or a gradient is NaN or infinite.
 
     See Also
     --------
@@ -323,7 +323,7 @@ def sghmc(
     def advance(noise: FloatArray) -> int:
         x[:] = x + size * v
         failed = _first_not_finite(x)
-        if failed >= 0:  # a user's gradient is not evaluated there
+        if failed >= 0:  # do not evaluate a user's gradient there
             return failed
         v[:] = v + size * gradient(x) - size * drag * v + np.sqrt(2.0 * drag * size) * noise
         return _first_not_finite(v)
@@ -331,12 +331,12 @@ def sghmc(
     return run.gradient_chains(kernels.sghmc_path, (x, v, size, drag), advance)
 
 
-# ---- what the three share -----------------------------------------------------------------------------------------------
+# ---- shared parts --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """A checked run: its target, its states (changed in place), its streams and its settings."""
+    """A validated run: its target, its states (changed in place), its streams and its settings."""
 
     sampler: str
     target: Any
@@ -426,7 +426,7 @@ def _prepared(
         "thin": whole_number(thin, "thin", 1),
     }
     x = _checked_start(start, target)
-    # the first child serves all chains, so that the streams of chain k don't depend on the number of chains
+    # the first child serves all chains, so that the streams of chain k do not depend on the number of chains
     shared, *chains = spawned(rng, 1 + len(x))
     noise, choices = map(list, zip(*(chain.spawn(2) for chain in chains), strict=True))
     return _Run(sampler, target, target._compiled() if builtin else None, x, noise, choices, shared, settings)

@@ -14,7 +14,7 @@ from copula_discrepancy._core.kernels import samplers as kernels
 
 
 class Compiled(NamedTuple):
-    """A target as the compiled loops take it."""
+    """A target in the form that the compiled loops use."""
 
     kind: int
     params: FloatArray
@@ -24,8 +24,8 @@ class Compiled(NamedTuple):
 class Target(abc.ABC):
     """A distribution to sample from: its log density, gradient, exact draws and Kendall's tau.
 
-    Where a value overflows, log density and gradient are infinite or NaN, without a warning: this is how a sampler detects that
-    a chain has diverged.
+    If a value overflows, log density and gradient are infinite or NaN, without a warning, which is how a sampler detects that a
+    chain has diverged.
     """
 
     batch: int | None = None
@@ -95,7 +95,7 @@ def frozen_array(values: Any, name: str, dimensions: int) -> FloatArray:
 
 
 def set_fields(target: Target, **fields: Any) -> None:
-    """Set checked fields of a frozen target, for its `__post_init__` alone."""
+    """Set validated fields of a frozen target, for its `__post_init__` only."""
     for name, value in fields.items():
         object.__setattr__(target, name, value)
 
@@ -261,7 +261,7 @@ class GaussianTarget(Target):
         except np.linalg.LinAlgError:
             least = np.linalg.eigvalsh(covariance)[0]
             raise InputError(
-                f"covariance must be positive definite, its smallest eigenvalue is {least:g}; leave out variables that are "
+                f"covariance must be positive definite, its smallest eigenvalue is {least:g}; remove variables that are "
                 "functions of others"
             ) from None
         inverse_root = np.linalg.inv(root)

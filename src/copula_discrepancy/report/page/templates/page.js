@@ -1,5 +1,5 @@
 "use strict";
-// The table: a click on a heading sorts, a second one turns the order round; the filter hides rows.
+// The table: a click on a heading sorts, a second one reverses the order; the filter hides rows.
 const table = document.getElementById("ranking");
 if (table) {
   table.classList.add("ready");
@@ -11,7 +11,7 @@ if (table) {
     const up = head.getAttribute("aria-sort") !== "ascending", side = up ? 1 : -1;
     const numeric = k === 0 || head.className === "n";
     const keyed = rows.map((row, place) => [row.cells[k].textContent.trim(), place, row]);
-    keyed.sort(([a, i], [b, j]) => missing(a) || missing(b) ? missing(a) - missing(b) || i - j  // last, whichever way
+    keyed.sort(([a, i], [b, j]) => missing(a) || missing(b) ? missing(a) - missing(b) || i - j  // last in both directions
       : side * (numeric ? number(a) - number(b) : order(a, b)) || i - j);
     heads.forEach(other => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
@@ -34,7 +34,7 @@ if (table) {
   if (box) box.addEventListener("change", filter);
   filter();
 }
-// The maps: the cell below the pointer, or chosen with the arrow keys, is read out.
+// The maps: the cell below the pointer, or chosen with the arrow keys, is shown below the map.
 const packed = document.getElementById("map-data");
 if (packed) {
   const data = JSON.parse(packed.textContent), d = data.names.length;
@@ -42,7 +42,7 @@ if (packed) {
     const bytes = Uint8Array.from(atob(data[frame.dataset.map]), sign => sign.charCodeAt(0));
     const view = new DataView(bytes.buffer), value = (i, j) => view.getInt16(2 * (i * d + j), true);
     const cells = frame.querySelector(".cells"), cursor = frame.querySelector(".cursor"), output = frame.nextElementSibling;
-    // a cell that the keys lead to must not hide below the names
+    // a cell chosen with the keys must not be hidden below the names
     frame.style.scrollPadding = `${frame.querySelector(".top").offsetHeight + 2}px 2px 2px ${frame.querySelector(".left").offsetWidth + 2}px`;
     let row = 0, column = 1;
     const read = (i, j) => {
@@ -51,14 +51,14 @@ if (packed) {
       cursor.style.transform = `translate(${100 * column}%, ${100 * row}%)`;
       if (row === column) { output.textContent = data.names[row]; return; }
       const low = Math.min(row, column), high = Math.max(row, column), gap = value(low, high);
-      const said = gap === data.unknown ? "not known" : (gap < 0 ? "-" : gap > 0 ? "+" : "") + Math.abs(gap * data.unit).toFixed(3);
+      const said = gap === data.unknown ? "not available" : (gap < 0 ? "-" : gap > 0 ? "+" : "") + Math.abs(gap * data.unit).toFixed(3);
       const below = value(high, low);
       const chance = gap === data.unknown ? "" : below === data.untested ? ", not tested"
-        : below === data.unknown ? ", may be chance" : ", beyond chance";
+        : below === data.unknown ? ", not significant" : ", significant";
       output.textContent = `${data.names[low]} ~ ${data.names[high]}: ${frame.dataset.label} ${said}${chance}`;
     };
     const point = event => {
-      output.ariaLive = "off";  // what a pointer passes over is not read out loud
+      output.ariaLive = "off";  // cells under the pointer are not announced
       const place = cells.getBoundingClientRect();
       read(Math.floor((event.clientY - place.top) / place.height * d), Math.floor((event.clientX - place.left) / place.width * d));
     };
