@@ -142,7 +142,7 @@ def test_a_diverged_chain_is_named_with_its_draw(place, message):
 def test_chains_of_unequal_length():
     chains = list(modes(None, None))
     chains[1] = chains[1][:300]
-    with pytest.raises(cd.InputError, match="chain 1 has 300 and chain 0 has 400; cut all of them to the last 300"):
+    with pytest.raises(cd.InputError, match="chain 1 has 300 and chain 0 has 400; truncate all of them to the last 300"):
         cd.discrepancy(chains, TARGET)
     assert judge(list(modes(None, None)), TARGET).n == 800  # a list of chains of one length is fine
 

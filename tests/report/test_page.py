@@ -661,7 +661,7 @@ def test_adjustments_in_words():
     assert "at most 10%, however the tests depend" in told("by", confidence=0.9)
     for adjust in ("holm", "bonferroni"):
         assert "the probability of even one false positive is at most 5%" in told(adjust)
-    assert "about 5% of the tests report a gap" in told("none")
+    assert "about 5% of the tests without a true gap report one" in told("none")
     assert "12 tests, of level and tails (" in told("bh", method="moment")
     assert told_of(comparison("untestable"), "p-values") == "Nothing could be tested, so there are no p-values."
 
@@ -767,7 +767,7 @@ def test_commands_write_the_page_and_name_it(folder, capsys):
 def test_numbers_on_standard_output_stay_alone(folder, capsys, form):
     assert main(["compare", "a.csv", "b.csv", "--html", "report.html", form]) == 0
     told = capsys.readouterr()
-    assert "Page: report.html" in told.err
+    assert "Report: report.html" in told.err
     assert "Page:" not in told.out
     if form == "--json":
         assert json.loads(told.out)["n_pairs"] == 6
@@ -785,7 +785,7 @@ def test_commands_look_at_the_path_before_they_compute(folder, capsys, monkeypat
     with pytest.raises(SystemExit) as end:
         main(["check", "a.csv", "--force"])
     assert end.value.code == 2
-    assert "--force belongs to --html" in capsys.readouterr().err
+    assert "--force requires --html" in capsys.readouterr().err
 
 
 def test_force_overwrites(folder, capsys):
