@@ -27,8 +27,8 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
     except MemoryError:  # not a fault of the argument
         raise
     except Exception as error:  # any exception of another library's __array__
-        told = f"{type(values).__name__}: {type(error).__name__} {error}"
-        raise InputError(f"{name} must be an array of numbers, got {told}", "not-numeric") from None
+        details = f"{type(values).__name__}: {type(error).__name__} {error}"
+        raise InputError(f"{name} must be an array of numbers, got {details}", "not-numeric") from None
     if array.dtype.kind not in "fiub":
         example = f", for example {array.ravel()[0:1].tolist()[0]!r:.40}" if array.size else ""
         raise InputError(f"{name} must be real numbers, got an array of type {array.dtype}{example}", "not-numeric")

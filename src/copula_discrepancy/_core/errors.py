@@ -82,8 +82,8 @@ def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:
         try:
             return function(*given, **choices)
         except MemoryError as error:
-            told = f" ({error!s:.120})" if str(error) else ""
-            raise InputError(f"out of memory{told}; thin the chains or use fewer variables", "memory") from error
+            details = f" ({error!s:.120})" if str(error) else ""
+            raise InputError(f"out of memory{details}; thin the chains or use fewer variables", "memory") from error
 
     return checked
 

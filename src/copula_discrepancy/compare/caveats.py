@@ -133,33 +133,33 @@ def comparison_caveats(compared: Compared, sides: Sequence[Side]) -> tuple[Cavea
     """
     own, other = sides[0], sides[1] if len(sides) > 1 else None
     iid = own.iid, other is not None and other.iid
-    found = [*repeated_rows(own.draws, None if other is None else other.draws, iid)]
+    caveats = [*repeated_rows(own.draws, None if other is None else other.draws, iid)]
     for side in sides:
-        found += [*_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
-        found += _bounds(compared, side)
-    found += _degrees(compared, sides[-1])  # estimated from the reference, if there is one
-    found += _strong(compared, own)
+        caveats += [*_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
+        caveats += _bounds(compared, side)
+    caveats += _degrees(compared, sides[-1])  # estimated from the reference, if there is one
+    caveats += _strong(compared, own)
     rare = _rare(compared, sides)
     if rare:
         sentence = f"too few {own.things} differ from the most frequent value of {listed(rare, BRIEF)} to test its dependence"
-        found.append(caveat_of("rare-values", sentence))
-    return *found, *_discrete(compared, sides, rare)
+        caveats.append(caveat_of("rare-values", sentence))
+    return *caveats, *_discrete(compared, sides, rare)
 
 
 def _still(side: Side) -> list[Caveat]:
     """A caveat for each chain in which a variable is constant, or does not change in the second half."""
     if side.iid and not side.draws.chained:
         return []
-    told = [
+    sentences = [
         sentence
         for k, name in enumerate(side.draws.names)
         for sentence in _stops(name, side.draws.values[:, :, k], side.things)
     ]
-    more = len(told) - _NAMED
+    more = len(sentences) - _NAMED
     if more > 0:
         which = "chains and variables" if side.things == "draws" else "columns"
-        told = [*told[:_NAMED], f"{more} more {which} are stuck"]
-    return [side.caveat("stuck-chain", sentence) for sentence in told]
+        sentences = [*sentences[:_NAMED], f"{more} more {which} are stuck"]
+    return [side.caveat("stuck-chain", sentence) for sentence in sentences]
 
 
 def _stops(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
@@ -207,18 +207,18 @@ def _agreement(compared: Compared, side: Side) -> list[Caveat]:
 
 def _chains(side: Side) -> list[Caveat]:
     """One chain only, or so many that the axes may be swapped."""
-    draws, found = side.draws, []
+    draws, caveats = side.draws, []
     if side.iid:
         return []
     if draws.chained and draws.n_chains == 1:
-        found.append(side.caveat("one-chain", "there is only one chain, so R-hat can only compare its two halves"))
+        caveats.append(side.caveat("one-chain", "there is only one chain, so R-hat can only compare its two halves"))
     if draws.n_chains > draws.n_draws:
         sentence = (
             f"{draws.n_chains} chains of {draws.n_draws} draws: there are more chains than draws; arrays must be (chain, draw, "
             "variable), so check whether the first two axes are swapped"
         )
-        found.append(side.caveat("swapped-axes", sentence))
-    return found
+        caveats.append(side.caveat("swapped-axes", sentence))
+    return caveats
 
 
 def _bounds(compared: Compared, side: Side) -> list[Caveat]:
@@ -289,19 +289,19 @@ def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) ->
             few.append(name)
         elif max(tied) > DISCRETE and not _alike(sides, k):
             rounded.append(name)
-    found = []
+    caveats = []
     if few:
         take, them = ("takes", "it") if len(few) == 1 else ("take", "them")
         sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}; shape is not tested"
-        found.append(caveat_of("few-values", sentence))
+        caveats.append(caveat_of("few-values", sentence))
     if rounded:
         where = "" if len(sides) == 1 else " in one sample only"
         sentence = (
             f"values of {listed(rounded, BRIEF)} are tied{where}, as if rounded or discrete; a likelihood fit treats "
             "them as continuous, which biases shape and, slightly, level"
         )
-        found.append(caveat_of("rounded-values", sentence))
-    return found
+        caveats.append(caveat_of("rounded-values", sentence))
+    return caveats
 
 
 def _alike(sides: Sequence[Side], k: int) -> bool:

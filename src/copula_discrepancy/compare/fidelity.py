@@ -172,27 +172,27 @@ class DependenceFidelity:
         left_out |= {name: "constant in the real table" for name in real.names if name not in alive}
         lost = _lost(synthetic, real, alive)
         if lost and sum(_varies(synthetic, name) for name in alive) < 2:
-            told = _scored([], lost, _rough_error(real))
+            breakdown = _scored([], lost, _rough_error(real))
             others = "every other column is constant in the synthetic table"
-            notes, caveats, told["answer"] = [], [caveat_of("constant-in-draws", others)], None
+            notes, caveats, breakdown["answer"] = [], [caveat_of("constant-in-draws", others)], None
         else:
             result = rank_pairs(synthetic, real, **{"iid": True, "missing": "pairs", **choices})
             known = np.isfinite(result.rows["level_se"])
             noise = float(np.nanmedian(result.rows["level_se"])) if known.any() else _rough_error(real)
-            told = _scored(list(result), lost, noise)
+            breakdown = _scored(list(result), lost, noise)
             notes, caveats = [_of_tables(note, synthetic) for note in result.notes], [*result.caveats]
-            told["answer"] = answer_line(result)
+            breakdown["answer"] = answer_line(result)
             if result.void:
                 says_nothing = "the synthetic table contains the same rows as the real one, so its score is meaningless"
                 warn(DependenceWarning(caveat_of("same-rows", says_nothing)))
         possible = math.comb(len({*real.names, *left_out}), 2)
-        told |= {"n_pairs": len(told["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
+        breakdown |= {"n_pairs": len(breakdown["pairs"]), "n_possible_pairs": possible, "left_out": left_out}
         if left_out:
             which = listed([f"{name} ({reason})" for name, reason in left_out.items()], BRIEF)
-            judged = f"{told['n_pairs']} of {possible} pairs were compared; omitted: {which}"
+            judged = f"{breakdown['n_pairs']} of {possible} pairs were compared; omitted: {which}"
             caveats.insert(0, caveat_of("pairs-left-out", judged))
-        told["caveats"] = [caveat.to_dict() for caveat in caveats]
-        return told | {"warnings": [*notes, *map(str, caveats)]}
+        breakdown["caveats"] = [caveat.to_dict() for caveat in caveats]
+        return breakdown | {"warnings": [*notes, *map(str, caveats)]}
 
     @classmethod
     def normalize(cls, raw_score: float) -> float:
@@ -277,7 +277,7 @@ def _tau_of_complete(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 def _scored(compared: Sequence[PairGap], lost: Mapping[tuple[str, str], float], error: float) -> dict[str, Any]:
     """The score of a table and of its pairs; `error` is a typical standard error of a level, for the lost pairs."""
-    found: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
+    scored: list[tuple[tuple[str, str], float, float, dict[str, float]]] = []
     # a pair that ran out of memory has no numbers, and a level that too few rows determine is not meaningful
     known = [pair for pair in compared if pair.level == 0.0 or math.isfinite(pair.numbers.get("level_pvalue", pair.level))]
     gaps = [(pair.numbers[name], pair.numbers[name + "_se"]) for pair in known for name in _gaps(pair)]
@@ -288,18 +288,18 @@ def _scored(compared: Sequence[PairGap], lost: Mapping[tuple[str, str], float], 
         for corner in CORNERS:
             shares = pair.numbers.get(f"{corner}_share_target", math.nan), pair.numbers.get(f"{corner}_share", math.nan)
             numbers |= {f"{corner}_real": shares[0], f"{corner}_synthetic": shares[1]}
-        found.append((pair.names, _pair_score(pair, reach), _weight(pair, reach), numbers))
+        scored.append((pair.names, _pair_score(pair, reach), _weight(pair, reach), numbers))
     for names, tau in lost.items():
         if _beyond(tau, error, reach) == 0.0:
             continue  # a dependence that is not significant cannot be lost
         numbers = dict.fromkeys(("level_se", "shape", "shape_se", "pvalue"), math.nan)
         numbers |= {"level": -tau, "tau_real": tau, "tau_synthetic": math.nan}
-        found.append((names, 0.0, _beyond(tau, error, reach), numbers))
-    base = max(_WEAK_TAU - sum(weight for _, _, weight, _ in found), 0.0) / max(len(found), 1)
-    total = sum(weight + base for _, _, weight, _ in found)
+        scored.append((names, 0.0, _beyond(tau, error, reach), numbers))
+    base = max(_WEAK_TAU - sum(weight for _, _, weight, _ in scored), 0.0) / max(len(scored), 1)
+    total = sum(weight + base for _, _, weight, _ in scored)
     pairs = {
         names: {"score": score, "weight": (weight + base) / total, **numbers}
-        for names, score, weight, numbers in sorted(found, key=lambda entry: entry[1])
+        for names, score, weight, numbers in sorted(scored, key=lambda entry: entry[1])
     }
     # the weights add up to 1 except for rounding; without pairs there is no score
     score = sum(pair["weight"] * pair["score"] for pair in pairs.values()) if pairs else math.nan

@@ -291,10 +291,10 @@ class Pairwise(WithCaveats):
         array([[  nan, -0.11],
                [-0.11,   nan]])
         """
-        found = np.full((len(self.names), len(self.names)), math.nan)
+        matrix = np.full((len(self.names), len(self.names)), math.nan)
         i, j = self.rows["first"], self.rows["second"]
-        found[i, j] = found[j, i] = self._numbers(number)
-        return found
+        matrix[i, j] = matrix[j, i] = self._numbers(number)
+        return matrix
 
     def pair(self, first: str, second: str) -> Discrepancy:
         """All results for one pair: `discrepancy` of its draws, with the same family and the same target.

@@ -58,7 +58,7 @@ class Description:
     def apply(self, *tables: Any) -> tuple[list[Any], list[str], dict[str, str]]:
         """The tables with booleans and ordered categories as numbers, the columns to compare, and the omitted ones."""
         left_out = dict(self.left_out)
-        found = []
+        converted = []
         for table in tables:
             columns = _columns(table)
             left_out |= {name: "not in the metadata" for name in columns if name not in self.kinds and name not in left_out}
@@ -71,14 +71,14 @@ class Description:
                     left_out[name] = f"{kind}, with values that have no known order"
                 elif values is not columns[name]:
                     changed[name] = values
-            found.append(_replaced(table, changed))
+            converted.append(_replaced(table, changed))
         chosen = [name for name in self.kinds if name not in left_out]
         if len(chosen) < 2:
             why = "; omitted: " + listed([f"{name} ({reason})" for name, reason in left_out.items()]) if left_out else ""
             raise InputError(
                 f"metadata must describe at least two numerical, ordinal or boolean columns, got {listed(chosen)}{why}"
             )
-        return found, chosen, left_out
+        return converted, chosen, left_out
 
     def _numbers(self, column: Any, name: str) -> Any:
         """The column itself if it holds numbers in natural order, its values as numbers, or None if they have no order."""

@@ -70,8 +70,8 @@ class PairTests:
 
     @property
     def _main_faults(self) -> list[str]:
-        found = [wording.direction(*self.taus, *self.ses)] if self.beyond("level") else []
-        return found + ([wording.wrong_shape(self.against)] if self.beyond("shape") else [])
+        faults = [wording.direction(*self.taus, *self.ses)] if self.beyond("level") else []
+        return faults + ([wording.wrong_shape(self.against)] if self.beyond("shape") else [])
 
     @property
     def outcome(self) -> str:

@@ -152,12 +152,12 @@ class VineGaps(Pairwise):
     def trees(self) -> list[dict[str, Any]]:
         """For every tree, its number of edges, the number flagged, and its largest |level|, |shape| and CD."""
         place = np.array([self._edge(row).tree for row in self.rows])
-        found = []
+        trees = []
         for tree in range(1, self.n_trees + 1):
             rows = self.rows[place == tree]
             largest = {name: _largest(rows[name]) for name in ("level", "shape")} | {"cd": _largest(rows["total"])}
-            found.append({"tree": tree, "n_edges": len(rows), "n_flagged": int(np.sum(rows["flagged"])), "largest": largest})
-        return found
+            trees.append({"tree": tree, "n_edges": len(rows), "n_flagged": int(np.sum(rows["flagged"])), "largest": largest})
+        return trees
 
     def pair(self, first: str, second: str) -> Discrepancy:
         """All results for an edge of tree 1, as in `Pairwise.pair`; edges of later trees have no draws of their own.
@@ -267,11 +267,11 @@ class VineGaps(Pairwise):
     def _beneath(self) -> dict[frozenset[int], float]:
         """The largest flagged gap beneath every edge, by its variables: on the two edges it joins, and beneath those."""
         sizes = {self._edge(row).variables: _size(row) for row in self.rows[: self.n_flagged]}
-        found: dict[frozenset[int], float] = {}
+        largest: dict[frozenset[int], float] = {}
         for edge in sorted(self.edges.values(), key=lambda edge: edge.tree):
             joined = [edge.variables - {end} for end in (edge.first, edge.second)]  # single variables in tree 1
-            found[edge.variables] = max(max(sizes.get(below, -1.0), found.get(below, -1.0)) for below in joined)
-        return found
+            largest[edge.variables] = max(max(sizes.get(below, -1.0), largest.get(below, -1.0)) for below in joined)
+        return largest
 
 
 def edge_label(pair: Sequence[str], given: Sequence[str], limit: int = _NAMED) -> str:

@@ -37,7 +37,7 @@ def repeated_rows(draws: Draws, reference: Draws | None, iid: tuple[bool, bool])
     labels = _labelled(samples)
     if labels is None:
         return ()
-    found: list[Caveat] = []
+    caveats: list[Caveat] = []
     # `iid` of the reference is not needed if there is none
     tables = [independent or not sample.chained for independent, sample in zip(iid, samples, strict=False)]
     steps = [
@@ -46,10 +46,10 @@ def repeated_rows(draws: Draws, reference: Draws | None, iid: tuple[bool, bool])
     ]
     for whose, sample, label, rows, is_table in zip(("", "reference: "), samples, labels, steps, tables, strict=False):
         if is_table:
-            found += [caveat_of("repeated-rows", whose + sentence) for sentence in _within(sample, label, rows)]
+            caveats += [caveat_of("repeated-rows", whose + sentence) for sentence in _within(sample, label, rows)]
     if len(samples) > 1:
-        found += _between(samples[0], samples[1], labels, steps if all(tables) else None)
-    return tuple(found)
+        caveats += _between(samples[0], samples[1], labels, steps if all(tables) else None)
+    return tuple(caveats)
 
 
 def _complete(sample: Draws) -> Draws:
@@ -134,12 +134,12 @@ def _equal(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
 
 def _hashes(sample: Draws) -> NDArray[np.uint64]:
     """64 bits per row, from all bits of its values, so that equal rows have equal hashes."""
-    found = np.zeros(sample.n_chains * sample.n_draws, np.uint64)
+    hashes = np.zeros(sample.n_chains * sample.n_draws, np.uint64)
     for k in range(sample.n_variables):
-        found ^= (sample.column(k) + 0.0).view(np.uint64)  # -0.0 is 0.0
-        found *= _MIXER
-        found ^= found >> _SHIFT
-    return found
+        hashes ^= (sample.column(k) + 0.0).view(np.uint64)  # -0.0 is 0.0
+        hashes *= _MIXER
+        hashes ^= hashes >> _SHIFT
+    return hashes
 
 
 def _no_chance(samples: list[Draws], labels: list[Labels], n: int, different: int) -> bool:

@@ -86,8 +86,8 @@ def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
     every = table.chain_ranks.shape[2] * (table.chain_ranks.shape[2] - 1) // 2
     still = (table.chain_ties[block.first[k]] == every) | (table.chain_ties[block.second[k]] == every)
     unknown = own_estimate(math.nan, Spread(math.nan, math.nan, math.nan))
-    found = [
+    spreads = [
         unknown if still[c] else own_estimate(float(taus[k, c]), Spread.of(influence[k, c][None], iid=block.iid))
         for c in range(table.n_chains)
     ]
-    return Agreement(rhat, tuple(found))
+    return Agreement(rhat, tuple(spreads))

@@ -165,10 +165,10 @@ class Block:
 
     def corners(self, k: int) -> dict[str, CornerCount]:
         """The corners that can be evaluated."""
-        found = {}
+        counts = {}
         for end, name in enumerate(CORNERS):
             if self._wanted[k, end]:
                 u, v = self._shares[k, end].tolist()
                 joint, expected, spread = self._joint[k][end], float(self._expected[k, end]), self._spreads[k][3 + end]
-                found[name] = CornerCount(self.table.n, u, v, joint, expected, spread)
-        return found
+                counts[name] = CornerCount(self.table.n, u, v, joint, expected, spread)
+        return counts

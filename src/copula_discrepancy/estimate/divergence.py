@@ -217,11 +217,11 @@ def _slopes(copula: Copula, target: Copula, *, in_target: bool = False) -> _Slop
         own, score = copula._logpdf(theta, x, y), copula._theta_derivatives(theta, x, y)[0]
         a, b = (x, y) if same_df else target._coordinates(*copula._unit(x, y))
         ratio = own - target._logpdf(target.theta, a, b)
-        found = [score * ratio, -score * own]
+        terms = [score * ratio, -score * own]
         if inner is not None and not same_df:
             in_df = inner._df_derivative(theta, x, y, *(t_quantile_df_slope(inner.df, part) for part in (x, y)))
-            found += [in_df * ratio, -in_df * own]
-        return found
+            terms += [in_df * ratio, -in_df * own]
+        return terms
 
     known = _Slopes(*_means(copula, values))
     if not in_target:

@@ -76,12 +76,12 @@ _MOST = 256  # families and degrees of freedom, and sizes of samples in each, th
 
 def _tables(template: Copula) -> _Tables:
     key = template._margin_key
-    found = _KNOWN.get(key)
-    if found is None:
+    tables = _KNOWN.get(key)
+    if tables is None:
         if len(_KNOWN) >= _MOST:
             _KNOWN.clear()
-        found = _KNOWN[key] = _Tables(template)
-    return found
+        tables = _KNOWN[key] = _Tables(template)
+    return tables
 
 
 def _kept(tables: dict[Any, dict[int, float]], key: Any) -> dict[int, float]:

@@ -82,11 +82,11 @@ def fit(
     one_of(method, "method", METHODS)
     true_or_false(iid, "iid")
     template, estimate_df = resolve_family(family, df)
-    given = as_draws(draws)
-    pair = RankedPair.from_draws(given, margins)
+    values = as_draws(draws)
+    pair = RankedPair.from_draws(values, margins)
     result = fit_pair(pair, template, method=method, estimate_df=estimate_df, iid=bool(iid))
     announce(result.caveats)
-    return replace(result, notes=given.notes)
+    return replace(result, notes=values.notes)
 
 
 def announce(caveats: tuple[Caveat, ...]) -> None:
@@ -122,8 +122,8 @@ def fit_at(pair: RankedPair, template: Copula, theta: float, left_out: LeftOut |
     domain = template.parameter
     if method == "moment" or theta in (domain.lower, domain.upper) or not math.isfinite(theta):
         return fit_pair(pair, template, method=method, iid=iid)  # needs no search, or a single step
-    found = _result(pair, template, method, at_maximum(pair, template, theta), iid)
-    return replace(found, known_left_out=(left_out,))
+    fitted = _result(pair, template, method, at_maximum(pair, template, theta), iid)
+    return replace(fitted, known_left_out=(left_out,))
 
 
 def _result(

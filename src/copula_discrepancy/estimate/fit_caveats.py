@@ -74,9 +74,9 @@ def fit_caveats(
 ) -> tuple[Caveat, ...]:
     """All caveats of one fit."""
     inner = student_part(template)
-    found = [
+    caveats = [
         None if inner is None else df_caveat(inner.df, df_end),
         bound_caveat(template, method, tau, theta),
         None if converged else caveat_of("unconverged", _UNCONVERGED),
     ]
-    return tuple(caveat for caveat in found if caveat is not None)
+    return tuple(caveat for caveat in caveats if caveat is not None)

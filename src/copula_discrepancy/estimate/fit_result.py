@@ -172,8 +172,8 @@ class Fit(WithCaveats):
     @lazy
     def spreads(self) -> Mapping[str, Spread]:
         """Standard errors of everything in `influence`."""
-        found = self.spreads_in(self.counted, 0)
-        return found | {"theta": found["tau_fitted"].times(1.0 / self._tau_slope)}
+        spreads = self.spreads_in(self.counted, 0)
+        return spreads | {"theta": spreads["tau_fitted"].times(1.0 / self._tau_slope)}
 
     def spreads_in(self, block: Block, k: int) -> dict[str, Spread]:
         """Standard errors of "tau", "tau_fitted" and "shape" from a finished block, widened if second-order terms matter.
@@ -190,15 +190,15 @@ class Fit(WithCaveats):
         dict
             Values of type Spread; "tau_fitted" and "shape" are at least as wide as the block jackknife (`jackknife`).
         """
-        found = block.spreads(k)
+        spreads = block.spreads(k)
         if self.method == "moment":
-            return found | {"tau_fitted": found["tau"]}
+            return spreads | {"tau_fitted": spreads["tau"]}
         left_out = self.left_out
         if left_out is None:
-            return found
-        return found | {
-            "tau_fitted": left_out.widened(found["tau_fitted"], left_out.tau_fitted_se),
-            "shape": left_out.widened(found["shape"], left_out.shape_se),
+            return spreads
+        return spreads | {
+            "tau_fitted": left_out.widened(spreads["tau_fitted"], left_out.tau_fitted_se),
+            "shape": left_out.widened(spreads["shape"], left_out.shape_se),
         }
 
     @lazy
@@ -272,7 +272,7 @@ class Fit(WithCaveats):
         >>> round(low, 2), round(high, 2)
         (2.72, 3.38)
         """
-        found = {
+        estimates = {
             "theta": self.theta_estimate(),
             "tau_fitted": Estimate.of(
                 self.tau, self.spreads["tau_fitted"], bias=self.tau_bias, tested=False, limits=(-1.0, 1.0)
@@ -281,8 +281,8 @@ class Fit(WithCaveats):
         }
         if self.df is not None and self.df_influence is not None:
             spread = Spread.of(self.df_influence, iid=self.iid)
-            found["df"] = Estimate.of(self.df, spread, tested=False, limits=(0.0, math.inf))
-        return found
+            estimates["df"] = Estimate.of(self.df, spread, tested=False, limits=(0.0, math.inf))
+        return estimates
 
     def theta_estimate(self, confidence: float = 0.95) -> Estimate:
         """Theta with its standard error; its interval is the image of that of tau, where estimates are close to normal.

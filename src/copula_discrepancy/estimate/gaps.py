@@ -143,12 +143,12 @@ def gaps(own: Side, other: Side | None, tau_target: float) -> Gaps:
         tested_too = moment or not any(side.bias_is_large or side.tau.n < FEWEST_FOR_SHAPE for side in sides)
         shape_gap = Gap(shape) if moment else _gap(shape, spreads["shape"], bias, tested_too)
         total_gap = _gap(fitted - aim, spreads["tau_fitted"], bias, tested_too)
-    found = {}
+    corners = {}
     for name in CORNERS:
         gap = tail_gap(own.corners.get(name), None if other is None else other.corners.get(name), compared=other is not None)
         if gap is not None:
-            found[name] = gap
-    return Gaps(level, shape_gap, total_gap, found, joint_pvalue([*found.values()]), too_rare)
+            corners[name] = gap
+    return Gaps(level, shape_gap, total_gap, corners, joint_pvalue([*corners.values()]), too_rare)
 
 
 def _gap(value: float, spread: Spread, bias: float, tested: bool) -> Gap:

@@ -41,8 +41,8 @@ class LeftOut(NamedTuple):
     @classmethod
     def known(cls, numbers: Iterable[float]) -> "LeftOut | None":
         """An instance from its numbers; None if these are NaN."""
-        found = cls(*map(float, numbers))
-        return None if math.isnan(found.df) else found
+        left_out = cls(*map(float, numbers))
+        return None if math.isnan(left_out.df) else left_out
 
     def widened(self, spread: Spread, se: float) -> Spread:
         """The standard error from influence values or, if larger, from the blocks, each with its own degrees of freedom."""
@@ -53,7 +53,7 @@ def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitte
     """Refit a family without each block; None if margins are not slow, or if a fit without a block is not regular."""
     if not pair.margin_size < min(SLOW, _INDEPENDENT * pair.n):
         return None
-    found = []
+    refits = []
     for block in _blocks(pair):
         columns = _without(pair.first, block), _without(pair.second, block)
         part = RankedPair(columns[0].rank, columns[1].rank, ranked=columns)
@@ -62,9 +62,9 @@ def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitte
         maximum = maximise(part, template, theta)
         if maximum.on_bound is not None or not maximum.converged or abs(part.tau) == 1.0:
             return None
-        found.append((template._tau(maximum.theta), part.tau))
-    fitted, taus = np.array(found).T
-    shapes, g = fitted - taus, len(found)
+        refits.append((template._tau(maximum.theta), part.tau))
+    fitted, taus = np.array(refits).T
+    shapes, g = fitted - taus, len(refits)
     fitted_se, shape_se = (math.sqrt((g - 1.0) / g * float(np.sum((x - np.mean(x)) ** 2))) for x in (fitted, shapes))
     bias = (g - 1.0) * (float(np.mean(shapes)) - (tau_fitted - pair.tau))
     return LeftOut(fitted_se, shape_se, bias, g - 1.0)

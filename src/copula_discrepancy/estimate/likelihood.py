@@ -58,8 +58,8 @@ def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> 
 def at_maximum(pair: RankedPair, template: Copula, theta: float) -> Maximum:
     """A maximum found before, evaluated in one pass over the draws; not converged if theta is not a maximum."""
     value, slope, curvature = template._likelihood_sums(theta, *template._prepare(pair.coordinates(template), pair.n))
-    found = curvature < 0 and abs(slope / curvature) <= _FOUND_AGAIN * template._scale(theta)
-    return Maximum(theta, value, 0, found, None)
+    converged = curvature < 0 and abs(slope / curvature) <= _FOUND_AGAIN * template._scale(theta)
+    return Maximum(theta, value, 0, converged, None)
 
 
 def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: float = 0.0) -> Maximum:

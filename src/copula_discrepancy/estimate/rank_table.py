@@ -68,8 +68,8 @@ class RankedTable:
             orders[k], ranks[k], ties[k], bins[k] = column.order, column.rank, column.tied_pairs, column.bins
             modes[k] = column.largest_group
             for c, chain in enumerate(values.reshape(n_chains, -1)):
-                found = column if n_chains == 1 else rank_column(chain)
-                chain_orders[k, c], chain_ranks[k, c], chain_ties[k, c] = found.order, found.rank, found.tied_pairs
+                ranked = column if n_chains == 1 else rank_column(chain)
+                chain_orders[k, c], chain_ranks[k, c], chain_ties[k, c] = ranked.order, ranked.rank, ranked.tied_pairs
         names = names or tuple(map(str, range(d)))
         return cls(orders, ranks, ties, modes, chain_orders, chain_ranks, chain_ties, bins, holes, names)
 

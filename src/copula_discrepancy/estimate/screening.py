@@ -122,10 +122,10 @@ def _penalty(template: Copula) -> float:
 
 @lru_cache(maxsize=1)
 def _choices() -> tuple[Copula, ...]:
-    found: list[Copula] = []
+    choices: list[Copula] = []
     for template, estimate_df in candidates():
-        found += [with_df(template, df) for df in DEGREES] if estimate_df else [template]
-    return tuple(found)
+        choices += [with_df(template, df) for df in DEGREES] if estimate_df else [template]
+    return tuple(choices)
 
 
 @lru_cache(maxsize=1)

@@ -139,10 +139,10 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
     'Clayton'
     """
     independent = true_or_false(iid, "iid")
-    given = as_draws(draws)
+    values = as_draws(draws)
     if not independent:
-        require_chain_length(given.n_draws)
-    return replace(select_pair(RankedPair.from_draws(given, margins), iid=independent), notes=given.notes)
+        require_chain_length(values.n_draws)
+    return replace(select_pair(RankedPair.from_draws(values, margins), iid=independent), notes=values.notes)
 
 
 class Selector(Protocol):

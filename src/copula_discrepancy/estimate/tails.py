@@ -60,13 +60,13 @@ class Corner:
         (a, a_rest), (b, b_rest) = ((1.0 - x, x) if high else (x, 1.0 - x) for x, high in ((p, self.u_high), (q, self.v_high)))
         with np.errstate(all="ignore"):  # intermediate values may overflow for a member near the limit of the family
             at = template._coordinates(*(np.array([x]) for x in (a, a_rest, b, b_rest)))
-            found = np.array([template._cdf(theta, *at)[0] for theta in thetas])
-        if not np.isfinite(found).all():
+            values = np.array([template._cdf(theta, *at)[0] for theta in thetas])
+        if not np.isfinite(values).all():
             raise InputError(
                 f"tail probabilities of {template!r} overflow float64; use a family further from its limits, "
                 "such as a larger df"
             )
-        below = np.clip(found, max(a - b_rest, 0.0), min(a, b))  # the bounds of every copula; rounding may exceed them
+        below = np.clip(values, max(a - b_rest, 0.0), min(a, b))  # the bounds of every copula; rounding may exceed them
         if self.u_high and self.v_high:
             return below + (a_rest - b)
         if self.u_high:

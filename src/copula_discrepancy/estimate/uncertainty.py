@@ -74,8 +74,8 @@ class Spread:
         """Standard error of an estimate with these influence values, (chain, draw); NaN if they are NaN."""
         if math.isnan(influence.flat[0]):
             return cls(math.nan, math.nan, math.nan)
-        found = _long_run(influence, iid=iid)
-        return cls(found.se, found.df, found.n_eff)
+        long_run = _long_run(influence, iid=iid)
+        return cls(long_run.se, long_run.df, long_run.n_eff)
 
     def plus(self, other: "Spread | None") -> "Spread":
         """Standard error of the difference of two independent estimates: variances add, degrees of freedom as in Welch (1947).

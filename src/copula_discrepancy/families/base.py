@@ -380,8 +380,8 @@ class Copula(Formulas):
         >>> round(float(in_u), 4), round(float(in_v), 4)
         (1.4936, -2.6752)
         """
-        found = self._at("gradient", u, v, lambda unit: np.stack(self._unit_derivatives(self.theta, *unit)[:2]))
-        return found[0], found[1]
+        slopes = self._at("gradient", u, v, lambda unit: np.stack(self._unit_derivatives(self.theta, *unit)[:2]))
+        return slopes[0], slopes[1]
 
     def score_gradient(self, u: ArrayLike, v: ArrayLike) -> Pair:
         """Derivatives (d2 log c/(d theta du), d2 log c/(d theta dv)), analytic, for 0 < u, v < 1.
@@ -410,8 +410,8 @@ class Copula(Formulas):
         >>> round(float(in_u), 4), round(float(in_v), 4)
         (2.1341, -1.9045)
         """
-        found = self._at("score_gradient", u, v, lambda unit: np.stack(self._unit_derivatives(self.theta, *unit)[2:]))
-        return found[0], found[1]
+        slopes = self._at("score_gradient", u, v, lambda unit: np.stack(self._unit_derivatives(self.theta, *unit)[2:]))
+        return slopes[0], slopes[1]
 
     def _at(
         self,
@@ -424,16 +424,16 @@ class Copula(Formulas):
         """Values of a function of (u, 1-u, v, 1-v) in the open unit square; raises an InputError at a point that overflows."""
         a, b = unit_pair(first, second, names)
         with np.errstate(all="ignore"):  # overflow raises below
-            found = in_unit_blocks(function, a, b)
-        wrong = ~np.isfinite(found)
+            values = in_unit_blocks(function, a, b)
+        wrong = ~np.isfinite(values)
         if wrong.any():
-            at = tuple(np.argwhere(wrong)[0][found.ndim - a.ndim :])
+            at = tuple(np.argwhere(wrong)[0][values.ndim - a.ndim :])
             raise InputError(
                 f"{method} of {self!r} overflows float64 at {names[0]}={float(a[at])!r}, "
                 f"{names[1]}={float(b[at])!r}; "
                 "use points further from the boundary" + (", or use logpdf" if method == "pdf" else "")
             )
-        return found[()]
+        return values[()]
 
     def _normal_gradient(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """Gradient (2, ...) of log c(Phi(z)) phi(z1) phi(z2) in the normal scores z: the target's density on their scale."""

@@ -158,13 +158,13 @@ def resolve_family(choice: Any, df: float | None = None) -> tuple[Copula, bool]:
 
 def candidates() -> list[tuple[Copula, bool]]:
     """Members of the library's families and of their distinct rotations, and whether df is to be estimated."""
-    found = []
+    members = []
     for cls in FAMILIES:
         template, estimate_df = resolve_family(cls)
-        found.append((template, estimate_df))
+        members.append((template, estimate_df))
         if template.tau_range[0] >= 0.0:  # dependence of one sign, in one corner: the three rotations are distinct families
-            found += [(Rotated(template, rotation), estimate_df) for rotation in ROTATIONS]
-    return found
+            members += [(Rotated(template, rotation), estimate_df) for rotation in ROTATIONS]
+    return members
 
 
 def _template(choice: Any, **fixed: Any) -> Copula:

@@ -325,13 +325,13 @@ def _read_netcdf(path: str, options: ReadOptions) -> Table:
 def _groups(path: str) -> list[str]:
     import h5py
 
-    found: list[str] = []
+    groups: list[str] = []
     try:
         with h5py.File(path, "r") as file:
-            file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Group) else None)
+            file.visititems(lambda name, item: groups.append(name) if isinstance(item, h5py.Group) else None)
     except (OSError, RuntimeError, KeyError) as error:
         raise InputError(f"the file is not a netCDF file, or is damaged: {_first_line(error)}", "file-format") from None
-    return found
+    return groups
 
 
 def _first_line(error: Exception) -> str:

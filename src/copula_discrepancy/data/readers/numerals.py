@@ -77,7 +77,7 @@ def _readings(cells: Sequence[str | None]) -> list[_Reading]:
     parsed = _parsed(cells)
     if parsed is None:
         return []
-    found = []
+    readings = []
     for point, group in product(_POINTS, _GROUPS):
         if group and (point == group or not any(group in body for body in parsed.bodies)):
             continue
@@ -87,8 +87,8 @@ def _readings(cells: Sequence[str | None]) -> list[_Reading]:
             plain = [body.replace(group, "") if group else body for body in parsed.bodies]
             values = np.full(parsed.n, np.nan)
             values[parsed.places] = np.array([float(body.replace(point, ".")) for body in plain]) * parsed.factors
-            found.append(_Reading(point, group, values))
-    return found
+            readings.append(_Reading(point, group, values))
+    return readings
 
 
 def _parsed(cells: Sequence[str | None]) -> _Cells | None:

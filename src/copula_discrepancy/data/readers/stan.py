@@ -17,12 +17,12 @@ def is_stan(comments: Sequence[str], names: Sequence[str]) -> bool:
 
 def settings(comments: Sequence[str]) -> dict[str, str]:
     """The settings in the comments, as text; if a name occurs twice, its first value."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for comment in comments:
         match = _SETTING.match(comment)
         if match:
-            found.setdefault(match[1], match[2])
-    return found
+            values.setdefault(match[1], match[2])
+    return values
 
 
 def variable_name(name: str) -> str:

@@ -273,9 +273,9 @@ def _kept(result: Pairwise) -> list[int]:
 
 def _halves(result: Pairwise, name: str, cells: NDArray[np.float64], kept: Sequence[int]) -> NDArray[np.int16]:
     """All cells as integer multiples of the unit, row by row, for the script that shows them; untested ones are marked."""
-    found = np.full(cells.shape, _UNKNOWN, np.int16)
+    numbers = np.full(cells.shape, _UNKNOWN, np.int16)
     known = np.isfinite(cells)
-    found[known] = np.round(cells[known] / _UNIT).astype(np.int16)  # gaps of taus are at most 2
+    numbers[known] = np.round(cells[known] / _UNIT).astype(np.int16)  # gaps of taus are at most 2
     untested = np.tril(~np.isfinite(result.matrix(f"{name}_pvalue")[np.ix_(kept, kept)]), -1)
-    found[untested] = _NOT_TESTED
-    return found.reshape(-1)
+    numbers[untested] = _NOT_TESTED
+    return numbers.reshape(-1)

@@ -59,13 +59,13 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DependenceWarning)  # the page shows them next to the pictures
-            found = result.pair(*gap.names) if result.kind != "nothing" else result.fitted(*gap.names)
+            detailed = result.pair(*gap.names) if result.kind != "nothing" else result.fitted(*gap.names)
     except InputError as error:
         return Detail(key, gap.names, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."}, numbers=gap.to_dict())
-    if isinstance(found, Fit):
+    if isinstance(detailed, Fit):
         off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
-        return _of_fit(found, gap, key, result.confidence, Tested(result.things, result.tail, off))
-    return _compared(found, key, verdict=gap.verdict, flagged=gap.flagged)
+        return _of_fit(detailed, gap, key, result.confidence, Tested(result.things, result.tail, off))
+    return _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged)
 
 
 def of_one(result: Discrepancy, key: str) -> Detail:

@@ -96,7 +96,7 @@ def of_pairs(result: Pairwise) -> list[str]:
     if result.unit == "edge":
         through = "A vine is fitted to the reference; on every edge, draws and reference are compared with its family"
     rate = in_words(result.adjust, 1.0 - result.confidence)
-    found = [
+    sentences = [
         _RANKED,
         f"{through}; {_fitted(result, result.kind == 'reference')}",
         f"Standard errors come {errors_of(result)}.",
@@ -104,20 +104,20 @@ def of_pairs(result: Pairwise) -> list[str]:
         *([RUNNING] if result.kind != "nothing" else []),
         f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
     ]
-    return [spoken(sentence, result.things) for sentence in found]
+    return [spoken(sentence, result.things) for sentence in sentences]
 
 
 def of_one(result: Discrepancy) -> list[str]:
     """The methods of a single pair, in sentences."""
     aim = "the same family fitted to the reference" if result.reference is not None else f"the target {result.target!r}"
-    found = [
+    sentences = [
         _RANKED if result.margins == "rank" else "The draws have uniform margins and are used as they are.",
         f"The family {result.fit.family} is compared with {aim}; {_fitted(result, result.reference is not None)}",
         f"Standard errors come {errors_of(result)}.",
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
         RUNNING,
     ]
-    return [spoken(sentence, result.things) for sentence in found]
+    return [spoken(sentence, result.things) for sentence in sentences]
 
 
 def _fitted(result: Pairwise | Discrepancy, reference: bool) -> str:
@@ -134,8 +134,8 @@ def typed(target: Copula) -> str:
 
 def call(function: str, arguments: Sequence[str], options: dict[str, Any], path: Path, *, then: str = "") -> str:
     """The Python call that creates a page, as far as the result records it; options that are None are omitted."""
-    given = [*arguments, *(f"{name}={value!r}" for name, value in options.items() if value is not None)]
-    return f"cd.{function}({', '.join(given)}){then}.to_html({str(path)!r})"
+    parts = [*arguments, *(f"{name}={value!r}" for name, value in options.items() if value is not None)]
+    return f"cd.{function}({', '.join(parts)}){then}.to_html({str(path)!r})"
 
 
 def made(command: str, random: Sequence[str] = ()) -> dict[str, Any]:

@@ -219,12 +219,12 @@ def pseudo_values(pair: RankedPair) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 def _sample_tails(pair: RankedPair, ends: Sequence[Corner], tail: float) -> tuple[Tail, ...]:
     """The corners that contain draws of both variables; if values are few, a tail may be empty."""
-    found = []
+    tails = []
     for corner in ends:
         u, v, joint, *_ = sample_shares(pair, corner, tail)
         if u > 0.0 and v > 0.0:
-            found.append(Tail(corner, u, v, joint / u))
-    return tuple(found)
+            tails.append(Tail(corner, u, v, joint / u))
+    return tuple(tails)
 
 
 def _density_of(fitted: Fit) -> Copula | None:

@@ -125,9 +125,9 @@ class Forest:
     @classmethod
     def of_fit(cls, fitted: Fit, confidence: float, things: str = "draws") -> "Forest":
         """The chains of draws without a target; `things` is the noun for observations."""
-        found = fit_agreement(fitted, confidence)
-        rows = _rows(f"all {things}", pooled_tau(fitted, confidence), found, of_draws=True)
-        return cls(fitted.pair.names, rows, confidence, (found,))
+        agreement = fit_agreement(fitted, confidence)
+        rows = _rows(f"all {things}", pooled_tau(fitted, confidence), agreement, of_draws=True)
+        return cls(fitted.pair.names, rows, confidence, (agreement,))
 
     def title(self) -> str:
         """Whether the chains agree, if they can be compared, and the meaning of the line."""

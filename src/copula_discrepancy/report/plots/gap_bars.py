@@ -45,8 +45,8 @@ def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
             f"{result.things} minus {whose}, {share} intervals\n{units}\nfilled: significant", fontsize="small", **look.PLAIN
         )
         names = [look.plain(name, 20) for name in result.fit.pair.names]
-        said = fill(result.verdict, _title_signs(axes), break_on_hyphens=False)
-        look.title_above(axes, f"{pair_label(*names)}\n{said}")
+        title = fill(result.verdict, _title_signs(axes), break_on_hyphens=False)
+        look.title_above(axes, f"{pair_label(*names)}\n{title}")
     return axes
 
 

@@ -44,8 +44,8 @@ def beyond_chance(result: Pairwise, number: str) -> NDArray[np.bool_]:
         ends = np.array([along(*taus)[OLD_NAMES.index(number)] for taus in rows[["tau", "tau_target"]].tolist()], dtype=str)
         return np.asarray(sum((ends == name) & beyond_chance(result, name) for name in CORNERS), dtype=np.bool_)
     if number not in CORNERS:
-        found = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
-        return np.asarray(found, dtype=np.bool_)
+        significant = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
+        return np.asarray(significant, dtype=np.bool_)
     # the test of all corners, and this corner's contribution
     known = sum(np.isfinite(rows[f"{name}_pvalue"]) for name in CORNERS)
     smallest = np.fmin.reduce([rows[f"{name}_pvalue"] for name in CORNERS])
@@ -73,11 +73,11 @@ def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
 
     # the limit is the largest finite number, so only an infinite divergence is clipped to the full colour; NaN has none
     shares = np.nan_to_num(np.clip(np.abs(cells) / limit, 0.0, 1.0), nan=0.0)
-    found = np.zeros((*cells.shape, 4))
-    found[..., :3] = np.where((cells < 0)[..., None], to_rgb(BLUE), to_rgb(ORANGE))
-    found[..., 3] = shares
-    found[~(shares > 0)] = 0.0
-    return np.round(255.0 * found).astype(np.uint8)
+    colours = np.zeros((*cells.shape, 4))
+    colours[..., :3] = np.where((cells < 0)[..., None], to_rgb(BLUE), to_rgb(ORANGE))
+    colours[..., 3] = shares
+    colours[~(shares > 0)] = 0.0
+    return np.round(255.0 * colours).astype(np.uint8)
 
 
 def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axes":

@@ -98,8 +98,8 @@ def _first_draws(result: Discrepancy, k: int, scoring: "_Scoring") -> tuple[floa
         spread = spread.plus(result.reference.spreads["tau_fitted"])
     bias = total.bias + fitted.tau_bias * (fitted.n / part.n - 1.0)  # the bias of ranks is of order 1/n
     limits = (-1.0 - result.tau_target, 1.0 - result.tau_target) if result.reference is None else (-2.0, 2.0)
-    found = Estimate.of(value, spread, bias=bias, tested=False, limits=limits, confidence=total.confidence)
-    return value, found.se, *found.ci, level
+    gap = Estimate.of(value, spread, bias=bias, tested=False, limits=limits, confidence=total.confidence)
+    return value, gap.se, *gap.ci, level
 
 
 @dataclass(frozen=True)

@@ -272,14 +272,14 @@ def ksd(
 
 
 def _caveats(pair: RankedPair | None, space: str, tested: bool) -> tuple[Caveat, ...]:
-    found = [caveat_of("not-a-discrepancy", _NOT_A_DISCREPANCY)] if pair is not None and space == "unit" else []
+    caveats = [caveat_of("not-a-discrepancy", _NOT_A_DISCREPANCY)] if pair is not None and space == "unit" else []
     if tested and pair is not None and pair.uniform and pair.discrete_share() > DISCRETE:
         rounded = (
             "values are rounded or discrete, but the p-value treats them as continuous; with margins='rank' the simulated "
             "samples are tied in the same way"
         )
-        found.append(caveat_of("rounded-values", rounded))
-    return tuple(found)
+        caveats.append(caveat_of("rounded-values", rounded))
+    return tuple(caveats)
 
 
 def _checked_kernel(c: Any, beta: Any) -> Kernel:

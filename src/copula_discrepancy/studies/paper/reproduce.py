@@ -233,12 +233,12 @@ def reproduce(
 
 def _checked_sizes(sizes: Any) -> tuple[int, ...]:
     try:
-        given = tuple(sizes)
+        values = tuple(sizes)
     except TypeError:
         raise InputError(f"sizes must be a sequence of integers, got {sizes!r}") from None
-    if not given:
+    if not values:
         raise InputError("sizes must contain at least one sample size, got none")
-    checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in given}
+    checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in values}
     if max(checked) > MOST_DRAWS:
         raise InputError(
             f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; larger sizes exceed practical memory and time"
@@ -266,10 +266,10 @@ def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, fol
 def _read(name: str, folder: Path) -> Experiment | None:
     """An experiment that an earlier call has written to the folder, or None."""
     try:
-        found = json.loads((folder / name / "results.json").read_text(encoding="utf-8"))
-        found["comparisons"] = [Comparison.from_row(row) for row in found["comparisons"]]
-        found["figures"] = [folder / "figures" / file for file in found["figures"]]
-        return Experiment(**found)
+        saved = json.loads((folder / name / "results.json").read_text(encoding="utf-8"))
+        saved["comparisons"] = [Comparison.from_row(row) for row in saved["comparisons"]]
+        saved["figures"] = [folder / "figures" / file for file in saved["figures"]]
+        return Experiment(**saved)
     except (OSError, ValueError, TypeError, KeyError):
         return None  # missing, or from an interrupted call
 

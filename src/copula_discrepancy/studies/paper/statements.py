@@ -101,7 +101,7 @@ def experiment2(means: Means, context: Mapping[str, float]) -> list[str]:
     charged = [at("published_cd", step) for step in shown]
     sizes = [at("paper_ess", step) for step in shown]
     optimum = all(means.differ("cd", "cd", end, best) for end in (small, last))
-    told = [
+    sentences = [
         "The target is a mixture of two normal densities at (-1.5, -1.5) and (1.5, 1.5). Two draws from different modes are "
         "concordant, two from the same mode as often as not, so Kendall's tau of the target is "
         f"{context['tau_exact']:.6f}, exactly erf(m/s)^2/2.",
@@ -126,8 +126,8 @@ def experiment2(means: Means, context: Mapping[str, float]) -> list[str]:
     ]
     diverged = [f"{step:g}" for step in steps if at("diverged", step) > 0]
     if diverged:
-        told.append(f"Some runs diverged and are omitted: step sizes {', '.join(diverged)}.")
-    return told
+        sentences.append(f"Some runs diverged and are omitted: step sizes {', '.join(diverged)}.")
+    return sentences
 
 
 def experiment3(means: Means, context: Mapping[str, float]) -> list[str]:
@@ -160,7 +160,7 @@ TIMED = {
 
 def overhead(means: Means, context: Mapping[str, float]) -> list[str]:
     """Statements on the measured growth of times, at the paper's sizes and beyond."""
-    told = []
+    sentences = []
     for name, label in TIMED.items():
         growth = [
             f"as n^{exponent(means, name, sizes):.2f} from n = {sizes[0]:,.0f} to {sizes[-1]:,.0f}"
@@ -169,10 +169,10 @@ def overhead(means: Means, context: Mapping[str, float]) -> list[str]:
         ]
         if growth:
             last = [n for n in means.values if math.isfinite(means.at(name, n, "median"))][-1]
-            told.append(
+            sentences.append(
                 f"{label}: {1e3 * means.at(name, last, 'median'):.3g} ms at n = {last:,.0f}; grows {', '.join(growth)}."
             )
-    return told
+    return sentences
 
 
 def small_sizes(means: Means, diagnostic: str) -> list[float]:
