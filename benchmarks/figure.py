@@ -88,7 +88,7 @@ def draw(text: str, path: Path) -> None:
     tables = read(text)
     rows = ratios(tables)
     growth = [(tables[name], name[-1]) for name in ("Growth with n", "Growth with d") if name in tables]
-    with style.context("copula_discrepancy.report.plots.style"):
+    with style.context("copula_discrepancy.style"):
         figure = Figure(figsize=(9.6, 8.2), layout="constrained")
         grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.05), height_ratios=(1.1, 1.0))
         draw_ratios(figure.add_subplot(grid[:, 0]), rows)

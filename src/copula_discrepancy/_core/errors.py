@@ -34,7 +34,7 @@ class InputError(ValueError):
     ...     cd.kendall_tau([1, 2, 3], [1, 1, 1])
     ... except cd.InputError as error:
     ...     print(error)
-    variable y is constant (all 3 values are 1), so its dependence is undefined; leave it out or check the sampler
+    variable y is constant (all 3 values are 1), so its dependence is undefined; omit it or check the sampler
     """
 
     def __init__(self, message: object = "", code: str = "argument") -> None:
