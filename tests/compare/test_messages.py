@@ -13,7 +13,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.compare import vine as vine_module
-from copula_discrepancy.compare.block import Sweep
+from copula_discrepancy.compare.block import PairComparison
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.estimate import likelihood
@@ -33,13 +33,13 @@ def table(seed, n=500, d=3, correlation=0.5):
 
 
 def fails_for(pair):
-    """`Sweep.rows`, out of memory for one pair."""
-    rows = Sweep.rows
+    """`PairComparison.rows`, out of memory for one pair."""
+    rows = PairComparison.rows
 
-    def failing(sweep, pairs):
+    def failing(comparison, pairs):
         if pair in pairs:
             raise MemoryError
-        return rows(sweep, pairs)
+        return rows(comparison, pairs)
 
     return failing
 
@@ -95,7 +95,7 @@ def results(monkeypatch):
         patch.setattr(likelihood, "MAX_STEPS", 1)
         yield "one Newton step", cd.fit(normal(11, 300, 2), "frank", iid=True)
     with monkeypatch.context() as patch:
-        patch.setattr(Sweep, "rows", fails_for((0, 1)))
+        patch.setattr(PairComparison, "rows", fails_for((0, 1)))
         yield "no memory for a pair", cd.pairwise(table(12), np.eye(3), iid=True, n_jobs=1)
     perfect = np.column_stack([line, 2.0 * line, -line, rng.normal(size=300)])
     yield "a vine over perfect dependence", cd.vine(perfect, perfect[rng.permutation(300)], iid=True, n_jobs=1)

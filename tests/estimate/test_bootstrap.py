@@ -9,7 +9,7 @@ import copula_discrepancy as cd
 from benchmarks.inference import ar_chains
 from copula_discrepancy.estimate.bootstrap import _moving_blocks, block_length, bootstrap_estimate
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import Estimate, Spread
+from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
 from tests.caveat_codes import warned
 from tests.numerals import numerals
 from tests.refusals import refused
@@ -53,7 +53,7 @@ def test_moving_blocks_agree_for_chains():
 
 def test_the_interval_is_the_basic_one():
     deviations = np.random.default_rng(1).exponential(size=2000) - 0.5  # skewed: other bootstrap intervals would differ
-    found = bootstrap_estimate(Estimate.of(0.2, Spread(1.0, 10.0, 100.0), confidence=0.9), deviations, tested=True)
+    found = bootstrap_estimate(Estimate.of(0.2, StandardError(1.0, 10.0, 100.0), confidence=0.9), deviations, tested=True)
     low, high = np.quantile(deviations, [0.05, 0.95])
     assert found.ci == pytest.approx((0.2 - high, 0.2 - low))
     assert found.se == pytest.approx(np.std(deviations, ddof=1))

@@ -220,12 +220,12 @@ def test_stuck_chains_are_told_even_where_draws_are_taken_as_independent():
 
 
 def test_the_limit_of_rhat_is_the_limit_of_the_warning():
-    from copula_discrepancy.compare.caveats import Compared, Side, comparison_caveats
+    from copula_discrepancy.compare.caveats import Compared, ComparedSample, comparison_caveats
     from copula_discrepancy.compare.rows import empty_rows
     from copula_discrepancy.estimate.rank_table import RankedTable
 
     given = cd.as_draws(np.random.default_rng(14).normal(size=(4, 100, 2)))
-    sides = [Side(given, RankedTable.of(given), iid=False)]
+    sides = [ComparedSample(given, RankedTable.of(given), iid=False)]
     for rhat, expected in ((1.0099, []), (float("nan"), []), (1.0111, ["chains-disagree"])):
         rows = empty_rows(1)
         rows["rhat"] = rhat

@@ -10,7 +10,7 @@ from scipy import stats
 import copula_discrepancy as cd
 from copula_discrepancy.compare.wording import NOT_TESTED
 from copula_discrepancy.estimate.strength import FEWEST_CARRIERS, TauSide, level_test
-from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.estimate.uncertainty import StandardError
 from tests.caveat_codes import warned
 from tests.numerals import numerals
 
@@ -89,7 +89,7 @@ def test_power_with_rare_flags():
 
 
 def side(tau, se, n=1000, carriers=math.inf, weight=math.inf):
-    return TauSide(tau, Spread(se, n - 1.0, float(n)), n, carriers, weight, lambda: float(n))
+    return TauSide(tau, StandardError(se, n - 1.0, float(n)), n, carriers, weight, lambda: float(n))
 
 
 def test_few_carriers_by_hand():
@@ -116,11 +116,11 @@ def test_perfect_flags_are_as_likely_as_their_carriers_make_them():
 def test_participation_and_carriers_are_counted():
     influence = np.zeros(1000)
     influence[:4] = (3.0, -3.0, 3.0, -3.0)
-    found = TauSide.of(0.5, Spread(0.1, 999.0, 1000.0), 1000, (990, 500), influence, lambda: 1000.0)
+    found = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (990, 500), influence, lambda: 1000.0)
     assert (found.carriers, found.weight) == (10.0, pytest.approx(4.0))
-    halved = TauSide.of(0.5, Spread(0.1, 999.0, 500.0), 1000, (990, 500), influence, lambda: 1000.0)
+    halved = TauSide.of(0.5, StandardError(0.1, 999.0, 500.0), 1000, (990, 500), influence, lambda: 1000.0)
     assert (halved.carriers, halved.weight) == (5.0, pytest.approx(2.0))
-    usual = TauSide.of(0.5, Spread(0.1, 999.0, 1000.0), 1000, (500, 500), influence, lambda: 1000.0)
+    usual = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (500, 500), influence, lambda: 1000.0)
     assert (usual.carriers, usual.weight) == (math.inf, math.inf)
 
 

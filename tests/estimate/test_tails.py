@@ -13,7 +13,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.ranking_wording import pair_tests
 from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, part_name, tail_gap
-from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.estimate.uncertainty import StandardError
 from tests.caveat_codes import warned
 from tests.numerals import numerals, one_line
 
@@ -99,7 +99,7 @@ def test_corners_of_few_draws_are_counted_exactly():
     """Given the draws in both corners, those of one sample are binomial; of a known copula, Poisson."""
 
     def count(n, joint, expected, first=0.1):
-        return CornerCount(n, first, first, joint / n, expected / n, Spread(1e-4, n - 1.0, float(n)))
+        return CornerCount(n, first, first, joint / n, expected / n, StandardError(1e-4, n - 1.0, float(n)))
 
     few = tail_gap(count(1000, 0, 1.0), count(1000, 6, 1.0), compared=True)
     assert few.pvalue == pytest.approx(2.0 * 0.5**6)  # with the standard error of the two, 1e-4, it would be 0
@@ -114,7 +114,7 @@ def test_corners_of_few_draws_are_counted_exactly():
     empty = tail_gap(count(1000, 0, 0.01), count(1000, 0, 0.01), compared=True)
     assert empty.pvalue == 1.0
     many = tail_gap(count(1000, 30, 30.0), count(1000, 40, 30.0), compared=True)
-    assert many.pvalue == Spread(np.sqrt(2e-8), 1998.0, 1000.0).pvalue(-0.1)
+    assert many.pvalue == StandardError(np.sqrt(2e-8), 1998.0, 1000.0).pvalue(-0.1)
     assert tail_gap(count(1000, 3, 3.0), None, compared=True) is None
     apart = tail_gap(count(1000, 3, 3.0), count(1000, 3, 3.0, first=0.13), compared=True)
     assert apart is None  # with ties, tails of another size are of another thing
@@ -150,13 +150,13 @@ def test_shares_that_are_told_agree_with_the_verdict():
 
 
 def test_autocorrelated_draws_count_as_fewer():
-    counts = [CornerCount(1000, 0.1, 0.1, joint / 1000, 1e-3, Spread(1e-3, 99.0, 200.0)) for joint in (0, 20)]
+    counts = [CornerCount(1000, 0.1, 0.1, joint / 1000, 1e-3, StandardError(1e-3, 99.0, 200.0)) for joint in (0, 20)]
     assert tail_gap(*counts, compared=True).pvalue == pytest.approx(2.0 * 0.5**4)  # 20 draws worth 4
 
 
 def test_one_p_value_for_all_corners():
     def gap(pvalue):
-        return TailGap(0.1, Spread(0.1, 10.0, 10.0), pvalue, 0.2, 0.1)
+        return TailGap(0.1, StandardError(0.1, 10.0, 10.0), pvalue, 0.2, 0.1)
 
     assert joint_pvalue([gap(0.01), None, gap(0.5), gap(np.nan)]) == pytest.approx(0.02)
     assert joint_pvalue([gap(0.9)] * 4) == 1.0

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.signal import lfilter
 
 import copula_discrepancy as cd
-from copula_discrepancy.estimate.uncertainty import Estimate, Spread
+from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
 from tests.caveat_codes import codes_of, warned
 from tests.numerals import numerals
 from tests.refusals import refused
@@ -69,7 +69,7 @@ def test_chains_that_differ_widen_the_standard_error():
 def test_nothing_varies():
     found = cd.long_run_variance(np.zeros((2, 100)))
     assert np.isnan(found.se)
-    assert np.isnan(Estimate.of(0.3, Spread.of(np.zeros((2, 100)), iid=False)).pvalue)
+    assert np.isnan(Estimate.of(0.3, StandardError.of(np.zeros((2, 100)), iid=False)).pvalue)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ def test_influence_values_that_cannot_be_used(values, code, shown):
 
 
 def test_interval_and_pvalue_are_students():
-    estimate = Estimate.of(0.3, Spread(0.1, 12.0, 50.0), bias=0.05, confidence=0.9)
+    estimate = Estimate.of(0.3, StandardError(0.1, 12.0, 50.0), bias=0.05, confidence=0.9)
     reach = stats.t.ppf(0.95, 12) * 0.1
     assert estimate.ci == pytest.approx((0.25 - reach, 0.25 + reach))
     assert estimate.pvalue == pytest.approx(2 * stats.t.sf(2.5, 12))
     assert float(estimate) == 0.3
-    joined = Spread(0.3, 10.0, 80.0).plus(Spread(0.4, 30.0, 60.0))
+    joined = StandardError(0.3, 10.0, 80.0).plus(StandardError(0.4, 30.0, 60.0))
     assert (joined.se, joined.n_eff) == (pytest.approx(0.5), 60.0)
     assert joined.df == pytest.approx(0.25**2 / (0.09**2 / 10 + 0.16**2 / 30))
 

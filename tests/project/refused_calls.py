@@ -169,7 +169,12 @@ COMPARISONS = [
     ("cd.discrepancy(GOOD, TARGET, confidence=np.timedelta64(0, 's'))", "argument", "confidence", "0", "1"),
     ("cd.pairwise(GOOD, np.array([[1.0, np.inf], [np.inf, 1.0]]))", "infinite", "target", "2"),
     ("cd.pairwise(TARGET.sample(200, rng=1), TARGET, iid=True)[1]", "argument", "index 1", "1 pair"),
-    ("cd.pairwise(TARGET.sample(200, rng=1), TARGET, iid=True).pair(np.array(['x0']), 'x1')", "unknown-name", "['x0']", "x0, x1"),
+    (
+        "cd.pairwise(TARGET.sample(200, rng=1), TARGET, iid=True).pair(np.array(['x0']), 'x1')",
+        "unknown-name",
+        "['x0']",
+        "x0, x1",
+    ),
     ("cd.adjust_pvalues([0.1 + 1j])", "argument", "pvalues", "0", "1"),
     ("cd.adjust_pvalues(['0.1'])", "argument", "pvalues", "'0.1'"),
     ("cd.adjust_pvalues(np.ma.masked_less([0.1, 0.9], 0.5))", "argument", "pvalues", "masked"),

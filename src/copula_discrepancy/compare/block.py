@@ -92,7 +92,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class PairComparison:
     """The targets of all pairs, and the options of the comparison.
 
     Attributes

@@ -28,7 +28,7 @@ ABOUT_ROWS = ("same-rows", "copied-rows", "repeated-rows")  # codes about whole 
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ComparedSample:
     """One of the two samples of a comparison.
 
     Attributes
@@ -110,20 +110,20 @@ class Compared:
 
 def sides_of(
     samples: tuple[Draws, Draws | None], tables: tuple[RankedTable, RankedTable | None], iid: tuple[bool, bool]
-) -> list[Side]:
+) -> list[ComparedSample]:
     """The draws, and the reference if there is one."""
     both = zip(samples, tables, iid, (False, True), strict=True)
-    return [Side(draws, table, *rest) for draws, table, *rest in both if draws is not None and table is not None]
+    return [ComparedSample(draws, table, *rest) for draws, table, *rest in both if draws is not None and table is not None]
 
 
-def comparison_caveats(compared: Compared, sides: Sequence[Side]) -> tuple[Caveat, ...]:
+def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> tuple[Caveat, ...]:
     """All caveats of a comparison: rows, chains, effective draws, fits at a bound, and discrete values.
 
     Parameters
     ----------
     compared : Compared
         The rows, one per pair.
-    sides : sequence of Side
+    sides : sequence of ComparedSample
         The draws and, if there is one, the reference.
 
     Returns
@@ -146,7 +146,7 @@ def comparison_caveats(compared: Compared, sides: Sequence[Side]) -> tuple[Cavea
     return *caveats, *_discrete(compared, sides, rare)
 
 
-def _still(side: Side) -> list[Caveat]:
+def _still(side: ComparedSample) -> list[Caveat]:
     """A caveat for each chain in which a variable is constant, or does not change in the second half."""
     if side.iid and not side.draws.chained:
         return []
@@ -181,7 +181,7 @@ def _stops(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
     return sentences
 
 
-def _effective(compared: Compared, side: Side) -> list[Caveat]:
+def _effective(compared: Compared, side: ComparedSample) -> list[Caveat]:
     """Too few effective draws."""
     limit, n_eff = few_draws(side.draws.n_chains, side.iid), compared.rows["n_eff" + side.end]
     few = compared.rows[n_eff < limit]
@@ -194,7 +194,7 @@ def _effective(compared: Compared, side: Side) -> list[Caveat]:
     return [side.caveat("few-effective-draws", compared.located(sentence, few, worst))]
 
 
-def _agreement(compared: Compared, side: Side) -> list[Caveat]:
+def _agreement(compared: Compared, side: ComparedSample) -> list[Caveat]:
     """Chains, or halves of one chain, that disagree on Kendall's tau."""
     apart = compared.rows[compared.rows["rhat" + side.end] > RHAT_LIMIT]
     if not apart.size:
@@ -205,7 +205,7 @@ def _agreement(compared: Compared, side: Side) -> list[Caveat]:
     return [side.caveat("chains-disagree", compared.located(sentence, apart, worst))]
 
 
-def _chains(side: Side) -> list[Caveat]:
+def _chains(side: ComparedSample) -> list[Caveat]:
     """One chain only, or so many that the axes may be swapped."""
     draws, caveats = side.draws, []
     if side.iid:
@@ -221,7 +221,7 @@ def _chains(side: Side) -> list[Caveat]:
     return caveats
 
 
-def _bounds(compared: Compared, side: Side) -> list[Caveat]:
+def _bounds(compared: Compared, side: ComparedSample) -> list[Caveat]:
     """Fits at a bound of their family, one caveat per kind."""
     rows = compared.rows
     theta, tau, suspect = rows["theta" + side.end], rows["tau" + side.end], np.zeros(len(rows), bool)
@@ -235,7 +235,7 @@ def _bounds(compared: Compared, side: Side) -> list[Caveat]:
     return _by_kind(compared, side, found)
 
 
-def _degrees(compared: Compared, side: Side) -> list[Caveat]:
+def _degrees(compared: Compared, side: ComparedSample) -> list[Caveat]:
     """Estimated degrees of freedom at an end of their search range."""
     if not compared.df_estimated:
         return []
@@ -244,7 +244,7 @@ def _degrees(compared: Compared, side: Side) -> list[Caveat]:
     return _by_kind(compared, side, ((row, df_caveat(float(row["df"]), end)) for rows, end in ends for row in rows))
 
 
-def _by_kind(compared: Compared, side: Side, found: Iterable[tuple[Any, Caveat | None]]) -> list[Caveat]:
+def _by_kind(compared: Compared, side: ComparedSample, found: Iterable[tuple[Any, Caveat | None]]) -> list[Caveat]:
     """One caveat per kind, about the first of its rows."""
     kinds: dict[str, tuple[str, list[Any]]] = {}
     for row, caveat in found:
@@ -255,7 +255,7 @@ def _by_kind(compared: Compared, side: Side, found: Iterable[tuple[Any, Caveat |
     ]
 
 
-def _strong(compared: Compared, own: Side) -> list[Caveat]:
+def _strong(compared: Compared, own: ComparedSample) -> list[Caveat]:
     """Dependence too strong for the ranks of so few draws to measure."""
     rows = compared.rows
     enough = ~(np.fmin(rows["n"], rows["n_target"]) < FEWEST_FOR_SHAPE)
@@ -266,7 +266,7 @@ def _strong(compared: Compared, own: Side) -> list[Caveat]:
     return [caveat_of("strong-dependence", compared.located(sentence, strong, strong[np.nanargmax(np.abs(strong["tau"]))]))]
 
 
-def _rare(compared: Compared, sides: Iterable[Side]) -> list[str]:
+def _rare(compared: Compared, sides: Iterable[ComparedSample]) -> list[str]:
     """The variables for which level was not tested because nearly all of their values are equal."""
     rows, sides = compared.rows, [*sides]
     untested = rows[np.isfinite(rows["level"]) & np.isnan(rows["level_pvalue"])]
@@ -275,7 +275,7 @@ def _rare(compared: Compared, sides: Iterable[Side]) -> list[str]:
     return [names[k] for k in sorted(involved) if any(s.table.modes[k] > FREQUENT * s.table.present[k] for s in sides)]
 
 
-def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) -> list[Caveat]:
+def _discrete(compared: Compared, sides: Sequence[ComparedSample], rare: Sequence[str]) -> list[Caveat]:
     """Variables that are rounded or discrete, unless the reference's are tied in the same way, or that have too few values.
 
     The `rare` ones already have a caveat.
@@ -304,7 +304,7 @@ def _discrete(compared: Compared, sides: Sequence[Side], rare: Sequence[str]) ->
     return caveats
 
 
-def _alike(sides: Sequence[Side], k: int) -> bool:
+def _alike(sides: Sequence[ComparedSample], k: int) -> bool:
     """Whether ties of a variable do not matter: few except in repeated points, or the same in both samples."""
     shares = [side.table.tied_shares[k] for side in sides]
     if max(shares) <= DISCRETE:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checkpoint import Store
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import outcomes
-from copula_discrepancy.compare.block import Sweep
+from copula_discrepancy.compare.block import PairComparison
 from copula_discrepancy.compare.rows import ROW, empty_rows
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -50,10 +50,10 @@ class Comparison(Protocol):
 
 
 class KeptPairs:
-    """Finished pairs of a sweep in a folder; leaving the context writes the last of them."""
+    """Finished pairs of a comparison in a folder; leaving the context writes the last of them."""
 
-    def __init__(self, folder: Folder, sweep: Sweep) -> None:
-        self._store = Store(folder, _identity(sweep), argument="checkpoint", option="checkpoint (--checkpoint)")
+    def __init__(self, folder: Folder, comparison: PairComparison) -> None:
+        self._store = Store(folder, _identity(comparison), argument="checkpoint", option="checkpoint (--checkpoint)")
         self._waiting: list[NDArray[Any]] = []
         self._start = self._written = time.monotonic()
 
@@ -99,15 +99,15 @@ class KeptPairs:
 
 
 def run(
-    sweep: Sweep, pairs: Pairs, n_jobs: int | None, tick: Callable[[int], None], checkpoint: Folder | None = None
+    comparison: PairComparison, pairs: Pairs, n_jobs: int | None, tick: Callable[[int], None], checkpoint: Folder | None = None
 ) -> NDArray[Any]:
     """Rows of all pairs, in order, with finished ones read from and saved to the folder `checkpoint`; see `compute`."""
     if checkpoint is None:
         advice = "no pairs were saved; rerun with checkpoint=folder (--checkpoint) and fewer workers, or with threads"
-        return compute(sweep, pairs, n_jobs, tick, advice)
-    with KeptPairs(checkpoint, sweep) as kept:
+        return compute(comparison, pairs, n_jobs, tick, advice)
+    with KeptPairs(checkpoint, comparison) as kept:
         advice = f"finished pairs are saved in {kept.folder}; repeat the call to resume, with fewer workers if necessary"
-        return compute(sweep, pairs, n_jobs, tick, advice, kept=kept)
+        return compute(comparison, pairs, n_jobs, tick, advice, kept=kept)
 
 
 def compute(
@@ -203,26 +203,26 @@ def _decoded(text: Any) -> NDArray[Any] | None:
         return None
 
 
-def _identity(sweep: Sweep) -> dict[str, Any]:
+def _identity(comparison: PairComparison) -> dict[str, Any]:
     """Everything a row depends on."""
-    targets = "\n".join(f"{pair} {copula!r}" for pair, copula in sorted(sweep.targets.items(), key=lambda item: item[0]))
+    targets = "\n".join(f"{pair} {copula!r}" for pair, copula in sorted(comparison.targets.items(), key=lambda item: item[0]))
     return {
         "format": FORMAT,
         "rows of": "pairwise",
         "version": version("copula-discrepancy"),
         "code": _code(),
         **{name: version(name) for name in ("numpy", "scipy", "numba")},  # they affect the last digits
-        "draws": _digest(sweep.draws),
-        "reference": None if sweep.reference is None else _digest(sweep.reference),
+        "draws": _digest(comparison.draws),
+        "reference": None if comparison.reference is None else _digest(comparison.reference),
         "targets": _hash(targets.encode()),
-        "family": None if sweep.template is None else repr(sweep.template),
-        "estimate_df": sweep.estimate_df,
-        "method": sweep.method,
-        "iid": sweep.iid[0] if sweep.iid[0] == sweep.iid[1] else list(sweep.iid),
-        "compared": list(sweep.compared),
-        "tail": sweep.tail,
-        "curves": type(sweep.curves).__name__,
-        "selector": type(sweep.selector).__name__,
+        "family": None if comparison.template is None else repr(comparison.template),
+        "estimate_df": comparison.estimate_df,
+        "method": comparison.method,
+        "iid": comparison.iid[0] if comparison.iid[0] == comparison.iid[1] else list(comparison.iid),
+        "compared": list(comparison.compared),
+        "tail": comparison.tail,
+        "curves": type(comparison.curves).__name__,
+        "selector": type(comparison.selector).__name__,
     }
 
 

@@ -17,8 +17,8 @@ from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sid
 from copula_discrepancy.compare.correlations import in_order, square_values
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.compare.one import sweep_of
-from copula_discrepancy.compare.pair_targets import PairAims, resolve_pair_targets
+from copula_discrepancy.compare.one import comparison_of
+from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import BRIEF, listed
@@ -204,12 +204,12 @@ def rank_pairs(
     aims = resolve_pair_targets(given, target, selection, called(given, sides[0]))
     template, estimate_df = _template(family, aims, method)
     samples = aims.draws, aims.reference
-    sweep = sweep_of(
+    comparison = comparison_of(
         samples, sides, targets=aims.targets or {}, template=template, estimate_df=estimate_df, method=method,
         tail=tail_level, **accuracy,
     )  # fmt: skip
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
-        rows = run(sweep, aims.pairs, jobs, tick, checkpoint)
+        rows = run(comparison, aims.pairs, jobs, tick, checkpoint)
 
     def label(row: Any) -> str:
         return pair_label(aims.draws.names[row["first"]], aims.draws.names[row["second"]])
@@ -217,7 +217,7 @@ def rank_pairs(
     families = {copula.name: copula for copula in (aims.targets or {}).values()}
     families |= {} if template is None else {template.name: template}
     compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df)
-    told = comparison_caveats(compared, sides_of(samples, (sweep.draws, sweep.reference), sides))
+    told = comparison_caveats(compared, sides_of(samples, (comparison.draws, comparison.reference), sides))
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
     return Pairwise.of(
         rows,
@@ -242,7 +242,7 @@ def rank_pairs(
     )
 
 
-def _template(family: Any, aims: PairAims, method: str) -> tuple[Any, bool]:
+def _template(family: Any, aims: PairTargets, method: str) -> tuple[Any, bool]:
     """The family to fit, or None if it is chosen for each pair or known from the targets."""
     automatic = family is None or (isinstance(family, str) and family == "auto")
     if aims.targets is not None:

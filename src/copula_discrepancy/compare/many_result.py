@@ -17,7 +17,7 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
 from copula_discrepancy.compare.block import Found
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
-from copula_discrepancy.compare.one import detailed, sweep_of
+from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
 from copula_discrepancy.compare.rows import BLOCKS, ROW, TESTED
@@ -338,12 +338,12 @@ class Pairwise(WithCaveats):
             for sample in self.samples
         )
         assert draws is not None
-        sweep = sweep_of(
+        comparison = comparison_of(
             (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
             curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else Found(row, self.blocks[place]),
         )  # fmt: skip
-        result = detailed(sweep, (draws, reference), confidence=self.confidence)
+        result = detailed(comparison, (draws, reference), confidence=self.confidence)
         # keep the ranking's caveats about whole rows: two columns alone may miss them
         caveats = [caveat for caveat in self.caveats if caveat.code in ABOUT_ROWS]
         caveats += [caveat for caveat in result.caveats if caveat.code not in ABOUT_ROWS]

@@ -8,7 +8,7 @@ from typing import Any
 from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, independent_sides, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
-from copula_discrepancy.compare.block import ComparedPair, Sweep
+from copula_discrepancy.compare.block import ComparedPair, PairComparison
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.compare.rows import empty_rows
@@ -170,18 +170,20 @@ def discrepancy(
         with errors_about("reference"):
             two_variables(aim.reference, margins)
     samples = aim.draws, aim.reference
-    sweep = sweep_of(
+    comparison = comparison_of(
         samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},
         template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, curves=EXACT,
         selector=FULL,
     )  # fmt: skip
-    result = detailed(sweep, samples, confidence=share, shannon=shannon, m=m, rng=rng)
+    result = detailed(comparison, samples, confidence=share, shannon=shannon, m=m, rng=rng)
     announce(result.caveats)
     return result
 
 
-def sweep_of(samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], *, margins: str = "rank", **choices: Any) -> Sweep:
-    """Rank both samples for a comparison with the options `choices` of `Sweep`."""
+def comparison_of(
+    samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], *, margins: str = "rank", **choices: Any
+) -> PairComparison:
+    """Rank both samples for a comparison with the options `choices` of `PairComparison`."""
     tables = []
     for sample, independent in zip(samples, iid, strict=True):
         if sample is not None and not independent:
@@ -189,11 +191,11 @@ def sweep_of(samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], *, mar
         tables.append(None if sample is None else RankedTable.of(sample, uniform=margins == "uniform"))
     compared = [sample is not None and comparable(sample, alone) for sample, alone in zip(samples, iid, strict=True)]
     assert tables[0] is not None
-    return Sweep(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), **choices)
+    return PairComparison(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), **choices)
 
 
 def detailed(
-    sweep: Sweep,
+    comparison: PairComparison,
     samples: tuple[Draws, Draws | None],
     *,
     confidence: float,
@@ -201,8 +203,8 @@ def detailed(
     m: int = DEFAULT_MONTE_CARLO_SIZE,
     rng: RandomSource = None,
 ) -> Discrepancy:
-    """The one pair of a sweep with intervals, scores and influence values."""
-    ((pair,), blocks) = sweep.compare([(0, 1)], keep=True)
+    """The one pair of a comparison with intervals, scores and influence values."""
+    ((pair,), blocks) = comparison.compare([(0, 1)], keep=True)
     fitted, reference, target = replace(pair.own.fit, block=blocks[0]), None, pair.target
     if pair.other is not None:
         reference, target = replace(pair.other.fit, block=blocks[1]), pair.other.member
@@ -223,9 +225,9 @@ def detailed(
     rows = empty_rows(1)
     pair.fill(rows[0])
     compared = Compared(
-        rows, "pair", lambda _: pair_label(*samples[0].names), sweep.method, {fitted.template.name: fitted.template}
+        rows, "pair", lambda _: pair_label(*samples[0].names), comparison.method, {fitted.template.name: fitted.template}
     )
-    sides = sides_of(samples, (sweep.draws, sweep.reference), sweep.iid)
+    sides = sides_of(samples, (comparison.draws, comparison.reference), comparison.iid)
     caveats = [*comparison_caveats(compared, sides), *(caveat for caveat in fitted.caveats if caveat.code in _OF_FITS)]
     if pair.fits.choice is not None:
         found = {caveat.code: caveat for fit in (pair.fits.choice, reference) if fit is not None for caveat in fit.caveats}
@@ -236,18 +238,18 @@ def detailed(
         influence=influence,
         agreement=agreements[0],
         tau_target=pair.tau_target,
-        method=sweep.method,
+        method=comparison.method,
         shannon=shannon,
         inference=INFERENCE_METHODS[0],
         fit=fitted,
         reference=reference,
         reference_agreement=agreements[1],
         selection=pair.fits.selection,
-        tail=sweep.tail,
+        tail=comparison.tail,
         corners=pair.gaps.corners,
-        things=called(samples[0], sweep.iid[0]),
+        things=called(samples[0], comparison.iid[0]),
         caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in scores.notes)),
-        notes=_notes(samples, sweep.iid),
+        notes=_notes(samples, comparison.iid),
         version=library_version(),
     )
 

@@ -21,7 +21,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class PairAims:
+class PairTargets:
     """The variables of the draws, the pairs to compare, and their targets.
 
     `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` are about how the draws were read, `caveats` about
@@ -40,14 +40,14 @@ class PairAims:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairAims:
+def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairTargets:
     """Match a target to the variables of the draws; constant variables are omitted with a note."""
     aims = _resolved(draws, target, options, things)
     automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
 
 
-def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairAims:
+def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairTargets:
     if target is None:
         return replace(_aims("nothing", draws, things), stuck=())  # without a target, a constant variable is no fault
     if isinstance(target, Copula):
@@ -70,7 +70,7 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
     return _aims("reference", draws, things, reference)
 
 
-def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) -> PairAims:
+def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) -> PairTargets:
     """All pairs of variables that vary in both samples; caveats about the others, and those constant in the draws only."""
     here, there = _constant(draws), [] if reference is None else _constant(reference)
     both = [name for name in here if name in there or reference is None]
@@ -96,7 +96,7 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
     kept = draws if len(names) == draws.n_variables else draws.select(names)
     stuck = tuple(name for name in here if name not in there)
     pairs = tuple(combinations(range(kept.n_variables), 2))
-    return PairAims(kind, kept, pairs, reference, None, notes, tuple(caveats), stuck, constant)
+    return PairTargets(kind, kept, pairs, reference, None, notes, tuple(caveats), stuck, constant)
 
 
 def _constant(draws: Draws) -> list[str]:
@@ -120,7 +120,7 @@ def _is_pair_mapping(target: Any) -> bool:
     return any(isinstance(key, tuple) for key in target) or any(isinstance(value, Copula) for value in target.values())
 
 
-def _copulas(draws: Draws, target: Mapping[Any, Any], things: str) -> PairAims:
+def _copulas(draws: Draws, target: Mapping[Any, Any], things: str) -> PairTargets:
     """A copula for each pair in the dictionary, in either order; other pairs are not compared."""
     copulas: dict[tuple[str, str], Copula] = {}
     for key, copula in target.items():

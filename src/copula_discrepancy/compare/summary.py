@@ -13,7 +13,13 @@ from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import comparable
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.rank_table import RankedTable
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread, open_probability, require_chain_length
+from copula_discrepancy.estimate.uncertainty import (
+    FEWEST_DRAWS,
+    Estimate,
+    StandardError,
+    open_probability,
+    require_chain_length,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,6 +129,6 @@ def summary(
 
 def _row(part: Block, k: int, confidence: float) -> tuple[float, ...]:
     """Tau, its standard error and interval, effective draws and R-hat of one pair."""
-    spread = Spread(*kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
+    spread = StandardError(*kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
     tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)
     return tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])

@@ -14,10 +14,10 @@ from copula_discrepancy._core.errors import DependenceWarning, InputError, enoug
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
-from copula_discrepancy.compare.block import Sweep
+from copula_discrepancy.compare.block import PairComparison
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.jobs import compute, finished, out_of_memory
-from copula_discrepancy.compare.pair_targets import PairAims, resolve_pair_targets
+from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
 from copula_discrepancy.compare.wording import called, counted
@@ -293,8 +293,10 @@ class _Tree:
         return row
 
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
-        sweep = Sweep(self.draws, self.reference, {}, template, False, self.method, self.iid, self.compared, self.tail)
-        return sweep.rows([(i, j)])
+        comparison = PairComparison(
+            self.draws, self.reference, {}, template, False, self.method, self.iid, self.compared, self.tail
+        )
+        return comparison.rows([(i, j)])
 
 
 def _pyvinecopulib() -> Any:
@@ -304,7 +306,7 @@ def _pyvinecopulib() -> Any:
         raise InputError('vine() needs pyvinecopulib; pip install "copula-discrepancy[vine]"', "dependency") from error
 
 
-def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: str) -> PairAims:
+def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: str) -> PairTargets:
     """Draws and reference with the same varying variables."""
     if draws.n_variables < 2:
         raise InputError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.block import Block
-from copula_discrepancy.estimate.uncertainty import Estimate, Spread
+from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
 
 # By chance, the halves of a plain (n, 2) array exceed the limit of R-hat in 16% of independent samples at n = 100, and in 0.1%
 # from this n on; shorter ones are not compared.
@@ -85,9 +85,9 @@ def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
     taus, influence = block.by_chain
     every = table.chain_ranks.shape[2] * (table.chain_ranks.shape[2] - 1) // 2
     still = (table.chain_ties[block.first[k]] == every) | (table.chain_ties[block.second[k]] == every)
-    unknown = own_estimate(math.nan, Spread(math.nan, math.nan, math.nan))
+    unknown = own_estimate(math.nan, StandardError(math.nan, math.nan, math.nan))
     spreads = [
-        unknown if still[c] else own_estimate(float(taus[k, c]), Spread.of(influence[k, c][None], iid=block.iid))
+        unknown if still[c] else own_estimate(float(taus[k, c]), StandardError.of(influence[k, c][None], iid=block.iid))
         for c in range(table.n_chains)
     ]
     return Agreement(rhat, tuple(spreads))

@@ -18,7 +18,7 @@ from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE, edge_width
 from copula_discrepancy.estimate.strength import TauSide
 from copula_discrepancy.estimate.tails import CORNERS, HIGHS, Corner, CornerCount, Shares, Yardstick, is_tail
-from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.estimate.uncertainty import StandardError
 
 _TAU, _FITTED, _SHAPE, _FIRST_CORNER = range(4)  # rows of influence values
 
@@ -137,10 +137,10 @@ class Block:
             edge_width(t.n, self.tail), self._kept,
         )  # fmt: skip
         self._joint: list[list[float]] = joint.tolist()
-        self._spreads = [[Spread(*row) for row in rows] for rows in spreads.tolist()]
+        self._spreads = [[StandardError(*row) for row in rows] for rows in spreads.tolist()]
         return self
 
-    def spreads(self, k: int) -> dict[str, Spread]:
+    def spreads(self, k: int) -> dict[str, StandardError]:
         """Standard errors of "tau", "tau_fitted" and "shape" from their influence values; NaN if no fit was added."""
         tau, fitted, shape = self._spreads[k][:_FIRST_CORNER]
         return {"tau": tau, "tau_fitted": fitted, "shape": shape}

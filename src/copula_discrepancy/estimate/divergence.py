@@ -15,7 +15,7 @@ from scipy.special import fdtrc, stdtrit
 from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part
-from copula_discrepancy.estimate.uncertainty import Estimate, Spread
+from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
 from copula_discrepancy.families import Copula, Integral
 from copula_discrepancy.families.quadrature import FIRST_LEVEL, refine
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope
@@ -151,11 +151,11 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
     inverse = -df / own**2
     slopes = _slopes(fitted.copula, target)
     influences = slopes.ckl * rho + slopes.ckl_in_df * df, slopes.entropy * rho + slopes.entropy_in_df * df
-    spread, entropy_spread = (Spread.of(values, iid=fitted.iid) for values in influences)
+    spread, entropy_spread = (StandardError.of(values, iid=fitted.iid) for values in influences)
     # a long-run covariance from three long-run variances, on a common scale
     scales = np.array([np.std(rho), np.std(inverse)])
     first, second = rho / scales[0], inverse / scales[1]
-    variances = [Spread.of(values, iid=fitted.iid).se ** 2 for values in (first, second, first + second)]
+    variances = [StandardError.of(values, iid=fitted.iid).se ** 2 for values in (first, second, first + second)]
     mixed, most = 0.5 * (variances[2] - variances[0] - variances[1]), math.sqrt(variances[0] * variances[1])
     if not abs(mixed) < _CORRELATED * most:
         # short chains may yield three inconsistent variances: then the correlation of the influence values is used
@@ -173,7 +173,7 @@ def _two_parameters(fitted: Fit, target: Copula, ckl: float, entropy_gap: float,
     return Scores(estimate, _folded(entropy_gap, entropy_spread, confidence), influences[0], sign * influences[1])
 
 
-def _folded(gap: float, spread: Spread, confidence: float) -> Estimate:
+def _folded(gap: float, spread: StandardError, confidence: float) -> Estimate:
     """The absolute value of a signed gap: its interval is folded at 0."""
     signed = Estimate.of(gap, spread, confidence=confidence)
     low, high = signed.ci

@@ -17,7 +17,13 @@ from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.influence import rank_bias, student_scores, theta_score
 from copula_discrepancy.estimate.jackknife import LeftOut, leave_out_blocks
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread, open_probability, require_chain_length
+from copula_discrepancy.estimate.uncertainty import (
+    FEWEST_DRAWS,
+    Estimate,
+    StandardError,
+    open_probability,
+    require_chain_length,
+)
 from copula_discrepancy.families import Copula
 
 
@@ -170,12 +176,12 @@ class Fit(WithCaveats):
         return self.template._tau_slope(self.theta) if self.regular else math.nan
 
     @lazy
-    def spreads(self) -> Mapping[str, Spread]:
+    def spreads(self) -> Mapping[str, StandardError]:
         """Standard errors of everything in `influence`."""
         spreads = self.spreads_in(self.counted, 0)
         return spreads | {"theta": spreads["tau_fitted"].times(1.0 / self._tau_slope)}
 
-    def spreads_in(self, block: Block, k: int) -> dict[str, Spread]:
+    def spreads_in(self, block: Block, k: int) -> dict[str, StandardError]:
         """Standard errors of "tau", "tau_fitted" and "shape" from a finished block, widened if second-order terms matter.
 
         Parameters
@@ -188,7 +194,7 @@ class Fit(WithCaveats):
         Returns
         -------
         dict
-            Values of type Spread; "tau_fitted" and "shape" are at least as wide as the block jackknife (`jackknife`).
+            Values of type StandardError; "tau_fitted" and "shape" are at least as wide as the block jackknife (`jackknife`).
         """
         spreads = block.spreads(k)
         if self.method == "moment":
@@ -280,7 +286,7 @@ class Fit(WithCaveats):
             "tau": Estimate.of(self.sample_tau, self.spreads["tau"], tested=False, limits=(-1.0, 1.0)),
         }
         if self.df is not None and self.df_influence is not None:
-            spread = Spread.of(self.df_influence, iid=self.iid)
+            spread = StandardError.of(self.df_influence, iid=self.iid)
             estimates["df"] = Estimate.of(self.df, spread, tested=False, limits=(0.0, math.inf))
         return estimates
 
@@ -309,12 +315,12 @@ class Fit(WithCaveats):
         plain = Estimate.of(self.theta, spread, bias=bias, tested=False, confidence=share)
         return replace(plain, ci=self.theta_interval(self.spreads["tau_fitted"], self.tau - self.tau_bias, share))
 
-    def theta_interval(self, spread: Spread, tau: float, confidence: float) -> tuple[float, float]:
+    def theta_interval(self, spread: StandardError, tau: float, confidence: float) -> tuple[float, float]:
         """The thetas whose taus lie within a confidence interval around `tau`; NaN at a bound.
 
         Parameters
         ----------
-        spread : Spread
+        spread : StandardError
             Standard error, degrees of freedom and effective draws of that tau.
         tau : float
             The centre of the interval.

@@ -14,10 +14,10 @@ from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.pair import FEWEST_FOR_SHAPE, TOO_DISCRETE, uneven_ties
 from copula_discrepancy.estimate.strength import TauSide, level_test
 from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, tail_gap
-from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.estimate.uncertainty import StandardError
 from copula_discrepancy.families import Copula, Integral
 
-_UNKNOWN = Spread(math.nan, math.nan, math.nan)
+_UNKNOWN = StandardError(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Side:
         The family fitted to it.
     tau : TauSide
         Kendall's tau and the input of its test.
-    spreads : mapping from str to Spread
+    spreads : mapping from str to StandardError
         Standard errors of "tau", "tau_fitted" and "shape".
     bias : float
         The mean bias of the fitted tau, from ranks and from the block jackknife.
@@ -46,7 +46,7 @@ class Side:
 
     fit: Fit
     tau: TauSide
-    spreads: Mapping[str, Spread]
+    spreads: Mapping[str, StandardError]
     bias: float
     bias_is_large: bool
     corners: Mapping[str, CornerCount]
@@ -93,7 +93,7 @@ class Gap:
     """A gap, its standard error, the bias that tests and intervals subtract, and its p-value."""
 
     value: float
-    spread: Spread = _UNKNOWN
+    spread: StandardError = _UNKNOWN
     bias: float = 0.0
     pvalue: float = math.nan
 
@@ -151,7 +151,7 @@ def gaps(own: Side, other: Side | None, tau_target: float) -> Gaps:
     return Gaps(level, shape_gap, total_gap, corners, joint_pvalue([*corners.values()]), too_rare)
 
 
-def _gap(value: float, spread: Spread, bias: float, tested: bool) -> Gap:
+def _gap(value: float, spread: StandardError, bias: float, tested: bool) -> Gap:
     return Gap(math.nan) if math.isnan(value) else Gap(value, spread, bias, spread.pvalue(value - bias) if tested else math.nan)
 
 

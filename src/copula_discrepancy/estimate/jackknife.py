@@ -19,7 +19,7 @@ from copula_discrepancy._core import kernels
 from copula_discrepancy.estimate.likelihood import maximise
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import RankedColumn
-from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.estimate.uncertainty import StandardError
 from copula_discrepancy.families import Copula
 
 # Effective draws of the margins below which second-order terms matter: with 200, the standard error of shape is 15% larger than
@@ -44,9 +44,9 @@ class LeftOut(NamedTuple):
         left_out = cls(*map(float, numbers))
         return None if math.isnan(left_out.df) else left_out
 
-    def widened(self, spread: Spread, se: float) -> Spread:
+    def widened(self, spread: StandardError, se: float) -> StandardError:
         """The standard error from influence values or, if larger, from the blocks, each with its own degrees of freedom."""
-        return spread if spread.se >= se else Spread(se, min(spread.df, self.df), spread.n_eff)
+        return spread if spread.se >= se else StandardError(se, min(spread.df, self.df), spread.n_eff)
 
 
 def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitted: float) -> LeftOut | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.estimate.uncertainty import StandardError
 
 FREQUENT = 0.5  # share of draws with one value above which the others carry the information
 _HANDFUL = 20
@@ -38,7 +38,7 @@ class TauSide:
     """
 
     tau: float
-    spread: Spread
+    spread: StandardError
     n: int
     carriers: float
     weight: float
@@ -48,7 +48,7 @@ class TauSide:
     def of(
         cls,
         tau: float,
-        spread: Spread,
+        spread: StandardError,
         n: int,
         modes: tuple[int, int],
         influence: NDArray[np.float64],
@@ -81,7 +81,7 @@ class TauSide:
 class LevelTest:
     """The standard error of a level, its p-value, and whether too few draws carry information to test it."""
 
-    spread: Spread
+    spread: StandardError
     pvalue: float
     too_rare: bool = False
 
@@ -99,7 +99,7 @@ def level_test(own: TauSide, other: TauSide | None, tau_target: float) -> LevelT
     return LevelTest(spread, pvalue)
 
 
-def _joint(own: TauSide, other: TauSide | None) -> Spread:
+def _joint(own: TauSide, other: TauSide | None) -> StandardError:
     """Standard error of the difference of two taus; with few carriers, as if both samples had the same variance.
 
     A sample in which the rare values never coincide has almost no variance of its own: if it is the smaller one, the variance
@@ -118,15 +118,15 @@ def _joint(own: TauSide, other: TauSide | None) -> Spread:
     if not (mine.se > 0.0 and theirs.se > 0.0):
         return found
     pooled = (mine.se**2 * own.n**2 + theirs.se**2 * other.n**2) / (own.n * other.n)
-    return found if found.se**2 >= pooled else Spread(math.sqrt(pooled), found.df, found.n_eff)
+    return found if found.se**2 >= pooled else StandardError(math.sqrt(pooled), found.df, found.n_eff)
 
 
-def _with_carriers(spread: Spread, weight: float) -> Spread:
+def _with_carriers(spread: StandardError, weight: float) -> StandardError:
     """A variance known from `weight` draws has about twice as many degrees of freedom; half of them allow for skewness."""
-    return spread if weight == math.inf else Spread(spread.se, max(min(spread.df, weight), 1.0), spread.n_eff)
+    return spread if weight == math.inf else StandardError(spread.se, max(min(spread.df, weight), 1.0), spread.n_eff)
 
 
-def added(own: Spread, other: Spread, own_perfect: bool, other_perfect: bool) -> Spread:
+def added(own: StandardError, other: StandardError, own_perfect: bool, other_perfect: bool) -> StandardError:
     """Standard error of the difference of two taus: variances add; perfect dependence contributes none."""
     if other_perfect and not math.isnan(own.se):
         return own
@@ -135,7 +135,9 @@ def added(own: Spread, other: Spread, own_perfect: bool, other_perfect: bool) ->
     return own.plus(other)
 
 
-def _allowing_for_perfection(own: TauSide, other: TauSide | None, tau_target: float, spread: Spread, pvalue: float) -> float:
+def _allowing_for_perfection(
+    own: TauSide, other: TauSide | None, tau_target: float, spread: StandardError, pvalue: float
+) -> float:
     """A few draws can be perfectly dependent by chance; the p-value is at least the probability of that."""
     sides = [(own, tau_target)] if other is None else [(own, tau_target), (other, own.tau)]
     perfect = [(side, aim) for side, aim in sides if abs(side.tau) == 1.0]

@@ -17,7 +17,7 @@ from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import edge_width
-from copula_discrepancy.estimate.uncertainty import Spread
+from copula_discrepancy.estimate.uncertainty import StandardError
 from copula_discrepancy.families import Copula
 
 _TAU_STEP = 1e-4
@@ -152,7 +152,7 @@ class CornerCount:
     second: float
     joint: float
     expected: float
-    spread: Spread  # of `gap`
+    spread: StandardError  # of `gap`
 
     @property
     def share(self) -> float:
@@ -176,7 +176,7 @@ class TailGap:
     """Share of the draws in one tail of a variable that are in the tail of the other, minus the expected share."""
 
     value: float
-    spread: Spread
+    spread: StandardError
     pvalue: float
     share: float
     share_target: float
@@ -236,7 +236,7 @@ def _one_sample(own: CornerCount) -> tuple[float, bool]:
     return (counted, True) if few < FEWEST_IN_TAIL or math.isnan(normal) else (max(normal, counted), False)
 
 
-def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spread) -> tuple[float, bool]:
+def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: StandardError) -> tuple[float, bool]:
     """P-value by the normal limit or, if few draws of both samples are inside or outside of the corner, by the binomial one.
 
     Given the number of draws in both corners, that of one sample is binomial; its probability follows from equal rates or, if
@@ -265,7 +265,7 @@ def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: Spr
     return (counted, True) if few < FEWEST_IN_TAIL or math.isnan(normal) else (max(normal, counted), False)
 
 
-def _at_rate(count: CornerCount, inside: float, outside: float) -> Spread:
+def _at_rate(count: CornerCount, inside: float, outside: float) -> StandardError:
     """The standard error if a corner holds the expected share: that of few draws by chance is too small, of many too large."""
     rate, share = (inside, count.joint) if inside <= outside else (outside, count.first - count.joint)
     return count.spread if share <= 0.0 else replace(count.spread, se=count.spread.se * math.sqrt(rate / share))

@@ -62,7 +62,7 @@ class LongRun:
 
 
 @dataclass(frozen=True)
-class Spread:
+class StandardError:
     """The standard error of an estimate, its degrees of freedom and its effective sample size."""
 
     se: float
@@ -70,14 +70,14 @@ class Spread:
     n_eff: float
 
     @classmethod
-    def of(cls, influence: NDArray[np.float64], *, iid: bool) -> "Spread":
+    def of(cls, influence: NDArray[np.float64], *, iid: bool) -> "StandardError":
         """Standard error of an estimate with these influence values, (chain, draw); NaN if they are NaN."""
         if math.isnan(influence.flat[0]):
             return cls(math.nan, math.nan, math.nan)
         long_run = _long_run(influence, iid=iid)
         return cls(long_run.se, long_run.df, long_run.n_eff)
 
-    def plus(self, other: "Spread | None") -> "Spread":
+    def plus(self, other: "StandardError | None") -> "StandardError":
         """Standard error of the difference of two independent estimates: variances add, degrees of freedom as in Welch (1947).
 
         The effective sample size is the smaller of the two.
@@ -86,12 +86,12 @@ class Spread:
             return self
         a, b = self.se**2, other.se**2
         if not a + b > 0:
-            return Spread(math.nan, math.nan, math.nan)
-        return Spread(math.sqrt(a + b), (a + b) ** 2 / (a**2 / self.df + b**2 / other.df), min(self.n_eff, other.n_eff))
+            return StandardError(math.nan, math.nan, math.nan)
+        return StandardError(math.sqrt(a + b), (a + b) ** 2 / (a**2 / self.df + b**2 / other.df), min(self.n_eff, other.n_eff))
 
-    def times(self, factor: float) -> "Spread":
+    def times(self, factor: float) -> "StandardError":
         """Standard error of an estimate multiplied by a factor."""
-        return Spread(abs(factor) * self.se, self.df, self.n_eff)
+        return StandardError(abs(factor) * self.se, self.df, self.n_eff)
 
     def reach(self, confidence: float) -> float:
         """Half the width of a confidence interval."""
@@ -156,7 +156,7 @@ class Estimate:
     def of(
         cls,
         value: float,
-        spread: Spread,
+        spread: StandardError,
         *,
         bias: float = 0.0,
         tested: bool = True,
@@ -169,7 +169,7 @@ class Estimate:
         ----------
         value : float
             The estimate.
-        spread : Spread
+        spread : StandardError
             Its standard error, degrees of freedom and effective sample size.
         bias : float
             The bias that interval and p-value subtract.

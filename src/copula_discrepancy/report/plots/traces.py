@@ -12,7 +12,7 @@ from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.influence import theta_score
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, Spread
+from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, StandardError
 from copula_discrepancy.report.plots.look import BLUE, ORANGE, canvas, ink, legend_above, wrong_subject
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _first_draws(result: Discrepancy, k: int, scoring: "_Scoring") -> tuple[floa
     if math.isnan(theta) or math.isnan(total.se):
         return value, math.nan, math.nan, math.nan, level
     own = replace(fitted, pair=part, n=part.n, theta=theta, tau=tau, block=None)
-    spread = Spread.of(own.influence["tau_fitted"], iid=result.iid).times(scoring.widening)
+    spread = StandardError.of(own.influence["tau_fitted"], iid=result.iid).times(scoring.widening)
     if result.reference is not None:
         spread = spread.plus(result.reference.spreads["tau_fitted"])
     bias = total.bias + fitted.tau_bias * (fitted.n / part.n - 1.0)  # the bias of ranks is of order 1/n
@@ -120,7 +120,7 @@ class _Scoring:
             return cls(fitted, math.nan, math.nan, 1.0)
         *_, curvature = theta_score(fitted.pair, fitted.copula)
         theta, tau = fitted.influence["theta"], fitted.influence["tau_fitted"]  # proportional to each other
-        widening = fitted.spreads["tau_fitted"].se / Spread.of(tau, iid=fitted.iid).se
+        widening = fitted.spreads["tau_fitted"].se / StandardError.of(tau, iid=fitted.iid).se
         return cls(fitted, -curvature / fitted.n, float(np.vdot(theta, tau) / np.vdot(theta, theta)), widening)
 
     def step(self, part: RankedPair) -> tuple[float, float]:

@@ -23,7 +23,7 @@ from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.data.draws import Draws, as_draws, as_values
 from copula_discrepancy.estimate.fit import announce
 from copula_discrepancy.estimate.pair import DISCRETE, MARGINS, RankedPair
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Spread, require_chain_length
+from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, StandardError, require_chain_length
 from copula_discrepancy.families import Copula
 from copula_discrepancy.studies.baselines.imq import Kernel, statistic_of
 from copula_discrepancy.studies.baselines.points import copula_points, scored_points
@@ -297,4 +297,4 @@ def _standard_error(sums: NDArray[np.float64], given: Draws, independent: bool, 
     if given.n_draws < FEWEST_DRAWS and not independent:
         return math.nan
     means = sums / (n - 1.0 if statistic == "u" else n)
-    return Spread.of(2.0 * (means - np.mean(means)).reshape(given.n_chains, -1), iid=independent).se
+    return StandardError.of(2.0 * (means - np.mean(means)).reshape(given.n_chains, -1), iid=independent).se
