@@ -70,8 +70,8 @@ def pairwise(
         Ranked once; only ranks matter. Constant variables are omitted, with a warning.
     target : reference sample, copulas, correlation matrix, or None
         - Anything `as_draws` accepts: a reference sample of the same variables (matched by name), independent of the draws.
-        - A dictionary from pairs to copulas, ``{("a", "b"): Gumbel(2.5)}``: only these pairs are compared; or one copula for
-        all.
+        - A dictionary from pairs to copulas, ``{("a", "b"): Gumbel(2.5)}``: only these pairs are compared; or one copula
+          for all.
         - A correlation matrix (d, d), as an array or a data frame: every pair is compared with that Gaussian copula.
         - None: there is no level; shape shows whether the best family fits each pair, and R-hat whether the chains agree.
     family : str, class or instance, optional
