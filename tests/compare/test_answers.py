@@ -10,6 +10,7 @@ from copula_discrepancy.compare.wording import NOT_TESTED, VOID, answer_line
 from copula_discrepancy.data.repeats import in_a_row
 from tests.caveat_codes import codes_of, warned
 from tests.compare.verdicts import LEVEL_ALONE, LEVEL_UNTESTED
+from tests.refusals import refused
 
 RNG = np.random.default_rng(1)
 REAL = pd.DataFrame(RNG.multivariate_normal(np.zeros(3), 0.5 * np.eye(3) + 0.5, 500), columns=["a", "b", "c"])
@@ -227,5 +228,7 @@ def test_each_sample_is_described_as_it_was_taken():
             assert result.independent == independent
             own, other = result.sentences()["Rows" if independent[0] else "Draws"], result.sentences()["Reference"]
             assert ["independent" in said for said in (own, other)] == [*independent]
+        with refused("argument"):
+            cd.discrepancy(sample, cd.Gaussian(0.1), iid="reference")
         errors = [cd.pairwise(sample, reference, iid=way)[0].level_se for way in (iid, True, False)]
         assert len(set(errors)) == 3  # one sample's error is as if independent, the other's is not

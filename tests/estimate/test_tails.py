@@ -12,7 +12,7 @@ from scipy import stats
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.ranking_wording import pair_tests
-from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, part_name, tail_gap
+from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, part_name, share_beside, tail_gap
 from copula_discrepancy.estimate.uncertainty import StandardError
 from tests.caveat_codes import warned
 from tests.numerals import numerals, one_line
@@ -244,3 +244,19 @@ def test_sentences_count_the_corners_that_could_be_compared():
         result = cd.discrepancy(table, cd.Gaussian(0.0), iid=True)
     assert set(result.corners) == {"high_high", "low_high"}
     assert numerals(result.sentences()["Tails"])[0] == "2"
+
+
+def test_a_share_at_the_same_tau_stays_a_share():
+    """A gap is a difference of differences: taken off a small share it would leave less than nothing."""
+    assert share_beside(0.078, 0.062, 0.093) == (0.0, True)
+    assert share_beside(-0.5, 0.7, 0.3) == (1.0, True)
+    assert share_beside(0.03, 0.10, 0.07) == (0.07, False)
+
+
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
+def test_a_target_that_does_not_reach_the_tau_is_not_said_to_be_at_it():
+    draws = cd.Frank(-3.0).sample(2000, rng=1)
+    for result in (cd.discrepancy(draws, cd.Gumbel(2.5), iid=True), cd.pairwise(draws, cd.Gumbel(2.5), iid=True)):
+        assert "same tau" not in result.sentences()["Tails"]
+    reached = cd.discrepancy(cd.Clayton(3.0).sample(2000, rng=1), cd.Gumbel(2.5), iid=True)
+    assert "same tau" in reached.sentences()["Tails"]

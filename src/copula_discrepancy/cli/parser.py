@@ -19,8 +19,8 @@ exit codes:
   0    the comparison was made and is within the limits
   1    error: the data or files cannot be used
   2    invalid usage: an unknown option, or an invalid value of an option
-  3    failed: a gap is above --fail-above, or a variable is constant that
-       should vary
+  3    failed: a gap is above --fail-above, or with --fail-above a variable
+       is constant that should vary
   4    undecided: the tests are void, no pair could be tested, or R-hat or
        n_eff is outside its limit
   130  interrupted"""

@@ -184,6 +184,8 @@ def comparison_of(
     samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], *, margins: str = "rank", **choices: Any
 ) -> PairComparison:
     """Rank both samples for a comparison with the options `choices` of `PairComparison`."""
+    if samples[1] is None and iid == (False, True):
+        raise InputError("iid='reference' is for a reference sample, and there is none; use iid=True or False for the draws")
     tables = []
     for sample, independent in zip(samples, iid, strict=True):
         if sample is not None and not independent:

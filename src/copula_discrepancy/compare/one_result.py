@@ -27,7 +27,7 @@ from copula_discrepancy.estimate.bootstrap import (
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
 from copula_discrepancy.estimate.selection import Selection
-from copula_discrepancy.estimate.tails import CORNERS, TailGap, along, joint_pvalue, part_name
+from copula_discrepancy.estimate.tails import CORNERS, TailGap, along, joint_pvalue, part_name, reachable
 from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.families import Copula
 
@@ -527,7 +527,10 @@ class Discrepancy(WithCaveats):
         for name in tests.off_corners:
             where, gap = CORNERS[name].words(pair.names, self.tail, self.things), self.corners[name]
             aim, moved = gap.at_same_tau
-            at_tau = f"{which} at the same tau" if other is None or moved else which
+            if other is None:  # a family that does not reach the draws' tau is replaced by the target itself
+                at_tau = f"{which} at the same tau" if reachable(self.fit.template, self.tau) else "the target"
+            else:
+                at_tau = f"{which} at the same tau" if moved else which
             tails.append(wording.tail_sentence(where, (gap.share, aim), at_tau))
         texts["Tails"] = wording.tails(tails, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail), tests.n_corners)
         texts[self.things.capitalize()] = wording.enough(self.n, self.n_eff, self.agreement, iid=self.iid, things=self.things)

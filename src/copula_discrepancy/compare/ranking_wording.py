@@ -13,7 +13,7 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.multiplicity import in_words
-from copula_discrepancy.estimate.tails import CORNERS, part_name, share_beside
+from copula_discrepancy.estimate.tails import CORNERS, part_name, reachable, share_beside
 
 if TYPE_CHECKING:
     from copula_discrepancy.compare.many_result import Pairwise
@@ -186,7 +186,10 @@ def _tails(result: "Pairwise") -> str | None:
     share = float(row[f"{name}_share"])
     aim, moved = share_beside(float(row[name]), share, float(row[f"{name}_share_target"]))
     whose = {"reference": "the reference", "nothing": str(row["family"])}.get(result.kind, "the target")
-    at_tau = whose if result.kind == "reference" and not moved else f"{whose} at the same tau"
+    known = (result.targets or {}).get((int(row["first"]), int(row["second"])))
+    # the reference's own share, or that of a target whose family does not reach the draws' tau
+    as_it_is = not reachable(known, float(row["tau"])) if known is not None else result.kind == "reference" and not moved
+    at_tau = whose if as_it_is else f"{whose} at the same tau"
     more = f" {_counted(result, rows.size)} with such a gap." if rows.size > 1 else ""
     sentence = wording.tail_sentence(where, (share, aim), at_tau)
     sentence = f"{result.label(row)}: {sentence}" if result.unit == "edge" else sentence

@@ -90,7 +90,7 @@ def shape(gap: Estimate, family: str, *, adjusted: float, against_sample: bool, 
             return (
                 f"wrong ({pvalue}). With {family} fits to both, {things} and reference differ by {abs(gap.value):.2g} in tau."
             )
-        return f"{NO_GAP} ({pvalue}). With {family} fits to both, {things} and reference do not differ."
+        return f"{NO_GAP} ({pvalue}). With {family} fits to both, no difference between {things} and reference is detectable."
     if significant:
         side = "above" if gap.value > 0 else "below"
         return f"wrong ({pvalue}). The {family} copula fitted to these {things} has a tau {abs(gap.value):.2g} {side} theirs."

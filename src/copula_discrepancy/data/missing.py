@@ -13,8 +13,8 @@ from copula_discrepancy.data.readers.table import Table
 
 _SHOWN = 3  # variables whose bad values are located: more would hide the advice
 _WAYS_OUT = {
-    "draw": "drop those draws (as_draws(..., missing='drop'), or --missing listwise)",
-    "row": "drop those rows (missing='drop', --missing listwise), or use for each pair the rows that have both values "
+    "draw": "drop those draws (as_draws(..., missing='listwise'), or --missing listwise)",
+    "row": "drop those rows (missing='listwise', --missing listwise), or use for each pair the rows that have both values "
     "(missing='pairs', --missing pairs)",
 }
 

@@ -191,7 +191,8 @@ class TailGap:
 def share_beside(value: float, share: float, share_target: float) -> tuple[float, bool]:
     """The share that a gap is relative to: the target's own unless a different strength explains most of the difference."""
     moved = abs(share - share_target - value) > _MOVED * abs(value)
-    return (share - value, True) if moved else (share_target, False)
+    # what is taken off is a difference of two shares, which may pass the range of one
+    return (min(max(share - value, 0.0), 1.0), True) if moved else (share_target, False)
 
 
 def is_tail(share: float, tail: float) -> bool:

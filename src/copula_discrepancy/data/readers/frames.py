@@ -204,7 +204,7 @@ def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], 
         way_out = f"exclude {'them' if others else 'it'} by name, --exclude {_typed(unusable)} or exclude={unusable}"
     else:
         way_out = "select the other variables by name"
-    return f"variable {name} must be real numbers, got type {kind}{shown}{also}; {way_out}, or convert it to numbers first"
+    return f"variable {name} must be numeric, got type {kind}{shown}{also}; {way_out}, or convert it to numbers first"
 
 
 def _typed(names: Sequence[str]) -> str:
