@@ -38,10 +38,6 @@ def gradients_are_slopes(c):
     return all(close(a, b, 1e-5) for a, b in zip(ours, default, strict=True))  # a stencil of stencils
 
 
-def tau_slope_is_slope(c):
-    return close(c._tau_slope(c.theta), Copula._tau_slope(c, c.theta), 1e-6)
-
-
 def entropy_override_is_default(c):
     return close(c.entropy(), -Copula._information_integral(c, c.theta, ACCEPT).value, 1e-8)
 
@@ -85,7 +81,6 @@ CHECKS = (
     unit_mass,
     sampler_follows_cdf,
     gradients_are_slopes,
-    tau_slope_is_slope,
     entropy_override_is_default,
     entropy_near_monte_carlo,
     divergence_is_positive_and_quadratic,

@@ -13,7 +13,7 @@ from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.report.page import content
-from tests.caveat_codes import codes_of
+from tests.caveat_codes import codes_of, warned
 from tests.compare.verdicts import TOO_WEAK, WRONG_SHAPE, too_thick, too_thin
 
 pytest.importorskip("pyvinecopulib")
@@ -198,3 +198,14 @@ def test_kinds_have_one_word_for_all_corners():
     assert tests.kinds[:2] == (TOO_WEAK, WRONG_SHAPE)
     assert len(tests.kinds) == 3
     assert tests.faults == [TOO_WEAK, WRONG_SHAPE, too_thick("low_low"), too_thin("high_high")]
+
+
+def test_degrees_of_freedom_at_a_bound_are_told_alike():
+    x, y = cd.Gaussian(0.6).sample(400, rng=2), cd.Gaussian(0.6).sample(400, rng=52)
+    with warned("df-bound"):
+        one = cd.discrepancy(x, y, family="studentt", iid=True)
+    with warned("df-bound"):
+        many = cd.pairwise(x, y, family="studentt", iid=True, exact=True)
+    for result in (many, many.pair("x0", "x1")):
+        assert result.warnings == one.warnings
+        assert answer_line(result).split(", ")[1:] == answer_line(one).split(", ")[1:]

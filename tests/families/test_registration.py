@@ -290,3 +290,59 @@ def test_a_family_of_no_known_kind():
     turned = cd.fit(np.column_stack([1.0 - draws[:, 0], draws[:, 1]]), "fgm90", iid=True)
     assert turned.theta == pytest.approx(found.theta, rel=1e-6)
     assert cd.discrepancy(draws, FarlieGumbelMorgenstern(0.6), iid=True).level.pvalue > 1e-3
+
+
+class Raises(cd.Clayton):
+    name = "Raises"
+
+    def _tau(self, theta):
+        raise ValueError("boom")
+
+
+class Nothing(cd.Clayton):
+    name = "Nothing"
+
+    def _tau(self, theta):
+        return None
+
+
+class Scalar(cd.Clayton):
+    name = "Scalar"
+
+    def _logpdf(self, *given):
+        return np.nan
+
+
+class Unmade(cd.Clayton):
+    name = "Unmade"
+
+    def __init__(self, a, b):
+        pass
+
+
+class SteepTau(cd.Clayton):
+    name = "SteepTau"
+
+    def _tau_slope(self, theta):
+        return 7.0
+
+
+class WrongTail(cd.Clayton):
+    name = "WrongTail"
+    tail = (0.0, 1.9)
+
+
+class WrongInformation(cd.Clayton):
+    name = "WrongInformation"
+
+    def _mutual_information(self, theta):
+        return -3.0
+
+
+@pytest.mark.parametrize("wrong", [Raises, Nothing, Scalar, Unmade, SteepTau, WrongTail, WrongInformation])
+def test_a_family_whose_methods_fail_is_refused_by_one_error(wrong):
+    with pytest.raises(cd.InputError) as caught:
+        cd.register(wrong)
+    assert wrong.__name__ in str(caught.value)
+    with pytest.raises(cd.InputError):
+        cd.family(wrong.name)

@@ -85,10 +85,11 @@ class ComparedPair:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A pair that was compared before: its row, and what left-out blocks said of draws and reference."""
+    """A pair that was compared before: its row, `LeftOut` of draws and reference, and whether df was estimated."""
 
     row: Any
     blocks: NDArray[np.float64]
+    df_estimated: bool
 
 
 @dataclass(frozen=True, eq=False)

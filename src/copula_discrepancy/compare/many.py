@@ -216,7 +216,7 @@ def rank_pairs(
 
     families = {copula.name: copula for copula in (aims.targets or {}).values()}
     families |= {} if template is None else {template.name: template}
-    compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df)
+    compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df or bool(accuracy))
     told = comparison_caveats(compared, sides_of(samples, (comparison.draws, comparison.reference), sides))
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
     return Pairwise.of(

@@ -341,7 +341,7 @@ class Pairwise(WithCaveats):
         comparison = comparison_of(
             (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
-            curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else Found(row, self.blocks[place]),
+            curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else self._found(place),
         )  # fmt: skip
         result = detailed(comparison, (draws, reference), confidence=self.confidence)
         # keep the ranking's caveats about whole rows: two columns alone may miss them
@@ -353,6 +353,10 @@ class Pairwise(WithCaveats):
             caveats=tuple(caveats),
             notes=tuple(dict.fromkeys((*self.notes, *result.notes))),
         )
+
+    def _found(self, place: int) -> Found:
+        """What is known of a pair."""
+        return Found(self.rows[place], self.blocks[place], any(caveat.code == "df-bound" for caveat in self.caveats))
 
     def fitted(self, first: str, second: str) -> Fit:
         """The family used for a pair, fitted to its draws.

@@ -31,7 +31,7 @@ from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
 
-_OF_FITS = ("df-bound", "unconverged")  # codes that only the fit knows; they do not follow from the numbers
+_OF_FITS = ("unconverged",)  # codes that only the fit knows; they do not follow from the numbers
 
 
 @enough_memory
@@ -226,14 +226,21 @@ def detailed(
     assert agreements[0] is not None
     rows = empty_rows(1)
     pair.fill(rows[0])
+    found, estimated = comparison.found, comparison.estimate_df or comparison.selector is FULL
     compared = Compared(
-        rows, "pair", lambda _: pair_label(*samples[0].names), comparison.method, {fitted.template.name: fitted.template}
+        rows,
+        "pair",
+        lambda _: pair_label(*samples[0].names),
+        comparison.method,
+        {fitted.template.name: fitted.template},
+        estimated if found is None else found.df_estimated,
     )
     sides = sides_of(samples, (comparison.draws, comparison.reference), comparison.iid)
     caveats = [*comparison_caveats(compared, sides), *(caveat for caveat in fitted.caveats if caveat.code in _OF_FITS)]
     if pair.fits.choice is not None:
-        found = {caveat.code: caveat for fit in (pair.fits.choice, reference) if fit is not None for caveat in fit.caveats}
-        caveats += [sides[-1].caveat(code, caveat.sentence) for code, caveat in found.items() if code in _OF_FITS]
+        fits = [fit for fit in (pair.fits.choice, reference) if fit is not None]
+        of_reference = {caveat.code: caveat.sentence for fit in fits for caveat in fit.caveats}
+        caveats += [sides[-1].caveat(code, of_reference[code]) for code in _OF_FITS if code in of_reference]
     return Discrepancy(
         target=target,
         estimates=estimates,

@@ -65,7 +65,7 @@ def df_caveat(df: float, end: str | None) -> Caveat | None:
     why = "a Gaussian copula fits as well" if end == "upper" else "the tails are heavier than those of a t copula"
     return caveat_of(
         "df-bound",
-        f"df is at the {end} end {df:g} of its search range: {why}; df is treated as known, and CKL and CED are not tested",
+        f"df is at the {end} end {df:g} of its search range: {why}; df is treated as known",
     )
 
 

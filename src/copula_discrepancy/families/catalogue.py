@@ -136,11 +136,19 @@ def register(family: Family, *, check: bool = True) -> Family:
     run_again = _path(holder) == _path(family) and "<locals>" not in family.__qualname__  # functions may create many classes
     if holder is not family and not run_again:
         raise InputError(f"the name {family.name!r} belongs to {_path(holder)}; choose another name for {_path(family)}")
-    failed = failed_checks(resolve_family(family)[0]) if check else []
+    failed = _failed_checks(family) if check else []
     if failed:
         raise InputError(f"the formulas of {_path(family)} contradict each other; failed checks: {', '.join(failed)}")
     BY_NAME[key] = family
     return family
+
+
+def _failed_checks(family: type[Copula]) -> list[str]:
+    """The checks that a family fails; an error of its constructor or of its tau is one of them."""
+    try:
+        return failed_checks(resolve_family(family)[0])
+    except Exception as error:  # whatever the methods of a user's class raise
+        return [f"a member and its tau raise {type(error).__name__}: {error}"]
 
 
 def resolve_family(choice: Any, df: float | None = None) -> tuple[Copula, bool]:

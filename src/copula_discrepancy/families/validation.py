@@ -61,6 +61,24 @@ def tau_round_trip(c: Copula) -> bool:
     return close(c._theta_from_tau(c.tau), c.theta, 1e-9)
 
 
+def tau_slope_is_slope(c: Copula) -> bool:
+    """The derivative of tau in theta agrees with that of a stencil."""
+    return close(c._tau_slope(c.theta), Copula._tau_slope(c, c.theta), 1e-6)
+
+
+def tails_are_shares(c: Copula) -> bool:
+    """Both tail coefficients are between 0 and 1."""
+    lower, upper = c.tail
+    return 0.0 <= lower <= 1.0 and 0.0 <= upper <= 1.0
+
+
+def information_is_integral(c: Copula) -> bool:
+    """The mean log density is that of a quadrature."""
+    x, y, weight = np.broadcast_arrays(*c._nodes(c.theta, 4))
+    mean = np.sum(weight.ravel() * c._logpdf(c.theta, x.ravel(), y.ravel()))
+    return close(c._information(c.theta).value, mean, 1e-6)
+
+
 def tau_is_integral(c: Copula) -> bool:
     """tau = 4 E[C(U, V)] - 1 under the copula's own quadrature."""
     x, y, weight = np.broadcast_arrays(*c._nodes(c.theta, 3))
@@ -87,7 +105,10 @@ CHECKS: tuple[Callable[[Copula], bool], ...] = (
     conditional_inverse,
     exchangeable_or_turned,
     tau_round_trip,
+    tau_slope_is_slope,
     tau_is_integral,
+    tails_are_shares,
+    information_is_integral,
     score_is_slope,
     likelihood_sums_are_sums,
 )
@@ -102,4 +123,12 @@ def failed_checks(template: Copula) -> list[str]:
     taus: FloatArray = np.array([member.tau for member in members])
     if not np.all(np.diff(taus) > 0.0):  # the inverse of tau, below, would not terminate
         return [f"tau_increases at {members}"]
-    return [f"{check.__name__} at {member!r}" for check in CHECKS for member in members if not check(member)]
+    return [message for check in CHECKS for member in members if (message := _failure(check, member))]
+
+
+def _failure(check: Callable[[Copula], bool], member: Copula) -> str:
+    """Why a member fails a check: it disagrees, or its formulas raise an error; empty where it passes."""
+    try:
+        return "" if check(member) else f"{check.__name__} at {member!r}"
+    except Exception as error:  # whatever the formulas of a user's class raise
+        return f"{check.__name__} at {member!r} raises {type(error).__name__}: {error}"

@@ -57,9 +57,8 @@ def _require_room(page: Path, overwrite: bool) -> None:
             raise InputError(f"{file} is a folder, so no file with that name can be written; use another name")
     existing = [str(file) for file in files if os.path.lexists(file)]  # includes broken links
     if existing and not overwrite:
-        raise InputError(
-            f"{' and '.join(existing)} already exist{'s' if len(existing) == 1 else ''}; use another name or overwrite with force=True (--force)"
-        )
+        exist = "already exists" if len(existing) == 1 else "already exist"
+        raise InputError(f"{' and '.join(existing)} {exist}; use another name or overwrite with force=True (--force)")
 
 
 def json_path(page: Path) -> Path:
