@@ -111,7 +111,7 @@ def test_a_wrong_family_fails(copula, expected):
 
 
 def test_checks_are_all_run():
-    assert len({check.__name__ for check in CHECKS}) == len(CHECKS) == 18
+    assert len({check.__name__ for check in CHECKS}) == len(CHECKS) == 20
 
 
 @dataclass(frozen=True)
