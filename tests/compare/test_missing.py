@@ -123,7 +123,7 @@ def test_rows_are_told_of_a_table_and_draws_of_a_sampler():
     assert "sampler" not in told
     assert "draw" not in told
     told = refused("nan", GAPS.to_numpy())
-    assert "missing='drop'" in told
+    assert "missing='listwise'" in told
     assert "sampler" in told
     assert "2 rows" in refused("too-few-draws", TABLE[:1])
 
