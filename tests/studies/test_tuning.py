@@ -254,3 +254,12 @@ def test_what_a_person_sees():
 def test_bad_input(arguments, options, named):
     with pytest.raises(cd.InputError, match=f"^{named}"):
         cd.tune(*arguments, **options)
+
+
+def test_a_setting_of_few_values_is_judged_by_its_level():
+    """Draws that take two values have no likelihood, and still a strength."""
+    rng = np.random.default_rng(3)
+    coins = (rng.standard_normal((2, 60, 2)) > 0).astype(float)
+    (row,) = cd.tune(lambda setting, rng: coins, [1.0], cd.Gaussian(0.5), replications=2, rng=1, n_jobs=1).rows
+    assert row.cd == abs(row.level) > 0.0
+    assert np.isnan(row.shape)

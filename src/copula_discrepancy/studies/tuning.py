@@ -191,6 +191,7 @@ class _Evaluation:
         except (ArithmeticError, np.linalg.LinAlgError) as error:  # how other samplers fail
             return f"{type(error).__name__}: {error}"
         gap = getattr(result, self.by)
+        gap = result.level if math.isnan(gap.value) else gap  # too few values for a likelihood, as in `Discrepancy.cd`
         return {
             "cd": abs(gap.value), "cd_se": gap.se, "cd_df": gap.df,
             "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
