@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
 from copula_discrepancy.families import Copula, Integral
 
 
-@dataclass(frozen=True, eq=False)
-class Fits:
+class Fits(NamedTuple):
     """The fits of a pair.
 
     Attributes

@@ -140,6 +140,8 @@ def _result(
     inner = student_part(template)
     # inside the domain its caveats do not need tau, and with known margins ranks are not needed
     tau = pair.tau if method == "moment" or outcome.on_bound is not None else math.nan
+    plain = method == "mle" and outcome.on_bound is None and outcome.converged and df_end is None  # most of thousands of fits
+    caveats = () if plain else fit_caveats(template, method, tau, outcome.theta, df_end=df_end, converged=outcome.converged)
     return Fit(
         family=template.name,
         method=method,
@@ -155,7 +157,7 @@ def _result(
         df_estimated=df_estimated,
         df_on_bound=df_end,
         iid=iid,
-        caveats=fit_caveats(template, method, tau, outcome.theta, df_end=df_end, converged=outcome.converged),
+        caveats=caveats,
         version=library_version(),
         template=template,
         pair=pair,

@@ -7,6 +7,7 @@ handful of draws, or with ties that do not cancel between samples of unequal siz
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.family_curves import Curves
@@ -88,8 +89,7 @@ class Side:
         return fitted.copula if (fitted.on_bound is None or inner) and math.isfinite(fitted.theta) else None
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(NamedTuple):
     """A gap, its standard error, the bias that tests and intervals subtract, and its p-value."""
 
     value: float
