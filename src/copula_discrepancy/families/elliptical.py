@@ -113,7 +113,8 @@ class Elliptical(Copula):
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if self._compiled_df is not None and one_sample(x, y):
             first, second = kernels.elliptical_scores(theta, self._compiled_df, x, y)
-            if math.isfinite(float(np.sum(second))):  # no square has overflowed, as those of extreme quantiles may
+            # normal scores are small; squares of a t copula's extreme quantiles may overflow
+            if self._compiled_df == 0.0 or math.isfinite(float(np.sum(second))):
                 return first, second
         return self._quantile_scores(theta, x, y)
 
@@ -122,9 +123,10 @@ class Elliptical(Copula):
 
     def _mixed_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Pair:
         if self._compiled_df is not None and one_sample(x, y):
-            at_zero = float(self._log_margin_density(np.zeros(1))[0])
+            normal = self._compiled_df == 0.0
+            at_zero = -0.5 * math.log(2.0 * math.pi) if normal else float(self._log_margin_density(np.zeros(1))[0])
             in_u, in_v = kernels.elliptical_mixed(theta, self._compiled_df, x, y, at_zero)
-            if math.isfinite(float(np.sum(in_u) + np.sum(in_v))):
+            if normal or math.isfinite(float(np.sum(in_u) + np.sum(in_v))):
                 return in_u, in_v
         return self._quantile_derivatives(theta, x, y)[2:]
 
