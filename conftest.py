@@ -27,7 +27,7 @@ TOGETHER = {
     "report/test_page.py": "pages",
     "report/test_browser.py": "pages",
     "report/test_maps.py": "pages",
-    "compare/test_block.py": "block",
+    "compare/test_comparison.py": "comparison",
     "compare/test_many.py": "many",
     "studies/test_paper.py": "paper",
     "studies/test_reproduce.py": "reproduce",

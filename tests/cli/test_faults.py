@@ -19,7 +19,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
-from copula_discrepancy.compare import block, jobs
+from copula_discrepancy.compare import comparison, jobs
 from copula_discrepancy.compare.wording import NOT_TESTED
 from tests.caveat_codes import warned
 from tests.numerals import numerals, one_line
@@ -75,7 +75,7 @@ def test_a_process_without_enough_memory_says_so(tmp_path):
 
 def out_of_memory(monkeypatch, *pairs, together=()):
     """Memory that runs out for some pairs, or only where some are done together with others."""
-    usual, asked = block.PairComparison.rows, []
+    usual, asked = comparison.PairComparison.rows, []
 
     def rows(self, given):
         asked.append(list(given))
@@ -83,7 +83,7 @@ def out_of_memory(monkeypatch, *pairs, together=()):
             raise MemoryError
         return usual(self, given)
 
-    monkeypatch.setattr(block.PairComparison, "rows", rows)
+    monkeypatch.setattr(comparison.PairComparison, "rows", rows)
     return asked
 
 
@@ -134,7 +134,7 @@ def test_a_page_of_pairs_for_which_memory_ran_out(monkeypatch, tmp_path):
 
 
 def test_memory_runs_out_on_every_pair(monkeypatch):
-    monkeypatch.setattr(block.PairComparison, "rows", lambda self, pairs: (_ for _ in ()).throw(MemoryError))
+    monkeypatch.setattr(comparison.PairComparison, "rows", lambda self, pairs: (_ for _ in ()).throw(MemoryError))
     with refused("memory"):
         cd.pairwise(DRAWS[:, :3], REFERENCE[:, :3], iid=True)
 
@@ -143,14 +143,14 @@ def test_memory_runs_out_on_every_pair(monkeypatch):
 def test_memory_runs_out_on_one_edge_of_a_vine(monkeypatch):
     draws, reference = DRAWS[:, :4], REFERENCE[:, :4]
     whole = cd.vine(draws, reference, iid=True, n_jobs=1)
-    usual = block.PairComparison.rows
+    usual = comparison.PairComparison.rows
 
     def rows(self, pairs):
         if (2, 3) in pairs:  # columns of the second edge in each tree
             raise MemoryError
         return usual(self, pairs)
 
-    monkeypatch.setattr(block.PairComparison, "rows", rows)
+    monkeypatch.setattr(comparison.PairComparison, "rows", rows)
     result = cd.vine(draws, reference, iid=True, n_jobs=1)
     assert len(result) == len(whole) == 6
     lost = [edge.names for edge in result if np.isnan(edge.tau)]
@@ -158,7 +158,7 @@ def test_memory_runs_out_on_one_edge_of_a_vine(monkeypatch):
     for edge in whole:
         if edge.names not in lost:
             assert result[edge.names].level == edge.level
-    monkeypatch.setattr(block.PairComparison, "rows", lambda self, pairs: (_ for _ in ()).throw(MemoryError))
+    monkeypatch.setattr(comparison.PairComparison, "rows", lambda self, pairs: (_ for _ in ()).throw(MemoryError))
     with refused("memory"):
         cd.vine(draws, reference, iid=True, n_jobs=1)
 
@@ -217,8 +217,8 @@ def test_a_worker_that_dies(tmp_path, monkeypatch):
     call = {"iid": True, "checkpoint": tmp_path / "run"}
     with joblib.parallel_config("loky", n_jobs=2), refused("interrupted"):
         cd.pairwise(DRAWS, targets, n_jobs=None, **call)
-    usual, computed = block.PairComparison.rows, []
-    monkeypatch.setattr(block.PairComparison, "rows", lambda self, given: (computed.extend(given), usual(self, given))[1])
+    usual, computed = comparison.PairComparison.rows, []
+    monkeypatch.setattr(comparison.PairComparison, "rows", lambda self, given: (computed.extend(given), usual(self, given))[1])
     again = cd.pairwise(DRAWS, targets, n_jobs=1, **call)
     assert computed == [(5, 8), (6, 7), (6, 8), (7, 8)]  # the first 32 were kept
     assert again.rows.tobytes() == cd.pairwise(DRAWS, targets, n_jobs=1, iid=True).rows.tobytes()

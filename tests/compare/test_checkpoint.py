@@ -10,7 +10,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy._core.files import PARTIAL
 from copula_discrepancy.cli.parser import main
-from copula_discrepancy.compare import block, jobs
+from copula_discrepancy.compare import comparison, jobs
 from tests.refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
@@ -29,14 +29,14 @@ def every_part_is_written(monkeypatch):
 @pytest.fixture
 def computed(monkeypatch):
     """The pairs that are computed, in order."""
-    found, usual = [], block.PairComparison.rows
+    found, usual = [], comparison.PairComparison.rows
 
     def rows(self, pairs):
         result = usual(self, pairs)
         found.extend(pairs)
         return result
 
-    monkeypatch.setattr(block.PairComparison, "rows", rows)
+    monkeypatch.setattr(comparison.PairComparison, "rows", rows)
     return found
 
 
@@ -67,18 +67,18 @@ def test_the_same_numbers_with_and_without_and_again(tmp_path, undisturbed, comp
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
 def test_goes_on_where_it_stopped(tmp_path, monkeypatch, undisturbed, computed, stop):
-    counting = block.PairComparison.rows
+    counting = comparison.PairComparison.rows
 
     def stopped(self, pairs):
         if (2, 12) in pairs:  # the second part
             raise stop("enough")
         return counting(self, pairs)
 
-    monkeypatch.setattr(block.PairComparison, "rows", stopped)
+    monkeypatch.setattr(comparison.PairComparison, "rows", stopped)
     with pytest.raises(stop, match="enough"):
         compare(tmp_path / "run")
     assert len(computed) == 32
-    monkeypatch.setattr(block.PairComparison, "rows", counting)
+    monkeypatch.setattr(comparison.PairComparison, "rows", counting)
     assert compare(tmp_path / "run") == undisturbed
     assert len(computed) == len({*computed}) == 91
 
@@ -86,18 +86,18 @@ def test_goes_on_where_it_stopped(tmp_path, monkeypatch, undisturbed, computed, 
 def test_what_waits_to_be_written_is_written_when_the_run_is_stopped(tmp_path, monkeypatch, undisturbed, computed):
     """Written every second, but interrupted after a moment."""
     monkeypatch.setattr(jobs, "_SECONDS", 1000.0)
-    counting = block.PairComparison.rows
+    counting = comparison.PairComparison.rows
 
     def stopped(self, pairs):
         if (2, 12) in pairs:
             raise KeyboardInterrupt
         return counting(self, pairs)
 
-    monkeypatch.setattr(block.PairComparison, "rows", stopped)
+    monkeypatch.setattr(comparison.PairComparison, "rows", stopped)
     with pytest.raises(KeyboardInterrupt):
         compare(tmp_path / "run")
     assert len(parts(tmp_path / "run")) == 1
-    monkeypatch.setattr(block.PairComparison, "rows", counting)
+    monkeypatch.setattr(comparison.PairComparison, "rows", counting)
     assert compare(tmp_path / "run") == undisturbed
     assert len(computed) == 91
     assert len(parts(tmp_path / "run")) == 2  # one for each call: files are few
@@ -105,7 +105,7 @@ def test_what_waits_to_be_written_is_written_when_the_run_is_stopped(tmp_path, m
 
 def test_threads_lose_nothing_when_a_task_raises(tmp_path, monkeypatch, computed):
     """What is under way beside it is finished and kept, and nothing new is begun."""
-    counting, failed = block.PairComparison.rows, []
+    counting, failed = comparison.PairComparison.rows, []
 
     def failing(self, pairs):
         if not failed:
@@ -113,20 +113,20 @@ def test_threads_lose_nothing_when_a_task_raises(tmp_path, monkeypatch, computed
             raise ZeroDivisionError("a bug")
         return counting(self, pairs)
 
-    monkeypatch.setattr(block.PairComparison, "rows", failing)
+    monkeypatch.setattr(comparison.PairComparison, "rows", failing)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         compare(tmp_path / "run", n_jobs=2)
     begun = len(computed)
-    monkeypatch.setattr(block.PairComparison, "rows", counting)
+    monkeypatch.setattr(comparison.PairComparison, "rows", counting)
     compare(tmp_path / "run", n_jobs=2)
     assert len(computed) == len({*computed}) == 91
     assert begun in (32, 27, 59)
 
 
 def test_pairs_do_not_depend_on_those_beside_them():
-    table = block.RankedTable.of(cd.as_draws(DRAWS))
-    other = block.RankedTable.of(cd.as_draws(REFERENCE))
-    one = block.PairComparison(table, other, {}, None, False, "mle", (False, False), (True, True))
+    table = comparison.RankedTable.of(cd.as_draws(DRAWS))
+    other = comparison.RankedTable.of(cd.as_draws(REFERENCE))
+    one = comparison.PairComparison(table, other, {}, None, False, "mle", (False, False), (True, True))
     some = [(0, 1), (3, 7), (2, 5)]
     together = one.rows(some)
     for k, pair in enumerate(some):
@@ -225,8 +225,10 @@ def test_a_whole_file_with_something_else_in_it_is_no_part(tmp_path, undisturbed
     """Its checksum is right, so someone wrote it on purpose; it still is not rows."""
     compare(tmp_path / "run")
     first, *_ = parts(tmp_path / "run")
-    table = block.RankedTable.of(cd.as_draws(DRAWS)), block.RankedTable.of(cd.as_draws(REFERENCE))
-    kept = jobs.KeptPairs(tmp_path / "run", block.PairComparison(*table, {}, None, False, "mle", (False, False), (True, True)))
+    table = comparison.RankedTable.of(cd.as_draws(DRAWS)), comparison.RankedTable.of(cd.as_draws(REFERENCE))
+    kept = jobs.KeptPairs(
+        tmp_path / "run", comparison.PairComparison(*table, {}, None, False, "mle", (False, False), (True, True))
+    )
     kept._store.write(first.stem, rows)
     assert compare(tmp_path / "run") == undisturbed
 
@@ -244,16 +246,16 @@ def test_folders_that_cannot_be_used(tmp_path):
 
 
 def test_a_folder_deleted_during_the_run_can_be_gone_on_with(tmp_path, monkeypatch, undisturbed, computed):
-    counting = block.PairComparison.rows
+    counting = comparison.PairComparison.rows
 
     def deleting(self, pairs):
         if (2, 12) in pairs:
             shutil.rmtree(tmp_path / "run")
         return counting(self, pairs)
 
-    monkeypatch.setattr(block.PairComparison, "rows", deleting)
+    monkeypatch.setattr(comparison.PairComparison, "rows", deleting)
     assert compare(tmp_path / "run") == undisturbed
-    monkeypatch.setattr(block.PairComparison, "rows", counting)
+    monkeypatch.setattr(comparison.PairComparison, "rows", counting)
     assert compare(tmp_path / "run") == undisturbed
     assert len(computed) == 91 + 32
 
@@ -262,8 +264,8 @@ def test_progress_counts_what_is_kept(tmp_path, monkeypatch):
     compare(tmp_path / "run")
     parts(tmp_path / "run")[0].unlink()
     heard = []
-    table = block.RankedTable.of(cd.as_draws(DRAWS)), block.RankedTable.of(cd.as_draws(REFERENCE))
-    one = block.PairComparison(*table, {}, None, False, "mle", (False, False), (True, True))
+    table = comparison.RankedTable.of(cd.as_draws(DRAWS)), comparison.RankedTable.of(cd.as_draws(REFERENCE))
+    one = comparison.PairComparison(*table, {}, None, False, "mle", (False, False), (True, True))
     pairs = [(i, j) for i in range(14) for j in range(i + 1, 14)]
     jobs.run(one, pairs, 1, heard.append, tmp_path / "run")
     assert heard[0] == 91 - 32
@@ -286,7 +288,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     def stop(self, pairs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(block.PairComparison, "rows", stop)
+    monkeypatch.setattr(comparison.PairComparison, "rows", stop)
     assert main([*command, "--checkpoint", str(tmp_path / "other")]) == 130
     assert str(tmp_path / "other") in capsys.readouterr().err
     assert main(["compare", command[1], command[1]]) == 130

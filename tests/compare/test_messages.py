@@ -13,7 +13,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.compare import vine as vine_module
-from copula_discrepancy.compare.block import PairComparison
+from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.estimate import likelihood

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checkpoint import Store
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import outcomes
-from copula_discrepancy.compare.block import PairComparison
+from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.rows import ROW, empty_rows
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.rank_table import RankedTable

@@ -15,8 +15,8 @@ from copula_discrepancy._core.checks import independent_sides, is_whole, one_of,
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
-from copula_discrepancy.compare.block import Found
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
+from copula_discrepancy.compare.comparison import Found
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap

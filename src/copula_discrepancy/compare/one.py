@@ -8,8 +8,8 @@ from typing import Any
 from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, independent_sides, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
-from copula_discrepancy.compare.block import ComparedPair, PairComparison
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
+from copula_discrepancy.compare.comparison import ComparedPair, PairComparison
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target

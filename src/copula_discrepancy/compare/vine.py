@@ -14,8 +14,8 @@ from copula_discrepancy._core.errors import DependenceWarning, InputError, enoug
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
-from copula_discrepancy.compare.block import PairComparison
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
+from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.jobs import compute, finished, out_of_memory
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.rows import empty_rows

@@ -91,11 +91,6 @@ class Block:
         """The ranked pair that a fit starts from."""
         return self.table.pair(int(self.first[k]), int(self.second[k]), self.taus[k], iid=self.iid)
 
-    def tied_share(self, k: int) -> float:
-        """The share of pairs of draws that are tied, in the variable with more ties."""
-        t = self.table
-        return max(int(t.ties[self.first[k]]), int(t.ties[self.second[k]])) / (0.5 * t.n * (t.n - 1.0))
-
     def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """The bins of both variables."""
         return self.table.bins[self.first[k]], self.table.bins[self.second[k]]

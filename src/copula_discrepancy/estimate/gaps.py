@@ -39,8 +39,6 @@ class Side:
         Whether the bias due to ranks exceeds the standard error, so that a first-order correction cannot be trusted.
     corners : mapping from str to CornerCount
         The corners that can be evaluated.
-    tied_share : float
-        The share of pairs of draws that are tied, in the variable with more ties.
     rhat : float
         R-hat for dependence.
     """
@@ -51,7 +49,6 @@ class Side:
     bias: float
     bias_is_large: bool
     corners: Mapping[str, CornerCount]
-    tied_share: float
     rhat: float
 
     @classmethod
@@ -65,7 +62,7 @@ class Side:
         large = fitted.regular and not abs(bias) <= spreads["tau_fitted"].se
         usable = fitted.with_blocks(0.0 if large else bias)
         tau, rhat = block.tau_side(k), float(block.rhats[k])
-        return cls(fitted, tau, spreads, usable, large, block.corners(k), block.tied_share(k), rhat)
+        return cls(fitted, tau, spreads, usable, large, block.corners(k), rhat)
 
     @property
     def n_eff(self) -> float:
@@ -79,7 +76,7 @@ class Side:
     @property
     def too_discrete(self) -> bool:
         """Whether a variable has so few distinct values that no copula likelihood is valid for it."""
-        return self.tied_share > TOO_DISCRETE
+        return self.fit.pair.tied_share > TOO_DISCRETE
 
     @property
     def member(self) -> Copula | None:
@@ -157,7 +154,7 @@ def _gap(value: float, spread: StandardError, bias: float, tested: bool) -> Gap:
 
 def _uneven(own: Side, other: Side | None) -> bool:
     """Whether samples of very different size have so many ties that their effect on the likelihood does not cancel."""
-    return other is not None and uneven_ties(own.tau.n, own.tied_share, other.tau.n, other.tied_share)
+    return other is not None and uneven_ties(own.tau.n, own.fit.pair.tied_share, other.tau.n, other.fit.pair.tied_share)
 
 
 def divergence(own: Side, target: Copula | None, tau_target: float, curves: Curves) -> Integral:

@@ -90,7 +90,8 @@ def register(family: Family, *, check: bool = True) -> Family:
         90, 180 or 270. Its members are created from theta alone.
     check : bool
         Check the formulas against each other for two or three members of the family: density, distribution function,
-        conditional distribution and its inverse, Kendall's tau, score and likelihood. This takes about ten milliseconds. Use
+        conditional distribution and its inverse, Kendall's tau and its slope, mean log density, score and likelihood. Tail
+        coefficients must lie between 0 and 1; whether they are right, and whether a sampler of its own is, is not checked. Use
         False for formulas that are approximations.
 
     Returns
