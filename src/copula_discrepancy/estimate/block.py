@@ -45,6 +45,7 @@ class Block:
     ) -> None:
         self.table, self.iid, self.tail = table, iid, tail
         self._n_chains = None if iid else table.n_chains
+        self._pairs: dict[int, RankedPair] = {}
         self.first, self.second = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
         m, n = len(pairs), table.n
         self.influence, concordance = np.empty((m, n)), np.empty((m if compare else 0, n))
@@ -89,7 +90,9 @@ class Block:
 
     def pair(self, k: int) -> RankedPair:
         """The ranked pair that a fit starts from."""
-        return self.table.pair(int(self.first[k]), int(self.second[k]), self.taus[k], iid=self.iid)
+        if k not in self._pairs:
+            self._pairs[k] = self.table.pair(int(self.first[k]), int(self.second[k]), self.taus[k], iid=self.iid)
+        return self._pairs[k]
 
     def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """The bins of both variables."""
