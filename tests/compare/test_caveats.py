@@ -194,7 +194,7 @@ def test_kinds_of_gaps_add_up():
 
 def test_kinds_have_one_word_for_all_corners():
     corners = {"low_low": (0.2, 0.001), "high_high": (-0.2, 0.001)}
-    tests = PairTests((0.1, 0.4), (0.02, 0.02), dict.fromkeys(("level", "shape", "tails"), 0.01), corners, True, 0.05)
+    tests = PairTests((0.1, 0.4), (0.02, 0.02), dict.fromkeys(("level", "shape", "tails", "form"), 0.01), corners, True, 0.05)
     assert tests.kinds[:2] == (TOO_WEAK, WRONG_SHAPE)
     assert len(tests.kinds) == 3
     assert tests.faults == [TOO_WEAK, WRONG_SHAPE, too_thick("low_low"), too_thin("high_high")]

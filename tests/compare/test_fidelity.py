@@ -120,6 +120,7 @@ def test_tails_lost_where_tau_is_zero_count_beside_strong_pairs():
 def gap_of(**numbers):
     """A pair made by hand."""
     zero = {"level_se": 0.02, "shape_se": 0.02, "level_adjusted": 1.0, "shape_adjusted": 1.0, "tails_adjusted": 1.0}
+    zero["form_adjusted"] = 1.0
     return cd.PairGap(("a", "b") if numbers["tau"] == 0 else ("a", "c"), "", False, zero | numbers)
 
 

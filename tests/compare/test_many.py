@@ -18,7 +18,16 @@ from copula_discrepancy.compare.wording import NO_GAP, WIDTH, answer_line
 from tests.caveat_codes import codes_of, warned
 from tests.compare.misuse import NAMES, PAIRWISE_CHOICES, PAIRWISE_TARGETS, refused_naming
 from tests.compare.misuse import table as frame
-from tests.compare.verdicts import FAMILY_DOES_NOT_FIT, TOO_STRONG, TOO_WEAK, WRONG_SHAPE, faults, too_thick, too_thin
+from tests.compare.verdicts import (
+    FAMILY_DOES_NOT_FIT,
+    NO_FAMILY_FITS,
+    TOO_STRONG,
+    TOO_WEAK,
+    WRONG_SHAPE,
+    faults,
+    too_thick,
+    too_thin,
+)
 from tests.pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, gumbel_pair, student
 
 careful = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
@@ -46,14 +55,14 @@ def numbers(result):
 
 @pytest.mark.parametrize("confidence", [0.95, 0.5])
 @pytest.mark.parametrize("adjust", ["bh", "by", "holm", "bonferroni", "none"])
-def test_tests_of_level_shape_and_tails_are_adjusted_together(spoilt, adjust, confidence):
+def test_tests_of_level_shape_form_and_tails_are_adjusted_together(spoilt, adjust, confidence):
     result = cd.pairwise(*spoilt, iid=True, adjust=adjust, confidence=confidence)
     rows = result.rows
-    tests = ("level", "shape", "tails")
+    tests = ("level", "shape", "tails", "form")
     raw = np.concatenate([rows[f"{name}_pvalue"] for name in tests])
     np.testing.assert_array_equal(np.concatenate([rows[f"{name}_adjusted"] for name in tests]), cd.adjust_pvalues(raw, adjust))
     for gap in result:
-        assert gap.pvalue == min(gap.level_adjusted, gap.shape_adjusted, gap.tails_adjusted)
+        assert gap.pvalue == min(gap.level_adjusted, gap.shape_adjusted, gap.tails_adjusted, gap.form_adjusted)
         assert gap.flagged == (gap.pvalue < 1.0 - confidence)
     assert result.n_flagged == sum(gap.flagged for gap in result)
     if confidence == 0.95:
@@ -89,8 +98,8 @@ def test_a_small_gap_beyond_chance_comes_before_a_larger_one_within_it():
 def test_untested_gaps_do_not_count_as_tests(spoilt):
     by_moments = cd.pairwise(*spoilt, method="moment", iid=True, adjust="bonferroni")
     assert np.isnan(by_moments.rows["shape_adjusted"]).all()
-    for name in ("level", "tails"):  # two tests in each of six pairs
-        expected = np.minimum(12 * by_moments.rows[f"{name}_pvalue"], 1.0)
+    for name in ("level", "tails", "form"):  # three tests in each of six pairs
+        expected = np.minimum(18 * by_moments.rows[f"{name}_pvalue"], 1.0)
         np.testing.assert_array_equal(by_moments.rows[f"{name}_adjusted"], expected)
 
 
@@ -186,7 +195,8 @@ def test_frames_and_dictionaries_are_complete(result):
         "shape_adjusted", "total", "total_se", "total_pvalue", "tails_pvalue", "tails_adjusted", "low_low",
         "low_low_se", "low_low_pvalue", "low_low_share", "low_low_share_target", "high_high", "low_high", "high_low", "n",
         "n_target", "tau_se", "tau_target_se", "ckl", "n_eff", "n_eff_target", "rhat", "rhat_target", "family", "theta",
-        "theta_target", "df", "flagged",
+        "theta_target", "df", "flagged", "form", "form_se", "form_pvalue", "form_adjusted", "kept", "kept_se", "form_rhat",
+        "form_rhat_target", "pattern",
     }  # fmt: skip
     plain = json.loads(json.dumps(result.to_dict()))
     assert plain["n_pairs"] == len(plain["pairs"]) == 6
@@ -195,11 +205,11 @@ def test_frames_and_dictionaries_are_complete(result):
     assert plain["words"] == result.sentences()
     assert plain["reference"] == {"n_chains": 1, "n_draws": 800}
     for gap, told, (_, row) in zip(result, plain["pairs"], table.iterrows(), strict=True):
-        for name in set(table.columns) - {"first", "second", "verdict", "family", "flagged"}:
+        for name in set(table.columns) - {"first", "second", "verdict", "family", "flagged", "pattern"}:
             np.testing.assert_equal(told[name], float(row[name]))
             np.testing.assert_equal(getattr(gap, name), float(row[name]))
-        assert [told[name] for name in ("first", "second", "verdict", "family", "flagged")] == [
-            *gap.names, gap.verdict, gap.family, gap.flagged,
+        assert [told[name] for name in ("first", "second", "verdict", "family", "flagged", "pattern")] == [
+            *gap.names, gap.verdict, gap.family, gap.flagged, gap.pattern,
         ]  # fmt: skip
         assert (row["first"], row["second"], row["verdict"], row["family"]) == (*gap.names, gap.verdict, gap.family)
 
@@ -611,6 +621,6 @@ def test_without_a_target_what_no_family_has_is_found():
         bent = np.where(rng.random((2000, 1)) < 0.5, up + 3.0, down)
         result = cd.pairwise(np.column_stack([bent, rng.random(2000)]), iid=True)
         assert result.worst.names == ("x0", "x1")
-        assert FAMILY_DOES_NOT_FIT in faults(result.worst.verdict)
+        assert faults(result.worst.verdict)[0].startswith(NO_FAMILY_FITS)
         flagged += result.n_flagged
     assert 5 <= flagged <= 7  # of ten honest pairs, one in twenty claims may be false

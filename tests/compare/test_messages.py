@@ -15,8 +15,9 @@ from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.compare import vine as vine_module
 from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.verdict import PairTests
-from copula_discrepancy.compare.wording import answer_line
+from copula_discrepancy.compare.wording import answer_line, pattern_words
 from copula_discrepancy.estimate import likelihood
+from copula_discrepancy.estimate.pattern import CHANGES, KINDS, Pattern
 from copula_discrepancy.families import archimedean, formulas, quadrature
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
@@ -131,10 +132,10 @@ def scores():
     yield "fidelity of a described table", breakdown(real, synthetic, {"columns": columns})
 
 
-def judged(level, shape, tails, *, void=False, against=True, taus=(0.1, 0.4)):
+def judged(level, shape, tails, form=0.5, *, void=False, against=True, taus=(0.1, 0.4), pattern=""):
     corners = {"low_low": (-0.2, 0.001), "high_high": (0.1, 0.3)}
-    adjusted = {"level": level, "shape": shape, "tails": tails}
-    return PairTests(taus, (0.02, 0.02), adjusted, corners, against, 0.05, void).verdict
+    adjusted = {"level": level, "shape": shape, "tails": tails, "form": form}
+    return PairTests(taus, (0.02, 0.02), adjusted, corners, against, 0.05, void, pattern).verdict
 
 
 def verdicts():
@@ -154,6 +155,15 @@ def verdicts():
     yield judged(0.01, 0.5, 0.5, taus=(-0.3, 0.4))
     yield judged(nan, 0.01, 0.01, against=False)
     yield judged(0.5, 0.5, 0.5, void=True)
+    yield judged(0.5, 0.5, 0.5, nan)
+    yield judged(0.5, nan, nan, nan)
+    for against in (True, False):
+        yield judged(0.5 if against else nan, 0.5, 0.5, 0.01, against=against)
+        for kind in KINDS:
+            for change in CHANGES if against and kind == "bend first" else ("lost",):
+                code = Pattern(kind, change).code
+                yield judged(0.5 if against else nan, 0.5, 0.5, 0.01, against=against, pattern=code)
+                yield "    " + pattern_words(code, ("a", "b"), "the reference" if against else None, "draws")
 
 
 def messages(monkeypatch):

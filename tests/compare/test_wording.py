@@ -12,15 +12,17 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare.verdict import PairTests
-from copula_discrepancy.compare.wording import NO_GAP, NOT_TESTED, WIDTH, answer_line, chance
+from copula_discrepancy.compare.wording import NO_GAP, NOT_TESTED, WIDTH, answer_line, chance, form_fault
 from copula_discrepancy.estimate.uncertainty import Estimate
 from tests.caveat_codes import codes_of, warned
 from tests.compare.verdicts import (
     FAMILY_DOES_NOT_FIT,
+    FORM_UNTESTED,
     LEVEL_ALONE,
     LEVEL_UNTESTED,
     TOO_STRONG,
     TOO_WEAK,
+    WRONG_FORM,
     WRONG_SHAPE,
     WRONG_SIGN,
     faults,
@@ -196,8 +198,9 @@ def test_hostile_names_are_escaped():
     assert "&lt;script&gt;" in html
 
 
-def judged(level, shape, tails, corners=None, taus=(0.1, 0.4), ses=(0.02, 0.02), against=True):
-    return PairTests(taus, ses, {"level": level, "shape": shape, "tails": tails}, corners or {}, against, 0.05)
+def judged(level, shape, tails, corners=None, taus=(0.1, 0.4), ses=(0.02, 0.02), against=True, form=0.5, pattern=""):
+    adjusted = {"level": level, "shape": shape, "tails": tails, "form": form}
+    return PairTests(taus, ses, adjusted, corners or {}, against, 0.05, pattern=pattern)
 
 
 def test_verdicts_differ():
@@ -214,8 +217,8 @@ def test_verdicts_differ():
     ("pvalues", "verdict"),
     [
         ((0.5, 0.5, 0.5), [NO_GAP]), ((0.01, 0.5, 0.5), [TOO_WEAK]), ((0.5, 0.01, 0.5), [WRONG_SHAPE]),
-        ((0.01, 0.01, 0.5), [TOO_WEAK, WRONG_SHAPE]), ((np.nan, np.nan, np.nan), [NOT_TESTED]),
-        ((0.01, np.nan, 0.5), [TOO_WEAK]), ((0.5, np.nan, np.nan), [LEVEL_ALONE]), ((np.nan, 0.5, 0.5), [LEVEL_UNTESTED]),
+        ((0.01, 0.01, 0.5), [TOO_WEAK, WRONG_SHAPE]),
+        ((0.01, np.nan, 0.5), [TOO_WEAK]), ((np.nan, 0.5, 0.5), [LEVEL_UNTESTED]),
         ((0.5, 0.5, 0.01), [too_thin("low_low")]),
     ],
     ids=str,
@@ -231,8 +234,29 @@ def test_verdicts_name_the_corners_that_are_off():
     assert judged(0.5, 0.5, 0.04, {"low_low": (0.2, 0.04), "high_high": (0.1, 0.05)}).off_corners == ["low_low"]
     assert judged(0.5, 0.5, 0.06, corners).off_corners == []
     alone = judged(np.nan, 0.01, 0.01, corners, against=False)
-    off = too_thin("low_low", against=False), too_thick("high_high", against=False), too_thick("low_high", against=False)
-    assert faults(alone.verdict) == [FAMILY_DOES_NOT_FIT, *off]
+    off = too_thin("low_low", against=False), too_thick("high_high", against=False)
+    assert alone.off_corners == ["low_low", "high_high", "low_high"]
+    assert len(faults(alone.verdict)) == 2  # three corners have one word
+    two = judged(np.nan, 0.01, 0.01, {"low_low": (-0.2, 0.001), "high_high": (0.1, 0.002)}, against=False)
+    assert faults(two.verdict) == [FAMILY_DOES_NOT_FIT, *off]
+
+
+def test_verdicts_with_form():
+    """Form is named if it has a pattern of its own, or if nothing else is wrong; without it no gap is no promise."""
+    assert judged(np.nan, np.nan, np.nan, form=np.nan).verdict == NOT_TESTED
+    assert judged(0.5, np.nan, np.nan, form=np.nan).verdict == LEVEL_ALONE
+    assert judged(0.5, 0.5, 0.5, form=np.nan).verdict == FORM_UNTESTED
+    assert len({NO_GAP, LEVEL_ALONE, FORM_UNTESTED}) == 3
+    assert judged(0.5, 0.5, 0.5, form=0.01).verdict == WRONG_FORM
+    assert judged(0.01, 0.5, 0.5, form=0.01).verdict == TOO_WEAK  # which explains it
+    named = judged(0.01, 0.5, 0.5, form=0.01, pattern="bend first: lost")
+    assert faults(named.verdict) == [TOO_WEAK, form_fault("bend first: lost", against=True, automatic=True)]
+    assert named.kinds == (TOO_WEAK, WRONG_FORM)
+    assert judged(0.01, 0.5, 0.5, form=0.5, pattern="bend first: lost").verdict == TOO_WEAK
+    fine = judged(0.5, 0.01, 0.5, form=0.01, pattern="fine: lost")
+    assert fine.verdict == WRONG_SHAPE  # shape has a word for it
+    free = judged(np.nan, 0.01, 0.5, form=0.01, pattern="bend first: added", against=False)
+    assert faults(free.verdict) == [form_fault("bend first: added", against=False, automatic=True)]  # once is enough
 
 
 @pytest.mark.parametrize(

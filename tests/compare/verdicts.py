@@ -3,7 +3,7 @@
 import math
 
 from copula_discrepancy.compare.verdict import PairTests
-from copula_discrepancy.compare.wording import direction, tail_fault, wrong_shape
+from copula_discrepancy.compare.wording import direction, form_fault, tail_fault, wrong_shape
 from copula_discrepancy.estimate.tails import CORNERS
 
 # each from taus that differ by thirty standard errors, which leave no doubt about the direction
@@ -12,8 +12,13 @@ TOO_STRONG = direction(0.4, 0.1, 0.01, 0.01)
 WRONG_SIGN = direction(-0.4, 0.4, 0.01, 0.01)
 WRONG_SHAPE = wrong_shape(against=True)
 FAMILY_DOES_NOT_FIT = wrong_shape(against=False)
-LEVEL_ALONE = PairTests((0.4, 0.4), (0.1, 0.1), {"level": 0.5, "shape": math.nan, "tails": math.nan}, {}, True, 0.05).verdict
-LEVEL_UNTESTED = PairTests((0.4, 0.4), (0.1, 0.1), {"level": math.nan, "shape": 0.5, "tails": 0.5}, {}, True, 0.05).verdict
+_ALIKE = (0.4, 0.4), (0.1, 0.1)
+_NAN = {"level": math.nan, "shape": math.nan, "tails": math.nan, "form": math.nan}
+LEVEL_ALONE = PairTests(*_ALIKE, _NAN | {"level": 0.5}, {}, True, 0.05).verdict
+LEVEL_UNTESTED = PairTests(*_ALIKE, _NAN | {"shape": 0.5, "tails": 0.5, "form": 0.5}, {}, True, 0.05).verdict
+FORM_UNTESTED = PairTests(*_ALIKE, _NAN | {"level": 0.5, "shape": 0.5, "tails": 0.5}, {}, True, 0.05).verdict
+WRONG_FORM = form_fault("", against=True, automatic=True)
+NO_FAMILY_FITS = form_fault("", against=False, automatic=True)
 
 
 def too_thick(corner: str, *, against: bool = True) -> str:

@@ -10,7 +10,8 @@ from scipy import stats
 import copula_discrepancy as cd
 from benchmarks.honest_data import garch_paths
 from copula_discrepancy.estimate.fit import fit_pair
-from copula_discrepancy.estimate.jackknife import SLOW, _blocks, _without, leave_out_blocks
+from copula_discrepancy.estimate.jackknife import leave_out_blocks
+from copula_discrepancy.estimate.left_out import SLOW, _blocks, _without
 from copula_discrepancy.estimate.pair import RankedPair, margin_size
 from copula_discrepancy.estimate.ranks import rank_column
 

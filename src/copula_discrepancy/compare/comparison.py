@@ -9,12 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.compare.rows import BLOCKS, empty_rows
+from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.family_curves import TABULATED, Curves
 from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
-from copula_discrepancy.estimate.gaps import Gaps, Side, divergence, gaps
+from copula_discrepancy.estimate.form import FormGap, form_gaps
+from copula_discrepancy.estimate.form_target import copula_coefficients
+from copula_discrepancy.estimate.gaps import Gaps, Side, divergence, form_is_tested, gaps
 from copula_discrepancy.estimate.jackknife import LeftOut
+from copula_discrepancy.estimate.pattern import Pattern, pattern_of
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.screening import SCREENED
@@ -22,6 +26,8 @@ from copula_discrepancy.estimate.selection import Selection, Selector
 from copula_discrepancy.estimate.tails import Yardstick
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
 from copula_discrepancy.families import Copula, Integral
+
+_WORTH_NAMING = 0.05  # p-value of form, before adjustment, below which its kind is looked for
 
 
 class Fits(NamedTuple):
@@ -56,6 +62,8 @@ class ComparedPair:
     tau_target: float
     gaps: Gaps
     ckl: Integral
+    pattern: Pattern | None
+    form_rhats: tuple[float, float]
 
     def fill(self, row: Any) -> None:
         """Write the numbers into a row of the table."""
@@ -80,6 +88,13 @@ class ComparedPair:
             if side.fit.left_out is not None:
                 row[BLOCKS][k] = side.fit.left_out
         row["tails_pvalue"], row["ckl"] = self.gaps.tails_pvalue, self.ckl.value
+        form = self.gaps.form
+        if form is not None:
+            row["form"], row["form_se"], row["form_pvalue"] = form.value, form.spread.se, form.pvalue
+            row["kept"], row["kept_se"] = form.kept, form.kept_spread.se
+            row["dependence"], row["dependence_target"] = form.dependence
+            row["form_rhat"], row["form_rhat_target"] = self.form_rhats
+            row["pattern"] = "" if self.pattern is None else self.pattern.code
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +126,8 @@ class PairComparison:
         For the draws and for the reference: whether they are independent, and whether R-hat can compare chains.
     tail : float
         The fraction of a variable that counts as its tail.
+    order : int
+        The order of form.
     curves, selector
         How functions of a family are computed, and how families are chosen.
     found : Found or None
@@ -126,6 +143,7 @@ class PairComparison:
     iid: tuple[bool, bool]
     compared: tuple[bool, bool]
     tail: float = TAIL_SHARE
+    order: int = ORDER
     curves: Curves = TABULATED
     selector: Selector = SCREENED
     found: Found | None = None
@@ -162,11 +180,12 @@ class PairComparison:
         self, pairs: Sequence[tuple[int, int]], *, keep: bool = False
     ) -> tuple[list[ComparedPair], tuple[Block, Block | None]]:
         """All numbers of several pairs, and the blocks they are computed from; `keep` their influence values."""
-        own = Block(self.draws, pairs, compare=self.compared[0], iid=self.iid[0], tail=self.tail)
-        other = None
-        if self.reference is not None:
-            other = Block(self.reference, pairs, compare=self.compared[1], iid=self.iid[1], tail=self.tail)
-        fits = []
+        own, other = (
+            None if table is None else Block(table, pairs, compare=compared, iid=iid, tail=self.tail, order=self.order)
+            for table, compared, iid in zip((self.draws, self.reference), self.compared, self.iid, strict=True)
+        )
+        assert own is not None
+        fits, aims = [], np.zeros((len(pairs), self.order**2))
         for k, place in enumerate(pairs):
             known = self.targets.get(place)
             found = self._fits(own, other, k, known)
@@ -176,11 +195,39 @@ class PairComparison:
                 if block is not None and fitted is not None:
                     fitted.score_in(block, k)
                     block.expect(k, yardstick, self.curves.corner_share)
+            if other is None:
+                aims[k] = self._expected_form(own, k, found.own, known)
             fits.append(found)
         for block in (own, other):
             if block is not None:
                 block.finish(keep=keep)
-        return [self._compared(own, other, k, place, fits[k]) for k, place in enumerate(pairs)], (own, other)
+        sides = [self._sides(own, other, k, found) for k, found in enumerate(fits)]
+        tested = [form_is_tested(*both) for both in sides]
+        no_target = other is None and not self.targets
+        forms = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target)
+        rhats = [
+            block.form.rhats.max(axis=1).tolist() if block is not None and told else [math.nan] * len(pairs)
+            for block, told in zip((own, other), self.compared, strict=True)
+        ]
+        compared_pairs = [
+            self._compared(place, fits[k], sides[k], forms[k], (rhats[0][k], rhats[1][k])) for k, place in enumerate(pairs)
+        ]
+        return compared_pairs, (own, other)
+
+    def _expected_form(self, own: Block, k: int, fitted: Fit, known: Copula | None) -> NDArray[np.float64]:
+        """The coefficients of the known copula or, without a target, of the fit, whose uncertainty the block takes in."""
+        if known is not None:
+            return copula_coefficients(known, self.order)
+        if not abs(fitted.tau) < 1.0:
+            return np.full(self.order**2, math.nan)
+        values, steep = self.curves.coefficients(fitted.template, fitted.tau, self.order)
+        own.expect_form(k, steep)
+        return values
+
+    def _sides(self, own: Block, other: Block | None, k: int, fits: Fits) -> tuple[Side, Side | None]:
+        """Both samples of a pair of finished blocks."""
+        theirs = None if other is None or fits.reference is None else Side.of(other, k, fits.reference, self.curves)
+        return Side.of(own, k, fits.own, self.curves), theirs
 
     def _fits(self, own: Block, other: Block | None, k: int, known: Copula | None) -> Fits:
         """The fits to both samples; the reference determines the family and its degrees of freedom."""
@@ -213,17 +260,30 @@ class PairComparison:
             fitted = fit_pair(pair, instead, method=method, iid=iid)
         return Fits(fitted, chosen, choice, selection)
 
-    def _compared(self, own: Block, other: Block | None, k: int, place: tuple[int, int], fits: Fits) -> ComparedPair:
-        """All numbers of one pair of finished blocks."""
-        known, there = self.targets.get(place), None
-        mine = Side.of(own, k, fits.own, self.curves)
+    def _compared(
+        self, place: tuple[int, int], fits: Fits, sides: tuple[Side, Side | None], form: FormGap, rhats: tuple[float, float]
+    ) -> ComparedPair:
+        """All numbers of one pair."""
+        known, (mine, there) = self.targets.get(place), sides
         target, tau_target, tau_fitted = known, math.nan if known is None else known.tau, math.nan
-        if other is not None and fits.reference is not None:
-            there = Side.of(other, k, fits.reference, self.curves)
+        if there is not None:
             target, tau_target, tau_fitted = there.member, there.tau.tau, there.fit.tau
-        found = gaps(mine, there, tau_target)
+        found = gaps(mine, there, tau_target, form)
         # without a valid likelihood there is no divergence either
         told = self.method == "moment" or not math.isnan(found.total.value)
         aimed = tau_target if there is None else tau_fitted
         ckl = divergence(mine, target, aimed, self.curves) if told else Integral(math.nan)
-        return ComparedPair(*place, fits, mine, there, known, tau_target, found, ckl)
+        pattern = self._pattern(mine, form, tau_target) if form.pvalue < _WORTH_NAMING else None
+        return ComparedPair(*place, fits, mine, there, known, tau_target, found, ckl, pattern, rhats)
+
+    def _pattern(self, own: Side, form: FormGap, tau_target: float) -> Pattern | None:
+        """What kind of dependence differs, beyond the effect of a difference in tau on the family's coefficients."""
+        taus = own.tau.tau, tau_target
+        if math.isnan(tau_target):  # the fit has the level of the draws, or nearly so
+            return pattern_of(form, np.zeros_like(form.own))
+        yardstick = Yardstick.of(own.fit.template, taus, None)
+        if yardstick is None:
+            return None
+        # the tables' four digits do for a name
+        mine, theirs = (TABULATED.coefficients(yardstick.template, tau, self.order)[0] for tau in taus)
+        return pattern_of(form, mine - theirs)

@@ -331,7 +331,9 @@ def _pair_score(pair: PairGap, reach: float) -> float:
     level, shape = (_beyond(pair.numbers[name], pair.numbers[name + "_se"], reach) for name in ("level", "shape"))
     level /= max(level + _kept(pair, reach), _WEAK_TAU)
     shape /= max(_strength(pair, reach), _WEAK_TAU)
-    return max(1.0 - math.hypot(level, max(shape, _tail_excess(pair, reach))), 0.0)  # tails are part of the shape
+    lost = math.hypot(level, max(shape, _tail_excess(pair, reach)))  # tails are part of the shape
+    scale = max(pair.numbers.get("dependence", 0.0), pair.numbers.get("dependence_target", 0.0), _WEAK_TAU)
+    return max(1.0 - max(lost, _form_gap(pair, reach) / scale), 0.0)
 
 
 def _strength(pair: PairGap, reach: float) -> float:
@@ -363,7 +365,15 @@ def _tail_gap(pair: PairGap, corner: str, reach: float) -> float:
     return _beyond(pair.numbers.get(corner, math.nan), pair.numbers.get(corner + "_se", math.nan), reach)
 
 
+def _form_gap(pair: PairGap, reach: float) -> float:
+    """The significant part of a gap in form beyond strength; 0 if nothing is left beyond what strength explains."""
+    if not pair.pattern or not pair.numbers.get("form_pvalue", 1.0) <= math.erfc(reach / math.sqrt(2.0)):
+        return 0.0
+    return _beyond(pair.form, pair.form_se, reach)
+
+
 def _weight(pair: PairGap, reach: float) -> float:
-    """The strength of a pair, or its largest gap: tails may be lost even if tau is 0."""
+    """The strength of a pair, or its largest gap: tails and form may be lost even if tau is 0."""
     corners = (_tail_gap(pair, corner, reach) for corner in CORNERS)
-    return max(_strength(pair, reach), _beyond(pair.shape, pair.shape_se, reach), *corners)
+    gaps = _beyond(pair.shape, pair.shape_se, reach), min(_form_gap(pair, reach), 1.0)
+    return max(_strength(pair, reach), *gaps, *corners)

@@ -23,9 +23,11 @@ from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS
 from copula_discrepancy.estimate.fit_result import library_version
+from copula_discrepancy.estimate.form import checked_order
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.selection import FULL
@@ -53,16 +55,17 @@ def pairwise(
     exclude: str | Sequence[str] | None = None,
     missing: str | None = None,
     tail: float = TAIL_SHARE,
+    order: int = ORDER,
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Pairwise:
     """Compare the dependence of every pair of variables with a target, and rank the pairs, worst first.
 
-    Each pair gets the level, shape and total gap of `discrepancy`, with standard errors that hold on Markov chains, the gaps in
-    all four corners, CKL, effective draws and R-hat for dependence. Level, shape and tails are tested in every pair, and the
-    p-values of all these tests are adjusted together. Pairs with a significant gap come first, then the others, each group
-    sorted by its largest gap.
+    Each pair gets the level, shape, form and total gap of `discrepancy`, with standard errors that hold on Markov chains, the
+    gaps in all four corners, CKL, effective draws and R-hat for dependence. Level, shape, form and tails are tested in every
+    pair, and the p-values of all these tests are adjusted together. Pairs with a significant gap come first, then the others,
+    each group sorted by its largest gap.
 
     Parameters
     ----------
@@ -73,7 +76,8 @@ def pairwise(
         - A dictionary from pairs to copulas, ``{("a", "b"): Gumbel(2.5)}``: only these pairs are compared; or one copula
           for all.
         - A correlation matrix (d, d), as an array or a data frame: every pair is compared with that Gaussian copula.
-        - None: there is no level; shape shows whether the best family fits each pair, and R-hat whether the chains agree.
+        - None: there is no level; shape and form show whether the best family fits each pair, and R-hat whether the chains
+          agree.
     family : str, class or instance, optional
         The family to fit, with a reference sample or without a target. By default the best of all families and rotations is
         chosen for each pair, on the reference.
@@ -97,6 +101,8 @@ def pairwise(
         or an error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
     tail : float
         The fraction of each variable that counts as its tail, such as 0.1, 0.05 or 0.01.
+    order : int
+        The order of form: each variable enters with its first polynomials, up to this degree, from 1 to 8.
     n_jobs : int, optional
         Threads (or workers of the backend that `joblib.parallel_config` sets); -1, the default, is one per core.
     checkpoint : path, optional
@@ -159,7 +165,7 @@ def pairwise(
     result = rank_pairs(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
         exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
-        exclude=exclude, tail=tail, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
+        exclude=exclude, tail=tail, order=order, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -181,6 +187,7 @@ def rank_pairs(
     chains: int | str | None = None,
     missing: str | None = None,
     tail: float = TAIL_SHARE,
+    order: int = ORDER,
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -191,7 +198,7 @@ def rank_pairs(
     one_of(adjust, "adjust", ADJUSTMENTS)
     sides = independent_sides(iid)
     share = open_probability(confidence, "confidence")
-    jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
+    jobs, tail_level, degree = checked_jobs(n_jobs), checked_tail(tail), checked_order(order)
     accuracy: dict[str, Any] = {"curves": EXACT, "selector": FULL} if true_or_false(exact, "exact") else {}
     selection["missing"] = missing
     given = as_draws(draws, **selection, chains=chains)
@@ -206,7 +213,7 @@ def rank_pairs(
     samples = aims.draws, aims.reference
     comparison = comparison_of(
         samples, sides, targets=aims.targets or {}, template=template, estimate_df=estimate_df, method=method,
-        tail=tail_level, **accuracy,
+        tail=tail_level, order=degree, **accuracy,
     )  # fmt: skip
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
         rows = run(comparison, aims.pairs, jobs, tick, checkpoint)
@@ -233,6 +240,7 @@ def rank_pairs(
         targets=aims.targets,
         template=template,
         tail=tail_level,
+        order=comparison.order,
         exact=bool(accuracy),
         notes=(*aims.notes, *(in_a_row(aims.draws) if sides[0] else ())),
         stuck=aims.stuck,

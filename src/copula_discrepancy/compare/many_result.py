@@ -24,12 +24,14 @@ from copula_discrepancy.compare.rows import BLOCKS, ROW, TESTED
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
+from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
 from copula_discrepancy.estimate.fit import fit_at
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
 from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.pattern import Pattern
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.families import Copula
@@ -55,8 +57,8 @@ class Pairwise(WithCaveats):
     """Every pair of variables compared with its target, worst first.
 
     Result of `pairwise`; print it for a summary in words. Pairs with a significant gap come first, then the others, each sorted
-    by the largest of |level|, |shape| and, if tails are significant, their gap. Iterating yields a `PairGap` for every pair,
-    ``result[0]`` is the worst one, and ``result["mu", "tau"]`` that of two variables.
+    by the largest of |level|, |shape| and, if they are significant, the gaps of tails and form. Iterating yields a `PairGap`
+    for every pair, ``result[0]`` is the worst one, and ``result["mu", "tau"]`` that of two variables.
 
     Attributes
     ----------
@@ -82,6 +84,8 @@ class Pairwise(WithCaveats):
         A member of the family used for all pairs.
     tail : float
         The fraction of each variable that counts as its tail.
+    order : int
+        The order of form.
     exact : bool
         Whether functions of families were computed exactly, and all families compared, as in `discrepancy`.
     stuck : tuple of str
@@ -132,6 +136,7 @@ class Pairwise(WithCaveats):
     targets: Mapping[tuple[int, int], Copula] | None = field(repr=False)
     template: Copula | None = field(repr=False)
     tail: float
+    order: int
     exact: bool
     stuck: tuple[str, ...]
     left_out: Mapping[str, str]
@@ -340,7 +345,7 @@ class Pairwise(WithCaveats):
         assert draws is not None
         comparison = comparison_of(
             (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
-            template=self._family(row), estimate_df=False, method=self.method, tail=self.tail,
+            template=self._family(row), estimate_df=False, method=self.method, tail=self.tail, order=self.order,
             curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else self._found(place),
         )  # fmt: skip
         result = detailed(comparison, (draws, reference), confidence=self.confidence)
@@ -408,6 +413,7 @@ class Pairwise(WithCaveats):
         table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or ()})
         labels = np.array(self.names, dtype=object)
         table["first"], table["second"] = labels[self.rows["first"]], labels[self.rows["second"]]
+        table["pattern"] = [self.pattern(row) for row in self.rows]
         table.insert(2, "verdict", [ranking_wording.pair_verdict(self, row) for row in self.rows])
         table.insert(3, "pvalue", [smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED)) for row in self.rows])
         return table
@@ -421,10 +427,22 @@ class Pairwise(WithCaveats):
         draws, reference = self.samples
         plain: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("kind", "method", "family", "iid", "confidence", "adjust", "tail", "exact", "version", "n_flagged")
+            for name in (
+                "kind",
+                "method",
+                "family",
+                "iid",
+                "confidence",
+                "adjust",
+                "tail",
+                "order",
+                "exact",
+                "version",
+                "n_flagged",
+            )
         }
         plain |= {"names": list(self.names), "n_pairs": len(self), "cd": self.aggregate()}
-        plain |= {number: self.aggregate(number) for number in ("level", "shape", "total", "ckl")}
+        plain |= {number: self.aggregate(number) for number in ("level", "shape", "total", "form", "ckl")}
         plain["draws"] = {"n_chains": draws.n_chains, "n_draws": draws.n_draws}
         plain["reference"] = None if reference is None else {"n_chains": reference.n_chains, "n_draws": reference.n_draws}
         return (
@@ -532,7 +550,7 @@ class Pairwise(WithCaveats):
         return ranking_wording.title(self)
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Worst, Tails, Where, Size, Draws, Reference, Judged.
+        """The answer in words, by topic: Answer, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
 
         Examples
         --------
@@ -590,6 +608,23 @@ class Pairwise(WithCaveats):
         """
         return wording.pair_label(self.names[row["first"]], self.names[row["second"]])
 
+    def pattern(self, row: Any) -> str:
+        """The kind of dependence that differs in a row beyond strength, in words; empty if there is none.
+
+        Parameters
+        ----------
+        row : structured scalar
+            One of `rows`.
+
+        Returns
+        -------
+        str
+            Such as "the spread of b follows a in the reference, not in the draws".
+        """
+        whose = {"reference": "the reference", "nothing": None}.get(self.kind, "the target")
+        names = self.names[row["first"]], self.names[row["second"]]
+        return wording.pattern_words(str(row["pattern"]), names, whose, self.things)
+
     def _call(self, path: Path) -> str:
         """The Python call that returns this result and writes its page."""
         from copula_discrepancy.report.page.methods import call
@@ -599,13 +634,15 @@ class Pairwise(WithCaveats):
 
     def _choices(self) -> dict[str, Any]:
         tail = {} if self.tail == TAIL_SHARE else {"tail": self.tail}
+        tail |= {} if self.order == ORDER else {"order": self.order}
         return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust} | tail
 
     def _gap(self, row: Any) -> PairGap:
         values = dict(zip(row.dtype.names, row.item(), strict=True))  # all at once: access by field name is ten times slower
         numbers = {name: float(values[name]) for name in NUMBERS}
         names = self.names[row["first"]], self.names[row["second"]]
-        return PairGap(names, ranking_wording.pair_verdict(self, row), bool(row["flagged"]), numbers, str(row["family"]))
+        verdict, pattern = ranking_wording.pair_verdict(self, row), self.pattern(row)
+        return PairGap(names, verdict, bool(row["flagged"]), numbers, str(row["family"]), pattern)
 
     def _place(self, first: Any, second: Any) -> int:
         for name in (first, second):
@@ -643,12 +680,19 @@ class Pairwise(WithCaveats):
 
 
 def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray[np.float64]:
-    """The largest of some gaps of every pair, including corners if tails are significant; NaN if none is available."""
+    """The largest of some gaps of every pair, including corners and form if these are significant; NaN if none is available.
+
+    Form counts if it has a pattern of its own or nothing else is significant: what strength explains is counted once.
+    """
     sizes = np.abs(rows[names[0]])
     for name in names[1:]:
         sizes = np.fmax(sizes, np.abs(rows[name]))
-    beyond = rows["tails_adjusted"] < alpha
-    for name in CORNERS:
+    others = np.any([rows[f"{name}_adjusted"] < alpha for name in ("level", "shape", "tails")], axis=0)
+    codes, places = np.unique(rows["pattern"], return_inverse=True)
+    patterns = [Pattern.known(code) for code in codes.tolist()]
+    own = np.array([pattern is not None and pattern.own for pattern in patterns], bool)[places]
+    alone = (rows["form_adjusted"] < alpha) & (own | ~others)
+    for name, beyond in (*((name, rows["tails_adjusted"] < alpha) for name in CORNERS), ("form", alone)):
         sizes = np.fmax(sizes, np.where(beyond, np.abs(rows[name]), math.nan))
     return sizes
 

@@ -10,6 +10,7 @@ from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, indep
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.comparison import ComparedPair, PairComparison
+from copula_discrepancy.compare.form_result import form_result
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
@@ -18,10 +19,12 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
+from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.divergence import shannon_scores
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS, announce
 from copula_discrepancy.estimate.fit_result import Fit, library_version
+from copula_discrepancy.estimate.form import checked_order
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.pair import two_variables
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -49,6 +52,7 @@ def discrepancy(
     m: int = DEFAULT_MONTE_CARLO_SIZE,
     rng: RandomSource = None,
     tail: float = TAIL_SHARE,
+    order: int = ORDER,
     missing: str = "raise",
 ) -> Discrepancy:
     """Compare the dependence of two variables with a target copula, or with the dependence of a reference sample.
@@ -92,6 +96,8 @@ def discrepancy(
     tail : float
         The fraction of each variable that counts as its tail, such as 0.1, 0.05 or 0.01: the width of the corners of the unit
         square.
+    order : int
+        The order of form: each variable enters with its first polynomials, up to this degree, from 1 to 8.
     missing : {"raise", "listwise", "pairs"}
         What to do with NaN in draws or reference: raise an error, or omit rows with NaN, with a note (the last two are the same
         here).
@@ -159,7 +165,7 @@ def discrepancy(
     independent = independent_sides(iid)
     free_df = true_or_false(estimate_df, "estimate_df")
     share = open_probability(confidence, "confidence")
-    tail_level = checked_tail(tail)
+    tail_level, degree = checked_tail(tail), checked_order(order)
     missing = "listwise" if isinstance(missing, str) and missing == "pairs" else missing
     given = two_variables(as_draws(draws, missing=missing), margins)
     aim = resolve_target(target, family, given, missing)
@@ -172,8 +178,8 @@ def discrepancy(
     samples = aim.draws, aim.reference
     comparison = comparison_of(
         samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},
-        template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, curves=EXACT,
-        selector=FULL,
+        template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, order=degree,
+        curves=EXACT, selector=FULL,
     )  # fmt: skip
     result = detailed(comparison, samples, confidence=share, shannon=shannon, m=m, rng=rng)
     announce(result.caveats)
@@ -220,7 +226,10 @@ def detailed(
     influence |= {name: blocks[0].influences(0)[name] for name in pair.gaps.corners}
     how: dict[str, Any] = {"confidence": confidence, "shannon": shannon, "m": m, "rng": rng}
     scores = shannon_scores(fitted, target, reference, divergence=pair.ckl, **how)
-    estimates |= {"ckl": scores.ckl, "ced": scores.ced}
+    things = called(samples[0], comparison.iid[0])
+    names = samples[0].names[0], samples[0].names[1]
+    form = form_result(pair, names, confidence, "the target" if pair.other is None else "the reference", things)
+    estimates |= {"form": form, "kept": form.kept, "ckl": scores.ckl, "ced": scores.ced}
     influence |= {"ckl": scores.ckl_influence, "ced": scores.ced_influence}
     agreements = [None if block is None else chain_agreement(block, 0, confidence=confidence) for block in blocks]
     assert agreements[0] is not None
@@ -255,8 +264,9 @@ def detailed(
         reference_agreement=agreements[1],
         selection=pair.fits.selection,
         tail=comparison.tail,
+        form_rhats=pair.form_rhats,
         corners=pair.gaps.corners,
-        things=called(samples[0], comparison.iid[0]),
+        things=things,
         caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in scores.notes)),
         notes=_notes(samples, comparison.iid),
         version=library_version(),

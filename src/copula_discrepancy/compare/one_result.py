@@ -14,6 +14,7 @@ from copula_discrepancy._core.checks import RandomSource, one_of, random_generat
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.form_result import Form
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.estimate.agreement import Agreement
 from copula_discrepancy.estimate.bootstrap import (
@@ -47,6 +48,8 @@ class Discrepancy(WithCaveats):
     ----------
     level, shape, total : Estimate
         The gaps in strength, in family and tails, and their sum.
+    form : Form
+        The gap in form, which sees every kind of dependence, with its coefficients, its pattern and the share `kept`.
     low_low, high_high, low_high, high_low : Estimate or None
         The gaps in the four corners: both variables low, both high, the first low and the second high, and the first high and
         the second low.
@@ -77,6 +80,8 @@ class Discrepancy(WithCaveats):
         How the family was chosen, with family="auto".
     tail : float
         The fraction of each variable that counts as its tail.
+    form_rhats : (float, float)
+        The largest R-hat over the coefficients of form, of the draws and of the reference; NaN if nothing can be compared.
     corners : mapping from str to TailGap
         The joint shares in the corners, of the draws and of the target, with their gaps.
     things : str
@@ -118,6 +123,7 @@ class Discrepancy(WithCaveats):
     reference_agreement: Agreement | None
     selection: Selection | None
     tail: float
+    form_rhats: tuple[float, float]
     corners: Mapping[str, TailGap]
     things: str
     caveats: tuple[Caveat, ...]
@@ -155,6 +161,17 @@ class Discrepancy(WithCaveats):
         Its absolute value is the paper's CD by maximum likelihood. It is near 0 if level and shape cancel, so check both.
         """
         return self.estimates["total"]
+
+    @property
+    def form(self) -> Form:
+        """The gap in form: the root mean square difference of the smoothed copula densities of draws and target.
+
+        In units of the density of independence, 1. It sees every kind of dependence, including those that have Kendall's tau 0,
+        such as funnels, bends and rings.
+        """
+        found = self.estimates["form"]
+        assert isinstance(found, Form)
+        return found
 
     @property
     def low_low(self) -> Estimate | None:
@@ -278,20 +295,21 @@ class Discrepancy(WithCaveats):
 
     @property
     def tests(self) -> PairTests:
-        """The tests of strength, shape and tails, adjusted for each other (Benjamini-Hochberg) or for the ranking."""
+        """The tests of strength, shape, form and tails, adjusted for each other (Benjamini-Hochberg) or for the ranking."""
         pvalues = {"level": self.level.pvalue, "shape": self.shape.pvalue, "tails": self.tails_pvalue}
+        pvalues["form"] = self.form.pvalue
         adjusted = self.in_ranking or dict(zip(pvalues, adjust_pvalues([*pvalues.values()]).tolist(), strict=True))
         tau_ses = self.estimates["tau"].se, 0.0 if self.reference is None else self.reference.spreads["tau"].se
         corners = {name: (gap.value, gap.pvalue) for name, gap in self.corners.items()}
         taus, alpha = (self.tau, self.tau_target), 1.0 - self.level.confidence
-        return PairTests(taus, tau_ses, adjusted, corners, True, alpha, self.void)
+        return PairTests(taus, tau_ses, adjusted, corners, True, alpha, self.void, self.form.code)
 
     @property
     def verdict(self) -> str:
         """The significant gaps in words, such as "too weak, low-low tail too thin"; or "no gap found", "not tested" or "void".
 
-        Strength, shape and tails are tested together at 1 - confidence (Benjamini-Hochberg); a pair of a ranking keeps the
-        adjusted p-values of the ranking.
+        Strength, shape, form and tails are tested together at 1 - confidence (Benjamini-Hochberg); a pair of a ranking keeps
+        the adjusted p-values of the ranking.
         """
         return self.tests.verdict
 
@@ -307,7 +325,7 @@ class Discrepancy(WithCaveats):
 
     @property
     def gap_found(self) -> bool:
-        """Whether a test found a gap: of strength, of shape, or of tails."""
+        """Whether a test found a gap: of strength, of shape, of form, or of tails."""
         return bool(self.tests.faults)
 
     def infer(
@@ -407,7 +425,7 @@ class Discrepancy(WithCaveats):
         >>> result = cd.discrepancy(cd.Clayton(3.0).sample(500, rng=1), cd.Gumbel(2.5))
         >>> ax = result.plot(ax=Figure().subplots())
         >>> [label.get_text() for label in ax.get_yticklabels()]
-        ['level', 'shape', 'total', 'low-low', 'high-high', 'low-high', 'high-low']
+        ['level', 'shape', 'total', 'form', 'low-low', 'high-high', 'low-high', 'high-low']
         """
         from copula_discrepancy.report.plots.gap_bars import plot_gaps
 
@@ -431,6 +449,7 @@ class Discrepancy(WithCaveats):
             name: getattr(self, name)
             for name in ("method", "shannon", "inference", "version", "tail", "tails_pvalue", "verdict")
         }
+        plain["form_rhats"] = list(self.form_rhats)
         plain["shares"] = {name: [gap.share, gap.share_target] for name, gap in self.corners.items()}
         plain["adjusted"] = dict(self.tests.adjusted)
         plain |= {"target": repr(self.target), "fit": self.fit.to_dict(), "agreement": self.agreement.to_dict()}
@@ -485,6 +504,7 @@ class Discrepancy(WithCaveats):
         """Every gap and score as text, with a heading."""
         names = ["level", "shape", "total", *self.tails]
         rows = [wording.row(name.replace("_", "-"), self.estimates[name], is_gap=True) for name in names]
+        rows[3:3] = [wording.row(name, self.estimates[name], is_gap=False) for name in ("form", "kept")]
         rows += [wording.row(name.upper(), self.estimates[name], is_gap=False) for name in ("ckl", "ced")]
         return [wording.heading(self.level.confidence), *rows]
 
@@ -503,7 +523,7 @@ class Discrepancy(WithCaveats):
         )
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Strength, Shape, Tails, Draws, and if they apply Reference, Family and Errors.
+        """The answer in words, by topic: Strength, Shape, Form, Tails, Draws, and if they apply Reference, Family and Errors.
 
         Examples
         --------
@@ -523,6 +543,7 @@ class Discrepancy(WithCaveats):
                 by_moments=self.method == "moment", things=self.things,
             ),
         }  # fmt: skip
+        texts["Form"] = self._form_sentence(tests)
         tails = []
         for name in tests.off_corners:
             where, gap = CORNERS[name].words(pair.names, self.tail, self.things), self.corners[name]
@@ -542,6 +563,12 @@ class Discrepancy(WithCaveats):
         if self.resampled:
             texts["Errors"] = f"{self.inference}; standard errors of the tails are from influence values."
         return texts
+
+    def _form_sentence(self, tests: PairTests) -> str:
+        form, whose = self.form, "the target" if self.reference is None else "the reference"
+        kept = wording.kept_words(form.kept.value, form.kept.ci, form.confidence, f"{whose}'s", self.things)
+        explained = any(map(tests.beyond, ("level", "shape", "tails")))
+        return wording.form(form, tests.adjusted["form"], form.pattern, kept, order=form.order, explained=explained)
 
     def __repr__(self) -> str:
         lines = [self._headline, *wording.wrapped(self.summary)]

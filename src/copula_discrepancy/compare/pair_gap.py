@@ -34,7 +34,13 @@ class PairGap:
     low_low, high_high, low_high, high_low : float
         Gaps in the four corners, with `low_low_se`, `low_low_pvalue`, and the shares behind them, `low_low_share` of the draws
         and `low_low_share_target`, ... ; NaN if no draw is there. `tails_pvalue` is that of all corners together.
-    level_adjusted, shape_adjusted, tails_adjusted : float
+    form, kept : float
+        The gap in form and the share of the target's dependence that the draws keep, with `form_se`, `kept_se`, `form_pvalue`,
+        and `form_rhat`, `form_rhat_target`, the largest R-hat over the coefficients of form. `dependence` and
+        `dependence_target` are the size of all dependence on the scale of form, whatever its kind.
+    pattern : str
+        The kind of dependence that differs beyond strength, in words; empty if there is none.
+    level_adjusted, shape_adjusted, tails_adjusted, form_adjusted : float
         P-values adjusted for all tests in all pairs.
     ckl : float
         Copula Kullback-Leibler divergence.
@@ -69,6 +75,7 @@ class PairGap:
     flagged: bool
     numbers: Mapping[str, float] = field(repr=False)
     family: str = ""
+    pattern: str = ""
 
     def __getattr__(self, name: str) -> float:
         numbers = self.__dict__.get("numbers", {})
@@ -99,9 +106,10 @@ class PairGap:
     @property
     def pvalue(self) -> float:
         """The smallest adjusted p-value; NaN if nothing was tested."""
-        return smallest_pvalue(self.level_adjusted, self.shape_adjusted, self.tails_adjusted)
+        return smallest_pvalue(*(getattr(self, f"{name}_adjusted") for name in TESTED))
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and text by name, ready for JSON."""
         words = {"first": self.names[0], "second": self.names[1], "verdict": self.verdict, "flagged": self.flagged}
+        words["pattern"] = self.pattern
         return words | {"pvalue": self.pvalue, "family": self.family, **self.numbers}

@@ -59,6 +59,9 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     """The answer in words, by topic."""
     texts = {"Answer": _answer(result)}
     texts["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
+    form = _form(result)
+    if form is not None:
+        texts["Form"] = form
     tails = _tails(result)
     if tails is not None:
         texts["Tails"] = tails
@@ -70,7 +73,10 @@ def sentences(result: "Pairwise") -> dict[str, str]:
         name, strength = ("|shape|", "|tau|") if result.kind == "nothing" else ("CD", "the target's |tau|")
         by = "the weights passed" if result.own_weights else strength
         weighted = f", weighted by {by} {size['weighted']:.3f}" if math.isfinite(size["weighted"]) else ""
-        texts["Size"] = f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}{_corner_size(result)}."
+        form = f"; form at most {np.nanmax(result.rows['form']):.2f}" if np.isfinite(result.rows["form"]).any() else ""
+        texts["Size"] = (
+            f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}{form}{_corner_size(result)}."
+        )
     texts[result.things.capitalize()] = _enough(result, result.samples[0], "")
     if result.samples[1] is not None:
         texts["Reference"] = _enough(result, result.samples[1], "_target")
@@ -90,6 +96,8 @@ def pair_tests(result: "Pairwise", row: Any) -> PairTests:
         result.kind != "nothing",
         1.0 - result.confidence,
         result.void,
+        str(row["pattern"]),
+        result.family is None,
     )
 
 
@@ -102,6 +110,7 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
     """The ranking as text, with a heading; only the columns that apply."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     # without a target, the family is a result, and so is the agreement of chains, if there are several
+    autocorrelated = not all(result.independent)
     compared = not against and any(math.isfinite(row["rhat"]) for row in result.rows)
     head = [
         result.unit,
@@ -109,8 +118,10 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
         *([] if against or result.family else ["family"]),
         *(["target", "level", "se"] if against else []),
         *(["shape", "se"] if shaped else []),
+        "form",
+        *(["kept"] if against else []),
         "p",
-        "n_eff",
+        *(["n_eff"] if autocorrelated else []),
     ]
     lines = [[*head, *(["R-hat"] if compared else []), "verdict"]]
     for row in result.rows[: len(result) if limit is None else limit]:
@@ -118,9 +129,11 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
         if against:
             cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
         cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
+        cells.append(f"{row['form']:.2f}" if math.isfinite(row["form"]) else "-")
+        cells += [f"{100.0 * row['kept']:.0f}%" if math.isfinite(row["kept"]) else "-"] if against else []
         cells.append(wording.short_pvalue(smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED))))
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
-        cells.append(f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-")
+        cells += [f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-"] if autocorrelated else []
         cells += [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"] if compared else []
         lines.append([*cells, pair_verdict(result, row)])
     return lines
@@ -194,6 +207,28 @@ def _tails(result: "Pairwise") -> str | None:
     sentence = wording.tail_sentence(where, (share, aim), at_tau)
     sentence = f"{result.label(row)}: {sentence}" if result.unit == "edge" else sentence
     return f"{sentence} ({wording.chance(float(row['tails_adjusted']))}).{more}"
+
+
+def _form(result: "Pairwise") -> str | None:
+    """The pair whose form is most significantly wrong beyond strength, as a sentence."""
+    alpha = 1.0 - result.confidence
+    beyond = result.rows[result.rows["form_adjusted"] < alpha]
+    rows = beyond[[pair_tests(result, row).form_counts for row in beyond]] if beyond.size else beyond
+    if not rows.size:
+        return None
+    row = max(rows, key=lambda row: (bool(row["pattern"]), float(row["form"])))
+    names = result.names[row["first"]], result.names[row["second"]]
+    whose = {"reference": "the reference", "nothing": None}.get(result.kind, "the target")
+    said = wording.pattern_words(str(row["pattern"]), names, whose, result.things)
+    if not said:
+        said = f"{wording.pair_label(*names)} differ in a way that has no simple name"
+    if result.kind == "nothing":
+        said += f", which {row['family']} cannot describe"
+    reach = 1.96 * float(row["kept_se"])
+    kept = float(row["kept"])
+    share = wording.kept_words(kept, (kept - reach, kept + reach), 0.95, f"{whose}'s", result.things)
+    more = f" {_counted(result, rows.size)} with a gap in form." if rows.size > 1 else ""
+    return f"{said} ({wording.chance(float(row['form_adjusted']))}).{share}{more}"
 
 
 def _corner_size(result: "Pairwise") -> str:

@@ -6,11 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.estimate.pattern import LONGEST
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.families import LONGEST_NAME
 
 GAPS = ("level", "shape", "total")
-TESTED = ("level", "shape", "tails")  # tests of every pair; the four corners share one test
+TESTED = ("level", "shape", "tails", "form")  # tests of every pair; the four corners share one test
+FORM = (
+    "form", "form_se", "form_pvalue", "kept", "kept_se", "dependence", "dependence_target", "form_rhat", "form_rhat_target",
+)  # fmt: skip
 CORNER_PARTS = ("", "_se", "_pvalue", "_share", "_share_target")
 BLOCKS = "left_out"  # numbers of `LeftOut` of draws and reference, of no use to a reader
 ROW = np.dtype(
@@ -19,6 +23,7 @@ ROW = np.dtype(
         ("tau", float), ("tau_se", float), ("tau_target", float), ("tau_target_se", float),
         *[(name + part, float) for name in GAPS for part in ("", "_se", "_pvalue")],
         ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
+        *[(name, float) for name in FORM], ("pattern", f"U{LONGEST}"),
         ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
         ("theta", float), ("theta_target", float), ("df", float), ("family", f"U{LONGEST_NAME + 3}"),
         (BLOCKS, float, (2, 4)),

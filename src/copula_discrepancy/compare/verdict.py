@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from copula_discrepancy.compare import wording
+from copula_discrepancy.estimate.pattern import Pattern
 from copula_discrepancy.estimate.tails import CORNERS
+
+_NAMED = 2  # corners that a verdict names one by one
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class PairTests:
     taus, ses : (float, float)
         Kendall's tau of the draws and of the target, and their standard errors.
     adjusted : mapping from str to float
-        P-values of "level", "shape" and "tails", adjusted for all tests made together; NaN for what was not tested.
+        P-values of "level", "shape", "tails" and "form", adjusted for all tests made together; NaN for what was not tested.
     corners : mapping from str to (float, float)
         The gap in every corner and its own p-value.
     against : bool
@@ -28,6 +31,10 @@ class PairTests:
         Adjusted p-values below it indicate a gap.
     void : bool
         Whether both samples consist of the same rows, so that no test is valid.
+    pattern : str
+        The code of the kind of dependence that differs beyond strength; empty if there is none.
+    automatic : bool
+        Whether the family was chosen among all.
     """
 
     taus: tuple[float, float]
@@ -37,6 +44,8 @@ class PairTests:
     against: bool
     alpha: float
     void: bool = False
+    pattern: str = ""
+    automatic: bool = True
 
     def beyond(self, name: str) -> bool:
         """Whether the gap is significant."""
@@ -58,20 +67,37 @@ class PairTests:
 
     @property
     def faults(self) -> list[str]:
-        """Phrases for the significant gaps in strength, shape and corners."""
+        """Phrases for the significant gaps in strength, shape, form and corners."""
+        off = self.off_corners
+        if len(off) > _NAMED:
+            return [*self._main_faults, "wrong tails"]
         return self._main_faults + [
-            wording.tail_fault(CORNERS[name].label, self.corners[name][0], self.against) for name in self.off_corners
+            wording.tail_fault(CORNERS[name].label, self.corners[name][0], self.against) for name in off
         ]
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The same, with one phrase for all corners."""
-        return (*self._main_faults, *(["wrong tails"] if self.off_corners else []))
+        """The same, with one phrase for all corners, and one for all patterns."""
+        form = [wording.WRONG_FORM if self.against else "no family fits"] if self.form_counts else []
+        return (*self._parametric_faults, *form, *(["wrong tails"] if self.off_corners else []))
+
+    @property
+    def form_counts(self) -> bool:
+        """Whether form is significant beyond what other gaps explain: a pattern of its own, or nothing else is significant."""
+        pattern = Pattern.known(self.pattern)
+        alone = not any(map(self.beyond, ("level", "shape", "tails")))
+        return self.beyond("form") and (alone or (pattern is not None and pattern.own))
 
     @property
     def _main_faults(self) -> list[str]:
+        form = [wording.form_fault(self.pattern, self.against, self.automatic)] if self.form_counts else []
+        return self._parametric_faults + form
+
+    @property
+    def _parametric_faults(self) -> list[str]:
         faults = [wording.direction(*self.taus, *self.ses)] if self.beyond("level") else []
-        return faults + ([wording.wrong_shape(self.against)] if self.beyond("shape") else [])
+        told = not self.against and self.form_counts  # that the family does not fit
+        return faults + ([wording.wrong_shape(self.against)] if self.beyond("shape") and not told else [])
 
     @property
     def outcome(self) -> str:
@@ -88,10 +114,12 @@ class PairTests:
         faults = self.faults
         if faults:
             return ", ".join(faults)
-        level, shape, tails = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails"))
+        level, shape, tails, form = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails", "form"))
         if self.against and level:  # corners without a gap do not show that an untested strength is right
             return f"{wording.NO_GAP}, strength not tested"
-        return f"{wording.NO_GAP}, strength alone tested" if shape and tails else wording.NO_GAP
+        if form:
+            return f"{wording.NO_GAP}, {'strength alone tested' if shape and tails else 'form not tested'}"
+        return wording.NO_GAP
 
     @property
     def _untested(self) -> bool:

@@ -25,8 +25,10 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.matching import is_bare_word
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import comparable
+from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.fit import METHODS
 from copula_discrepancy.estimate.fit_result import library_version
+from copula_discrepancy.estimate.form import checked_order
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE, tau_from_ranks
@@ -58,6 +60,7 @@ def vine(
     exclude: str | Sequence[str] | None = None,
     missing: str = "raise",
     tail: float = TAIL_SHARE,
+    order: int = ORDER,
     n_jobs: int | None = -1,
     progress: bool | None = None,
 ) -> VineGaps:
@@ -82,13 +85,15 @@ def vine(
     confidence : float
         Adjusted p-values below 1 - confidence count as a gap.
     adjust : {"bh", "by", "holm", "bonferroni", "none"}
-        How p-values of level, shape and tails on all edges are adjusted; see `adjust_pvalues`.
+        How p-values of level, shape, form and tails on all edges are adjusted; see `adjust_pvalues`.
     var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; they apply to the reference as well, except a number of chains.
     missing : {"raise", "listwise"}
         Handling of NaN: an error, or rows with NaN in any variable are omitted, because a vine needs complete rows.
     tail : float
         The fraction of each variable that counts as its tail.
+    order : int
+        The order of form, from 1 to 8.
     n_jobs : int, optional
         Threads; -1, the default, is one per core.
     progress : bool, optional
@@ -161,7 +166,7 @@ def vine(
     one_of(adjust, "adjust", ADJUSTMENTS)
     sides = independent_sides(iid)
     share = open_probability(confidence, "confidence")
-    jobs, tail_level = checked_jobs(n_jobs), checked_tail(tail)
+    jobs, tail_level, degree = checked_jobs(n_jobs), checked_tail(tail), checked_order(order)
     one_of(missing, "missing", ("raise", "listwise", "drop"))
     selection: dict[str, Any] = {
         "var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "missing": missing,
@@ -181,7 +186,7 @@ def vine(
         for level, (edges, here, there) in enumerate(levels):
             tables = _edge_table(aims.draws, edges, here), _edge_table(aims.reference, edges, there)
             templates = [template_of(model.get_pair_copula(level, k), turned=edge.turned) for k, edge in enumerate(edges)]
-            tree = _Tree(*tables, templates, method, sides, compared, tail_level)
+            tree = _Tree(*tables, templates, method, sides, compared, tail_level, degree)
             found = tree.compared_edges(jobs, tick, sum(map(len, rows)))
             found["first"], found["second"] = [edge.first for edge in edges], [edge.second for edge in edges]
             rows.append(found)
@@ -215,6 +220,7 @@ def vine(
         targets=None,
         template=None,
         tail=tail_level,
+        order=degree,
         exact=False,
         stuck=aims.stuck,
         left_out=aims.left_out,
@@ -267,6 +273,7 @@ class _Tree:
     iid: tuple[bool, bool]
     compared: tuple[bool, bool]
     tail: float
+    order: int
 
     def compared_edges(self, n_jobs: int | None, tick: Callable[[int], None], done: int) -> NDArray[Any]:
         """One row per edge; `tick` is called with the number of finished edges, `done` of them in lower trees."""
@@ -294,8 +301,9 @@ class _Tree:
 
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
         comparison = PairComparison(
-            self.draws, self.reference, {}, template, False, self.method, self.iid, self.compared, self.tail
-        )
+            self.draws, self.reference, {}, template, False, self.method, self.iid, self.compared, self.tail,
+            self.order,
+        )  # fmt: skip
         return comparison.rows([(i, j)])
 
 

@@ -55,7 +55,7 @@ class EdgeGap(PairGap):
         The tree the edge belongs to, 1 being the first.
     echo : bool
         Whether the edge has a gap that may only reflect one at least as large on an edge beneath it, among the same variables.
-    verdict, flagged, numbers, family
+    verdict, flagged, numbers, family, pattern
         As in `PairGap`, like all numbers by name; NaN if a number is not available.
 
     See Also
@@ -258,7 +258,9 @@ class VineGaps(Pairwise):
     def _gap(self, row: Any) -> EdgeGap:
         plain, edge = super()._gap(row), self._edge(row)
         given, echo = tuple(self.names[k] for k in edge.given), plain.flagged and _size(row) <= self._beneath[edge.variables]
-        return EdgeGap(plain.names, plain.verdict, plain.flagged, plain.numbers, plain.family, edge.tree, given, echo)
+        return EdgeGap(
+            plain.names, plain.verdict, plain.flagged, plain.numbers, plain.family, plain.pattern, edge.tree, given, echo
+        )
 
     def _edge(self, row: Any) -> Edge:
         return self.edges[int(row["first"]), int(row["second"])]

@@ -1,4 +1,4 @@
-"""Results as sentences: strength, shape and tails, and whether there are enough draws."""
+"""Results as sentences: strength, shape, form and tails, and whether there are enough draws."""
 
 import math
 import textwrap
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from copula_discrepancy._core.caveats import reserved
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement
+from copula_discrepancy.estimate.pattern import CHANGES, KINDS, Pattern
 from copula_discrepancy.estimate.uncertainty import Estimate
 
 if TYPE_CHECKING:
@@ -58,6 +59,71 @@ def tail_fault(label: str, gap: float, against: bool) -> str:
     if against:
         return f"{label} tail too {'thick' if gap > 0 else 'thin'}"
     return f"{label} tail {'thicker' if gap > 0 else 'thinner'} than the family's"
+
+
+# one or two words for each kind of pattern, and for each change
+_NOUNS = {
+    "bend first": "bend", "bend second": "bend", "spread first": "funnel", "spread second": "funnel",
+    "together": "joint extremes", "apart": "separate extremes", "curve": "S-curve", "fine": "fine pattern",
+}  # fmt: skip
+_CHANGED = {"lost": "lost", "weaker": "too weak", "stronger": "too strong", "added": "added", "reversed": "reversed"}
+WRONG_FORM = "wrong form"
+_NONE = 0.1  # share of the target's dependence below which, if it may be 0, none of it is said to be kept
+
+
+def form_fault(code: str, against: bool, automatic: bool) -> str:
+    """The phrase for a significant gap in form, from the code of its pattern, which may be empty."""
+    pattern = Pattern.known(code)
+    noun = None if pattern is None else _NOUNS.get(pattern.kind, "asymmetry")
+    if not against:
+        fits = "no family fits" if automatic else "family does not fit"
+        return f"{fits}: {noun}" if noun else fits
+    return WRONG_FORM if pattern is None else f"{noun} {_CHANGED[pattern.change]}"
+
+
+def pattern_words(code: str, names: tuple[str, str], against: str | None, things: str) -> str:
+    """A pattern as a sentence without its full stop, such as "the spread of b follows a in the target, not in the draws".
+
+    `against` is the noun for the target; None without one.
+    """
+    pattern = Pattern.known(code)
+    if pattern is None:
+        return ""
+    said = KINDS[pattern.kind].format(a=names[0], b=names[1])
+    if against is None:
+        return said
+    return f"{said} {CHANGES[pattern.change].replace('the target', against).replace('the draws', f'the {things}')}"
+
+
+def kept_words(kept: float, interval: tuple[float, float], confidence: float, whose: str, things: str) -> str:
+    """The share of the target's dependence that the draws keep, as a sentence; empty if it is not known."""
+    if math.isnan(kept):
+        return ""
+    low, high = (f"{100.0 * end:.0f}" for end in interval)
+    known = f" ({100.0 * confidence:g}%: {low} to {high}%)" if math.isfinite(interval[0]) else ""
+    share = "none" if interval[0] <= 0.0 and kept < _NONE else f"{100.0 * kept:.0f}%"
+    return f" The {things} keep {share} of {whose} dependence{known}."
+
+
+def form(gap: Estimate, adjusted: float, pattern: str, kept: str, *, order: int, explained: bool) -> str:
+    """Whether the form of dependence is right; `pattern` and `kept` are sentences.
+
+    `explained` tells that other tests found a gap, and that nothing is left beyond what strength explains.
+    """
+    if math.isnan(gap.pvalue):
+        return "cannot be tested: too few values or draws, or the dependence is perfect."
+    if not adjusted < 1.0 - gap.confidence:
+        seen = (
+            f"No difference of any kind is detectable in polynomials of the ranks up to order {order}; finer ones are not seen."
+        )
+        return f"{NO_GAP} ({chance(gap.pvalue, adjusted)}). {seen}{kept}"
+    if pattern:
+        said = f" {pattern[0].upper()}{pattern[1:]}."
+    elif explained:
+        said = " The gap in strength explains it."
+    else:
+        said = " It has no simple name."
+    return f"wrong ({chance(gap.pvalue, adjusted)}).{said}{kept}"
 
 
 def strength(

@@ -1,4 +1,4 @@
-"""A block of variable pairs of one sample: Kendall's taus, R-hat, influence values, standard errors and corners.
+"""A block of variable pairs of one sample: Kendall's taus, R-hat, influence values, standard errors, corners and form.
 
 All statistics, for one pair or for thousands, are computed here: `Fit`, `discrepancy`, `pairwise` and `vine` read their numbers
 from a `Block`.
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy.estimate.form import FormSide, basis_table, batches_per_chain, left_out_coefficients, usable_cells
 from copula_discrepancy.estimate.influence import Score
+from copula_discrepancy.estimate.left_out import is_slow
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE, edge_width
@@ -38,12 +40,21 @@ class Block:
         Whether draws are independent.
     tail : float
         The fraction of a variable that counts as its tail.
+    order : int
+        The order of the polynomials of form; 0 to omit form.
     """
 
     def __init__(
-        self, table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool, tail: float = TAIL_SHARE
+        self,
+        table: RankedTable,
+        pairs: Sequence[tuple[int, int]],
+        *,
+        compare: bool,
+        iid: bool,
+        tail: float = TAIL_SHARE,
+        order: int = 0,
     ) -> None:
-        self.table, self.iid, self.tail = table, iid, tail
+        self.table, self.iid, self.tail, self.order = table, iid, tail, order
         self._n_chains = None if iid else table.n_chains
         self._pairs: dict[int, RankedPair] = {}
         self.first, self.second = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
@@ -59,6 +70,7 @@ class Block:
         self._curvature, self._slope = np.full(m, -1.0), np.ones(m)
         self._shares, self._expected = np.empty((*corners, 2)), np.empty(corners)
         self._expected_slope = np.empty(corners)
+        self._form_slope = np.zeros((m, order * order))
 
     @classmethod
     def of_pair(cls, pair: RankedPair, *, iid: bool) -> "Block":
@@ -124,19 +136,40 @@ class Block:
         share = math.floor(self.tail * 2 * (t.n + 1) / 2.0) / t.n  # rounded as in the kernel, which compares doubled ranks
         return share, share
 
+    def expect_form(self, k: int, slopes: NDArray[np.float64]) -> None:
+        """Add the derivatives, in tau, of the coefficients of a fit that those of the draws are compared with."""
+        if self._scored[k]:
+            self._form_slope[k] = slopes
+
     def finish(self, *, keep: bool = False) -> "Block":
         """Compute all standard errors; `keep` the influence values they are based on."""
         t = self.table
-        rows = _FIRST_CORNER + len(CORNERS)
+        rows = _FIRST_CORNER + len(CORNERS) + self.order**2
+        n_batches = batches_per_chain(t.n, 1 if self.iid else t.n_chains)
         self._kept = np.empty((len(self.first) if keep else min(1, len(self.first)), rows, t.n))
-        spreads, joint = kernels.finish_pairs(
+        spreads, joint, means, correlations, halves = kernels.finish_pairs(
             t.orders, t.ranks, t.ties, self.first, self.second, self.influence, self._scored, self._score, self._in_u,
             self._in_v, self._curvature, self._slope, HIGHS, self._wanted, self._expected_slope, self._n_chains, self.tail,
-            edge_width(t.n, self.tail), self._kept,
+            edge_width(t.n, self.tail), basis_table(t.n, self.order), self._form_slope, n_batches, self._kept,
         )  # fmt: skip
         self._joint: list[list[float]] = joint.tolist()
-        self._spreads = [[StandardError(*row) for row in rows] for rows in spreads.tolist()]
+        named, cells = spreads[:, : _FIRST_CORNER + len(CORNERS)], spreads[:, _FIRST_CORNER + len(CORNERS) :]
+        self._spreads = [[StandardError(*row) for row in rows] for rows in named.tolist()]
+        if self.order:
+            used = usable_cells(t.distinct, self.first, self.second, t.n, self.order)
+            n_blocks = n_batches * (1 if self.iid else t.n_chains)
+            se, df, n_eff = (np.ascontiguousarray(cells[:, :, part]) for part in range(3))
+            self.form = FormSide(self.order, means, se, df, n_eff, correlations, halves, used, t.n, n_blocks)
+            if not self.iid:
+                self._leave_out_blocks()
         return self
+
+    def _leave_out_blocks(self) -> None:
+        """Widen the errors of form by the block jackknife where the margins mix slowly."""
+        for k in range(len(self.first)):
+            pair = self.pair(k)
+            if is_slow(pair):
+                self.form.widen(k, left_out_coefficients(pair, self.order))
 
     def spreads(self, k: int) -> dict[str, StandardError]:
         """Standard errors of "tau", "tau_fitted" and "shape" from their influence values; NaN if no fit was added."""

@@ -1,4 +1,4 @@
-"""Three functions of a family: the bias caused by ranks, the probability of a corner, and the divergence of two members.
+"""Four functions of a family: the bias caused by ranks, the probability of a corner, the divergence of two members, and form.
 
 `Exact` computes them by quadrature. They are smooth in tau: `Tabulated` computes them on a grid once per family and
 interpolates, for many pairs of variables at once. The error of its bias is below a hundredth of a standard error; the other two
@@ -8,6 +8,10 @@ have four digits or more.
 import math
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.influence import rank_bias
 from copula_discrepancy.estimate.likelihood import student_part, with_df
 from copula_discrepancy.estimate.screening import DEGREES
@@ -40,6 +44,7 @@ class _Tables:
         self.corners: dict[tuple[Corner, float], dict[int, float]] = {}
         self.biases: dict[tuple[int, float], dict[int, float]] = {}
         self.divergences: dict[tuple[int, int], float] = {}
+        self.forms: dict[tuple[int, int], NDArray[np.float64]] = {}
 
     def member(self, tau: float) -> Copula:
         return self.template.with_theta(self.template._theta_from_tau(tau))
@@ -68,6 +73,11 @@ class _Tables:
             scaled = [self.member(a)._kl(self.member(b)).value / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
             self.divergences[place, target] = sum(scaled) / len(scaled)
         return self.divergences[place, target]
+
+    def form(self, place: int, order: int) -> NDArray[np.float64]:
+        if (place, order) not in self.forms:
+            self.forms[place, order] = copula_coefficients(self.member(place / _STEPS), order)
+        return self.forms[place, order]
 
 
 _KNOWN: dict[tuple[Any, ...], _Tables] = {}
@@ -102,6 +112,9 @@ class Curves(Protocol):
     def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
         """Kullback-Leibler divergence of a copula from another, given their taus."""
 
+    def coefficients(self, template: Copula, tau: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Coefficients of form of the family's member with this tau, and their derivatives in tau."""
+
 
 class Exact:
     """The curves by quadrature."""
@@ -117,6 +130,13 @@ class Exact:
     def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
         """By closed form or quadrature."""
         return own._kl(target)
+
+    def coefficients(self, template: Copula, tau: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By quadrature, the derivatives by differences; these are one-sided at an end of the family's range."""
+        low, high = template.tau_range
+        ends = [min(max(tau + step, low + 1e-9), high - 1e-9) for step in (-_APART, 0.0, _APART)]
+        below, here, above = (copula_coefficients(template.with_theta(template._theta_from_tau(t)), order) for t in ends)
+        return here, (above - below) / (ends[2] - ends[0])
 
 
 class Tabulated(Exact):
@@ -183,6 +203,24 @@ class Tabulated(Exact):
             for m, column in enumerate(columns[1]):
                 total += row * column * tables.divergence(rows[0] + k, columns[0] + m)
         return Integral(total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2)))
+
+    def coefficients(self, template: Copula, tau: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Interpolated in tau and, for Student t copulas with a df between those of the tables, in 1/df."""
+        inner = student_part(template)
+        if inner is not None and not _tables(template).shared and DEGREES[0] < inner.df:
+            known = sorted((1.0 / df for df in (*DEGREES, math.inf)), key=lambda x: abs(x - 1.0 / inner.df))[:4]
+            members = [with_df(template, 1.0 / x) if x > 0.0 else Gaussian(0.5) for x in known]  # which theta does not matter
+            parts = np.array([self.coefficients(member, tau, order) for member in members])
+            share = [math.prod((1.0 / inner.df - other) / (x - other) for other in known if other != x) for x in known]
+            values, steep = np.tensordot(share, parts, 1)
+            return values, steep
+        tables = _tables(template)
+        places = _places(tables, tau) if tables.shared else None
+        if places is None:
+            return super().coefficients(template, tau, order)
+        start, weights, steepness = places
+        nodes = np.stack([tables.form(start + k, order) for k in range(4)])
+        return np.asarray(weights) @ nodes, np.asarray(steepness) @ nodes
 
 
 EXACT, TABULATED = Exact(), Tabulated()

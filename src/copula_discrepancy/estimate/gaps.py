@@ -1,7 +1,8 @@
-"""Level, shape, total and corner gaps of one pair of variables, with every rule for when one of them is not tested.
+"""Level, shape, total, corner and form gaps of one pair of variables, with every rule for when one of them is not tested.
 
 The rules: perfect dependence, and values too rare for a test, in `strength`; a likelihood of columns with few values, of a
-handful of draws, or with ties that do not cancel between samples of unequal size, here; corners of few draws in `tails`.
+handful of draws, or with ties that do not cancel between samples of unequal size, here, as are those for form; corners of few
+draws in `tails`.
 """
 
 import math
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.family_curves import Curves
 from copula_discrepancy.estimate.fit_result import Fit
+from copula_discrepancy.estimate.form import FEWEST_FOR_FORM, FormGap
 from copula_discrepancy.estimate.pair import FEWEST_FOR_SHAPE, TOO_DISCRETE, uneven_ties
 from copula_discrepancy.estimate.strength import TauSide, level_test
 from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, tail_gap
@@ -107,6 +109,8 @@ class Gaps:
         The corners that could be compared.
     tails_pvalue : float
         P-value of all corners together.
+    form : FormGap or None
+        The gap in form; None if it was not asked for.
     too_rare : bool
         Whether too few draws carry information about level to test it.
     """
@@ -116,10 +120,17 @@ class Gaps:
     total: Gap
     corners: Mapping[str, TailGap]
     tails_pvalue: float
+    form: FormGap | None
     too_rare: bool
 
 
-def gaps(own: Side, other: Side | None, tau_target: float) -> Gaps:
+def form_is_tested(own: Side, other: Side | None) -> bool:
+    """Whether form has a normal limit: enough draws, no perfect dependence, and no value that most draws share."""
+    sides = [own] if other is None else [own, other]
+    return all(side.tau.n >= FEWEST_FOR_FORM and not side.tau.perfect and side.tau.carriers == math.inf for side in sides)
+
+
+def gaps(own: Side, other: Side | None, tau_target: float, form: FormGap | None) -> Gaps:
     """The gaps between draws and a reference sample, or a known tau (NaN without a target)."""
     moment, sides = own.fit.method == "moment", [own] if other is None else [own, other]
     level, too_rare = Gap(math.nan), False
@@ -145,7 +156,7 @@ def gaps(own: Side, other: Side | None, tau_target: float) -> Gaps:
         gap = tail_gap(own.corners.get(name), None if other is None else other.corners.get(name), compared=other is not None)
         if gap is not None:
             corners[name] = gap
-    return Gaps(level, shape_gap, total_gap, corners, joint_pvalue([*corners.values()]), too_rare)
+    return Gaps(level, shape_gap, total_gap, corners, joint_pvalue([*corners.values()]), form, too_rare)
 
 
 def _gap(value: float, spread: StandardError, bias: float, tested: bool) -> Gap:

@@ -10,24 +10,15 @@ Kunsch, H. R. (1989). The jackknife and the bootstrap for general stationary obs
 
 import math
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from copula_discrepancy._core import kernels
+from copula_discrepancy.estimate.left_out import is_slow, parts_without_blocks
 from copula_discrepancy.estimate.likelihood import maximise
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.ranks import RankedColumn
 from copula_discrepancy.estimate.uncertainty import StandardError
 from copula_discrepancy.families import Copula
-
-# Effective draws of the margins below which second-order terms matter: with 200, the standard error of shape is 15% larger than
-# influence values indicate (GARCH), with 100 a third; above 500 the size of the tests is within one percent of its level.
-SLOW = 500.0
-_INDEPENDENT = 0.5  # fraction of all draws: with more effective ones the chain is short, not slow
-_PER_BLOCK = 12.0  # effective draws of the margins in a block, so that blocks are nearly independent
-_FEWEST, _MOST = 8, 20  # number of blocks: fewer leave too few degrees of freedom, more cost time for little gain
 
 
 class LeftOut(NamedTuple):
@@ -51,12 +42,10 @@ class LeftOut(NamedTuple):
 
 def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitted: float) -> LeftOut | None:
     """Refit a family without each block; None if margins are not slow, or if a fit without a block is not regular."""
-    if not pair.margin_size < min(SLOW, _INDEPENDENT * pair.n):
+    if not is_slow(pair):
         return None
     refits = []
-    for block in _blocks(pair):
-        columns = _without(pair.first, block), _without(pair.second, block)
-        part = RankedPair(columns[0].rank, columns[1].rank, ranked=columns)
+    for part in parts_without_blocks(pair):
         if not (part.first.varies and part.second.varies):
             return None
         maximum = maximise(part, template, theta)
@@ -68,19 +57,3 @@ def leave_out_blocks(pair: RankedPair, template: Copula, theta: float, tau_fitte
     fitted_se, shape_se = (math.sqrt((g - 1.0) / g * float(np.sum((x - np.mean(x)) ** 2))) for x in (fitted, shapes))
     bias = (g - 1.0) * (float(np.mean(shapes)) - (tau_fitted - pair.tau))
     return LeftOut(fitted_se, shape_se, bias, g - 1.0)
-
-
-def _blocks(pair: RankedPair) -> list[tuple[int, int]]:
-    """Start and end of each block of draws: parts of chains, or whole chains if there are many."""
-    wanted = min(max(pair.margin_size / _PER_BLOCK, _FEWEST), _MOST)
-    if pair.n_chains > _MOST:
-        edges = np.linspace(0, pair.n_chains, _MOST + 1).astype(int) * (pair.n // pair.n_chains)
-    else:
-        edges = np.linspace(0, pair.n, pair.n_chains * math.ceil(wanted / pair.n_chains) + 1).astype(int)
-    return list(pairwise(edges.tolist()))
-
-
-def _without(column: RankedColumn, block: tuple[int, int]) -> RankedColumn:
-    """A ranked column without a block of its draws."""
-    order, rank, ties = kernels.leave_out(column.order, column.rank, *block)
-    return RankedColumn(order, rank, int(ties))

@@ -106,6 +106,14 @@ class RankedTable:
         return counts
 
     @lazy
+    def distinct(self) -> NDArray[np.int64]:
+        """Number of distinct values of each variable; every value that is present starts a group of ranks."""
+        tied = self.ties > 0
+        counts = np.array(self.present)
+        counts[tied] = [np.unique(ranks[ranks != MISSING]).size for ranks in self.ranks[tied]]
+        return counts
+
+    @lazy
     def margin_sizes(self) -> list[float]:
         """Effective sample size of each variable; NaN for those with missing values, which are ranked pair by pair."""
         whole = zip(self.columns, self.holes, strict=True)

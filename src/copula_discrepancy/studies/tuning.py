@@ -21,7 +21,7 @@ from copula_discrepancy.studies.baselines.classic import ess
 from copula_discrepancy.studies.baselines.stein import Score, ksd
 from copula_discrepancy.studies.tuning_result import TunedSetting, Tuning, shown
 
-CRITERIA = ("total", "level", "shape")
+CRITERIA = ("total", "level", "shape", "form")
 Sampler = Callable[[Any, np.random.Generator], Any]
 
 
@@ -60,8 +60,9 @@ def tune(
         normal scores; with a reference sample there is no KSD by default.
     family : str, class or instance, optional
         With a reference sample: the family to fit; by default the one with the lowest AIC on the reference.
-    by : {"total", "level", "shape"}
-        The gap whose absolute value is CD: the paper's CD by maximum likelihood, by moments, or the shape gap.
+    by : {"total", "level", "shape", "form"}
+        The gap whose absolute value is CD: the paper's CD by maximum likelihood, by moments, the shape gap, or that in form,
+        which sees dependence that has Kendall's tau 0, too.
     replications : int
         Runs per setting. With one run, standard errors come from its chains.
     name : str
@@ -194,7 +195,7 @@ class _Evaluation:
         gap = result.level if math.isnan(gap.value) else gap  # too few values for a likelihood, as in `Discrepancy.cd`
         return {
             "cd": abs(gap.value), "cd_se": gap.se, "cd_df": gap.df,
-            "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
+            "form": result.form.value, "form_se": result.form.se, "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
             "ess": size, "ess_se": math.nan,
             "ksd": math.nan if stein is None else stein.value, "ksd_se": math.nan if stein is None else stein.se,
             "seconds": seconds,
@@ -209,9 +210,9 @@ def _summary(setting: Any, results: Sequence[dict[str, float] | str]) -> TunedSe
         return TunedSetting(setting, failure=f"{share}{failures[0]}")
     if len(runs) == 1:
         return TunedSetting(setting, **runs[0])  # type: ignore[arg-type]
-    values = {key: np.array([run[key] for run in runs]) for key in ("cd", "shape", "level", "ess", "ksd", "seconds")}
+    values = {key: np.array([run[key] for run in runs]) for key in ("cd", "shape", "level", "form", "ess", "ksd", "seconds")}
     numbers = {key: float(np.mean(value)) for key, value in values.items()} | {"cd_df": len(runs) - 1.0}
-    for key in ("cd", "shape", "level", "ess", "ksd"):
+    for key in ("cd", "shape", "level", "form", "ess", "ksd"):
         numbers[f"{key}_se"] = float(np.std(values[key], ddof=1)) / math.sqrt(len(runs))
     return TunedSetting(setting, **numbers)  # type: ignore[arg-type]
 

@@ -23,7 +23,7 @@ class TunedSetting:
     cd, cd_se, cd_df : float
         Mean over the runs of the absolute gap (of `Tuning.by`), its standard error and its degrees of freedom: from the
         variance between the runs, or from the chains of a single run.
-    shape, shape_se, level, level_se : float
+    shape, shape_se, level, level_se, form, form_se : float
         Means of the signed gaps.
     ess, ess_se : float
         ArviZ's bulk effective sample size, the smallest of the variables.
@@ -58,6 +58,8 @@ class TunedSetting:
     cd_df: float = math.nan
     shape: float = math.nan
     shape_se: float = math.nan
+    form: float = math.nan
+    form_se: float = math.nan
     level: float = math.nan
     level_se: float = math.nan
     ess: float = math.nan
@@ -87,7 +89,7 @@ class Tuning:
         One per setting, in the order passed.
     name : str
         Name of the setting.
-    by : {"total", "level", "shape"}
+    by : {"total", "level", "shape", "form"}
         The gap whose absolute value is called CD.
     replications : int
         Runs per setting.
@@ -165,12 +167,13 @@ class Tuning:
 
     def __repr__(self) -> str:
         with_ksd = any(math.isfinite(row.ksd) for row in self.rows)
-        lines = [[self.name, "CD", "se", "shape", "se", "ESS", "se", *(["KSD^2", "se"] if with_ksd else []), "p"]]
+        lines = [[self.name, "CD", "se", "shape", "se", "form", "se", "ESS", "se", *(["KSD^2", "se"] if with_ksd else []), "p"]]
         marks = [""]
         for row in self.rows:
             best = row.failure is None and row is self.best
             cells = [
-                f"{row.cd:.4f}", _or_dash(row.cd_se), f"{row.shape:+.4f}", _or_dash(row.shape_se), f"{row.ess:.0f}",
+                f"{row.cd:.4f}", _or_dash(row.cd_se), f"{row.shape:+.4f}", _or_dash(row.shape_se), f"{row.form:.4f}",
+                _or_dash(row.form_se), f"{row.ess:.0f}",
                 _or_dash(row.ess_se), *([f"{row.ksd:.3g}", _or_dash(row.ksd_se)] if with_ksd else []),
                 "" if best else wording.short_pvalue(row.pvalue),
             ]  # fmt: skip

@@ -1,0 +1,320 @@
+"""Form: the difference of two copulas in all polynomials of ranks up to an order, which sees every kind of dependence.
+
+Level and shape look at two samples through Kendall's tau: a dependence that is not monotone, such as a funnel, a bend or a
+ring, has tau 0 and is invisible to both. The coefficients a_jk = E[phi_j(U) phi_k(V)] (see `basis`) are those of the copula
+density in polynomials of both ranks, 1 + sum a_jk phi_j(u) phi_k(v); the sum of their squared differences is the integrated
+squared difference of the two smoothed densities. Each coefficient has influence values, as every other number has, and so a
+standard error that holds on chains.
+
+All numbers here are for a block of pairs at once: arrays have one row per pair, and a column per cell j * order + k.
+
+Kallenberg, W. C. M. and Ledwina, T. (1999). Data-driven rank tests for independence. Journal of the American Statistical
+Association 94, 285-301.
+
+Liu, Y. and Xie, J. (2020). Cauchy combination test: a powerful test with analytic p-value calculation under arbitrary
+dependency structures. Journal of the American Statistical Association 115, 393-402.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincc, ndtr, ndtri, stdtr
+
+from copula_discrepancy._core.checks import is_whole
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.estimate.basis import HIGHEST_ORDER, polynomials, slopes
+from copula_discrepancy.estimate.left_out import parts_without_blocks
+from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.uncertainty import StandardError
+
+Array = NDArray[np.float64]
+
+_DRAWS_PER_CELL = 6  # below it the normal limit of a pair's coefficients does not hold: at n = 50, order 4 rejects 5 to 12%
+FEWEST_FOR_FORM = 4 * _DRAWS_PER_CELL  # draws below which not even order 2 is tested
+_BATCHES = 100  # of all chains together, for correlations between coefficients: their autocorrelations matter little
+_KNOWN_WELL = 3.0  # standard errors of the target's squared dependence, below which a share of it says nothing
+_TINY = 1e-300
+
+
+def checked_order(order: object) -> int:
+    """The order of form as an int, between 1 and `HIGHEST_ORDER`."""
+    if not is_whole(order) or not 1 <= int(order) <= HIGHEST_ORDER:  # type: ignore[call-overload]
+        raise InputError(f"order must be a whole number from 1 to {HIGHEST_ORDER}, got {order!r}; 4 is the default", "argument")
+    return int(order)  # type: ignore[call-overload]
+
+
+@lru_cache(maxsize=8)
+def basis_table(n: int, order: int) -> Array:
+    """Polynomials and their derivatives at every doubled mid-rank 2, 3, ..., 2n of n draws: (rank, 2, order)."""
+    if order == 0:
+        return np.empty((0, 2, 0))
+    u = (np.arange(2.0, 2.0 * n + 1.0) - 1.0) / (2.0 * n)
+    return np.ascontiguousarray(np.stack([polynomials(u, order).T, slopes(u, order).T], axis=1))
+
+
+def batches_per_chain(n: int, n_chains: int) -> int:
+    """Number of batches of each chain, of at least two draws if possible."""
+    return max(min(round(_BATCHES / n_chains), n // n_chains // 2), 1)
+
+
+def left_out_coefficients(pair: RankedPair, order: int) -> Array:
+    """Coefficients of a pair without each of several blocks of draws: (block, cell)."""
+    rows = []
+    for part in parts_without_blocks(pair):
+        table = basis_table(part.n, order)
+        u, v = (table[column.doubled_mid_ranks - 2, 0] for column in (part.first, part.second))
+        rows.append((u.T @ v).ravel() / part.n)
+    return np.array(rows)
+
+
+def order_for(n: int, order: int) -> int:
+    """The order that n draws allow: each cell needs a few of them."""
+    return min(order, math.isqrt(n // _DRAWS_PER_CELL))
+
+
+def usable_cells(
+    distinct: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64], n: int, order: int
+) -> NDArray[np.bool_]:
+    """Which cells a pair has: a variable of m values has m - 1 polynomials, and few draws allow few."""
+    degree = np.arange(1, order + 1)
+    most = np.minimum(distinct - 1, max(order_for(n, order), 1))
+    inside = [degree <= np.maximum(most[places], 1)[:, None] for places in (first, second)]
+    return (inside[0][:, :, None] & inside[1][:, None, :]).reshape(len(first), order * order)
+
+
+@dataclass(frozen=True, eq=False)
+class FormSide:
+    """The coefficients of a block of pairs in one sample.
+
+    Attributes
+    ----------
+    order : int
+        The order of the polynomials.
+    means, se, df, n_eff : array (pair, cell)
+        Coefficients, their standard errors with degrees of freedom, and effective sample sizes.
+    correlations : array (pair, cell, cell)
+        Correlations of the coefficients.
+    halves : array (pair, half chain, cell)
+        Mean influence values in half chains.
+    used : array of bool (pair, cell)
+        The cells that a pair has.
+    n : int
+        Number of draws.
+    n_batches : int
+        Number of batches behind the correlations.
+    """
+
+    order: int
+    means: Array
+    se: Array
+    df: Array
+    n_eff: Array
+    correlations: Array
+    halves: Array
+    used: NDArray[np.bool_]
+    n: int
+    n_batches: int
+
+    def widen(self, k: int, left_out: Array) -> None:
+        """Widen the standard errors of a pair by what a block jackknife shows; `left_out` is (block, cell).
+
+        A few blocks determine the error of one coefficient badly, but the mean ratio over all of them well.
+        """
+        g, used = len(left_out), self.used[k]
+        variances = (g - 1.0) / g * np.sum((left_out - left_out.mean(axis=0)) ** 2, axis=0)
+        self.se[k] *= math.sqrt(max(float(np.mean(variances[used] / self.se[k][used] ** 2)), 1.0))
+
+    @property
+    def covariance(self) -> Array:
+        """Covariances of the coefficients: correlations from batches, variances from each one's influence values."""
+        se = np.where(self.used, self.se, 0.0)
+        covariance: Array = self.correlations * (se[:, :, None] * se[:, None, :])
+        return covariance
+
+    @property
+    def rhats(self) -> Array:
+        """Split R-hat of each coefficient, from the means of half chains: (pair, cell)."""
+        parts = self.halves.shape[1]
+        length = self.n // parts
+        variance, apart = self.se**2 * self.n_eff, np.var(self.halves, axis=1)
+        within = np.maximum(variance - apart, _TINY) * length / (length - 1.0)
+        between = length * apart * parts / (parts - 1.0)
+        return np.where(self.used, np.sqrt((between / within + length - 1.0) / length), 1.0)
+
+
+class FormGap(NamedTuple):
+    """The gap in form of one pair.
+
+    Attributes
+    ----------
+    value : float
+        Root mean square difference of the two smoothed copula densities, without the part that chance adds.
+    spread : StandardError
+        Its standard error.
+    squared, squared_se : float
+        The square of the difference, without the part that chance adds, which may be negative, and its standard error.
+    pvalue : float
+        P-value of all coefficients being equal; NaN if it was not tested.
+    kept, kept_spread : float, StandardError
+        The share of the target's dependence that the draws keep; NaN if the target has too little, or there is no target.
+    own, target : array (cell)
+        The coefficients of the draws and of the target; NaN in cells that a pair does not have.
+    errors, own_errors, target_errors : array (cell)
+        Standard errors of the differences, and of either side; 0 for a known target.
+    """
+
+    value: float
+    spread: StandardError
+    squared: float
+    squared_se: float
+    pvalue: float
+    kept: float
+    kept_spread: StandardError
+    own: Array
+    target: Array
+    errors: Array
+    own_errors: Array
+    target_errors: Array
+
+    @property
+    def dependence(self) -> tuple[float, float]:
+        """The root mean square of each smoothed density about that of independence, without the part that chance adds."""
+        sides = (self.own, self.own_errors), (self.target, self.target_errors)
+        own, target = (math.sqrt(max(float(np.nansum(a**2 - np.where(np.isfinite(a), se, 0.0) ** 2)), 0.0)) for a, se in sides)
+        return own, target
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Confidence interval of the value: the root of that of its square, which is close to normal."""
+        reach = StandardError(self.squared_se, self.spread.df, self.spread.n_eff).reach(confidence)
+        low, high = (math.sqrt(max(self.squared + side * reach, 0.0)) for side in (-1.0, 1.0))
+        return low, high
+
+
+def form_gaps(
+    own: FormSide, other: FormSide | None, targets: Array | None, tested: Sequence[bool], *, fitted: bool = False
+) -> list[FormGap]:
+    """The gaps in form of a block of pairs, from a reference sample or from known coefficients (NaN if there are none).
+
+    Parameters
+    ----------
+    own, other : FormSide
+        Draws and reference.
+    targets : array (pair, cell), optional
+        Coefficients of known copulas, or of those fitted to the draws, if there is no reference.
+    tested : sequence of bool
+        Whether each pair can be tested.
+    fitted : bool
+        Whether the targets are fits to the draws themselves, so that there is nothing to keep.
+    """
+    aims = other.means if other is not None else targets
+    assert aims is not None
+    used = own.used if other is None else own.used & other.used
+    covariances = [side.covariance for side in (own, other) if side is not None]
+    total = covariances[0] if other is None else covariances[0] + covariances[1]
+    total = np.where(used[:, :, None] & used[:, None, :], total, 0.0)
+    gaps, se = np.where(used, own.means - aims, 0.0), np.sqrt(np.diagonal(total, axis1=1, axis2=2))
+    df, n_eff = own.df, _smallest(own.n_eff, used)
+    if other is not None:
+        a, b = own.se**2, other.se**2
+        df = (a + b) ** 2 / (a**2 / own.df + b**2 / other.df)
+        n_eff = np.minimum(n_eff, _smallest(other.n_eff, used))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pvalues = _pvalues(gaps, se, df, used, total, own, other)
+        noise = np.trace(total, axis1=1, axis2=2)
+        squared = np.sum(gaps**2, axis=1)
+        squared_se = np.sqrt(4.0 * _quadratic(gaps, total) + 2.0 * np.sum(total**2, axis=(1, 2)))
+        values = np.sqrt(np.maximum(squared - noise, 0.0))
+        # at 0 the root has no linear expansion; the error is then that of a difference as large as chance makes it
+        value_se = squared_se / (2.0 * np.maximum(values, np.sqrt(squared_se / 2.0)))
+        kept, kept_se = _kept(own, other, aims, used, covariances)
+        kept = np.full_like(kept, math.nan) if fitted else kept
+    cells = used.sum(axis=1)
+    least_df = _smallest(df, used)
+    zeros = np.zeros_like(aims)
+    sides = own.se, zeros if other is None else other.se
+    found = []
+    for k, test in enumerate(tested):
+        spread = StandardError(float(value_se[k]), float(least_df[k]), float(n_eff[k]))
+        share_spread = StandardError(float(kept_se[k]), float(least_df[k]), float(n_eff[k]))
+        pvalue = float(pvalues[k]) if test and cells[k] > 1 else math.nan
+        size = float(values[k]), spread, float(squared[k] - noise[k]), float(squared_se[k])
+        numbers = (*size, pvalue, float(kept[k]), share_spread)
+        mine, theirs = (np.where(used[k], part[k], math.nan) for part in (own.means, aims))
+        found.append(FormGap(*numbers, mine, theirs, se[k], sides[0][k], sides[1][k]))
+    return found
+
+
+def _smallest(values: Array, used: NDArray[np.bool_]) -> Array:
+    """The smallest value of each pair; NaN if none is known."""
+    known = used & np.isfinite(values)
+    return np.where(known.any(axis=1), np.min(np.where(known, values, np.inf), axis=1), np.nan)
+
+
+def _quadratic(vectors: Array, matrices: Array) -> Array:
+    """x' M x of each pair."""
+    found: Array = np.einsum("pa,pab,pb->p", vectors, matrices, vectors)
+    return found
+
+
+def _pvalues(
+    gaps: Array, se: Array, df: Array, used: NDArray[np.bool_], total: Array, own: FormSide, other: FormSide | None
+) -> Array:
+    """P-value of each pair: of the sum of squared z-scores, which sees differences in many cells, and of the largest one.
+
+    The sum is compared with a scaled chi-squared distribution of the same mean and variance (Satterthwaite, 1946), which need
+    the squares of all correlations: each estimated one is too large by the variance of its estimate. The largest is adjusted
+    for the number of cells. Both p-values are combined by Cauchy's distribution (Liu and Xie, 2020).
+    """
+    ratio = np.where(used, gaps / se, 0.0)
+    z = -ndtri(np.maximum(stdtr(np.where(used, df, 1.0), -np.abs(ratio)), _TINY))
+    z = np.where(used, z, 0.0)
+    cells = used.sum(axis=1).astype(np.float64)
+    scale = se[:, :, None] * se[:, None, :]
+    correlations = np.where(scale > 0.0, total / scale, 0.0)
+    chance = np.zeros_like(correlations)
+    for side in (own, other):
+        if side is not None:
+            side_se = np.where(used, side.se, 0.0)
+            weight = np.where(scale > 0.0, side_se[:, :, None] * side_se[:, None, :] / scale, 0.0)
+            chance += weight**2 / max(side.n_batches - 1, 1)
+    inside = used[:, :, None] & used[:, None, :] & ~np.eye(used.shape[1], dtype=bool)
+    squares = np.where(inside, correlations**2 - chance * (1.0 - correlations**2) ** 2, 0.0)
+    trace = cells + np.maximum(squares.sum(axis=(1, 2)), 0.0)
+    spread_out = gammaincc(0.5 * cells**2 / trace, 0.5 * np.sum(z**2, axis=1) * cells / trace)
+    sharp = np.minimum(2.0 * cells * ndtr(-np.max(z, axis=1)), 1.0)
+    return combined(np.stack([spread_out, sharp]))
+
+
+def combined(pvalues: Array) -> Array:
+    """P-values of several tests of one hypothesis, (test, ...), combined by Cauchy's distribution (Liu and Xie, 2020)."""
+    # for small p, tan((1/2 - p) pi) = 1/(p pi), which the tangent itself loses to rounding below 1e-16
+    safe = np.clip(pvalues, _TINY, 1.0 - 1e-15)
+    scores = np.where(safe < 1e-10, 1.0 / (np.pi * safe), np.tan((0.5 - safe) * np.pi))
+    mean = scores.mean(axis=0)
+    found: Array = np.where(mean > 1e9, 1.0 / (np.pi * mean), 0.5 - np.arctan(mean) / np.pi)
+    return found
+
+
+def _kept(
+    own: FormSide, other: FormSide | None, aims: Array, used: NDArray[np.bool_], covariances: list[Array]
+) -> tuple[Array, Array]:
+    """The share <A, B>/<B, B> of the target's dependence in the draws, with its standard error by the delta method."""
+    a, b = np.where(used, own.means, 0.0), np.where(used, aims, 0.0)
+    inside = used[:, :, None] & used[:, None, :]
+    covariance = [np.where(inside, part, 0.0) for part in covariances]
+    base = np.sum(b**2, axis=1)
+    base_se = np.zeros_like(base)
+    if other is not None:
+        base -= np.trace(covariance[1], axis1=1, axis2=2)
+        base_se = np.sqrt(4.0 * _quadratic(b, covariance[1]) + 2.0 * np.sum(covariance[1] ** 2, axis=(1, 2)))
+    share = np.sum(a * b, axis=1) / base
+    variance = _quadratic(b / base[:, None], covariance[0])
+    if other is not None:
+        variance = variance + _quadratic((a - 2.0 * share[:, None] * b) / base[:, None], covariance[1])
+    known = base > np.maximum(_KNOWN_WELL * base_se, 1e-8)
+    return np.where(known, share, np.nan), np.where(known, np.sqrt(variance), np.nan)
