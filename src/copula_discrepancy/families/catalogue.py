@@ -18,16 +18,7 @@ from copula_discrepancy.families.student_t import StudentT
 from copula_discrepancy.families.validation import failed_checks
 
 # Adding a family to the library: one file next to these, one entry here.
-FAMILIES: tuple[type[Copula], ...] = (
-    Clayton,
-    Gumbel,
-    Frank,
-    Joe,
-    A1,
-    A2,
-    Gaussian,
-    StudentT,
-)
+FAMILIES: tuple[type[Copula], ...] = (Clayton, Gumbel, Frank, Joe, A1, A2, Gaussian, StudentT)
 BY_NAME: dict[str, type[Copula]] = {cls.name.lower(): cls for cls in FAMILIES}
 LONGEST_NAME = 29  # 32 characters with an angle of three digits, the width of the family column of a table
 

@@ -92,9 +92,9 @@ class Frank(Archimedean):
             return np.log(t) - np.log(tc)
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
-        t, tc = expit(x), expit(-x)
+        t = expit(x)
         if theta == 0:
-            return minus_log(t, tc)
+            return minus_log(t, expit(-x))
         return math.log(theta) - theta * t - log1mexp(theta * t)
 
     def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
@@ -140,9 +140,7 @@ class Frank(Archimedean):
         n1 = (free * e_free - gap * e_gap + top * e_top) / n
         n2 = (gap**2 * e_gap - free**2 * e_free - top**2 * e_top) / n
         rest = math.exp(-theta) / -math.expm1(-theta)
-        first = 1.0 / theta + rest - gap - 2.0 * n1
-        second = -1.0 / theta**2 - rest * (1.0 + rest) - 2.0 * (n2 - n1**2)
-        return first, second
+        return 1.0 / theta + rest - gap - 2.0 * n1, -1.0 / theta**2 - rest * (1.0 + rest) - 2.0 * (n2 - n1**2)
 
     def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
         """From d log c/du = theta (2 h - 1) with h = P(V <= v | U = u)."""
@@ -153,12 +151,7 @@ class Frank(Archimedean):
         h_u, slope_u = _conditional_and_slope(size, v, vc, u)
         h_v, slope_v = _conditional_and_slope(size, u, uc, v)
         odd_u, odd_v = 2.0 * h_u - 1.0, 2.0 * h_v - 1.0
-        return (
-            sign * size * odd_u,
-            size * odd_v,
-            odd_u + 2.0 * size * slope_u,
-            sign * (odd_v + 2.0 * size * slope_v),
-        )
+        return sign * size * odd_u, size * odd_v, odd_u + 2.0 * size * slope_u, sign * (odd_v + 2.0 * size * slope_v)
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if theta < 0:
@@ -182,8 +175,7 @@ class Frank(Archimedean):
         return _invert_log_odds(theta, against, v)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
-        v = rng.uniform(size=n)
-        p = rng.uniform(size=n)
+        v, p = rng.uniform(size=n), rng.uniform(size=n)
         with np.errstate(divide="ignore"):  # a uniform draw of exactly 0
             return self._margin(*self._conditional_inverse(theta, p, v, 1.0 - v)), self._margin(v, 1.0 - v)
 
@@ -275,11 +267,8 @@ def _series(theta: float, u: FloatArray, v: FloatArray, *, derivatives: int) -> 
 def _log_sinhc(z: float) -> tuple[float, float, float]:
     """log(sinh(z)/z) and its first two derivatives for |z| <= 1/2: terms 2^2k B_2k / (2k (2k)!) z^2k."""
     terms = [(2 * k, 4.0**k * b / (2 * k * math.factorial(2 * k))) for k, b in enumerate(_BERNOULLI, start=1)]
-    return (
-        sum(a * z**k for k, a in terms),
-        sum(k * a * z ** (k - 1) for k, a in terms),
-        sum(k * (k - 1) * a * z ** (k - 2) for k, a in terms),
-    )
+    value, slope = sum(a * z**k for k, a in terms), sum(k * a * z ** (k - 1) for k, a in terms)
+    return value, slope, sum(k * (k - 1) * a * z ** (k - 2) for k, a in terms)
 
 
 def _tau_and_slope(theta: float) -> tuple[float, float]:

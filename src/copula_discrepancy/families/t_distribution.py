@@ -125,10 +125,7 @@ def _quantile_by_beta(nu: float, low: FloatArray, inside: FloatArray) -> FloatAr
     central = (inside < 0.5) & ~far
     between = ~(far | central)
     size = np.empty_like(low)
-    for part, r in (
-        (central, betaincinv(0.5, half, inside[central])),
-        (between, betainccinv(0.5, half, 2.0 * low[between])),
-    ):
+    for part, r in ((central, betaincinv(0.5, half, inside[central])), (between, betainccinv(0.5, half, 2.0 * low[between]))):
         size[part] = np.sqrt(r / (1.0 - r))
     w = betaincinv(half, 0.5, 2.0 * low[far])
     with np.errstate(divide="ignore"):

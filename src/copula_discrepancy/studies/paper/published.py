@@ -17,10 +17,7 @@ REFERENCE_TAU = 0.0001  # tau of the reference chain of experiment 2, from the a
 MINIMISERS = (4.64e-3, 2.15e-4)  # the two step sizes that the paper's text names as the CD's choice in experiment 2
 # The published means that this project aims to reproduce: CD and CKL in experiment 1, CD, naive tau, CKL and KSD in experiment
 # 3. CED and experiment 2 depend on one random number of the authors each.
-HELD_TO = {
-    "experiment1": ("on_cd", "off_cd", "on_ckl", "off_ckl"),
-    "experiment3": ("cd", "naive_tau", "ckl", "ksd_unit"),
-}
+HELD_TO = {"experiment1": ("on_cd", "off_cd", "on_ckl", "off_ckl"), "experiment3": ("cd", "naive_tau", "ckl", "ksd_unit")}
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from copula_discrepancy._core.checks import (
-    FloatArray,
-    RandomSource,
-    real_array,
-    spawned,
-    true_or_false,
-    whole_number,
-)
+from copula_discrepancy._core.checks import FloatArray, RandomSource, real_array, spawned, true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
 from copula_discrepancy.studies.samplers.callables import Evaluation, required_arguments, user_gradient, user_log_density
