@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -122,10 +123,9 @@ class Copula(Formulas):
         low, high = self.tau_range
         value = real_number(tau, "tau")
         if not (low <= value <= high and abs(value) < 1):
-            raise InputError(
-                f"tau must lie between {low:.4g} and {high:.4g} (and |tau| < 1) for {self.name}, got {value:g}; "
-                "Frank and Gaussian cover every tau; rotations by 90 or 270 degrees mirror the range"
-            )
+            rule = f"tau must lie between {low:.4g} and {high:.4g} (and |tau| < 1) for {self.name}, got {value:g}"
+            advice = "Frank and Gaussian cover every tau; rotations by 90 or 270 degrees mirror the range"
+            raise InputError(f"{rule}; {advice}")
         theta = self._theta_from_tau(value)
         if not self.parameter.lower <= theta < self.parameter.upper:
             raise InputError(f"tau {value!r} is so close to {round(value)} that its theta for {self.name} rounds to a limit")
@@ -416,23 +416,21 @@ class Copula(Formulas):
     def _at(
         self,
         method: str,
-        first: ArrayLike,
-        second: ArrayLike,
+        u: ArrayLike,
+        v: ArrayLike,
         function: Callable[[Unit], FloatArray],
         names: tuple[str, str] = ("u", "v"),
     ) -> FloatArray:
         """Values of a function of (u, 1-u, v, 1-v) in the open unit square; raises an InputError at a point that overflows."""
-        a, b = unit_pair(first, second, names)
+        a, b = unit_pair(u, v, names)
         with np.errstate(all="ignore"):  # overflow raises below
             values = in_unit_blocks(function, a, b)
         wrong = ~np.isfinite(values)
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0][values.ndim - a.ndim :])
-            raise InputError(
-                f"{method} of {self!r} overflows float64 at {names[0]}={float(a[at])!r}, "
-                f"{names[1]}={float(b[at])!r}; "
-                "use points further from the boundary" + (", or use logpdf" if method == "pdf" else "")
-            )
+            point = f"{names[0]}={float(a[at])!r}, {names[1]}={float(b[at])!r}"
+            advice = "use points further from the boundary" + (", or use logpdf" if method == "pdf" else "")
+            raise InputError(f"{method} of {self!r} overflows float64 at {point}; {advice}")
         return values[()]
 
     def _normal_gradient(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -557,29 +555,20 @@ class Copula(Formulas):
         theta, step = self.theta, self.theta - other.theta
         if not self._same_family(other):
             symmetric = self._mirror_images == other._mirror_images == 4  # two elliptical copulas
-            return self._divergence(theta, self._log_ratio(other), accept, symmetric=symmetric)
+            return self._divergence(theta, partial(self._log_ratio, other), accept, symmetric=symmetric)
         room = self._stencil_step(theta) / STENCIL_STEP
-        if abs(step) < 1e-5 * room:
+
+        def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
             # The difference of two nearly equal logs has no accurate digits; the midpoint score has an error of step**2.
-            middle = theta - 0.5 * step
-
-            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-                return step * self._theta_derivatives(middle, x, y)[0]
-
-        else:
-
-            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-                return self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y)
+            if abs(step) < 1e-5 * room:
+                return step * self._theta_derivatives(theta - 0.5 * step, x, y)[0]
+            return self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y)
 
         return self._divergence(theta, log_ratio, accept, close=abs(step) < 0.1 * room, symmetric=True)
 
-    def _log_ratio(self, other: "Copula") -> Callable[[FloatArray, FloatArray], FloatArray]:
-        """log(c / c_other) as a function of this copula's coordinates."""
-
-        def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-            return self._logpdf(self.theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
-
-        return log_ratio
+    def _log_ratio(self, other: "Copula", x: FloatArray, y: FloatArray) -> FloatArray:
+        """log(c / c_other) at this copula's coordinates."""
+        return self._logpdf(self.theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
 
     def _swapped(self) -> "Copula":
         """The copula of (V, U): the same one, unless it is rotated by 90 or 270 degrees."""
@@ -589,8 +578,6 @@ class Copula(Formulas):
         """Whether only theta may differ, so that both have the same coordinates."""
         return type(self) is type(other) and self.with_theta(other.theta) == other
 
-    def _simulated_logpdf(
-        self, m: int, rng: RandomSource
-    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+    def _simulated_logpdf(self, m: int, rng: RandomSource) -> tuple[FloatArray, Unit]:
         x, y = self._sample(self.theta, whole_number(m, "m", 1), random_generator(rng))
         return self._logpdf(self.theta, x, y), self._unit(x, y)

@@ -1,6 +1,7 @@
 """Copulas rotated by 90, 180 or 270 degrees."""
 
 import copyreg
+import math
 from abc import ABCMeta
 from dataclasses import dataclass
 from functools import lru_cache
@@ -153,10 +154,6 @@ class Rotated(Copula):
     def _turns_v(self) -> bool:
         return self.rotation != 90
 
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self.rotation == 180 else -1.0
-
     def with_theta(self, theta: float) -> "Rotated":
         return Rotated(self.base.with_theta(theta), self.rotation)
 
@@ -244,16 +241,16 @@ class Rotated(Copula):
         return self if self.rotation == 180 else Rotated(self.base, 360 - self.rotation)
 
     def _tau(self, theta: float) -> float:
-        return self._sign * self.base._tau(theta) + 0.0  # + 0.0: no minus zero
+        return math.prod(self._signs) * self.base._tau(theta) + 0.0  # + 0.0: no minus zero
 
     def _tau_at(self, end: str) -> float:
-        return self._sign * self.base._tau_at(end) + 0.0
+        return math.prod(self._signs) * self.base._tau_at(end) + 0.0
 
     def _tau_slope(self, theta: float) -> float:
-        return self._sign * self.base._tau_slope(theta)
+        return math.prod(self._signs) * self.base._tau_slope(theta)
 
     def _theta_from_tau(self, tau: float) -> float:
-        return self.base._theta_from_tau(self._sign * tau)
+        return self.base._theta_from_tau(math.prod(self._signs) * tau)
 
     @property
     def tail(self) -> tuple[float, float]:

@@ -99,19 +99,10 @@ def likelihood_sums_are_sums(c: Copula) -> bool:
 
 
 CHECKS: tuple[Callable[[Copula], bool], ...] = (
-    uniform_margins,
-    conditional_is_cdf_slope,
-    density_is_conditional_slope,
-    conditional_inverse,
-    exchangeable_or_turned,
-    tau_round_trip,
-    tau_slope_is_slope,
-    tau_is_integral,
-    tails_are_shares,
-    information_is_integral,
-    score_is_slope,
+    uniform_margins, conditional_is_cdf_slope, density_is_conditional_slope, conditional_inverse, exchangeable_or_turned,
+    tau_round_trip, tau_slope_is_slope, tau_is_integral, tails_are_shares, information_is_integral, score_is_slope,
     likelihood_sums_are_sums,
-)
+)  # fmt: skip
 
 
 def failed_checks(template: Copula) -> list[str]:

@@ -254,8 +254,7 @@ class MetaCopula(Target):
         base, signs = self.copula, [1.0, 1.0]
         if isinstance(base, Rotated):
             # 1 - Phi(z) = Phi(-z): reversing a margin changes the sign of its score
-            signs = [-1.0 if base._turns_u else 1.0, -1.0 if base._turns_v else 1.0]
-            base = base.base
+            signs, base = list(base._signs), base.base
         family, theta = type(base), base.theta
         if family in _PLAIN_KINDS:
             return _form(_PLAIN_KINDS[family], [*signs, theta])
