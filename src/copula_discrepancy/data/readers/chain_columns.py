@@ -59,11 +59,9 @@ def index_levels(levels: Sequence[str | None], options: ReadOptions) -> int:
         return 0
     others = [str(level) for level in levels if level not in (*wanted, *DRAW_NAMES)]
     if others:
-        raise InputError(
-            f"the frame's index has {listed(others)} besides {listed([x for x in levels if x not in others])}, so one draw "
-            "spans several rows; unstack it into columns first, or pass the xarray object itself",
-            "shape",
-        )
+        found = f"the frame's index has {listed(others)} besides {listed([x for x in levels if x not in others])}"
+        advice = "unstack it into columns first, or pass the xarray object itself"
+        raise InputError(f"{found}, so one draw spans several rows; {advice}", "shape")
     return len(levels)
 
 
@@ -114,9 +112,8 @@ def _chain_labels(name: str, labels: NDArray[Any]) -> NDArray[Any]:
     # NaN does not equal itself
     missing = int(np.isnan(labels).sum()) if is_float else sum(value is None or value != value for value in labels)
     if missing:
-        raise InputError(
-            f"column {name} identifies chains, but is empty in {missing} of {labels.size} rows; drop those rows", "nan"
-        )
+        found = f"is empty in {missing} of {labels.size} rows"
+        raise InputError(f"column {name} identifies chains, but {found}; drop those rows", "nan")
     if not is_float:
         return np.array([str(value) for value in labels])
     wrong = labels[(labels != np.round(labels)) | np.isinf(labels)]
@@ -139,10 +136,9 @@ def _require_different_numbers(numbers: NDArray[Any], draw_name: str, chain_name
     twice = np.argwhere(numbers[:, 1:] == numbers[:, :-1])
     if twice.size:
         chain, place = twice[0]
-        raise InputError(
-            f"column {draw_name} must number the draws of a chain, but {numbers[chain, place]:g} occurs more than once "
-            f"in {tags[chain]}; use a different value in column {chain_name} for every chain"
-        )
+        found = f"{numbers[chain, place]:g} occurs more than once in {tags[chain]}"
+        advice = f"use a different value in column {chain_name} for every chain"
+        raise InputError(f"column {draw_name} must number the draws of a chain, but {found}; {advice}")
 
 
 def _order(labels: NDArray[Any], numbers: NDArray[Any] | None) -> NDArray[np.intp] | None:

@@ -6,8 +6,8 @@ for 1,234, the other columns of the file decide; if they do not, nothing is gues
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ _POINTS = (".", ",")
 _GROUPS = ("", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 
 
-@dataclass(frozen=True)
-class _Cells:
+class _Cells(NamedTuple):
     """The cells of a column that are not empty: their digits, their signs and powers, and their positions."""
 
     bodies: list[str]
@@ -35,8 +34,7 @@ class _Cells:
     n: int
 
 
-@dataclass(frozen=True)
-class _Reading:
+class _Reading(NamedTuple):
     """The values of a column under one convention."""
 
     point: str
@@ -61,11 +59,8 @@ def read_numerals(
         if reading is None:
             example = next(cell for cell in columns[name] if cell and not cell.strip().isdigit())
             sign = "comma" if "," in example else "point"
-            raise InputError(
-                f"column {name} has numbers such as {example.strip()!r}, whose {sign} may mark decimals or thousands; "
-                "write its numbers without thousands separators",
-                "not-numeric",
-            )
+            unclear = f"column {name} has numbers such as {example.strip()!r}, whose {sign} may mark decimals or thousands"
+            raise InputError(f"{unclear}; write its numbers without thousands separators", "not-numeric")
         values[name] = reading.values
         for note in _format_notes(columns[name], reading):
             notes.setdefault(note, []).append(name)

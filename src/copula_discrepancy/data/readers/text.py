@@ -221,9 +221,8 @@ def _require_separator(header: Sequence[str], first: Sequence[str], delimiter: s
         if other == "," and _NUMBER.fullmatch(values.replace(",", ".", 1)) and "," not in names:
             continue  # one column with a decimal comma
         if fits:
-            raise _malformed(
-                f"values look separated by {other!r}, not {delimiter!r}; use delimiter={other!r} (--delimiter {other!r})"
-            )
+            advice = f"use delimiter={other!r} (--delimiter {other!r})"
+            raise _malformed(f"values look separated by {other!r}, not {delimiter!r}; {advice}")
 
 
 def _is_data(fields: Sequence[str]) -> bool:
@@ -349,11 +348,8 @@ def _with_plain_numbers(frame: Any, options: ReadOptions, delimiter: str) -> tup
     if options.selects:
         with suppress(InputError):  # raised again when columns are selected
             wanted = [names[k] for k in options.pick(names)]
-    texts = {
-        name: [cell if isinstance(cell, str) else None for cell in frame[name].tolist()]
-        for name in wanted
-        if frame[name].dtype.kind not in "fiub"
-    }
+    columns = {name: frame[name].tolist() for name in wanted if frame[name].dtype.kind not in "fiub"}
+    texts = {name: [cell if isinstance(cell, str) else None for cell in cells] for name, cells in columns.items()}
     values, notes = read_numerals(texts, point="." if delimiter == "," else None)
     return (frame.assign(**values) if values else frame), notes
 
@@ -369,10 +365,9 @@ def _row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
             notes = ("first column left out: it has no name and numbers the rows",)
     unnamed = [k for k in columns if not names[k] and not (k == 0 and notes)]
     if unnamed:
-        raise _malformed(
-            f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or remove it from the file (the first line must "
-            "contain the names: remove any title above them)"
-        )
+        rule = "the first line must contain the names: remove any title above them"
+        advice = f"name it, or remove it from the file ({rule})"
+        raise _malformed(f"column {unnamed[0] + 1} of {len(names)} has no name; {advice}")
     require_different([names[k] for k in columns])
     return notes
 
