@@ -19,12 +19,15 @@ def blocks(size: int) -> list[slice]:
 
 
 def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """`function` of one-dimensional arrays, block by block: temporaries stay in cache; allocating memory is expensive."""
+    """`function` of one-dimensional arrays, one or several values for each, block by block: temporaries stay in cache."""
     if arrays[0].size <= BLOCK:
         return function(*arrays)
-    out = np.empty(arrays[0].size)
-    for block in blocks(out.size):
-        out[block] = function(*(array[block] for array in arrays))
+    head, *others = blocks(arrays[0].size)
+    first = function(*(array[head] for array in arrays))
+    out = np.empty((*first.shape[:-1], arrays[0].size))
+    out[..., head] = first
+    for block in others:
+        out[..., block] = function(*(array[block] for array in arrays))
     return out
 
 
@@ -36,14 +39,8 @@ def in_unit_blocks(function: Callable[[Unit], FloatArray], u: FloatArray, v: Flo
 
     if u.size <= BLOCK:
         return part(u, v)
-    a, b = u.reshape(-1), v.reshape(-1)
-    head, *others = blocks(a.size)
-    first = part(a[head], b[head])
-    out = np.empty((*first.shape[:-1], a.size))
-    out[..., head] = first
-    for block in others:
-        out[..., block] = part(a[block], b[block])
-    return out.reshape(*first.shape[:-1], *u.shape)
+    out = in_blocks(part, u.reshape(-1), v.reshape(-1))
+    return out.reshape(*out.shape[:-1], *u.shape)
 
 
 def odd_in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:

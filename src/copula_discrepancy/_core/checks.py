@@ -102,10 +102,8 @@ def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatA
     if not inside.all():
         wrong = array[~inside]
         where = "between 0 and 1" if closed else "strictly between 0 and 1"
-        raise InputError(
-            f"{name} must lie {where}, got {wrong.flat[0]:g} ({wrong.size} of {array.size} values are outside); "
-            "pseudo_observations() converts any draws to such values"
-        )
+        found = f"{wrong.flat[0]:g} ({wrong.size} of {array.size} values are outside)"
+        raise InputError(f"{name} must lie {where}, got {found}; pseudo_observations() converts any draws to such values")
     return array
 
 
@@ -135,16 +133,14 @@ def spawned(rng: RandomSource, count: int) -> list[np.random.Generator]:
     try:
         return source.spawn(count)
     except TypeError:
-        raise InputError(
-            f"rng must be a seed or a Generator that can spawn others, got {rng!r}; use default_rng(seed)"
-        ) from None
+        message = f"rng must be a seed or a Generator that can spawn others, got {rng!r}; use default_rng(seed)"
+        raise InputError(message) from None
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
     """Return `value` as an int; raise an InputError if it is not an integer in range."""
     if not is_whole(value) or not least <= value < MOST_DRAWS:
-        shown = (
-            "an integer with more than 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
-        )  # Python may refuse to print it
+        too_long = isinstance(value, int) and abs(value) > 10**100  # Python may refuse to print it
+        shown = "an integer with more than 100 digits" if too_long else repr(value)
         raise InputError(f"{name} must be an integer >= {least} and < 2**40, got {shown}")
     return int(value)

@@ -41,7 +41,7 @@ def read_tabular(given: Any, options: ReadOptions) -> Table:
         given = given.project(", ".join('"' + given.columns[k].replace('"', '""') + '"' for k in places))
     if _fields(given):
         return _read_structured(np.asanyarray(given), options)
-    if _is_dask(given):
+    if type(given).__module__.startswith("dask") and hasattr(given, "npartitions") and hasattr(given, "columns"):
         return _read_dask(given, options)
     if _streams(given) and (_has_pyarrow() or not any(hasattr(given, way) for way in _CONVERTERS)):
         return _read_stream(given, options)
@@ -102,10 +102,6 @@ def _read_structured(array: Any, options: ReadOptions) -> Table:
             inner = f"fields of its own ({listed(kind.names)})" if kind.names else f"an array of shape {kind.shape} in each row"
             raise InputError(f"field {name} has {inner}; make each a separate field, or select the others by name", "shape")
     return read_mapping({names[k]: array[names[k]] for k in places}, settled)
-
-
-def _is_dask(given: Any) -> bool:
-    return type(given).__module__.startswith("dask") and hasattr(given, "npartitions") and hasattr(given, "columns")
 
 
 def _read_dask(given: Any, options: ReadOptions) -> Table:

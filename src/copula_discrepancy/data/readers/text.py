@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -175,17 +176,11 @@ def _checked_text(raw: bytes, delimiter: str, asked: str | None) -> _Text:
     given = _SEPARATOR_LINE.match(raw)
     if given is not None:  # Excel's "sep=" line
         raw, delimiter = raw[given.end() :], asked or given.group(1).decode()
-    comments = []
-    for row in io.BytesIO(raw):
-        if row.startswith(b"#"):
-            comments.append(row.decode().strip())
-        elif row.strip():
-            break
-    if not comments:
-        return _Text(raw, delimiter, (), raw, notes)
+    above = takewhile(lambda row: row.startswith(b"#") or not row.strip(), io.BytesIO(raw))
+    comments = tuple(row.decode().strip() for row in above if row.startswith(b"#"))
     # only whole lines are comments: a # later in a line belongs to its values
-    kept = b"".join(line for line in io.BytesIO(raw) if not line.startswith(b"#"))
-    return _Text(kept, delimiter, tuple(comments), raw, notes)
+    kept = b"".join(line for line in io.BytesIO(raw) if not line.startswith(b"#")) if comments else raw
+    return _Text(kept, delimiter, comments, raw, notes)
 
 
 def _as_utf8(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
