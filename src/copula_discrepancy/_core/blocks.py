@@ -19,7 +19,10 @@ def blocks(size: int) -> list[slice]:
 
 
 def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """`function` of one-dimensional arrays, one or several values for each, block by block: temporaries stay in cache."""
+    """`function` of one-dimensional arrays, one or several values for each element, block by block.
+
+    Temporaries stay in cache; allocating memory is expensive.
+    """
     if arrays[0].size <= BLOCK:
         return function(*arrays)
     head, *others = blocks(arrays[0].size)

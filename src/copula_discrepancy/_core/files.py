@@ -30,9 +30,8 @@ def json_chunks(content: Mapping[str, Any], *, ascii_only: bool = False) -> Iter
     before = "{\n "
     for key, value in content.items():
         yield f"{before}{line(str(key))}: "
-        if isinstance(value, Iterator) or (
-            value and isinstance(value, list) and all(isinstance(row, dict | list) for row in value)
-        ):
+        rows = isinstance(value, list) and value and all(isinstance(row, dict | list) for row in value)
+        if rows or isinstance(value, Iterator):
             mark = "[\n  "
             for row in value:
                 yield mark + line(row)

@@ -194,10 +194,8 @@ def _by_name(draws: Any, name: str, statistic: Callable[[NDArray[np.float64]], A
     """A statistic of every variable, from its values (chain, draw) on a scale near 1."""
     given = as_values(draws, name)
     if given.n_draws < FEWEST_DRAWS:
-        raise InputError(
-            f"{name} needs at least {FEWEST_DRAWS} draws per chain, got {given.n_draws}; arrays are (chain, draw, d)",
-            "too-few-draws",
-        )
+        rule = f"{name} needs at least {FEWEST_DRAWS} draws per chain"
+        raise InputError(f"{rule}, got {given.n_draws}; arrays are (chain, draw, d)", "too-few-draws")
     for k, variable in enumerate(given.names):
         require_varying(given.column(k), variable)
     return {variable: float(statistic(_near_one(given.values[:, :, k]))) for k, variable in enumerate(given.names)}

@@ -233,9 +233,8 @@ def ksd(
         sums, diagonal = kernel.row_sums(points, jobs), kernel.diagonal(points)
         value = statistic_of(sums, diagonal, statistic)
     if not math.isfinite(value):
-        raise InputError(
-            f"the sum of the Stein kernels is {value:g}: scores or draws are too large; rescale the draws, or c", "infinite"
-        )
+        found = f"the sum of the Stein kernels is {value:g}: scores or draws are too large"
+        raise InputError(f"{found}; rescale the draws, or c", "infinite")
     method, pvalue = None, math.nan
     if samples and independent and pair is not None and isinstance(target, Copula):
         method = "parametric"
@@ -243,42 +242,30 @@ def ksd(
     elif samples:
         method = "wild"
         if space == "unit":
-            raise InputError(
-                "space='unit' has no bootstrap for chains, as Stein's identity fails; use space='normal' or iid=True"
-            )
+            rule = "space='unit' has no bootstrap for chains, as Stein's identity fails"
+            raise InputError(f"{rule}; use space='normal' or iid=True")
         if not independent:
             require_chain_length(given.n_draws)
         ranked = pair is not None and not pair.uniform
         resampled = rank_aware(pair, target, points) if ranked else plain(points)  # type: ignore[arg-type]
         time = 1.0 if independent else slowest_time(points.score, given.n_chains)
-        total = float(np.sum(sums) + np.sum(diagonal))
-        shape = given.n_chains, given.n_draws
+        total, shape = float(np.sum(sums) + np.sum(diagonal)), (given.n_chains, given.n_draws)
         pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, random_generator(rng), jobs)
-    result = SteinDiscrepancy(
-        value=value,
-        se=_standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan,
-        pvalue=pvalue,
-        statistic=statistic,
-        space="given" if pair is None else space,
-        n=points.n,
-        d=len(points.x),
-        bootstrap=samples,
-        method=method,
-        is_discrepancy=pair is None or space == "normal",
-        caveats=_caveats(pair, space, bool(samples)),
+    se = _standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan
+    where, valid = "given" if pair is None else space, pair is None or space == "normal"
+    caveats = _caveats(pair, space, bool(samples))
+    announce(caveats)
+    return SteinDiscrepancy(
+        value, se, pvalue, statistic, where, points.n, len(points.x), samples, method, is_discrepancy=valid, caveats=caveats
     )
-    announce(result.caveats)
-    return result
 
 
 def _caveats(pair: RankedPair | None, space: str, tested: bool) -> tuple[Caveat, ...]:
     caveats = [caveat_of("not-a-discrepancy", _NOT_A_DISCREPANCY)] if pair is not None and space == "unit" else []
     if tested and pair is not None and pair.uniform and pair.discrete_share() > DISCRETE:
-        rounded = (
-            "values are rounded or discrete, but the p-value treats them as continuous; with margins='rank' the simulated "
-            "samples are tied in the same way"
-        )
-        caveats.append(caveat_of("rounded-values", rounded))
+        rounded = "values are rounded or discrete, but the p-value treats them as continuous"
+        advice = "with margins='rank' the simulated samples are tied in the same way"
+        caveats.append(caveat_of("rounded-values", f"{rounded}; {advice}"))
     return tuple(caveats)
 
 

@@ -13,7 +13,7 @@ from copula_discrepancy.report.plots.look import BLUE, GREEN, GREY, ORANGE, PURP
 from copula_discrepancy.studies.paper import studies
 from copula_discrepancy.studies.paper.published import published
 from copula_discrepancy.studies.paper.runner import Seed
-from copula_discrepancy.studies.paper.statements import FITTED_FROM, PUBLISHED_TO, TIMED, Means, exponent, large_sizes
+from copula_discrepancy.studies.paper.statements import FITTED_FROM, PUBLISHED_TO, TIMED, Means, exponent, timed_sizes
 from copula_discrepancy.studies.paper.store import ANOTHER_FOLDER
 
 if TYPE_CHECKING:
@@ -237,8 +237,7 @@ def _figure6(panels: Panels, means: Means, context: Mapping[str, float], seed: i
 def _figure7(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
     (ax,) = panels.axes
     for (name, label), color, marker in zip(TIMED.items(), (BLUE, ORANGE, PURPLE, GREEN), "osD^", strict=True):
-        sizes = [n for n in means.values if math.isfinite(means.at(name, n, "median"))]
-        large = large_sizes(means, name)
+        sizes, large = timed_sizes(means, name), timed_sizes(means, name, FITTED_FROM)
         slope = f": n$^{{{exponent(means, name, large):.2f}}}$ from {FITTED_FROM} on" if len(large) > 1 else ""
         ax.plot(sizes, [1e3 * means.at(name, n, "median") for n in sizes], marker=marker, color=color, label=f"{label}{slope}")
     _label(ax, "draws n", "median time (ms)", "All times measured, none extrapolated")

@@ -15,9 +15,8 @@ Evaluation = Callable[[FloatArray], FloatArray]
 def required_arguments(function: Any) -> int:
     """Number of required positional arguments; 1 if the signature cannot be read."""
     if not callable(function):
-        raise InputError(
-            f"target must be a function or a target such as GaussianTarget(mean, covariance), got {function!r:.60}"
-        )
+        rule = "target must be a function or a target such as GaussianTarget(mean, covariance)"
+        raise InputError(f"{rule}, got {function!r:.60}")
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some compiled functions have no signature
@@ -49,9 +48,8 @@ def user_gradient(
     """Gradients (chains, d) at points (chains, d); a stochastic one draws from its chain's stream, or from the shared one."""
     count = required_arguments(function)
     if count not in (1, 2):
-        raise InputError(
-            f"target must be a gradient g(x) or g(x, rng), but it requires {count} arguments; set a default for the others"
-        )
+        found = f"it requires {count} arguments; set a default for the others"
+        raise InputError(f"target must be a gradient g(x) or g(x, rng), but {found}")
 
     def call(x: FloatArray, rng: np.random.Generator) -> FloatArray:
         value = function(x.copy()) if count == 1 else function(x.copy(), rng)

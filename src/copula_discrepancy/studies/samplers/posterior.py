@@ -167,10 +167,8 @@ class WellingTeh(Target):
         >>> cd.WellingTeh(batch=10).stochastic_gradient([0.0, 1.0], np.random.default_rng(1)).round(2)
         array([13.27, -1.2 ])
         """
-        at = points(x, 2)
-        if self.batch is None:
-            return self._gradient(at, self.data)
-        return self._gradient(at, self.data[rng.integers(self.data.size, size=self.batch)])
+        data = self.data if self.batch is None else self.data[rng.integers(self.data.size, size=self.batch)]
+        return self._gradient(points(x, 2), data)
 
     def _gradient(self, at: FloatArray, data: FloatArray) -> FloatArray:
         first = data - at[..., :1]
@@ -267,10 +265,9 @@ class WellingTeh(Target):
                 return cells.min(axis=0) - half, cells.max(axis=0) + half
 
     def _too_narrow(self) -> InputError:
-        return InputError(
-            f"the posterior of {self.data.size} data points from {self.data.min():g} to {self.data.max():g} is too narrow for "
-            "the grid of sample and tau; use fewer data points, closer to each other, or metropolis"
-        )
+        found = f"the posterior of {self.data.size} data points from {self.data.min():g} to {self.data.max():g} is too narrow"
+        advice = "use fewer data points, closer to each other, or metropolis"
+        return InputError(f"{found} for the grid of sample and tau; {advice}")
 
     def _bounded(self, at: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The log density at the cells' centres, and a bound on how much larger it is inside the cells.

@@ -124,11 +124,8 @@ def metropolis(
     current = evaluate(x) if compiled is None else kernels.log_densities(*compiled, x)
     for chain, value in enumerate(current):
         if not np.isfinite(value):
-            raise InputError(
-                f"the log density at the start of chain {chain} must be finite, got {value:g} at {x[chain].tolist()}; "
-                "start inside the support",
-                "infinite",
-            )
+            rule = f"the log density at the start of chain {chain} must be finite, got {value:g} at {x[chain].tolist()}"
+            raise InputError(f"{rule}; start inside the support", "infinite")
     accepted_after = np.zeros(len(x))
 
     def move(noise: FloatArray, before: int) -> FloatArray:
@@ -167,12 +164,8 @@ def _metropolis_steps(
 
 
 def _wrong_density(chain: int, step: int, found: str) -> InputError:
-    return DivergenceError(
-        f"the log density must be a number or -inf, got {found} for a proposal of metropolis in chain {chain} at step {step}; "
-        "return -inf outside the support",
-        chain,
-        step,
-    )
+    where = f"for a proposal of metropolis in chain {chain} at step {step}; return -inf outside the support"
+    return DivergenceError(f"the log density must be a number or -inf, got {found} {where}", chain, step)
 
 
 def sgld(
@@ -397,12 +390,10 @@ class _Run:
     def _require_finite(self, chain: int, step: int) -> None:
         if chain >= 0:
             choices = " and ".join(f"{key}={self.settings[key]:g}" for key in ("step", "friction") if key in self.settings)
-            raise DivergenceError(
-                f"{self.sampler} with {choices} diverged in chain {chain} at step {step}: the state or the gradient of the log "
-                "density is not finite; use a smaller step, or start closer to the bulk of the target",
-                chain,
-                step,
-            )
+            reason = "the state or the gradient of the log density is not finite"
+            found = f"{self.sampler} with {choices} diverged in chain {chain} at step {step}: {reason}"
+            advice = "use a smaller step, or start closer to the bulk of the target"
+            raise DivergenceError(f"{found}; {advice}", chain, step)
 
 
 def _prepared(

@@ -87,9 +87,8 @@ def frozen_array(values: Any, name: str, dimensions: int) -> FloatArray:
     if array.ndim != dimensions or array.size == 0:
         raise InputError(f"{name} must have {dimensions} dimension(s) and at least one value, got shape {array.shape}", "shape")
     if not np.isfinite(array).all():
-        raise InputError(
-            f"{name} must be finite, got {array[~np.isfinite(array)][0]:g}; drop or replace such values first", "infinite"
-        )
+        found = f"{array[~np.isfinite(array)][0]:g}"
+        raise InputError(f"{name} must be finite, got {found}; drop or replace such values first", "infinite")
     array.flags.writeable = False
     return array
 
@@ -260,17 +259,15 @@ class GaussianTarget(Target):
             root = np.linalg.cholesky(covariance)
         except np.linalg.LinAlgError:
             least = np.linalg.eigvalsh(covariance)[0]
-            raise InputError(
-                f"covariance must be positive definite, its smallest eigenvalue is {least:g}; remove variables that are "
-                "functions of others"
-            ) from None
+            rule = f"covariance must be positive definite, its smallest eigenvalue is {least:g}"
+            raise InputError(f"{rule}; remove variables that are functions of others") from None
         inverse_root = np.linalg.inv(root)
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
             precision = inverse_root.T @ inverse_root
         if not np.isfinite(precision).all():
+            least = np.min(np.diag(covariance))
             raise InputError(
-                f"the inverse of covariance overflows float64, its smallest variance is {np.min(np.diag(covariance)):g}; "
-                "scale the variables"
+                f"the inverse of covariance overflows float64, its smallest variance is {least:g}; scale the variables"
             )
         constant = -0.5 * mean.size * math.log(2.0 * math.pi) - float(np.sum(np.log(np.diag(root))))
         set_fields(self, mean=mean, covariance=covariance, _root=root, _precision=precision, _constant=constant)
