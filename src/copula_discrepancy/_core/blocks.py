@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 
 Unit = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # u, 1-u, v, 1-v
 
@@ -66,9 +66,7 @@ def _scratch_pair(n: int) -> FloatArray:
     return np.asarray(kept[:, :n])
 
 
-def stack_blocks(
-    parts: Iterable[tuple[FloatArray, FloatArray]], n: int, *, reuse: bool = False
-) -> tuple[FloatArray, FloatArray]:
+def stack_blocks(parts: Iterable[Pair], n: int, *, reuse: bool = False) -> Pair:
     """Two arrays of length n from the blocks of both; with `reuse` they are valid until this thread's next such call."""
     first, second = _scratch_pair(n) if reuse else np.empty((2, n))
     at = 0

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from copula_discrepancy._core.errors import InputError
 
 FloatArray = NDArray[np.float64]
+Pair: TypeAlias = tuple[FloatArray, FloatArray]
 SHANNON_METHODS = ("exact", "monte_carlo")
 LARGEST = 1e100  # its square is still a float
 MOST_DRAWS = 2**40  # eight terabytes of floats
@@ -107,9 +108,7 @@ def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatA
     return array
 
 
-def unit_pair(
-    u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v"), *, closed: bool = False
-) -> tuple[FloatArray, FloatArray]:
+def unit_pair(u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v"), *, closed: bool = False) -> Pair:
     """Two validated arrays of probabilities, broadcast against each other."""
     a, b = unit_values(u, names[0], closed=closed), unit_values(v, names[1], closed=closed)
     try:

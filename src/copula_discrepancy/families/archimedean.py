@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from copula_discrepancy._core.blocks import Unit
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, Pair, Slopes
+from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, Slopes
 from copula_discrepancy.families.numerics import exponential_pair, minus_log
 from copula_discrepancy.families.quadrature import Integral, refine, unit_nodes
 

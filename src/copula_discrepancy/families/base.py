@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from copula_discrepancy._core.blocks import Unit, in_unit_blocks
 from copula_discrepancy._core.checks import (
     FloatArray,
+    Pair,
     RandomSource,
     is_monte_carlo,
     one_of,
@@ -21,10 +22,11 @@ from copula_discrepancy._core.checks import (
     whole_number,
 )
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.families.formulas import STENCIL_STEP, Formulas, Pair
+from copula_discrepancy.families.formulas import STENCIL_STEP, Formulas
 from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
+_OfUnit: TypeAlias = Callable[[Unit], FloatArray]
 
 
 class Copula(Formulas):
@@ -414,12 +416,7 @@ class Copula(Formulas):
         return slopes[0], slopes[1]
 
     def _at(
-        self,
-        method: str,
-        u: ArrayLike,
-        v: ArrayLike,
-        function: Callable[[Unit], FloatArray],
-        names: tuple[str, str] = ("u", "v"),
+        self, method: str, u: ArrayLike, v: ArrayLike, function: _OfUnit, names: tuple[str, str] = ("u", "v")
     ) -> FloatArray:
         """Values of a function of (u, 1-u, v, 1-v) in the open unit square; raises an InputError at a point that overflows."""
         a, b = unit_pair(u, v, names)

@@ -9,10 +9,10 @@ import numpy as np
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.blocks import Unit, stack_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.numerics import log1mexp, one_sample
 from copula_discrepancy.families.parameter import Parameter
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.blocks import Unit, odd_in_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import Nodes, Pair, Slopes
+from copula_discrepancy.families.formulas import Nodes, Slopes
 from copula_discrepancy.families.numerics import minus_log, one_sample
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import unit_nodes

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from copula_discrepancy._core.blocks import Unit, blocks, in_blocks, stack_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.numerics import convex_remainder, stencil_derivatives
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import ACCEPT, Integral, refine
 
-Pair: TypeAlias = tuple[FloatArray, FloatArray]
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # four derivatives
 LogRatio: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 Nodes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]  # x, y and weights of a quadrature rule

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import expit, spence
 
 from copula_discrepancy._core.blocks import Unit
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Nodes, Pair, Slopes
+from copula_discrepancy.families.formulas import Nodes, Slopes
 from copula_discrepancy.families.numerics import log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.numerics import log_2sinh, log_cosh
 
 _SMALLEST = float(np.finfo(np.float64).tiny)

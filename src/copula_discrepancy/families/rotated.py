@@ -10,10 +10,10 @@ from operator import attrgetter
 from typing import Any
 
 from copula_discrepancy._core.blocks import Unit
-from copula_discrepancy._core.checks import FloatArray, is_whole
+from copula_discrepancy._core.checks import FloatArray, Pair, is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
 

@@ -11,11 +11,11 @@ from scipy.special import gammaln, psi
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.blocks import stack_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families.formulas import STENCIL_STEP, Pair, Slopes
+from copula_discrepancy.families.formulas import STENCIL_STEP, Slopes
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
 from copula_discrepancy.families.t_distribution import half_step, log1p_square, t_cdf, t_logpdf, t_quantile, t_quantile_df_slope

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, erf, gammaln, ndtr, ndtri, psi, stdtr
 
 from copula_discrepancy._core import kernels
-from copula_discrepancy._core.checks import FloatArray
-from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.quadrature import unit_nodes
 
 _LARGE_SQUARE = 1e150  # beyond it a square overflows

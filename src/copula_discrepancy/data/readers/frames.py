@@ -82,9 +82,8 @@ def _variables(columns: Columns, chosen: list[int], options: ReadOptions) -> tup
     reasons: dict[int, str] = {}
     for k in chosen:
         name = columns.names[k]
-        if not options.names_variable(name) and (
-            reason := reason_to_leave_out(name, columns.kinds(k), partial(columns.read, k))
-        ):
+        reason = None if options.names_variable(name) else reason_to_leave_out(name, columns.kinds(k), partial(columns.read, k))
+        if reason is not None:
             reasons[k] = reason
     left_out = tuple((columns.names[k], reason) for k, reason in reasons.items())
     if len(reasons) == len(chosen):

@@ -42,15 +42,13 @@ def _tied(column: NDArray[np.float64], like: RankedColumn) -> NDArray[np.float64
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Points, and the map from multipliers of draws to weights of points: (draw, count) -> (point, count)."""
+    """Points, and the map from multipliers of draws to weights of points: (draw, count) -> (point, count).
+
+    If the margins of the draws are known, the weights are the multipliers.
+    """
 
     points: Points
-    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
-def plain(points: Points) -> Resampled:
-    """Points of draws whose margins are known: the weights are the multipliers."""
-    return Resampled(points, lambda weights: weights)
+    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda weights: weights
 
 
 def rank_aware(pair: RankedPair, copula: Copula, points: Points) -> Resampled:

@@ -27,7 +27,7 @@ from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, StandardError,
 from copula_discrepancy.families import Copula
 from copula_discrepancy.studies.baselines.imq import Kernel, statistic_of
 from copula_discrepancy.studies.baselines.points import copula_points, scored_points
-from copula_discrepancy.studies.baselines.resampling import parametric_pvalue, plain, rank_aware, slowest_time, wild_pvalue
+from copula_discrepancy.studies.baselines.resampling import Resampled, parametric_pvalue, rank_aware, slowest_time, wild_pvalue
 
 SPACES = ("normal", "unit")
 STATISTICS = ("u", "v")
@@ -247,7 +247,7 @@ def ksd(
         if not independent:
             require_chain_length(given.n_draws)
         ranked = pair is not None and not pair.uniform
-        resampled = rank_aware(pair, target, points) if ranked else plain(points)  # type: ignore[arg-type]
+        resampled = rank_aware(pair, target, points) if ranked else Resampled(points)  # type: ignore[arg-type]
         time = 1.0 if independent else slowest_time(points.score, given.n_chains)
         total, shape = float(np.sum(sums) + np.sum(diagonal)), (given.n_chains, given.n_draws)
         pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, random_generator(rng), jobs)

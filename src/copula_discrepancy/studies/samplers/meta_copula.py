@@ -108,7 +108,9 @@ class MetaCopula(Target):
         inside = np.all(np.abs(z) <= kernels.SCORE_LIMIT, axis=-1)
         out = np.where(np.isnan(z).any(axis=-1), np.nan, -np.inf)
         at = z[inside]
-        log_c = self.copula._logpdf(self.copula.theta, *self.copula._coordinates(*_unit_pairs(at)))
+        first, second = at[..., 0], at[..., 1]
+        unit = ndtr(first), ndtr(-first), ndtr(second), ndtr(-second)  # all four with full relative accuracy
+        log_c = self.copula._logpdf(self.copula.theta, *self.copula._coordinates(*unit))
         out[inside] = log_c - 0.5 * np.sum(at**2, axis=-1) - _LOG_2PI
         return out[()]
 
@@ -241,11 +243,7 @@ class MetaCopula(Target):
             raise InputError(f"the quantile function of margin {k} is not finite; use a lighter tail", "infinite")
         return draws
 
-    def _chain_points(self, draws: FloatArray) -> FloatArray:
-        return self.from_draws(draws)
-
-    def _draw_points(self, points: FloatArray) -> FloatArray:
-        return self.to_draws(points)
+    _chain_points, _draw_points = from_draws, to_draws
 
     def _compiled(self) -> Compiled | None:
         base, signs = self.copula, [1.0, 1.0]
@@ -269,11 +267,6 @@ class MetaCopula(Target):
 
 def _form(kind: int, params: list[float]) -> Compiled:
     return Compiled(kind, np.array(params), np.empty(0))
-
-
-def _unit_pairs(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(u, 1-u, v, 1-v), all four with full relative accuracy."""
-    return ndtr(z[..., 0]), ndtr(-z[..., 0]), ndtr(z[..., 1]), ndtr(-z[..., 1])
 
 
 def _margin_name(margin: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
+from copula_discrepancy._core.checks import FloatArray, Pair, RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
 from copula_discrepancy.studies.samplers.targets import Compiled, Target, frozen_array, points, set_fields
@@ -240,7 +240,7 @@ class WellingTeh(Target):
         return _Grid(flat, half, value, value + rise)
 
     @cached_property
-    def _box(self) -> tuple[FloatArray, FloatArray]:
+    def _box(self) -> Pair:
         """Corners of a rectangle that contains every point with a log density within _DEPTH of the peak.
 
         The likelihood of a point is at most 2^N, that of (mean, 0) is 2^N exp(-scatter/4), so such points lie in the ellipse
@@ -269,7 +269,7 @@ class WellingTeh(Target):
         advice = "use fewer data points, closer to each other, or metropolis"
         return InputError(f"{found} for the grid of sample and tau; {advice}")
 
-    def _bounded(self, at: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _bounded(self, at: FloatArray, half: FloatArray) -> Pair:
         """The log density at the cells' centres, and a bound on how much larger it is inside the cells.
 
         The second derivative in direction e is at most the sum over the data of w (1 - w) (e . s)^2, s the difference of the

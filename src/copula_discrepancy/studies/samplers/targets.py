@@ -56,11 +56,11 @@ class Target(abc.ABC):
     def _compiled(self) -> Compiled | None:
         """The target for the compiled loops, or None if chains call `log_density` and `gradient`."""
 
-    def _chain_points(self, draws: FloatArray) -> FloatArray:
+    def _chain_points(self, draws: FloatArray, /) -> FloatArray:
         """Draws on the scale on which chains move."""
         return draws
 
-    def _draw_points(self, points: FloatArray) -> FloatArray:
+    def _draw_points(self, points: FloatArray, /) -> FloatArray:
         """Points of chains on the scale of the draws."""
         return points
 
