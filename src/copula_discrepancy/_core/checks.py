@@ -60,8 +60,7 @@ def numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of the choices; raise an InputError that lists them otherwise."""
     if not isinstance(value, str) or value not in choices:
-        listed = " or ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} must be {listed}, got {value!r}")
+        raise InputError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
     return value
 
 

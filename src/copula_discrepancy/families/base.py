@@ -461,8 +461,7 @@ class Copula(Formulas):
         array([[0.37 , 0.588],
                [0.743, 0.709]])
         """
-        source = random_generator(rng)
-        u, _, v, _ = self._unit(*self._sample(self.theta, whole_number(n, "n", 0), source))
+        u, _, v, _ = self._unit(*self._sample(self.theta, whole_number(n, "n", 0), random_generator(rng)))
         draws = np.stack([u, v], axis=1)
         # A draw that rounds to 0 or 1 is moved to the nearest float inside the open square.
         draws[draws == 0.0] = np.nextafter(0.0, 1.0)

@@ -59,14 +59,10 @@ class Clayton(Archimedean):
     )
 
     def _log_generator(self, theta: float, x: FloatArray) -> FloatArray:
-        if theta == 0:
-            return np.log(x)
-        return theta * x + log1mexp(theta * x) - np.log(theta)
+        return np.log(x) if theta == 0 else theta * x + log1mexp(theta * x) - np.log(theta)
 
     def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
-        if theta == 0:
-            return np.exp(level)
-        return np.logaddexp(0.0, level + np.log(theta)) / theta
+        return np.exp(level) if theta == 0 else np.logaddexp(0.0, level + np.log(theta)) / theta
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
         return (1.0 + theta) * x
@@ -91,8 +87,7 @@ class Clayton(Archimedean):
         p = np.expm1(low)
         # q/(1+p+q) with q = e^(low+gap) - 1, without the overflow of q
         share = -np.expm1(-(low + gap)) / (1.0 + p * np.exp(-(low + gap)))
-        joined = np.log1p(p * share)
-        return np.log1p(theta) - (2.0 * low + gap) + (2.0 + 1.0 / theta) * joined
+        return np.log1p(theta) - (2.0 * low + gap) + (2.0 + 1.0 / theta) * np.log1p(p * share)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if theta < _TINY_THETA:

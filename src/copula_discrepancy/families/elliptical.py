@@ -102,8 +102,7 @@ class Elliptical(Copula):
         p, _, weight = unit_nodes(level)
         turn, spread = 4.0 * np.sin(0.5 * reach * p) ** 2, np.sin(reach * p) ** 2
         if distance.size <= _FEW_POINTS:
-            nodes = (distance[..., None] + product[..., None] * turn) / spread
-            total = self._joint_kernel(nodes) @ weight
+            total = self._joint_kernel((distance[..., None] + product[..., None] * turn) / spread) @ weight
         else:
             total = np.zeros_like(distance)
             for one_turn, one_spread, one_weight in zip(turn, spread, weight, strict=True):

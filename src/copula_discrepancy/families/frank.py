@@ -93,20 +93,16 @@ class Frank(Archimedean):
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
         t = expit(x)
-        if theta == 0:
-            return minus_log(t, expit(-x))
-        return math.log(theta) - theta * t - log1mexp(theta * t)
+        return minus_log(t, expit(-x)) if theta == 0 else math.log(theta) - theta * t - log1mexp(theta * t)
 
     def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
         t, tc = expit(x), expit(-x)
-        if theta == 0:
-            return 2.0 * minus_log(t, tc)
-        return 2.0 * math.log(theta) - theta * t - 2.0 * log1mexp(theta * t)
+        return 2.0 * minus_log(t, tc) if theta == 0 else 2.0 * math.log(theta) - theta * t - 2.0 * log1mexp(theta * t)
 
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
-        if theta == 0:
-            return minus_log(expit(x), expit(-x))
         t, tc = expit(x), expit(-x)
+        if theta == 0:
+            return minus_log(t, tc)
         free = np.expm1(-theta * tc) / math.expm1(-theta)
         # phi = -log(1 - share) with share = e^(-theta t) free; if share is nearly 1, phi itself is accurate
         share = np.exp(-theta * t) * free
@@ -155,23 +151,19 @@ class Frank(Archimedean):
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if theta < 0:
-            below, above = self._conditional(-theta, -x, y)
-            return above, below
+            return self._conditional(-theta, -x, y)[::-1]
         log_odds = x if theta == 0 else _log_odds(theta, expit(x), expit(-x), expit(y))
         return expit(log_odds), expit(-log_odds)
 
     def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        if theta < 0:
-            return expit(y) - super()._cdf(-theta, -x, y)
-        return super()._cdf(theta, x, y)
+        return expit(y) - super()._cdf(-theta, -x, y) if theta < 0 else super()._cdf(theta, x, y)
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         if theta == 0:
             return p, 1.0 - p
         against = np.log1p(-p) - np.log(p)  # log odds of U > u
         if theta < 0:  # mirrored in u
-            u, uc = _invert_log_odds(-theta, -against, v)
-            return uc, u
+            return _invert_log_odds(-theta, -against, v)[::-1]
         return _invert_log_odds(theta, against, v)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:

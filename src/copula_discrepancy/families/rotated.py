@@ -115,15 +115,10 @@ class Rotated(Copula):
             return Rotated(base._template(**fixed), rotation)
 
         members = {
-            "__module__": Rotated.__module__,
-            "_choice": (base, rotation),
-            "__new__": build,
-            "_template": staticmethod(template),
-            "name": f"{base.name}{rotation}",
-            "parameter": base.parameter,
-            "fixed_parameters": base.fixed_parameters,
-            "__doc__": f"{base.name} copula rotated by {rotation} degrees.",
-        }
+            "__module__": Rotated.__module__, "__doc__": f"{base.name} copula rotated by {rotation} degrees.",
+            "_choice": (base, rotation), "__new__": build, "_template": staticmethod(template),
+            "name": f"{base.name}{rotation}", "parameter": base.parameter, "fixed_parameters": base.fixed_parameters,
+        }  # fmt: skip
         made: Any = _RotatedFamily(f"{base.__name__}{rotation}", (Rotated,), members)
         return made
 

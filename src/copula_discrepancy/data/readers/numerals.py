@@ -102,9 +102,7 @@ def _parsed(cells: Sequence[str | None]) -> _Cells | None:
         factors.append((-1.0 if negative or match["open"] else 1.0) * float(f"1{match['power'] or ''}"))
         places.append(k)
         units.add(match["before"] or match["after"] or "")
-    if not bodies or len(units) > 1:
-        return None
-    return _Cells(bodies, np.array(factors), np.array(places), len(cells))
+    return _Cells(bodies, np.array(factors), np.array(places), len(cells)) if bodies and len(units) == 1 else None
 
 
 def _only(found: list[_Reading], point: str | None) -> _Reading | None:

@@ -208,8 +208,7 @@ def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _skipping_ess(values: NDArray[np.float64]) -> float:
     n = values.size
-    centred = _near_one(values - values.mean())
-    spectrum = np.fft.rfft(centred, 2 * n)
+    spectrum = np.fft.rfft(_near_one(values - values.mean()), 2 * n)
     autocovariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
     pairs = autocovariance.reshape(-1, 2).sum(axis=1)[1:] / autocovariance[0]
     ends = np.flatnonzero(pairs <= 0)

@@ -58,17 +58,13 @@ class Kernel:
 
 def _summed(part: Callable[[int], NDArray[np.float64]], count: int, n: int, jobs: int | None) -> NDArray[np.float64]:
     """The sum of part(0), part(1), ..., in this order for any number of threads."""
-    parts = map(part, range(count)) if n < _THREADED else threads(part, range(count), jobs)
-    return reduce(np.add, parts)
+    return reduce(np.add, map(part, range(count)) if n < _THREADED else threads(part, range(count), jobs))
 
 
 def statistic_of(sums: NDArray[np.float64], diagonal: NDArray[np.float64], statistic: str) -> float:
     """The U- or the V-statistic from sums over each row and the diagonal."""
-    n = sums.size
-    total = float(np.sum(sums))
-    if statistic == "u":
-        return total / (n * (n - 1.0))
-    return (total + float(np.sum(diagonal))) / (n * float(n))
+    n, total = sums.size, float(np.sum(sums))
+    return total / (n * (n - 1.0)) if statistic == "u" else (total + float(np.sum(diagonal))) / (n * float(n))
 
 
 def quadratic_forms(points: Points, kernel: Kernel, weights: NDArray[np.float64], jobs: int | None) -> NDArray[np.float64]:

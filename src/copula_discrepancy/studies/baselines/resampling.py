@@ -79,8 +79,7 @@ def _carried(column: RankedColumn, slope: NDArray[np.float64], weights: NDArray[
     # mid-ranks: draws before the first of a tie, and half of those up to its last
     middle = column.doubled_mid_ranks
     first = column.rank.astype(np.int64)
-    last = (middle - 1 - first).astype(np.int64)
-    shared = 0.5 * (below[first] + below[last])
+    shared = 0.5 * (below[first] + below[(middle - 1 - first).astype(np.int64)])
     u = (middle / (2.0 * (n + 1.0)))[:, None]
     return (shared - u * below[-1]) / (n * slope[:, None])
 

@@ -181,5 +181,4 @@ def timed_sizes(means: Means, diagnostic: str, least: float = 0.0, most: float =
 
 def exponent(means: Means, diagnostic: str, sizes: Sequence[float]) -> float:
     """Slope of the log median time in log n, by least squares."""
-    times = [means.at(diagnostic, n, "median") for n in sizes]
-    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    return float(np.polyfit(np.log(sizes), np.log([means.at(diagnostic, n, "median") for n in sizes]), 1)[0])

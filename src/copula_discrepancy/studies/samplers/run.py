@@ -403,12 +403,9 @@ def _prepared(
     builtin = isinstance(target, Target)
     if not builtin:
         required_arguments(target)
-    settings = {
-        "target": repr(target) if builtin else getattr(target, "__name__", type(target).__name__),
-        "n_draws": whole_number(n_draws, "n_draws", 1),
-        "burn_in": whole_number(burn_in, "burn_in", 0),
-        "thin": whole_number(thin, "thin", 1),
-    }
+    name = repr(target) if builtin else getattr(target, "__name__", type(target).__name__)
+    counts = ("n_draws", n_draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)
+    settings = {"target": name} | {count: whole_number(value, count, least) for count, value, least in counts}
     x = _checked_start(start, target)
     # the first child serves all chains, so that the streams of chain k do not depend on the number of chains
     shared, *chains = spawned(rng, 1 + len(x))

@@ -265,10 +265,8 @@ class GaussianTarget(Target):
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
             precision = inverse_root.T @ inverse_root
         if not np.isfinite(precision).all():
-            least = np.min(np.diag(covariance))
-            raise InputError(
-                f"the inverse of covariance overflows float64, its smallest variance is {least:g}; scale the variables"
-            )
+            found = f"its smallest variance is {np.min(np.diag(covariance)):g}"
+            raise InputError(f"the inverse of covariance overflows float64, {found}; scale the variables")
         constant = -0.5 * mean.size * math.log(2.0 * math.pi) - float(np.sum(np.log(np.diag(root))))
         set_fields(self, mean=mean, covariance=covariance, _root=root, _precision=precision, _constant=constant)
 
@@ -356,8 +354,7 @@ class GaussianTarget(Target):
         >>> cd.GaussianTarget([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]).sample(100, rng=1).shape
         (100, 2)
         """
-        noise = random_generator(rng).standard_normal((whole_number(n, "n", 0), self.d))
-        return self.mean + noise @ self._root.T
+        return self.mean + random_generator(rng).standard_normal((whole_number(n, "n", 0), self.d)) @ self._root.T
 
     def _compiled(self) -> Compiled:
         params = np.concatenate([self.mean, self._precision.ravel(), [self._constant]])
