@@ -121,9 +121,7 @@ def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
 def _expanded(given: Any, *, alone: bool) -> list[str]:
     """The file itself, or the files that a pattern or a directory selects, with run_2 before run_10."""
     path = os.fsdecode(given)
-    if os.path.isdir(path):
-        if not alone:
-            raise InputError(f"{path} is a directory; pass it alone and by its name, or pass the files in it", "file")
+    if alone and os.path.isdir(path):
         return _inside(path)
     if not isinstance(given, str) or not any(sign in path for sign in "*?[") or os.path.exists(path):
         return [path]

@@ -135,32 +135,23 @@ def metropolis(
             chain, step = kernels.metropolis_path(*compiled, x, current, spread, noise, threshold, path, accepted)
             if chain >= 0:
                 raise _wrong_density(chain, before + step + 1, "NaN or +inf")
-        else:
-            _metropolis_steps(evaluate, x, current, spread, noise, threshold, path, accepted, before)
+        else:  # the same for a log density in Python
+            for t in range(noise.shape[1]):
+                proposal = x + spread * noise[:, t]
+                value = evaluate(proposal)
+                wrong = ~(value < np.inf)
+                if wrong.any():
+                    chain = int(np.argmax(wrong))
+                    raise _wrong_density(chain, before + t + 1, f"{value[chain]:g} at {proposal[chain].tolist()}")
+                # the negative log of a uniform number is exponential
+                now = accepted[:, t] = value > current - threshold[:, t]
+                x[now], current[now] = proposal[now], value[now]
+                path[:, t] = x
         accepted_after[:] += accepted[:, max(settings["burn_in"] - before, 0) :].sum(axis=1)
         return path
 
     values = run.collected(move)
     return Chains(values, run.sampler, settings, accepted_after / (settings["n_draws"] * settings["thin"]))
-
-
-def _metropolis_steps(
-    evaluate: Evaluation, x: FloatArray, current: FloatArray, scale: FloatArray, noise: FloatArray, threshold: FloatArray,
-    path: FloatArray, accepted: NDArray[np.bool_], before: int,
-) -> None:  # fmt: skip
-    """`kernels.metropolis_path` for a log density in Python."""
-    for t in range(noise.shape[1]):
-        proposal = x + scale * noise[:, t]
-        value = evaluate(proposal)
-        wrong = ~(value < np.inf)
-        if wrong.any():
-            chain = int(np.argmax(wrong))
-            raise _wrong_density(chain, before + t + 1, f"{value[chain]:g} at {proposal[chain].tolist()}")
-        # the negative log of a uniform number is exponential
-        accepted[:, t] = value > current - threshold[:, t]
-        x[accepted[:, t]] = proposal[accepted[:, t]]
-        current[accepted[:, t]] = value[accepted[:, t]]
-        path[:, t] = x
 
 
 def _wrong_density(chain: int, step: int, found: str) -> InputError:
