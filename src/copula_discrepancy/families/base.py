@@ -9,18 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from copula_discrepancy._core import checks
 from copula_discrepancy._core.blocks import Unit, in_unit_blocks
-from copula_discrepancy._core.checks import (
-    FloatArray,
-    Pair,
-    RandomSource,
-    is_monte_carlo,
-    one_of,
-    random_generator,
-    real_number,
-    unit_pair,
-    whole_number,
-)
+from copula_discrepancy._core.checks import FloatArray, Pair, RandomSource
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.formulas import STENCIL_STEP, Formulas
 from copula_discrepancy.families.quadrature import ACCEPT, Integral
@@ -123,7 +114,7 @@ class Copula(Formulas):
 
     def _checked_theta_from_tau(self, tau: Any) -> float:
         low, high = self.tau_range
-        value = real_number(tau, "tau")
+        value = checks.real_number(tau, "tau")
         if not (low <= value <= high and abs(value) < 1):
             rule = f"tau must lie between {low:.4g} and {high:.4g} (and |tau| < 1) for {self.name}, got {value:g}"
             advice = "Frank and Gaussian cover every tau; rotations by 90 or 270 degrees mirror the range"
@@ -222,7 +213,7 @@ class Copula(Formulas):
         >>> cd.Gumbel(2.5).cdf([0.2, 1.0], 0.3).round(4)
         array([0.1519, 0.3   ])
         """
-        a, b = unit_pair(u, v, closed=True)
+        a, b = checks.unit_pair(u, v, closed=True)
         # on the boundary C(0, v) = 0 and C(1, v) = v
         inner = (a > 0) & (a < 1) & (b > 0) & (b < 1)
         result = np.where(a == 1, b, np.where(b == 1, a, 0.0))
@@ -259,7 +250,7 @@ class Copula(Formulas):
         >>> round(float(cd.Gumbel(2.5).conditional_cdf(0.2, 0.3)), 4)
         0.2585
         """
-        if one_of(given, "given", ("v", "u")) == "u":
+        if checks.one_of(given, "given", ("v", "u")) == "u":
             return self._swapped().conditional_cdf(v, u)
         return self._at("conditional_cdf", u, v, lambda unit: self._conditional(self.theta, *self._coordinates(*unit))[0])
 
@@ -292,7 +283,7 @@ class Copula(Formulas):
         >>> round(float(target.conditional_ppf(target.conditional_cdf(0.2, 0.3), 0.3)), 12)
         0.2
         """
-        if one_of(given, "given", ("v", "u")) == "u":
+        if checks.one_of(given, "given", ("v", "u")) == "u":
             return self._swapped().conditional_ppf(p, condition)
 
         def inverse(unit: Unit) -> FloatArray:
@@ -419,7 +410,7 @@ class Copula(Formulas):
         self, method: str, u: ArrayLike, v: ArrayLike, function: _OfUnit, names: tuple[str, str] = ("u", "v")
     ) -> FloatArray:
         """Values of a function of (u, 1-u, v, 1-v) in the open unit square; raises an InputError at a point that overflows."""
-        a, b = unit_pair(u, v, names)
+        a, b = checks.unit_pair(u, v, names)
         with np.errstate(all="ignore"):  # overflow raises below
             values = in_unit_blocks(function, a, b)
         wrong = ~np.isfinite(values)
@@ -461,7 +452,7 @@ class Copula(Formulas):
         array([[0.37 , 0.588],
                [0.743, 0.709]])
         """
-        u, _, v, _ = self._unit(*self._sample(self.theta, whole_number(n, "n", 0), random_generator(rng)))
+        u, _, v, _ = self._unit(*self._sample(self.theta, checks.whole_number(n, "n", 0), checks.random_generator(rng)))
         draws = np.stack([u, v], axis=1)
         # A draw that rounds to 0 or 1 is moved to the nearest float inside the open square.
         draws[draws == 0.0] = np.nextafter(0.0, 1.0)
@@ -496,7 +487,7 @@ class Copula(Formulas):
         >>> round(cd.Gumbel(2.5).entropy(method="monte_carlo", m=10_000, rng=1), 2)
         -0.56
         """
-        if is_monte_carlo(method):
+        if checks.is_monte_carlo(method):
             return -float(np.mean(self._simulated_logpdf(m, rng)[0]))
         return 0.0 - self._information(self.theta).announced()
 
@@ -538,7 +529,7 @@ class Copula(Formulas):
         """
         if not isinstance(other, Copula):
             raise InputError(f"other must be a copula such as Gumbel(2.5), got {other!r}")
-        if is_monte_carlo(method):
+        if checks.is_monte_carlo(method):
             own, unit = self._simulated_logpdf(m, rng)
             return float(np.mean(own - other._logpdf(other.theta, *other._coordinates(*unit))))
         return self._kl(other).announced()
@@ -575,5 +566,5 @@ class Copula(Formulas):
         return type(self) is type(other) and self.with_theta(other.theta) == other
 
     def _simulated_logpdf(self, m: int, rng: RandomSource) -> tuple[FloatArray, Unit]:
-        x, y = self._sample(self.theta, whole_number(m, "m", 1), random_generator(rng))
+        x, y = self._sample(self.theta, checks.whole_number(m, "m", 1), checks.random_generator(rng))
         return self._logpdf(self.theta, x, y), self._unit(x, y)

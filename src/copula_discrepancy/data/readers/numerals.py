@@ -25,15 +25,6 @@ _POINTS = (".", ",")
 _GROUPS = ("", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 
 
-class _Cells(NamedTuple):
-    """The cells of a column that are not empty: their digits, their signs and powers, and their positions."""
-
-    bodies: list[str]
-    factors: NDArray[np.float64]
-    places: NDArray[np.intp]
-    n: int
-
-
 class _Reading(NamedTuple):
     """The values of a column under one convention."""
 
@@ -72,22 +63,22 @@ def _readings(cells: Sequence[str | None]) -> list[_Reading]:
     parsed = _parsed(cells)
     if parsed is None:
         return []
-    readings = []
+    (bodies, factors, places), readings = parsed, []
     for point, group in product(_POINTS, _GROUPS):
-        if group and (point == group or not any(group in body for body in parsed.bodies)):
+        if group and (point == group or not any(group in body for body in bodies)):
             continue
         grouped = rf"|[1-9][0-9]{{0,2}}({re.escape(group)}[0-9]{{3}})+" if group else ""
         form = re.compile(rf"([0-9]+{grouped})({re.escape(point)}[0-9]*)?|{re.escape(point)}[0-9]+")
-        if all(form.fullmatch(body) for body in parsed.bodies):
-            plain = [body.replace(group, "") if group else body for body in parsed.bodies]
-            values = np.full(parsed.n, np.nan)
-            values[parsed.places] = np.array([float(body.replace(point, ".")) for body in plain]) * parsed.factors
+        if all(form.fullmatch(body) for body in bodies):
+            plain = [body.replace(group, "") if group else body for body in bodies]
+            values = np.full(len(cells), np.nan)
+            values[places] = np.array([float(body.replace(point, ".")) for body in plain]) * factors
             readings.append(_Reading(point, group, values))
     return readings
 
 
-def _parsed(cells: Sequence[str | None]) -> _Cells | None:
-    """The parts of the cells, if all are numbers with the same percent sign or currency."""
+def _parsed(cells: Sequence[str | None]) -> tuple[list[str], list[float], list[int]] | None:
+    """Digits, signs with powers, and positions of the filled cells, if all are numbers with one percent sign or currency."""
     bodies, factors, places, units = [], [], [], set()
     for k, cell in enumerate(cells):
         if cell is None or not cell.strip():
@@ -102,7 +93,7 @@ def _parsed(cells: Sequence[str | None]) -> _Cells | None:
         factors.append((-1.0 if negative or match["open"] else 1.0) * float(f"1{match['power'] or ''}"))
         places.append(k)
         units.add(match["before"] or match["after"] or "")
-    return _Cells(bodies, np.array(factors), np.array(places), len(cells)) if bodies and len(units) == 1 else None
+    return (bodies, factors, places) if len(units) == 1 else None
 
 
 def _only(found: list[_Reading], point: str | None) -> _Reading | None:

@@ -8,16 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core import checks
 from copula_discrepancy._core.caveats import Caveat, WithCaveats, caveat_of
-from copula_discrepancy._core.checks import (
-    LARGEST,
-    RandomSource,
-    one_of,
-    random_generator,
-    real_number,
-    true_or_false,
-    whole_number,
-)
+from copula_discrepancy._core.checks import RandomSource
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.data.draws import Draws, as_draws, as_values
@@ -212,12 +205,12 @@ def ksd(
     >>> cd.ksd(draws - 0.5, lambda x: -x / 0.1).n  # a normal density with variance 0.1
     200
     """
-    one_of(statistic, "statistic", STATISTICS)
-    one_of(space, "space", SPACES)
-    one_of(margins, "margins", MARGINS)
-    independent = true_or_false(iid, "iid")
+    checks.one_of(statistic, "statistic", STATISTICS)
+    checks.one_of(space, "space", SPACES)
+    checks.one_of(margins, "margins", MARGINS)
+    independent = checks.true_or_false(iid, "iid")
     kernel = _checked_kernel(c, beta)
-    samples = whole_number(bootstrap, "bootstrap", 0)
+    samples = checks.whole_number(bootstrap, "bootstrap", 0)
     jobs = checked_jobs(n_jobs)
     pair = None
     if isinstance(target, Copula):
@@ -238,7 +231,7 @@ def ksd(
     method, pvalue = None, math.nan
     if samples and independent and pair is not None and isinstance(target, Copula):
         method = "parametric"
-        pvalue = parametric_pvalue(pair, target, space, kernel, statistic, value, samples, random_generator(rng), jobs)
+        pvalue = parametric_pvalue(pair, target, space, kernel, statistic, value, samples, checks.random_generator(rng), jobs)
     elif samples:
         method = "wild"
         if space == "unit":
@@ -250,7 +243,7 @@ def ksd(
         resampled = rank_aware(pair, target, points) if ranked else Resampled(points)  # type: ignore[arg-type]
         time = 1.0 if independent else slowest_time(points.score, given.n_chains)
         total, shape = float(np.sum(sums) + np.sum(diagonal)), (given.n_chains, given.n_draws)
-        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, random_generator(rng), jobs)
+        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, checks.random_generator(rng), jobs)
     se = _standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan
     where, valid = "given" if pair is None else space, pair is None or space == "normal"
     caveats = _caveats(pair, space, bool(samples))
@@ -270,9 +263,9 @@ def _caveats(pair: RankedPair | None, space: str, tested: bool) -> tuple[Caveat,
 
 
 def _checked_kernel(c: Any, beta: Any) -> Kernel:
-    scale, power = real_number(c, "c"), real_number(beta, "beta")
-    if not 1.0 / LARGEST <= scale <= LARGEST:
-        raise InputError(f"c must be positive, between {1 / LARGEST:g} and {LARGEST:g}, got {scale:g}")
+    scale, power = checks.real_number(c, "c"), checks.real_number(beta, "beta")
+    if not 1.0 / checks.LARGEST <= scale <= checks.LARGEST:
+        raise InputError(f"c must be positive, between {1 / checks.LARGEST:g} and {checks.LARGEST:g}, got {scale:g}")
     if not -1 < power < 0:
         raise InputError(f"beta must lie strictly between -1 and 0, got {power:g}; the usual choice is -0.5")
     return Kernel(scale, power)

@@ -275,11 +275,8 @@ def _write_report(result: Reproduction) -> None:
     every = [result.experiments.get(name) or _read(name, result.folder) for name in EXPERIMENTS]
     experiments = [experiment for experiment in every if experiment is not None]
     agreement = statements.agreement([item for experiment in experiments for item in experiment.comparisons])
-    parts = [
-        "# The paper, reproduced",
-        f"Seed {result.seed}. z is the difference in combined standard errors; a star marks those beyond the 95% limit. "
-        f"{agreement}",
-    ]
+    legend = "z is the difference in combined standard errors; a star marks those beyond the 95% limit."
+    parts = ["# The paper, reproduced", f"Seed {result.seed}. {legend} {agreement}"]
     for experiment in experiments:
         parts += [f"## {report.TITLES[experiment.name]}", f"{experiment.replications} replications."]
         parts.append("\n".join(f"- {sentence}" for sentence in experiment.statements))

@@ -34,12 +34,10 @@ def user_log_density(function: Any, *, vectorized: bool) -> Evaluation:
     if required_arguments(function) != 1:
         raise InputError("target of metropolis must be a log density f(x) of one argument; set a default for the others")
 
-    def evaluate(x: FloatArray) -> FloatArray:
-        if vectorized:
-            return _shaped(function(x.copy()), "log density", (len(x),), vectorized)
-        return np.array([_shaped(function(point.copy()), "log density", (), vectorized) for point in x])
+    def call(x: FloatArray) -> FloatArray:
+        return _shaped(function(x.copy()), "log density", x.shape[:-1], vectorized)
 
-    return evaluate
+    return call if vectorized else lambda x: np.array([call(point) for point in x])
 
 
 def user_gradient(
@@ -55,12 +53,9 @@ def user_gradient(
         value = function(x.copy()) if count == 1 else function(x.copy(), rng)
         return _shaped(value, "gradient", x.shape, vectorized)
 
-    def evaluate(x: FloatArray) -> FloatArray:
-        if vectorized:
-            return call(x, shared)
-        return np.stack([call(point, rng) for point, rng in zip(x, streams, strict=True)])
-
-    return evaluate
+    if vectorized:
+        return lambda x: call(x, shared)
+    return lambda x: np.stack([call(point, rng) for point, rng in zip(x, streams, strict=True)])
 
 
 def _shaped(value: Any, what: str, shape: tuple[int, ...], vectorized: bool) -> FloatArray:
