@@ -106,8 +106,7 @@ class Clayton(Archimedean):
         excess = Excess(theta, x, y)
         p, p1, near, whole = excess.p, excess.p1, excess.near, 1.0 + excess.p
         odd = 2.0 * theta + 1.0
-        in_top = odd * p / whole - theta
-        in_low = 1.0 + theta - odd * near / whole
+        in_top, in_low = odd * p / whole - theta, 1.0 + theta - odd * near / whole
         mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2
         mixed_low = 1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2)
         return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)

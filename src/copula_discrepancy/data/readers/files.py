@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import errors_about, listed, require_same_names
+from copula_discrepancy.data.naming import errors_about, grouped, listed, require_same_names
 from copula_discrepancy.data.readers.chain_columns import needed_columns
 from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.interchange import arrow_frame, read_array_or_table
@@ -104,11 +104,9 @@ def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
 
     first = parts[0]
     names = [str(name) for name in first.frame.columns]
-    noted: dict[str, list[str]] = {}
     for part, path in zip(parts, paths, strict=True):
         require_same_names(names, [str(name) for name in part.frame.columns], paths[0], path)
-        for note in part.notes:
-            noted.setdefault(note, []).append(path)
+    noted = grouped((note, path) for part, path in zip(parts, paths, strict=True) for note in part.notes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from pandas, about the type of a column that is empty in one of the parts
         whole = pd.concat([part.frame[names] for part in parts if len(part.frame)] or [first.frame])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import numeric, real_array
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import listed, require_different, unknown_name
+from copula_discrepancy.data.naming import grouped, listed, require_different, unknown_name
 from copula_discrepancy.data.readers.frames import Columns, is_frame, read_columns
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import Table
@@ -95,10 +95,7 @@ def _selected(
     chosen = [flat[k] for k in options.pick([label for *_, label in flat], [variable for variable, *_ in flat])]
     names = tuple(label for *_, label in chosen)
     require_different(names)
-    places: dict[str, list[tuple[int, int]]] = {}
-    for place, (variable, entry, _) in enumerate(chosen):
-        places.setdefault(variable, []).append((place, entry))
-    return names, places
+    return names, grouped((variable, (place, entry)) for place, (variable, entry, _) in enumerate(chosen))
 
 
 def _labels(variable: str, coordinates: Iterable[Iterable[Any]]) -> Iterator[str]:

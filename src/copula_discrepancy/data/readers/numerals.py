@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.naming import grouped, listed
 
 _CURRENCY = r"[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN"
 _CELL = re.compile(
@@ -44,7 +44,7 @@ def read_numerals(
     told = {reading.point for found in readings.values() for reading in found if len({r.point for r in found}) == 1}
     decided = point or (told.pop() if len(told) == 1 else None)
     values: dict[str, NDArray[np.float64]] = {}
-    notes: dict[str, list[str]] = {}
+    notes: list[tuple[str, str]] = []
     for name, found in readings.items():
         reading = _only(found, decided)
         if reading is None:
@@ -53,9 +53,8 @@ def read_numerals(
             unclear = f"column {name} has numbers such as {example.strip()!r}, whose {sign} may mark decimals or thousands"
             raise InputError(f"{unclear}; write its numbers without thousands separators", "not-numeric")
         values[name] = reading.values
-        for note in _format_notes(columns[name], reading):
-            notes.setdefault(note, []).append(name)
-    return values, tuple(f"{note} {listed(names)}" for note, names in notes.items())
+        notes += [(note, name) for note in _format_notes(columns[name], reading)]
+    return values, tuple(f"{note} {listed(names)}" for note, names in grouped(notes).items())
 
 
 def _readings(cells: Sequence[str | None]) -> list[_Reading]:
