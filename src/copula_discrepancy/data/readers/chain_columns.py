@@ -1,8 +1,7 @@
 """Columns that identify chains and number their draws, and the division of rows into chains by them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,7 @@ CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is written by Stan's 
 DRAW_NAMES = ("draw", ".iteration", ".draw", "iter__", "draw__")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Columns by position: the one that identifies chains, those that number the draws, and the selected variables."""
 
     chain: int | None

@@ -3,9 +3,8 @@
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,7 @@ from copula_discrepancy.data.readers.table import Table
 _FEW = 0.1  # share of values that are not numbers below which the cells are wrong, not the column
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """Columns by position: names, a function to read one as an array, and one to read many at once if that is cheap."""
 
     names: tuple[str, ...]

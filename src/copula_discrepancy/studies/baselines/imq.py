@@ -1,8 +1,8 @@
 """Sums and quadratic forms of Stein kernels of the inverse multiquadric over all pairs of points."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ _THREADED = 1000  # below it starting threads takes longer than the sums
 _TILE = 256  # half a megabyte of kernels: one thread's second-level cache
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
+class Points(NamedTuple):
     """Points and their scores, (d, n)."""
 
     x: NDArray[np.float64]
@@ -29,8 +28,7 @@ class Points:
         return self.x.shape[1]
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """The inverse multiquadric (c^2 + r^2)^beta."""
 
     c: float

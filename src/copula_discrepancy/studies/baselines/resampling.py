@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,7 @@ def _tied(column: NDArray[np.float64], like: RankedColumn) -> NDArray[np.float64
     return np.sort(like.rank)[rank_column(column).rank].astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
+class Resampled(NamedTuple):
     """Points, and the map from multipliers of draws to weights of points: (draw, count) -> (point, count).
 
     If the margins of the draws are known, the weights are the multipliers.
