@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 
 Unit = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # u, 1-u, v, 1-v
 
@@ -19,12 +19,18 @@ def blocks(size: int) -> list[slice]:
 
 
 def in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
-    """`function` of one-dimensional arrays, block by block: temporaries stay in cache; allocating memory is expensive."""
+    """`function` of one-dimensional arrays, one or several values for each element, block by block.
+
+    Temporaries stay in cache; allocating memory is expensive.
+    """
     if arrays[0].size <= BLOCK:
         return function(*arrays)
-    out = np.empty(arrays[0].size)
-    for block in blocks(out.size):
-        out[block] = function(*(array[block] for array in arrays))
+    head, *others = blocks(arrays[0].size)
+    first = function(*(array[head] for array in arrays))
+    out = np.empty((*first.shape[:-1], arrays[0].size))
+    out[..., head] = first
+    for block in others:
+        out[..., block] = function(*(array[block] for array in arrays))
     return out
 
 
@@ -36,14 +42,8 @@ def in_unit_blocks(function: Callable[[Unit], FloatArray], u: FloatArray, v: Flo
 
     if u.size <= BLOCK:
         return part(u, v)
-    a, b = u.reshape(-1), v.reshape(-1)
-    head, *others = blocks(a.size)
-    first = part(a[head], b[head])
-    out = np.empty((*first.shape[:-1], a.size))
-    out[..., head] = first
-    for block in others:
-        out[..., block] = part(a[block], b[block])
-    return out.reshape(*first.shape[:-1], *u.shape)
+    out = in_blocks(part, u.reshape(-1), v.reshape(-1))
+    return out.reshape(*out.shape[:-1], *u.shape)
 
 
 def odd_in_blocks(function: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
@@ -66,9 +66,7 @@ def _scratch_pair(n: int) -> FloatArray:
     return np.asarray(kept[:, :n])
 
 
-def stack_blocks(
-    parts: Iterable[tuple[FloatArray, FloatArray]], n: int, *, reuse: bool = False
-) -> tuple[FloatArray, FloatArray]:
+def stack_blocks(parts: Iterable[Pair], n: int, *, reuse: bool = False) -> Pair:
     """Two arrays of length n from the blocks of both; with `reuse` they are valid until this thread's next such call."""
     first, second = _scratch_pair(n) if reuse else np.empty((2, n))
     at = 0

@@ -46,18 +46,16 @@ class Store:
         except InputError:
             raise
         except (OSError, ValueError) as error:  # ValueError: a path with a null character
-            raise InputError(
-                f"the folder {str(folder)!r:.80} cannot be used: {error!s:.120}; use another one with {option}", "file"
-            ) from None
+            message = f"the folder {str(folder)!r:.80} cannot be used: {error!s:.120}; use another one with {option}"
+            raise InputError(message, "file") from None
 
     def _open(self) -> None:
         if not self._manifest.exists():
             names = {path.name for path in self.folder.iterdir()} if self.folder.is_dir() else set()
             if self._manifest.name not in names:  # otherwise another process has written it meanwhile
                 if any(not name.endswith(PARTIAL) for name in names):
-                    raise InputError(
-                        f"the folder {self.folder} contains other files; use an empty or a new one with {self._option}", "file"
-                    )
+                    advice = f"use an empty or a new one with {self._option}"
+                    raise InputError(f"the folder {self.folder} contains other files; {advice}", "file")
                 self._write_manifest()
         self._require_own_manifest()
 
@@ -65,21 +63,14 @@ class Store:
         try:
             content = json.loads(self._manifest.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise InputError(
-                f"{self._manifest} cannot be read ({error}); use a new folder with {self._option}", "file-format"
-            ) from None
+            message = f"{self._manifest} cannot be read ({error}); use a new folder with {self._option}"
+            raise InputError(message, "file-format") from None
         saved = content if isinstance(content, dict) else {}
-        differences = [
-            f"{key} {saved.get(key)!r} (saved) and {value!r} (this run)"
-            for key, value in self.identity.items()
-            if saved.get(key) != value
-        ]
-        if differences:
-            raise InputError(
-                f"the folder {self.folder} contains results of a different run: {'; '.join(differences)}; use another folder "
-                f"with {self._option}, or delete this one",
-                "file",
-            )
+        different = [(key, saved.get(key), value) for key, value in self.identity.items() if saved.get(key) != value]
+        if different:
+            found = "; ".join(f"{key} {before!r} (saved) and {now!r} (this run)" for key, before, now in different)
+            advice = f"use another folder with {self._option}, or delete this one"
+            raise InputError(f"the folder {self.folder} contains results of a different run: {found}; {advice}", "file")
 
     def _write_manifest(self) -> None:
         packages = {name: version(name) for name in _PACKAGES}

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from copula_discrepancy._core.errors import InputError
 
 FloatArray = NDArray[np.float64]
+Pair: TypeAlias = tuple[FloatArray, FloatArray]
 SHANNON_METHODS = ("exact", "monte_carlo")
 LARGEST = 1e100  # its square is still a float
 MOST_DRAWS = 2**40  # eight terabytes of floats
@@ -59,8 +60,7 @@ def numeric(values: Any, name: str) -> tuple[NDArray[Any], bool]:
 def one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of the choices; raise an InputError that lists them otherwise."""
     if not isinstance(value, str) or value not in choices:
-        listed = " or ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} must be {listed}, got {value!r}")
+        raise InputError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
     return value
 
 
@@ -102,16 +102,12 @@ def unit_values(values: ArrayLike, name: str, *, closed: bool = False) -> FloatA
     if not inside.all():
         wrong = array[~inside]
         where = "between 0 and 1" if closed else "strictly between 0 and 1"
-        raise InputError(
-            f"{name} must lie {where}, got {wrong.flat[0]:g} ({wrong.size} of {array.size} values are outside); "
-            "pseudo_observations() converts any draws to such values"
-        )
+        found = f"{wrong.flat[0]:g} ({wrong.size} of {array.size} values are outside)"
+        raise InputError(f"{name} must lie {where}, got {found}; pseudo_observations() converts any draws to such values")
     return array
 
 
-def unit_pair(
-    u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v"), *, closed: bool = False
-) -> tuple[FloatArray, FloatArray]:
+def unit_pair(u: ArrayLike, v: ArrayLike, names: tuple[str, str] = ("u", "v"), *, closed: bool = False) -> Pair:
     """Two validated arrays of probabilities, broadcast against each other."""
     a, b = unit_values(u, names[0], closed=closed), unit_values(v, names[1], closed=closed)
     try:
@@ -135,16 +131,14 @@ def spawned(rng: RandomSource, count: int) -> list[np.random.Generator]:
     try:
         return source.spawn(count)
     except TypeError:
-        raise InputError(
-            f"rng must be a seed or a Generator that can spawn others, got {rng!r}; use default_rng(seed)"
-        ) from None
+        message = f"rng must be a seed or a Generator that can spawn others, got {rng!r}; use default_rng(seed)"
+        raise InputError(message) from None
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
     """Return `value` as an int; raise an InputError if it is not an integer in range."""
     if not is_whole(value) or not least <= value < MOST_DRAWS:
-        shown = (
-            "an integer with more than 100 digits" if isinstance(value, int) and abs(value) > 10**100 else repr(value)
-        )  # Python may refuse to print it
+        too_long = isinstance(value, int) and abs(value) > 10**100  # Python may refuse to print it
+        shown = "an integer with more than 100 digits" if too_long else repr(value)
         raise InputError(f"{name} must be an integer >= {least} and < 2**40, got {shown}")
     return int(value)

@@ -90,6 +90,5 @@ def enough_memory(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 for _public in (InputError, DependenceWarning):
     _public.__module__ = "copula_discrepancy"  # the module that users import from, shown in tracebacks
-__test__ = {
-    cls.__name__: cls.__doc__ for cls in (InputError, DependenceWarning)
-}  # doctest inspects a module's own classes only
+# doctest inspects a module's own classes only
+__test__ = {cls.__name__: cls.__doc__ for cls in (InputError, DependenceWarning)}

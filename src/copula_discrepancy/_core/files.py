@@ -30,7 +30,8 @@ def json_chunks(content: Mapping[str, Any], *, ascii_only: bool = False) -> Iter
     before = "{\n "
     for key, value in content.items():
         yield f"{before}{line(str(key))}: "
-        if isinstance(value, Iterator) or (isinstance(value, list) and value and all(map(_is_row, value))):
+        rows = isinstance(value, list) and value and all(isinstance(row, dict | list) for row in value)
+        if rows or isinstance(value, Iterator):
             mark = "[\n  "
             for row in value:
                 yield mark + line(row)
@@ -40,10 +41,6 @@ def json_chunks(content: Mapping[str, Any], *, ascii_only: bool = False) -> Iter
             yield line(value)
         before = ",\n "
     yield "\n}\n"
-
-
-def _is_row(value: Any) -> bool:
-    return isinstance(value, dict | list)
 
 
 def plain(value: Any) -> Any:
@@ -101,9 +98,8 @@ def _rename_if_free(temporary: Path, path: Path) -> None:
     try:
         os.link(temporary, path)
     except FileExistsError:
-        raise InputError(
-            f"{path} was created in the meantime and is not overwritten; use another name or force=True", "file"
-        ) from None
+        message = f"{path} was created in the meantime and is not overwritten; use another name or force=True"
+        raise InputError(message, "file") from None
     except OSError:
         if os.path.lexists(path):
             raise

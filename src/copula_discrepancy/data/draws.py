@@ -255,10 +255,7 @@ def as_draws(
         raise InputError(f"draws must contain at least one variable, got shape {values.shape}", "shape")
     values = values.view() if values.dtype == np.float64 else values.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
-    return Draws(
-        values, table.names, table.named, table.chained, table.ranked, table.notes, table.left_out, table.chain_column,
-        incomplete,
-    )  # fmt: skip
+    return Draws(**{**vars(table), "values": values}, incomplete=incomplete)
 
 
 def _read_again(draws: Draws, options: ReadOptions, missing: str | None) -> Draws:
@@ -284,10 +281,8 @@ def as_values(draws: Any, purpose: str) -> Draws:
     """`as_draws` for functions that need the values themselves, not only their order."""
     given = as_draws(draws)
     if given.ranked:
-        raise InputError(
-            f"{purpose} needs the values of the draws, but some are too large to be distinguished as float64; subtract an "
-            "offset or rescale them first"
-        )
+        found = "some are too large to be distinguished as float64"
+        raise InputError(f"{purpose} needs the values of the draws, but {found}; subtract an offset or rescale them first")
     return given
 
 
@@ -307,8 +302,5 @@ def as_column(values: Any, name: str) -> NDArray[np.float64]:
 def require_varying(column: NDArray[np.float64], name: str) -> None:
     """Raise if all values are equal: such a variable has no dependence to measure."""
     if column[0] == column[-1] and (column == column[0]).all():
-        raise InputError(
-            f"variable {name} is constant (all {column.size} values are {column[0]:g}), so its dependence is undefined; "
-            "omit it or check the sampler",
-            "constant",
-        )
+        found = f"variable {name} is constant (all {column.size} values are {column[0]:g})"
+        raise InputError(f"{found}, so its dependence is undefined; omit it or check the sampler", "constant")

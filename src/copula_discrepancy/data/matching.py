@@ -31,11 +31,8 @@ def matched(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:
     if draws.n_variables != reference.n_variables:
         left_out = (*draws.left_out, *reference.left_out)
         also = f"; left out when reading: {with_reasons(left_out)}" if left_out else ""
-        raise InputError(
-            f"the draws and the reference must have the same variables, got {draws.n_variables} ({listed(draws.names)}) and "
-            f"{reference.n_variables} ({listed(reference.names)}){also}",
-            "names-differ",
-        )
+        found = " and ".join(f"{sample.n_variables} ({listed(sample.names)})" for sample in (draws, reference))
+        raise InputError(f"the draws and the reference must have the same variables, got {found}{also}", "names-differ")
     names, notes = draws.names, draws.notes
     if draws.named != reference.named:
         names = draws.names if draws.named else reference.names
@@ -56,8 +53,7 @@ def _without_left_out(sample: Draws, other: Draws, whose: str) -> Draws:
         return sample
     kept = [name for name in sample.names if name not in reasons]
     if not kept:
-        raise InputError(
-            f"no variables are left; left out of the {whose}: {with_reasons(dropped)}; {NAME_VARIABLES}", "names-differ"
-        )
+        message = f"no variables are left; left out of the {whose}: {with_reasons(dropped)}; {NAME_VARIABLES}"
+        raise InputError(message, "names-differ")
     note = f"left out, as in the {whose}: {with_reasons(dropped)}"
     return replace(sample.select(kept), left_out=(*sample.left_out, *dropped), notes=(*sample.notes, note))

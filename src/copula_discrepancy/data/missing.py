@@ -26,10 +26,7 @@ def handle_missing(table: Table, missing: str | None) -> tuple[Table, bool]:
         table = _complete_rows(table)
     keeps_nan = policy == "pairs" and not table.chained
     require_finite(table.values, table.names, unit=table.unit, chained=table.chained, allow_nan=keeps_nan)
-    if not keeps_nan or table.values.dtype.kind != "f":
-        return table, False
-    counts = np.isnan(table.values[0]).sum(axis=0)
-    if not counts.any():
+    if not keeps_nan or not (counts := np.isnan(table.values[0]).sum(axis=0)).any():
         return table, False
     n = table.values.shape[1]
     if n in counts:
@@ -80,10 +77,8 @@ def require_finite(
     if unit == "draw":
         ways_out.append("find out why the sampler produced them")
     counts = " and ".join(_counted(kind, where, names, unit) for kind, where in found.items())
-    raise InputError(
-        f"{'draws' if unit == 'draw' else 'values'} must be finite, got {counts}; {', or '.join(ways_out)}",
-        "nan" if "NaN" in found else "infinite",
-    )
+    what, code = "draws" if unit == "draw" else "values", "nan" if "NaN" in found else "infinite"
+    raise InputError(f"{what} must be finite, got {counts}; {', or '.join(ways_out)}", code)
 
 
 def _counted(kind: str, where: NDArray[np.bool_], names: Sequence[str], unit: str) -> str:

@@ -1,7 +1,7 @@
 """Lists of names in messages, unknown names, and names that two sources must share."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,10 +22,16 @@ def listed(names: Sequence[Any], limit: int = LISTED) -> str:
 
 def with_reasons(left_out: Sequence[tuple[str, str]]) -> str:
     """Names grouped by the reason why they were omitted: "day, time (dates), id (identifier)"."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in left_out:
-        by_reason.setdefault(reason, []).append(name)
+    by_reason = grouped((reason, name) for name, reason in left_out)
     return ", ".join(f"{listed(names)} ({reason})" for reason, names in by_reason.items())
+
+
+def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+    """The second items of pairs by the first ones, both in their order."""
+    groups: dict[str, list[Any]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
 
 
 def unknown_name(name: str, available: Sequence[str], what: str = "variable") -> str:

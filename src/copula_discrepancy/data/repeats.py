@@ -40,10 +40,7 @@ def repeated_rows(draws: Draws, reference: Draws | None, iid: tuple[bool, bool])
     caveats: list[Caveat] = []
     # `iid` of the reference is not needed if there is none
     tables = [independent or not sample.chained for independent, sample in zip(iid, samples, strict=False)]
-    steps = [
-        label if independent else label[np.append(True, label[1:] != label[:-1])]
-        for independent, label in zip(iid, labels, strict=False)
-    ]
+    steps = [label if free else label[np.append(True, np.diff(label) != 0)] for free, label in zip(iid, labels, strict=False)]
     for whose, sample, label, rows, is_table in zip(("", "reference: "), samples, labels, steps, tables, strict=False):
         if is_table:
             caveats += [caveat_of("repeated-rows", whose + sentence) for sentence in _within(sample, label, rows)]
@@ -224,10 +221,8 @@ def in_a_row(draws: Draws) -> tuple[str, ...]:
     names = [name for k, name in enumerate(draws.names) if _follows(draws.values[0, :, k])]
     if not names:
         return ()
-    return (
-        f"successive rows are correlated in {listed(names, BRIEF)}, but were treated as independent; if the rows are a time "
-        "series rather than a sorted table, omit iid=True (--iid)",
-    )
+    advice = "if the rows are a time series rather than a sorted table, omit iid=True (--iid)"
+    return (f"successive rows are correlated in {listed(names, BRIEF)}, but were treated as independent; {advice}",)
 
 
 def _follows(values: NDArray[np.float64]) -> bool:

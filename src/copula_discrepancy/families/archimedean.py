@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from copula_discrepancy._core.blocks import Unit
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, Pair, Slopes
+from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, Slopes
 from copula_discrepancy.families.numerics import exponential_pair, minus_log
 from copula_discrepancy.families.quadrature import Integral, refine, unit_nodes
 
@@ -64,12 +64,8 @@ class Archimedean(Copula):
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         c = self._copula_coordinate(theta, x, y)
-        return (
-            self._log_curvature(theta, c)
-            - 3.0 * self._log_slope(theta, c)
-            + self._log_slope(theta, x)
-            + self._log_slope(theta, y)
-        )
+        joint = self._log_curvature(theta, c) - 3.0 * self._log_slope(theta, c)
+        return joint + self._log_slope(theta, x) + self._log_slope(theta, y)
 
     def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         return self._unmargin(self._copula_coordinate(theta, x, y))[0]
@@ -109,11 +105,8 @@ class Archimedean(Copula):
         near = self._inverse_log_generator(theta, np.add.outer(np.log(0.5 * p), generator))
         far = self._inverse_log_generator(theta, np.add.outer(np.log1p(-0.5 * p), generator))
         share = np.multiply.outer(0.5 * weight, weight * self._kendall_density(theta, at))
-        return (
-            np.stack([near, far], axis=1),
-            np.stack([far, near], axis=1),
-            np.broadcast_to(share[:, None], (p.size, 2, p.size)),
-        )
+        x, y = np.stack([near, far], axis=1), np.stack([far, near], axis=1)
+        return x, y, np.broadcast_to(share[:, None], (p.size, 2, p.size))
 
     def _information_integral(self, theta: float, accept: float) -> Integral:
         """E[log c] as one-dimensional integrals over a margin and over K."""
@@ -134,10 +127,8 @@ class Archimedean(Copula):
         share, p = rng.uniform(size=n), rng.uniform(size=n)
         with np.errstate(divide="ignore"):  # log 0: a share of exactly 0 or 1 gives u = 1
             level = self._log_generator(theta, self._invert_kendall(theta, p))
-            return (
-                self._inverse_log_generator(theta, np.log(share) + level),
-                self._inverse_log_generator(theta, np.log1p(-share) + level),
-            )
+            first, second = np.log(share) + level, np.log1p(-share) + level
+            return self._inverse_log_generator(theta, first), self._inverse_log_generator(theta, second)
 
     def _invert_kendall(self, theta: float, p: FloatArray) -> FloatArray:
         """Coordinates of K^-1(p): a table on the logit scale gives four digits, Newton's method the rest."""

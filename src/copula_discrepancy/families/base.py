@@ -2,28 +2,22 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from functools import partial
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from copula_discrepancy._core import checks
 from copula_discrepancy._core.blocks import Unit, in_unit_blocks
-from copula_discrepancy._core.checks import (
-    FloatArray,
-    RandomSource,
-    is_monte_carlo,
-    one_of,
-    random_generator,
-    real_number,
-    unit_pair,
-    whole_number,
-)
+from copula_discrepancy._core.checks import FloatArray, Pair, RandomSource
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.families.formulas import STENCIL_STEP, Formulas, Pair
+from copula_discrepancy.families.formulas import STENCIL_STEP, Formulas
 from copula_discrepancy.families.quadrature import ACCEPT, Integral
 
 DEFAULT_MONTE_CARLO_SIZE = 100_000  # the paper's choice
+_OfUnit: TypeAlias = Callable[[Unit], FloatArray]
 
 
 class Copula(Formulas):
@@ -120,12 +114,11 @@ class Copula(Formulas):
 
     def _checked_theta_from_tau(self, tau: Any) -> float:
         low, high = self.tau_range
-        value = real_number(tau, "tau")
+        value = checks.real_number(tau, "tau")
         if not (low <= value <= high and abs(value) < 1):
-            raise InputError(
-                f"tau must lie between {low:.4g} and {high:.4g} (and |tau| < 1) for {self.name}, got {value:g}; "
-                "Frank and Gaussian cover every tau; rotations by 90 or 270 degrees mirror the range"
-            )
+            rule = f"tau must lie between {low:.4g} and {high:.4g} (and |tau| < 1) for {self.name}, got {value:g}"
+            advice = "Frank and Gaussian cover every tau; rotations by 90 or 270 degrees mirror the range"
+            raise InputError(f"{rule}; {advice}")
         theta = self._theta_from_tau(value)
         if not self.parameter.lower <= theta < self.parameter.upper:
             raise InputError(f"tau {value!r} is so close to {round(value)} that its theta for {self.name} rounds to a limit")
@@ -220,7 +213,7 @@ class Copula(Formulas):
         >>> cd.Gumbel(2.5).cdf([0.2, 1.0], 0.3).round(4)
         array([0.1519, 0.3   ])
         """
-        a, b = unit_pair(u, v, closed=True)
+        a, b = checks.unit_pair(u, v, closed=True)
         # on the boundary C(0, v) = 0 and C(1, v) = v
         inner = (a > 0) & (a < 1) & (b > 0) & (b < 1)
         result = np.where(a == 1, b, np.where(b == 1, a, 0.0))
@@ -257,7 +250,7 @@ class Copula(Formulas):
         >>> round(float(cd.Gumbel(2.5).conditional_cdf(0.2, 0.3)), 4)
         0.2585
         """
-        if one_of(given, "given", ("v", "u")) == "u":
+        if checks.one_of(given, "given", ("v", "u")) == "u":
             return self._swapped().conditional_cdf(v, u)
         return self._at("conditional_cdf", u, v, lambda unit: self._conditional(self.theta, *self._coordinates(*unit))[0])
 
@@ -290,7 +283,7 @@ class Copula(Formulas):
         >>> round(float(target.conditional_ppf(target.conditional_cdf(0.2, 0.3), 0.3)), 12)
         0.2
         """
-        if one_of(given, "given", ("v", "u")) == "u":
+        if checks.one_of(given, "given", ("v", "u")) == "u":
             return self._swapped().conditional_ppf(p, condition)
 
         def inverse(unit: Unit) -> FloatArray:
@@ -414,25 +407,18 @@ class Copula(Formulas):
         return slopes[0], slopes[1]
 
     def _at(
-        self,
-        method: str,
-        first: ArrayLike,
-        second: ArrayLike,
-        function: Callable[[Unit], FloatArray],
-        names: tuple[str, str] = ("u", "v"),
+        self, method: str, u: ArrayLike, v: ArrayLike, function: _OfUnit, names: tuple[str, str] = ("u", "v")
     ) -> FloatArray:
         """Values of a function of (u, 1-u, v, 1-v) in the open unit square; raises an InputError at a point that overflows."""
-        a, b = unit_pair(first, second, names)
+        a, b = checks.unit_pair(u, v, names)
         with np.errstate(all="ignore"):  # overflow raises below
             values = in_unit_blocks(function, a, b)
         wrong = ~np.isfinite(values)
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0][values.ndim - a.ndim :])
-            raise InputError(
-                f"{method} of {self!r} overflows float64 at {names[0]}={float(a[at])!r}, "
-                f"{names[1]}={float(b[at])!r}; "
-                "use points further from the boundary" + (", or use logpdf" if method == "pdf" else "")
-            )
+            point = f"{names[0]}={float(a[at])!r}, {names[1]}={float(b[at])!r}"
+            advice = "use points further from the boundary" + (", or use logpdf" if method == "pdf" else "")
+            raise InputError(f"{method} of {self!r} overflows float64 at {point}; {advice}")
         return values[()]
 
     def _normal_gradient(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -466,8 +452,7 @@ class Copula(Formulas):
         array([[0.37 , 0.588],
                [0.743, 0.709]])
         """
-        source = random_generator(rng)
-        u, _, v, _ = self._unit(*self._sample(self.theta, whole_number(n, "n", 0), source))
+        u, _, v, _ = self._unit(*self._sample(self.theta, checks.whole_number(n, "n", 0), checks.random_generator(rng)))
         draws = np.stack([u, v], axis=1)
         # A draw that rounds to 0 or 1 is moved to the nearest float inside the open square.
         draws[draws == 0.0] = np.nextafter(0.0, 1.0)
@@ -502,7 +487,7 @@ class Copula(Formulas):
         >>> round(cd.Gumbel(2.5).entropy(method="monte_carlo", m=10_000, rng=1), 2)
         -0.56
         """
-        if is_monte_carlo(method):
+        if checks.is_monte_carlo(method):
             return -float(np.mean(self._simulated_logpdf(m, rng)[0]))
         return 0.0 - self._information(self.theta).announced()
 
@@ -544,7 +529,7 @@ class Copula(Formulas):
         """
         if not isinstance(other, Copula):
             raise InputError(f"other must be a copula such as Gumbel(2.5), got {other!r}")
-        if is_monte_carlo(method):
+        if checks.is_monte_carlo(method):
             own, unit = self._simulated_logpdf(m, rng)
             return float(np.mean(own - other._logpdf(other.theta, *other._coordinates(*unit))))
         return self._kl(other).announced()
@@ -557,29 +542,20 @@ class Copula(Formulas):
         theta, step = self.theta, self.theta - other.theta
         if not self._same_family(other):
             symmetric = self._mirror_images == other._mirror_images == 4  # two elliptical copulas
-            return self._divergence(theta, self._log_ratio(other), accept, symmetric=symmetric)
+            return self._divergence(theta, partial(self._log_ratio, other), accept, symmetric=symmetric)
         room = self._stencil_step(theta) / STENCIL_STEP
-        if abs(step) < 1e-5 * room:
+
+        def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
             # The difference of two nearly equal logs has no accurate digits; the midpoint score has an error of step**2.
-            middle = theta - 0.5 * step
-
-            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-                return step * self._theta_derivatives(middle, x, y)[0]
-
-        else:
-
-            def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-                return self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y)
+            if abs(step) < 1e-5 * room:
+                return step * self._theta_derivatives(theta - 0.5 * step, x, y)[0]
+            return self._logpdf(theta, x, y) - self._logpdf(other.theta, x, y)
 
         return self._divergence(theta, log_ratio, accept, close=abs(step) < 0.1 * room, symmetric=True)
 
-    def _log_ratio(self, other: "Copula") -> Callable[[FloatArray, FloatArray], FloatArray]:
-        """log(c / c_other) as a function of this copula's coordinates."""
-
-        def log_ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-            return self._logpdf(self.theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
-
-        return log_ratio
+    def _log_ratio(self, other: "Copula", x: FloatArray, y: FloatArray) -> FloatArray:
+        """log(c / c_other) at this copula's coordinates."""
+        return self._logpdf(self.theta, x, y) - other._logpdf(other.theta, *other._coordinates(*self._unit(x, y)))
 
     def _swapped(self) -> "Copula":
         """The copula of (V, U): the same one, unless it is rotated by 90 or 270 degrees."""
@@ -589,8 +565,6 @@ class Copula(Formulas):
         """Whether only theta may differ, so that both have the same coordinates."""
         return type(self) is type(other) and self.with_theta(other.theta) == other
 
-    def _simulated_logpdf(
-        self, m: int, rng: RandomSource
-    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-        x, y = self._sample(self.theta, whole_number(m, "m", 1), random_generator(rng))
+    def _simulated_logpdf(self, m: int, rng: RandomSource) -> tuple[FloatArray, Unit]:
+        x, y = self._sample(self.theta, checks.whole_number(m, "m", 1), checks.random_generator(rng))
         return self._logpdf(self.theta, x, y), self._unit(x, y)

@@ -18,16 +18,7 @@ from copula_discrepancy.families.student_t import StudentT
 from copula_discrepancy.families.validation import failed_checks
 
 # Adding a family to the library: one file next to these, one entry here.
-FAMILIES: tuple[type[Copula], ...] = (
-    Clayton,
-    Gumbel,
-    Frank,
-    Joe,
-    A1,
-    A2,
-    Gaussian,
-    StudentT,
-)
+FAMILIES: tuple[type[Copula], ...] = (Clayton, Gumbel, Frank, Joe, A1, A2, Gaussian, StudentT)
 BY_NAME: dict[str, type[Copula]] = {cls.name.lower(): cls for cls in FAMILIES}
 LONGEST_NAME = 29  # 32 characters with an angle of three digits, the width of the family column of a table
 
@@ -191,8 +182,7 @@ def _require_family(cls: Any) -> None:
     if issubclass(cls, Rotated):
         raise InputError(f"register requires a family without a rotation, got {_path(cls)}; register its base")
     if isabstract(cls):
-        missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise InputError(f"{_path(cls)} is abstract; it must define {missing}")
+        raise InputError(f"{_path(cls)} is abstract; it must define {', '.join(sorted(cls.__abstractmethods__))}")
     if not isinstance(getattr(cls, "parameter", None), Parameter):
         raise InputError(f"{_path(cls)} needs a class attribute parameter, such as Parameter('theta', 1.0, inf, True)")
     name = getattr(cls, "name", None)
@@ -201,10 +191,8 @@ def _require_family(cls: Any) -> None:
     if name.endswith(tuple(map(str, ROTATIONS))) or _key(name) == "auto":
         raise InputError(f"name of {_path(cls)} must not be 'auto' or end in 90, 180 or 270, which are rotations, got {name!r}")
     if cls.fixed_parameters and cls not in FAMILIES:  # fits estimate the df of StudentT itself only
-        fixed = ", ".join(cls.fixed_parameters)
-        raise InputError(
-            f"members of {_path(cls)} need {fixed} in addition to theta; set it in a subclass, or pass an instance as family"
-        )
+        need = f"members of {_path(cls)} need {', '.join(cls.fixed_parameters)} in addition to theta"
+        raise InputError(f"{need}; set it in a subclass, or pass an instance as family")
 
 
 def _key(name: str) -> str:

@@ -9,10 +9,10 @@ import numpy as np
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.blocks import Unit, stack_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.numerics import log1mexp, one_sample
 from copula_discrepancy.families.parameter import Parameter
 
@@ -59,14 +59,10 @@ class Clayton(Archimedean):
     )
 
     def _log_generator(self, theta: float, x: FloatArray) -> FloatArray:
-        if theta == 0:
-            return np.log(x)
-        return theta * x + log1mexp(theta * x) - np.log(theta)
+        return np.log(x) if theta == 0 else theta * x + log1mexp(theta * x) - np.log(theta)
 
     def _inverse_log_generator(self, theta: float, level: FloatArray) -> FloatArray:
-        if theta == 0:
-            return np.exp(level)
-        return np.logaddexp(0.0, level + np.log(theta)) / theta
+        return np.exp(level) if theta == 0 else np.logaddexp(0.0, level + np.log(theta)) / theta
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
         return (1.0 + theta) * x
@@ -91,8 +87,7 @@ class Clayton(Archimedean):
         p = np.expm1(low)
         # q/(1+p+q) with q = e^(low+gap) - 1, without the overflow of q
         share = -np.expm1(-(low + gap)) / (1.0 + p * np.exp(-(low + gap)))
-        joined = np.log1p(p * share)
-        return np.log1p(theta) - (2.0 * low + gap) + (2.0 + 1.0 / theta) * joined
+        return np.log1p(theta) - (2.0 * low + gap) + (2.0 + 1.0 / theta) * np.log1p(p * share)
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if theta < _TINY_THETA:
@@ -111,8 +106,7 @@ class Clayton(Archimedean):
         excess = Excess(theta, x, y)
         p, p1, near, whole = excess.p, excess.p1, excess.near, 1.0 + excess.p
         odd = 2.0 * theta + 1.0
-        in_top = odd * p / whole - theta
-        in_low = 1.0 + theta - odd * near / whole
+        in_top, in_low = odd * p / whole - theta, 1.0 + theta - odd * near / whole
         mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2
         mixed_low = 1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2)
         return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)

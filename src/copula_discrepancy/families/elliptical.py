@@ -12,9 +12,9 @@ import numpy as np
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.blocks import Unit, odd_in_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import Nodes, Pair, Slopes
+from copula_discrepancy.families.formulas import Nodes, Slopes
 from copula_discrepancy.families.numerics import minus_log, one_sample
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import unit_nodes
@@ -102,8 +102,7 @@ class Elliptical(Copula):
         p, _, weight = unit_nodes(level)
         turn, spread = 4.0 * np.sin(0.5 * reach * p) ** 2, np.sin(reach * p) ** 2
         if distance.size <= _FEW_POINTS:
-            nodes = (distance[..., None] + product[..., None] * turn) / spread
-            total = self._joint_kernel(nodes) @ weight
+            total = self._joint_kernel((distance[..., None] + product[..., None] * turn) / spread) @ weight
         else:
             total = np.zeros_like(distance)
             for one_turn, one_spread, one_weight in zip(turn, spread, weight, strict=True):

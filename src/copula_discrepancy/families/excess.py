@@ -6,7 +6,7 @@ p = exp(-theta gap) - exp(-theta top): for Clayton (u^-theta + v^-theta - 1) u_m
 
 import numpy as np
 
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy._core.lazy import lazy
 
 
@@ -35,6 +35,6 @@ class Excess:
         second = (self.gap**2 * self.near - self.top**2 * self.remote) / (1.0 + self.p) - first**2
         return np.log1p(self.p), first, second
 
-    def by_coordinate(self, in_top: FloatArray, in_low: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def by_coordinate(self, in_top: FloatArray, in_low: FloatArray) -> Pair:
         """Derivatives in the larger and the smaller coordinate as derivatives in x and in y."""
         return np.where(self.x_on_top, in_top, in_low), np.where(self.x_on_top, in_low, in_top)

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from copula_discrepancy._core.blocks import Unit, blocks, in_blocks, stack_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.numerics import convex_remainder, stencil_derivatives
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import ACCEPT, Integral, refine
 
-Pair: TypeAlias = tuple[FloatArray, FloatArray]
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # four derivatives
+LogRatio: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 Nodes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]  # x, y and weights of a quadrature rule
 
 SMALL_DIVERGENCE = 1e-6  # below it a mean of log ratios, accurate to 1e-15, has fewer than nine digits
@@ -198,16 +198,11 @@ class Formulas(abc.ABC):
         low, high = self._closed_domain()
         start = low if math.isfinite(low) else 0.0
         # tau tends to 1 (or -1) at infinity: double theta until tau is bracketed
-        reach = 1.0
-        while not math.isfinite(high):
-            if self._tau(start + reach) > tau:
-                high = start + reach
-            reach *= 2.0  # tau rounds to 1 long before this overflows
-        reach = 1.0
-        while not math.isfinite(low):
-            if self._tau(-reach) < tau:
-                low = -reach
-            reach *= 2.0
+        reaches = [2.0**k for k in range(1024)]  # tau rounds to 1 long before this overflows
+        if not math.isfinite(high):
+            high = next(start + reach for reach in reaches if self._tau(start + reach) > tau)
+        if not math.isfinite(low):
+            low = next(-reach for reach in reaches if self._tau(-reach) < tau)
         return float(brentq(lambda t: self._tau(t) - tau, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=500))
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
@@ -261,13 +256,7 @@ class Formulas(abc.ABC):
         return self._divergence(theta, lambda x, y: self._logpdf(theta, x, y), accept, symmetric=True)
 
     def _divergence(
-        self,
-        theta: float,
-        log_ratio: Callable[[FloatArray, FloatArray], FloatArray],
-        accept: float,
-        *,
-        close: bool = False,
-        symmetric: bool = False,
+        self, theta: float, log_ratio: LogRatio, accept: float, *, close: bool = False, symmetric: bool = False
     ) -> Integral:
         """Expectation under self of log_ratio = log(c_self / c_other), a Kullback-Leibler divergence.
 

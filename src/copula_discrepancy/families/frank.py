@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import expit, spence
 
 from copula_discrepancy._core.blocks import Unit
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Nodes, Pair, Slopes
+from copula_discrepancy.families.formulas import Nodes, Slopes
 from copula_discrepancy.families.numerics import log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
@@ -92,21 +92,17 @@ class Frank(Archimedean):
             return np.log(t) - np.log(tc)
 
     def _log_slope(self, theta: float, x: FloatArray) -> FloatArray:
-        t, tc = expit(x), expit(-x)
-        if theta == 0:
-            return minus_log(t, tc)
-        return math.log(theta) - theta * t - log1mexp(theta * t)
+        t = expit(x)
+        return minus_log(t, expit(-x)) if theta == 0 else math.log(theta) - theta * t - log1mexp(theta * t)
 
     def _log_curvature(self, theta: float, x: FloatArray) -> FloatArray:
         t, tc = expit(x), expit(-x)
-        if theta == 0:
-            return 2.0 * minus_log(t, tc)
-        return 2.0 * math.log(theta) - theta * t - 2.0 * log1mexp(theta * t)
+        return 2.0 * minus_log(t, tc) if theta == 0 else 2.0 * math.log(theta) - theta * t - 2.0 * log1mexp(theta * t)
 
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
-        if theta == 0:
-            return minus_log(expit(x), expit(-x))
         t, tc = expit(x), expit(-x)
+        if theta == 0:
+            return minus_log(t, tc)
         free = np.expm1(-theta * tc) / math.expm1(-theta)
         # phi = -log(1 - share) with share = e^(-theta t) free; if share is nearly 1, phi itself is accurate
         share = np.exp(-theta * t) * free
@@ -140,9 +136,7 @@ class Frank(Archimedean):
         n1 = (free * e_free - gap * e_gap + top * e_top) / n
         n2 = (gap**2 * e_gap - free**2 * e_free - top**2 * e_top) / n
         rest = math.exp(-theta) / -math.expm1(-theta)
-        first = 1.0 / theta + rest - gap - 2.0 * n1
-        second = -1.0 / theta**2 - rest * (1.0 + rest) - 2.0 * (n2 - n1**2)
-        return first, second
+        return 1.0 / theta + rest - gap - 2.0 * n1, -1.0 / theta**2 - rest * (1.0 + rest) - 2.0 * (n2 - n1**2)
 
     def _unit_derivatives(self, theta: float, *unit: *Unit) -> Slopes:
         """From d log c/du = theta (2 h - 1) with h = P(V <= v | U = u)."""
@@ -153,37 +147,27 @@ class Frank(Archimedean):
         h_u, slope_u = _conditional_and_slope(size, v, vc, u)
         h_v, slope_v = _conditional_and_slope(size, u, uc, v)
         odd_u, odd_v = 2.0 * h_u - 1.0, 2.0 * h_v - 1.0
-        return (
-            sign * size * odd_u,
-            size * odd_v,
-            odd_u + 2.0 * size * slope_u,
-            sign * (odd_v + 2.0 * size * slope_v),
-        )
+        return sign * size * odd_u, size * odd_v, odd_u + 2.0 * size * slope_u, sign * (odd_v + 2.0 * size * slope_v)
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         if theta < 0:
-            below, above = self._conditional(-theta, -x, y)
-            return above, below
+            return self._conditional(-theta, -x, y)[::-1]
         log_odds = x if theta == 0 else _log_odds(theta, expit(x), expit(-x), expit(y))
         return expit(log_odds), expit(-log_odds)
 
     def _cdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        if theta < 0:
-            return expit(y) - super()._cdf(-theta, -x, y)
-        return super()._cdf(theta, x, y)
+        return expit(y) - super()._cdf(-theta, -x, y) if theta < 0 else super()._cdf(theta, x, y)
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         if theta == 0:
             return p, 1.0 - p
         against = np.log1p(-p) - np.log(p)  # log odds of U > u
         if theta < 0:  # mirrored in u
-            u, uc = _invert_log_odds(-theta, -against, v)
-            return uc, u
+            return _invert_log_odds(-theta, -against, v)[::-1]
         return _invert_log_odds(theta, against, v)
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
-        v = rng.uniform(size=n)
-        p = rng.uniform(size=n)
+        v, p = rng.uniform(size=n), rng.uniform(size=n)
         with np.errstate(divide="ignore"):  # a uniform draw of exactly 0
             return self._margin(*self._conditional_inverse(theta, p, v, 1.0 - v)), self._margin(v, 1.0 - v)
 
@@ -275,11 +259,8 @@ def _series(theta: float, u: FloatArray, v: FloatArray, *, derivatives: int) -> 
 def _log_sinhc(z: float) -> tuple[float, float, float]:
     """log(sinh(z)/z) and its first two derivatives for |z| <= 1/2: terms 2^2k B_2k / (2k (2k)!) z^2k."""
     terms = [(2 * k, 4.0**k * b / (2 * k * math.factorial(2 * k))) for k, b in enumerate(_BERNOULLI, start=1)]
-    return (
-        sum(a * z**k for k, a in terms),
-        sum(k * a * z ** (k - 1) for k, a in terms),
-        sum(k * (k - 1) * a * z ** (k - 2) for k, a in terms),
-    )
+    value, slope = sum(a * z**k for k, a in terms), sum(k * a * z ** (k - 1) for k, a in terms)
+    return value, slope, sum(k * (k - 1) * a * z ** (k - 2) for k, a in terms)
 
 
 def _tau_and_slope(theta: float) -> tuple[float, float]:

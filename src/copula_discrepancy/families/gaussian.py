@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from copula_discrepancy._core import kernels
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.quadrature import Integral
 
 _HALF_LOG_2PI = 0.9189385332046727

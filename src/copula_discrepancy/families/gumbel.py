@@ -9,9 +9,9 @@ from scipy.special import exp1
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.blocks import Unit, stack_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.numerics import EULER_GAMMA, one_sample
 from copula_discrepancy.families.parameter import Parameter
 

@@ -7,12 +7,13 @@ neither.
 
 import abc
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.numerics import log_2sinh, log_cosh
 
 _SMALLEST = float(np.finfo(np.float64).tiny)
@@ -67,8 +68,7 @@ class Hyperbolic(Archimedean):
         z, r, r1, g1, q, q1 = joint.z, joint.r, joint.r1, joint.g1, joint.q, joint.q1
         level2 = joint.share * fa2 + (1.0 - joint.share) * fb2 + joint.share1 * (fa1 - fb1)
         g2 = level2 / (2.0 * theta) - 2.0 * g1 / theta
-        z1 = r * g1
-        z2 = r1 * g1 + r * g2
+        z1, z2 = r * g1, r1 * g1 + r * g2
         r2 = (1.0 - r**2) * z2 - 2.0 * r * r1 * z1
         q2 = 2.0 * r1**2 + 2.0 * (r + width) * r2 + 4.0 * turn * r1
         at_copula = q1 / q - turn / width - 2.0 * (turn * z + width * z1) - 4.0 * joint.g + (1.0 - 4.0 * theta) * g1 - r * z1
@@ -127,8 +127,7 @@ class _Joint:
         self.q1 = 2.0 + 2.0 * (self.r + width) * self.r1 + 2.0 * turn * self.r
 
 
-@dataclass(frozen=True)
-class _MarginTerms:
+class _MarginTerms(NamedTuple):
     """One margin's log phi with two theta derivatives, and the theta derivatives of its share of the log density."""
 
     level: tuple[FloatArray, FloatArray, FloatArray]
@@ -147,10 +146,8 @@ def _margin_terms(theta: float, s: FloatArray, turn: float) -> _MarginTerms:
     s1, s2 = -turn * s / theta, 2.0 * turn * s / theta**2
     coth, tanh = 1.0 / np.tanh(s), np.tanh(s)
     # s/sinh(s) -> 1 at 0 and underflows to 0 from 350 on, where sinh would overflow
-    csch = 1.0 / np.sinh(np.minimum(s, 350.0))
-    sech = 1.0 / np.cosh(np.minimum(s, 350.0))
-    g1 = coth * s1
-    g2 = coth * s2 - (csch * s1) ** 2
+    csch, sech = 1.0 / np.sinh(np.minimum(s, 350.0)), 1.0 / np.cosh(np.minimum(s, 350.0))
+    g1, g2 = coth * s1, coth * s2 - (csch * s1) ** 2
     level = 2.0 * theta * log_g, 2.0 * (log_g + theta * g1), 4.0 * g1 + 2.0 * theta * g2
     first = 2.0 * log_g + (2.0 * theta - 1.0) * g1 + tanh * s1
     second = 4.0 * g1 + (2.0 * theta - 1.0) * g2 + (sech * s1) ** 2 + tanh * s2

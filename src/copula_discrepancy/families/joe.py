@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import polygamma, psi
 
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.numerics import exponential_pair, log1mexp, log1p_quotient, minus_log
 from copula_discrepancy.families.parameter import Parameter
 
@@ -56,8 +56,7 @@ class Joe(Archimedean):
         return minus_log(uc, u)
 
     def _unmargin(self, x: FloatArray) -> Pair:
-        uc, u = exponential_pair(x)
-        return u, uc
+        return exponential_pair(x)[::-1]
 
     def _margin_slope(self, u: FloatArray, uc: FloatArray) -> FloatArray:
         return 1.0 / uc
@@ -83,9 +82,8 @@ class Joe(Archimedean):
         z = theta * x
         p = np.exp(-z)
         # -log(1-p)/p, from z where p rounds to 1
-        return (
-            np.where(z > 1.0, log1p_quotient(p), -log1mexp(np.minimum(z, 1.0)) / np.maximum(p, 0.1)) * (theta - 1.0 + p) / theta
-        )
+        quotient = np.where(z > 1.0, log1p_quotient(p), -log1mexp(np.minimum(z, 1.0)) / np.maximum(p, 0.1))
+        return quotient * (theta - 1.0 + p) / theta
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         excess = Excess(theta, x, y)
@@ -103,8 +101,7 @@ class Joe(Archimedean):
         low = excess.low
         g, g1, g2 = excess.log_derivatives()
         s = np.exp(-theta * low) * (1.0 + excess.p)
-        s1 = s * (g1 - low)
-        s2 = s * ((g1 - low) ** 2 + g2)
+        s1, s2 = s * (g1 - low), s * ((g1 - low) ** 2 + g2)
         outer = theta - 1.0 + s
         slope = (1.0 + s1) / outer
         a = 1.0 / theta - 2.0
@@ -127,9 +124,8 @@ class Joe(Archimedean):
         in_top = 1.0 - theta + odd * p / whole + s_top / outer
         in_low = theta - odd * near / whole + s_low / outer
         mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2 + (s_top1 - s_top * slope) / outer
-        mixed_low = (
-            1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2) + (s_low1 - s_low * slope) / outer
-        )
+        mixed_low = 1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2)
+        mixed_low += (s_low1 - s_low * slope) / outer
         return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)
 
     def _tau(self, theta: float) -> float:
@@ -141,9 +137,8 @@ class Joe(Archimedean):
         return 1.0 - 2.0 / theta * _digamma_quotient(2.0 / theta)
 
     def _tau_slope(self, theta: float) -> float:
-        z = 2.0 / theta
+        z, d = 2.0 / theta, 2.0 / theta - 1.0
         quotient = _digamma_quotient(z)
-        d = z - 1.0
         if abs(d) < 1e-3:  # derivative of the Taylor polynomial below
             slope = polygamma(2, 2) / 2.0 + d * polygamma(3, 2) / 3.0 + d**2 * polygamma(4, 2) / 8.0
         else:

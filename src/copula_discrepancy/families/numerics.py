@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 
 LOG_2 = 0.6931471805599453
 EULER_GAMMA = 0.5772156649015329
@@ -24,7 +24,7 @@ def minus_log(u: FloatArray, complement: FloatArray) -> FloatArray:
     return np.where(u > 0.5, residual / np.maximum(u, 0.5), 0.0) - np.log(u)
 
 
-def exponential_pair(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def exponential_pair(x: FloatArray) -> Pair:
     """(exp(-x), 1 - exp(-x))."""
     return np.exp(-x), -np.expm1(-x)
 
@@ -58,9 +58,7 @@ def convex_remainder(r: FloatArray) -> FloatArray:
         return np.where(np.abs(r) < 0.01, series, np.expm1(-r) + r)
 
 
-def stencil_derivatives(
-    function: Callable[[float], FloatArray], at: float, lower: float, upper: float, step: float
-) -> tuple[FloatArray, FloatArray]:
+def stencil_derivatives(function: Callable[[float], FloatArray], at: float, lower: float, upper: float, step: float) -> Pair:
     """First and second derivative of `function` from nine equally spaced values inside [lower, upper].
 
     The error is of order step**8 plus rounding of 1e-15/step; near a bound the nine points move to one side.

@@ -35,7 +35,6 @@ class Parameter:
             advice = f"; {self.advice}" if self.advice and not math.isnan(number) else ""
             raise InputError(f"{self.name} {self.rule} for {family}, got {number:g}{advice}")
         if abs(number) > LARGEST:
-            raise InputError(
-                f"{self.name} beyond {LARGEST:g} overflows for {family}, got {number:g}; 1e12 is perfect dependence"
-            )
+            found = f"{self.name} beyond {LARGEST:g} overflows for {family}, got {number:g}"
+            raise InputError(f"{found}; 1e12 is perfect dependence")
         return number

@@ -1,6 +1,7 @@
 """Copulas rotated by 90, 180 or 270 degrees."""
 
 import copyreg
+import math
 from abc import ABCMeta
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,10 +10,10 @@ from operator import attrgetter
 from typing import Any
 
 from copula_discrepancy._core.blocks import Unit
-from copula_discrepancy._core.checks import FloatArray, is_whole
+from copula_discrepancy._core.checks import FloatArray, Pair, is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import Pair, Slopes
+from copula_discrepancy.families.formulas import Slopes
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
 
@@ -114,15 +115,10 @@ class Rotated(Copula):
             return Rotated(base._template(**fixed), rotation)
 
         members = {
-            "__module__": Rotated.__module__,
-            "_choice": (base, rotation),
-            "__new__": build,
-            "_template": staticmethod(template),
-            "name": f"{base.name}{rotation}",
-            "parameter": base.parameter,
-            "fixed_parameters": base.fixed_parameters,
-            "__doc__": f"{base.name} copula rotated by {rotation} degrees.",
-        }
+            "__module__": Rotated.__module__, "__doc__": f"{base.name} copula rotated by {rotation} degrees.",
+            "_choice": (base, rotation), "__new__": build, "_template": staticmethod(template),
+            "name": f"{base.name}{rotation}", "parameter": base.parameter, "fixed_parameters": base.fixed_parameters,
+        }  # fmt: skip
         made: Any = _RotatedFamily(f"{base.__name__}{rotation}", (Rotated,), members)
         return made
 
@@ -152,10 +148,6 @@ class Rotated(Copula):
     @property
     def _turns_v(self) -> bool:
         return self.rotation != 90
-
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self.rotation == 180 else -1.0
 
     def with_theta(self, theta: float) -> "Rotated":
         return Rotated(self.base.with_theta(theta), self.rotation)
@@ -244,16 +236,16 @@ class Rotated(Copula):
         return self if self.rotation == 180 else Rotated(self.base, 360 - self.rotation)
 
     def _tau(self, theta: float) -> float:
-        return self._sign * self.base._tau(theta) + 0.0  # + 0.0: no minus zero
+        return math.prod(self._signs) * self.base._tau(theta) + 0.0  # + 0.0: no minus zero
 
     def _tau_at(self, end: str) -> float:
-        return self._sign * self.base._tau_at(end) + 0.0
+        return math.prod(self._signs) * self.base._tau_at(end) + 0.0
 
     def _tau_slope(self, theta: float) -> float:
-        return self._sign * self.base._tau_slope(theta)
+        return math.prod(self._signs) * self.base._tau_slope(theta)
 
     def _theta_from_tau(self, tau: float) -> float:
-        return self.base._theta_from_tau(self._sign * tau)
+        return self.base._theta_from_tau(math.prod(self._signs) * tau)
 
     @property
     def tail(self) -> tuple[float, float]:

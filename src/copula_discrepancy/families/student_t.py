@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from scipy.special import gammaln, psi
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.blocks import stack_blocks
-from copula_discrepancy._core.checks import FloatArray
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families.formulas import STENCIL_STEP, Pair, Slopes
+from copula_discrepancy.families.formulas import STENCIL_STEP, Slopes
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
 from copula_discrepancy.families.t_distribution import half_step, log1p_square, t_cdf, t_logpdf, t_quantile, t_quantile_df_slope
@@ -76,9 +77,8 @@ class StudentT(Elliptical):
         a = t_quantile(self.df, u, uc)
         if not np.isfinite(a).all():
             far = np.minimum(u, uc)[~np.isfinite(a)]
-            raise InputError(
-                f"a t quantile with df={self.df:g} at probability {far.flat[0]:g} overflows float64; use a larger df"
-            )
+            quantile = f"a t quantile with df={self.df:g} at probability {far.flat[0]:g}"
+            raise InputError(f"{quantile} overflows float64; use a larger df")
         return a
 
     def _unmargin(self, x: FloatArray) -> Pair:
@@ -104,12 +104,8 @@ class StudentT(Elliptical):
         nu, spread = self.df, (1.0 - theta) * (1.0 + theta)
         scale = math.sqrt(nu)
         distance = np.hypot(residual(theta, x, y) / math.sqrt(spread), y)
-        return (
-            _gamma_constant(nu)
-            - 0.5 * log_spread(theta)
-            - 0.5 * (nu + 2.0) * log1p_square(distance / scale)
-            + 0.5 * (nu + 1.0) * (log1p_square(x / scale) + log1p_square(y / scale))
-        )
+        joint = _gamma_constant(nu) - 0.5 * log_spread(theta) - 0.5 * (nu + 2.0) * log1p_square(distance / scale)
+        return joint + 0.5 * (nu + 1.0) * (log1p_square(x / scale) + log1p_square(y / scale))
 
     @property
     def _compiled_df(self) -> float | None:
@@ -181,17 +177,14 @@ class StudentT(Elliptical):
         return constant + joint + margin(x) + margin(y) + moved
 
     def _conditional(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
-        z = residual(theta, x, y) / self._conditional_scale(theta, y)
-        return t_cdf(self.df + 1.0, z)
+        return t_cdf(self.df + 1.0, residual(theta, x, y) / self._conditional_scale(theta, y))
 
     def _conditional_scale(self, theta: float, y: FloatArray) -> FloatArray:
-        spread = (1.0 - theta) * (1.0 + theta)
-        return np.hypot(y, math.sqrt(self.df)) * math.sqrt(spread / (self.df + 1.0))
+        return np.hypot(y, math.sqrt(self.df)) * math.sqrt((1.0 - theta) * (1.0 + theta) / (self.df + 1.0))
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:
         y = self._margin(v, vc)
-        z = t_quantile(self.df + 1.0, p, 1.0 - p)
-        return self._unmargin(theta * y + self._conditional_scale(theta, y) * z)
+        return self._unmargin(theta * y + self._conditional_scale(theta, y) * t_quantile(self.df + 1.0, p, 1.0 - p))
 
     def _sample(self, theta: float, n: int, rng: np.random.Generator) -> Pair:
         x, z = rng.standard_normal(n), rng.standard_normal(n)
@@ -230,7 +223,7 @@ class StudentT(Elliptical):
 
         # under the lighter tail the remainder form misses most of the heavier one, unless they are close
         close = abs(math.log(self.df / other.df)) < 0.05 and abs(rho_step) < 0.1 * room
-        return self._divergence(self.theta, self._log_ratio(other), accept, close=close, symmetric=True)
+        return self._divergence(self.theta, partial(self._log_ratio, other), accept, close=close, symmetric=True)
 
     def _mutual_information(self, theta: float) -> float:
         """-log(1-rho^2)/2 + g(df): the entropies of two margins minus that of the joint distribution."""

@@ -4,14 +4,14 @@ Accurate in both tails, in relative terms, for any df > 0, which SciPy's `t` doe
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, erf, gammaln, ndtr, ndtri, psi, stdtr
 
 from copula_discrepancy._core import kernels
-from copula_discrepancy._core.checks import FloatArray
-from copula_discrepancy.families.formulas import Pair
+from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.quadrature import unit_nodes
 
 _LARGE_SQUARE = 1e150  # beyond it a square overflows
@@ -50,9 +50,7 @@ def t_cdf(nu: float, x: FloatArray) -> Pair:
     size = np.abs(np.atleast_1d(x))
     # SciPy is as accurate, in every release, except next to the median, far out and for a large nu
     ordinary = (size > _NEAR) & (size < _FAR) & (nu < 1e4)
-    tails = np.empty_like(size)
-    tails[ordinary] = 2.0 * stdtr(nu, -size[ordinary])
-    tails[~ordinary] = _both_tails(nu, size[~ordinary])
+    tails = np.piecewise(size, [ordinary], [lambda s: 2.0 * stdtr(nu, -s), partial(_both_tails, nu)])
     tail = 0.5 * tails.reshape(np.shape(x))
     rest = 1.0 - tail
     return np.where(x < 0, tail, rest), np.where(x > 0, tail, rest)
@@ -61,13 +59,9 @@ def t_cdf(nu: float, x: FloatArray) -> Pair:
 def _both_tails(nu: float, size: FloatArray) -> FloatArray:
     """The probability beyond +-size, by a short series if there is one."""
     near, far = (size <= _NEAR) & (nu >= 1.0), (size >= _FAR) & (nu <= 100.0)
-    tails = np.empty_like(size)
+    forms: list[Any] = [lambda s: 1.0 - _inside_near(nu, s), partial(_both_far_tails, nu), partial(_both_tails_by_beta, nu)]
     with np.errstate(under="ignore"):  # later terms of the series, and tails that underflow
-        tails[near] = 1.0 - _inside_near(nu, size[near])
-        tails[far] = _both_far_tails(nu, size[far])
-    rest = ~(near | far)
-    tails[rest] = _both_tails_by_beta(nu, size[rest])
-    return tails
+        return np.piecewise(size, [near, far], forms)
 
 
 def _inside_near(nu: float, size: FloatArray) -> FloatArray:
@@ -125,10 +119,7 @@ def _quantile_by_beta(nu: float, low: FloatArray, inside: FloatArray) -> FloatAr
     central = (inside < 0.5) & ~far
     between = ~(far | central)
     size = np.empty_like(low)
-    for part, r in (
-        (central, betaincinv(0.5, half, inside[central])),
-        (between, betainccinv(0.5, half, 2.0 * low[between])),
-    ):
+    for part, r in ((central, betaincinv(0.5, half, inside[central])), (between, betainccinv(0.5, half, 2.0 * low[between]))):
         size[part] = np.sqrt(r / (1.0 - r))
     w = betaincinv(half, 0.5, 2.0 * low[far])
     with np.errstate(divide="ignore"):
@@ -176,10 +167,7 @@ def t_quantile_df_slope(nu: float, x: FloatArray) -> FloatArray:
     """Derivative of Student's quantile in df at a fixed probability: -(dF/d nu)/f, dF/d nu by quadrature."""
     size = np.abs(x)
     inner = size < min(math.sqrt(nu), 2.0)  # in a light tail the integral from 0 would be huge relative to the density
-    slope = np.empty_like(size)
-    slope[inner] = _inner_df_slope(nu, size[inner])
-    slope[~inner] = _outer_df_slope(nu, size[~inner])
-    return -np.sign(x) * slope
+    return -np.sign(x) * np.piecewise(size, [inner], [partial(_inner_df_slope, nu), partial(_outer_df_slope, nu)])
 
 
 @lru_cache(maxsize=1)

@@ -51,8 +51,7 @@ def conditional_inverse(c: Copula) -> bool:
 
 def exchangeable_or_turned(c: Copula) -> bool:
     """c(u, v) = c(v, u), or c(u, v) = c(1-v, 1-u) after a rotation by 90 or 270 degrees."""
-    turned = getattr(c, "rotation", 180) != 180
-    mirrored = c.logpdf(1 - V, 1 - U) if turned else c.logpdf(V, U)
+    mirrored = c.logpdf(V, U) if getattr(c, "rotation", 180) == 180 else c.logpdf(1 - V, 1 - U)
     return close(c.logpdf(U, V), mirrored, 1e-11)  # 1 - u rounds
 
 
@@ -82,8 +81,7 @@ def information_is_integral(c: Copula) -> bool:
 def tau_is_integral(c: Copula) -> bool:
     """tau = 4 E[C(U, V)] - 1 under the copula's own quadrature."""
     x, y, weight = np.broadcast_arrays(*c._nodes(c.theta, 3))
-    values = c._cdf(c.theta, x.ravel(), y.ravel())
-    return close(4.0 * np.sum(weight.ravel() * values) - 1.0, c.tau, 1e-9)
+    return close(4.0 * np.sum(weight.ravel() * c._cdf(c.theta, x.ravel(), y.ravel())) - 1.0, c.tau, 1e-9)
 
 
 def score_is_slope(c: Copula) -> bool:
@@ -99,19 +97,10 @@ def likelihood_sums_are_sums(c: Copula) -> bool:
 
 
 CHECKS: tuple[Callable[[Copula], bool], ...] = (
-    uniform_margins,
-    conditional_is_cdf_slope,
-    density_is_conditional_slope,
-    conditional_inverse,
-    exchangeable_or_turned,
-    tau_round_trip,
-    tau_slope_is_slope,
-    tau_is_integral,
-    tails_are_shares,
-    information_is_integral,
-    score_is_slope,
+    uniform_margins, conditional_is_cdf_slope, density_is_conditional_slope, conditional_inverse, exchangeable_or_turned,
+    tau_round_trip, tau_slope_is_slope, tau_is_integral, tails_are_shares, information_is_integral, score_is_slope,
     likelihood_sums_are_sums,
-)
+)  # fmt: skip
 
 
 def failed_checks(template: Copula) -> list[str]:

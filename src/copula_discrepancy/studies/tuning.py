@@ -132,12 +132,9 @@ def tune(
 
 
 def _checked_settings(settings: Any) -> list[Any]:
-    try:
-        values = None if isinstance(settings, str | bytes) else list(settings)
-    except TypeError:
-        values = None
-    if values is None:
+    if isinstance(settings, str | bytes) or not np.iterable(settings):
         raise InputError(f"settings must be a sequence of values to try, got {settings!r:.60}")
+    values = list(settings)
     if not values:
         raise InputError("settings must contain at least one value to try, got none")
     for k, value in enumerate(values):
@@ -221,13 +218,11 @@ def _compared(rows: Sequence[TunedSetting], runs: int, level: float) -> list[Tun
     """The same rows with their test against the best."""
     judged = [row for row in rows if row.failure is None]
     best = min(judged, key=lambda row: row.cd, default=None)
-    compared = []
-    for row in rows:
+    compared = list(rows)
+    for k, row in enumerate(rows):
         if best is not None and row.failure is None:
             pvalue = 1.0 if row is best else min((len(judged) - 1.0) * _worse(row, best, by_ratio=runs > 1), 1.0)
-            compared.append(replace(row, pvalue=pvalue, near_best=not pvalue < level))
-        else:
-            compared.append(row)
+            compared[k] = replace(row, pvalue=pvalue, near_best=not pvalue < level)
     return compared
 
 

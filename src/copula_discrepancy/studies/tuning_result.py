@@ -74,7 +74,7 @@ class TunedSetting:
     def to_dict(self) -> dict[str, Any]:
         """Every number by name, for JSON; a NumPy setting is converted to a Python value."""
         plain = self.setting.tolist() if isinstance(self.setting, np.generic | np.ndarray) else self.setting
-        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"setting": plain}
+        return vars(self) | {"setting": plain}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,10 +159,9 @@ class Tuning:
         elif large.near_best:
             lines.append(f"ESS is largest at {shown(large.setting)}, which is among these: use that one.")
         else:
-            lines.append(
-                f"ESS and CD disagree: ESS is largest at {shown(large.setting)} ({large.ess:.0f} against {best.ess:.0f}), "
-                f"where CD is {large.cd:.4f}, worse than the best ({wording.chance(large.pvalue)})."
-            )
+            largest = f"ESS is largest at {shown(large.setting)} ({large.ess:.0f} against {best.ess:.0f})"
+            worse = f"CD is {large.cd:.4f}, worse than the best ({wording.chance(large.pvalue)})"
+            lines.append(f"ESS and CD disagree: {largest}, where {worse}.")
         return lines + failures
 
     def __repr__(self) -> str:
@@ -188,10 +187,8 @@ class Tuning:
 
     def to_dict(self) -> dict[str, Any]:
         """Every number by name, for JSON."""
-        return {
-            "name": self.name, "by": self.by, "replications": self.replications, "confidence": self.confidence,
-            "settings": [row.to_dict() for row in self.rows],
-        }  # fmt: skip
+        numbers = {name: getattr(self, name) for name in ("name", "by", "replications", "confidence")}
+        return numbers | {"settings": [row.to_dict() for row in self.rows]}
 
     def to_dataframe(self) -> Any:
         """One row per setting, as a pandas DataFrame."""

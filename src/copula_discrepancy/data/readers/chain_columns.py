@@ -1,8 +1,7 @@
 """Columns that identify chains and number their draws, and the division of rows into chains by them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,7 @@ CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is written by Stan's 
 DRAW_NAMES = ("draw", ".iteration", ".draw", "iter__", "draw__")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Columns by position: the one that identifies chains, those that number the draws, and the selected variables."""
 
     chain: int | None
@@ -59,11 +57,9 @@ def index_levels(levels: Sequence[str | None], options: ReadOptions) -> int:
         return 0
     others = [str(level) for level in levels if level not in (*wanted, *DRAW_NAMES)]
     if others:
-        raise InputError(
-            f"the frame's index has {listed(others)} besides {listed([x for x in levels if x not in others])}, so one draw "
-            "spans several rows; unstack it into columns first, or pass the xarray object itself",
-            "shape",
-        )
+        found = f"the frame's index has {listed(others)} besides {listed([x for x in levels if x not in others])}"
+        advice = "unstack it into columns first, or pass the xarray object itself"
+        raise InputError(f"{found}, so one draw spans several rows; {advice}", "shape")
     return len(levels)
 
 
@@ -114,9 +110,8 @@ def _chain_labels(name: str, labels: NDArray[Any]) -> NDArray[Any]:
     # NaN does not equal itself
     missing = int(np.isnan(labels).sum()) if is_float else sum(value is None or value != value for value in labels)
     if missing:
-        raise InputError(
-            f"column {name} identifies chains, but is empty in {missing} of {labels.size} rows; drop those rows", "nan"
-        )
+        found = f"is empty in {missing} of {labels.size} rows"
+        raise InputError(f"column {name} identifies chains, but {found}; drop those rows", "nan")
     if not is_float:
         return np.array([str(value) for value in labels])
     wrong = labels[(labels != np.round(labels)) | np.isinf(labels)]
@@ -139,10 +134,9 @@ def _require_different_numbers(numbers: NDArray[Any], draw_name: str, chain_name
     twice = np.argwhere(numbers[:, 1:] == numbers[:, :-1])
     if twice.size:
         chain, place = twice[0]
-        raise InputError(
-            f"column {draw_name} must number the draws of a chain, but {numbers[chain, place]:g} occurs more than once "
-            f"in {tags[chain]}; use a different value in column {chain_name} for every chain"
-        )
+        found = f"{numbers[chain, place]:g} occurs more than once in {tags[chain]}"
+        advice = f"use a different value in column {chain_name} for every chain"
+        raise InputError(f"column {draw_name} must number the draws of a chain, but {found}; {advice}")
 
 
 def _order(labels: NDArray[Any], numbers: NDArray[Any] | None) -> NDArray[np.intp] | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import errors_about, listed, require_same_names
+from copula_discrepancy.data.naming import errors_about, grouped, listed, require_same_names
 from copula_discrepancy.data.readers.chain_columns import needed_columns
 from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.interchange import arrow_frame, read_array_or_table
@@ -45,7 +45,7 @@ def read_files(given: Any, options: ReadOptions) -> Table:
     if len(paths) == 1:
         return _read(paths[0], kind, options)
     parts = options.parts
-    if parts == "auto" and kind in (*_TEXTS, ".parquet") and len(items) == 1 and _is_directory(_path(items[0])):
+    if parts == "auto" and kind in (*_TEXTS, ".parquet") and len(items) == 1 and os.path.isdir(items[0]):
         parts = "rows"
     if parts == "auto" and kind == ".parquet" and len({_parquet_rows(path) for path in paths}) > 1:
         parts = "rows"
@@ -104,11 +104,9 @@ def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
 
     first = parts[0]
     names = [str(name) for name in first.frame.columns]
-    noted: dict[str, list[str]] = {}
     for part, path in zip(parts, paths, strict=True):
         require_same_names(names, [str(name) for name in part.frame.columns], paths[0], path)
-        for note in part.notes:
-            noted.setdefault(note, []).append(path)
+    noted = grouped((note, path) for part, path in zip(parts, paths, strict=True) for note in part.notes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from pandas, about the type of a column that is empty in one of the parts
         whole = pd.concat([part.frame[names] for part in parts if len(part.frame)] or [first.frame])
@@ -120,12 +118,10 @@ def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
 
 def _expanded(given: Any, *, alone: bool) -> list[str]:
     """The file itself, or the files that a pattern or a directory selects, with run_2 before run_10."""
-    path = _path(given)
-    if _is_directory(path):
-        if not alone:
-            raise InputError(f"{path} is a directory; pass it alone and by its name, or pass the files in it", "file")
+    path = os.fsdecode(given)
+    if alone and os.path.isdir(path):
         return _inside(path)
-    if not isinstance(given, str) or not any(sign in path for sign in "*?[") or _exists(path):
+    if not isinstance(given, str) or not any(sign in path for sign in "*?[") or os.path.exists(path):
         return [path]
     with suppress(ValueError, re.error, OSError):  # not a valid file name
         found = glob.glob(path)
@@ -145,34 +141,17 @@ def _inside(folder: str) -> list[str]:
     paths = [os.path.join(folder, name) for name in names if not name.startswith((".", "_"))]
     inner = next((path for path in paths if os.path.isdir(path)), None)
     if inner is not None:
-        raise InputError(
-            f"{folder} contains the directory {inner}; pass a directory of files, or a pattern such as '{inner}/*.csv'", "file"
-        )
+        advice = f"pass a directory of files, or a pattern such as '{inner}/*.csv'"
+        raise InputError(f"{folder} contains the directory {inner}; {advice}", "file")
     if not paths:
         raise InputError(f"{folder} is an empty directory; it must contain files that end in {', '.join(_READERS)}", "file")
     endings = [_ending(path) or os.path.splitext(path)[1] for path in paths]
     for path, ending in zip(paths, endings, strict=True):
         if ending != endings[0]:
-            raise InputError(
-                f"{folder} contains files of two formats, {os.path.basename(paths[0])} and {os.path.basename(path)}; pass "
-                f"those of one format, for example {os.path.join(folder, '*' + endings[0])!r}",
-                "file",
-            )
+            found = f"files of two formats, {os.path.basename(paths[0])} and {os.path.basename(path)}"
+            example = os.path.join(folder, "*" + endings[0])
+            raise InputError(f"{folder} contains {found}; pass those of one format, for example {example!r}", "file")
     return paths
-
-
-def _path(given: Any) -> str:
-    return os.fsdecode(os.fspath(given))
-
-
-def _exists(path: str) -> bool:
-    with suppress(ValueError):  # a NUL character
-        return os.path.exists(path)
-    return False
-
-
-def _is_directory(path: str) -> bool:
-    return _exists(path) and os.path.isdir(path)
 
 
 def _natural(path: str) -> tuple[Any, ...]:
@@ -188,7 +167,7 @@ def _ending(path: str) -> str | None:
 
 def _kind(path: str) -> str:
     """The ending that determines how a file is read."""
-    if not _exists(path):
+    if not os.path.exists(path):
         raise InputError(f"there is no file called {path!r}", "file")
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory; pass it alone and by its name, or pass the files in it", "file")
@@ -219,10 +198,6 @@ def _errors_in(path: str) -> Iterator[None]:
             raise InputError(f"the file cannot be read ({error.strerror or _first_line(error)})", "file") from None
 
 
-def _read_delimited(path: str, options: ReadOptions) -> Table:
-    return read_text(_bytes_of(path), options, _default_delimiter(path))
-
-
 def _default_delimiter(path: str) -> str:
     return "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
 
@@ -231,10 +206,6 @@ def _bytes_of(path: str) -> bytes:
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
         return bytes(file.read())
-
-
-def _read_parquet(path: str, options: ReadOptions) -> Table:
-    return read_frame(*_parquet_frame(path, options))
 
 
 def _parquet_frame(path: str, options: ReadOptions) -> tuple[Any, ReadOptions]:
@@ -295,10 +266,8 @@ def _loaded(load: Callable[[], Any]) -> Any:
         raise
     except _DAMAGED as error:
         if "pickle" in str(error) or "Python object" in str(error):
-            raise InputError(
-                "the file is not a NumPy file, or contains pickled objects, which are never loaded; save numeric arrays",
-                "file-format",
-            ) from None
+            pickled = "the file is not a NumPy file, or contains pickled objects, which are never loaded; save numeric arrays"
+            raise InputError(pickled, "file-format") from None
         raise InputError(f"the file cannot be read as NumPy arrays: {_first_line(error)}", "file-format") from None
 
 
@@ -340,8 +309,8 @@ def _first_line(error: Exception) -> str:
 
 _TEXTS = (".csv", ".csv.gz", ".txt", ".tsv", ".tsv.gz")
 _READERS: dict[str, Callable[[str, ReadOptions], Table]] = {
-    **dict.fromkeys(_TEXTS, _read_delimited),
-    ".parquet": _read_parquet,
+    **dict.fromkeys(_TEXTS, lambda path, options: read_text(_bytes_of(path), options, _default_delimiter(path))),
+    ".parquet": lambda path, options: read_frame(*_parquet_frame(path, options)),
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".nc": _read_netcdf,

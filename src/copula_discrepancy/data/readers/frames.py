@@ -3,8 +3,8 @@
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from copula_discrepancy.data.readers.table import Table
 _FEW = 0.1  # share of values that are not numbers below which the cells are wrong, not the column
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """Columns by position: names, a function to read one as an array, and one to read many at once if that is cheap."""
 
     names: tuple[str, ...]
@@ -60,9 +59,8 @@ def read_columns(columns: Columns, options: ReadOptions, notes: tuple[str, ...] 
     values, ranked = _values(columns, chosen, "row" if chains and roles.chain is None else "draw")
     picked = tuple(names[k] for k in chosen)
     if left_out:
-        way_out = (
-            "" if all(reason == DATES for _, reason in left_out) else "; to keep a column, name it (--columns, or var_names)"
-        )
+        only_dates = all(reason == DATES for _, reason in left_out)
+        way_out = "" if only_dates else "; to keep a column, name it (--columns, or var_names)"
         notes += (f"left out: {with_reasons(left_out)}{way_out}",)
     if roles.chain is None:
         if chains and isinstance(options.chains, IfThere) and options.chains not in CHAIN_NAMES:
@@ -81,10 +79,10 @@ def _variables(columns: Columns, chosen: list[int], options: ReadOptions) -> tup
     """The columns without dates and identifiers that were not named, and the names and reasons of the omitted ones."""
     reasons: dict[int, str] = {}
     for k in chosen:
-        if not options.names_variable(columns.names[k]):
-            reason = reason_to_leave_out(columns.names[k], columns.kinds(k), lambda k=k: columns.read(k))  # type: ignore[misc]
-            if reason is not None:
-                reasons[k] = reason
+        name = columns.names[k]
+        reason = None if options.names_variable(name) else reason_to_leave_out(name, columns.kinds(k), partial(columns.read, k))
+        if reason is not None:
+            reasons[k] = reason
     left_out = tuple((columns.names[k], reason) for k, reason in reasons.items())
     if len(reasons) == len(chosen):
         raise InputError(f"no variables are left; left out: {with_reasons(left_out)}; {NAME_VARIABLES}", "shape")
@@ -133,9 +131,7 @@ def _pandas_values(column: Any) -> NDArray[Any]:
     """A pandas column as a NumPy array; missing numbers of the nullable types are NaN."""
     own = getattr(column.dtype, "numpy_dtype", None)
     if own is not None and own.kind in "fiub":
-        if column.isna().any():
-            return np.asarray(column.to_numpy(np.float64, na_value=np.nan))
-        return np.asarray(column.to_numpy(own))
+        return np.asarray(column.to_numpy(np.float64, na_value=np.nan) if column.isna().any() else column.to_numpy(own))
     values = np.asarray(column.to_numpy())
     if values.dtype == object and column.isna().any():
         if column.isna().all():
@@ -192,10 +188,9 @@ def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], 
     shown = "" if example is None else f", for example {example[1]!r:.40} at {unit} {example[0]}"
     if 0 < len(wrong) <= _FEW * len(values):
         last = " (the last row; it may be a row of totals)" if wrong[0][0] == len(column) - 1 else ""
-        return (
-            f"variable {name} must be real numbers; not numeric: {len(wrong)} of {len(column)} values{shown}{last}; "
-            "correct them, or leave these cells empty to treat them as missing values (--missing, or missing=)"
-        )
+        found = f"not numeric: {len(wrong)} of {len(column)} values{shown}{last}"
+        advice = "correct them, or leave these cells empty to treat them as missing values (--missing, or missing=)"
+        return f"variable {name} must be real numbers; {found}; {advice}"
     also = f" ({listed(others)} {'is' if len(others) == 1 else 'are'} not numeric either)" if others else ""
     unusable = [name, *others]
     if 2 <= len(rest) <= LISTED:

@@ -25,9 +25,8 @@ _CONVERTERS = ("to_pandas", "toPandas", "to_df")
 
 def is_tabular(given: Any) -> bool:
     """Whether an object is a table with column names, without reading it."""
-    if is_frame(given) or _is_lazy(given) or _streams(given) or hasattr(given, "__dataframe__"):
-        return True
-    return _column_names(given) is not None
+    protocol = is_frame(given) or _is_lazy(given) or _streams(given) or hasattr(given, "__dataframe__")
+    return protocol or _column_names(given) is not None
 
 
 def read_tabular(given: Any, options: ReadOptions) -> Table:
@@ -42,7 +41,7 @@ def read_tabular(given: Any, options: ReadOptions) -> Table:
         given = given.project(", ".join('"' + given.columns[k].replace('"', '""') + '"' for k in places))
     if _fields(given):
         return _read_structured(np.asanyarray(given), options)
-    if _is_dask(given):
+    if type(given).__module__.startswith("dask") and hasattr(given, "npartitions") and hasattr(given, "columns"):
         return _read_dask(given, options)
     if _streams(given) and (_has_pyarrow() or not any(hasattr(given, way) for way in _CONVERTERS)):
         return _read_stream(given, options)
@@ -53,10 +52,9 @@ def read_tabular(given: Any, options: ReadOptions) -> Table:
             frame = _converted(given, getattr(given, way))
             if is_frame(frame):
                 return read_frame(frame, options)
-    raise InputError(
-        f"a {type(given).__name__} has column names ({listed(_column_names(given) or ())}) but supports none of the protocols "
-        "for tables; pass a pandas frame, an Arrow table or a dictionary of its columns"
-    )
+    found = f"a {type(given).__name__} has column names ({listed(_column_names(given) or ())})"
+    advice = "pass a pandas frame, an Arrow table or a dictionary of its columns"
+    raise InputError(f"{found} but supports none of the protocols for tables; {advice}")
 
 
 def read_array_or_table(given: Any, options: ReadOptions) -> Table:
@@ -106,10 +104,6 @@ def _read_structured(array: Any, options: ReadOptions) -> Table:
     return read_mapping({names[k]: array[names[k]] for k in places}, settled)
 
 
-def _is_dask(given: Any) -> bool:
-    return type(given).__module__.startswith("dask") and hasattr(given, "npartitions") and hasattr(given, "columns")
-
-
 def _read_dask(given: Any, options: ReadOptions) -> Table:
     """The rows in the order of the partitions, which is defined with and without divisions."""
     if given.ndim == 1:
@@ -129,9 +123,8 @@ def _streams(given: Any) -> bool:
 
 def _read_stream(given: Any, options: ReadOptions) -> Table:
     if not _has_pyarrow():
-        raise InputError(
-            f'reading a {type(given).__name__} needs pyarrow: pip install "copula-discrepancy[parquet]"', "dependency"
-        )
+        message = f'reading a {type(given).__name__} needs pyarrow: pip install "copula-discrepancy[parquet]"'
+        raise InputError(message, "dependency")
     import pyarrow
 
     try:
@@ -165,11 +158,9 @@ def arrow_frame(schema: Any, load: Callable[[list[str]], Any], options: ReadOpti
         kind = schema.field(name).type
         if pyarrow.types.is_nested(kind):
             others = [other for other in kept if not pyarrow.types.is_nested(schema.field(other).type)]
-            raise InputError(
-                f"column {name} is nested (type {kind!s:.60}), but a variable has one number in each row; flatten it into "
-                f"columns, or select the others by name: {listed(others)}",
-                "shape",
-            )
+            found = f"column {name} is nested (type {kind!s:.60}), but a variable has one number in each row"
+            advice = f"flatten it into columns, or select the others by name: {listed(others)}"
+            raise InputError(f"{found}; {advice}", "shape")
     table = load([*index, *kept])
     for k, field in enumerate(table.schema):
         if pyarrow.types.is_decimal(field.type):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import numeric, real_array
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import listed, require_different, unknown_name
+from copula_discrepancy.data.naming import grouped, listed, require_different, unknown_name
 from copula_discrepancy.data.readers.frames import Columns, is_frame, read_columns
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import Table
@@ -39,19 +39,16 @@ def read_labelled(given: Any, options: ReadOptions) -> Table:
 def read_dataset(given: Any, options: ReadOptions) -> Table:
     """The variables of a Dataset or DataArray, flattened; only the selected ones are loaded."""
     options.refuse("an xarray object", "delimiter", "chain column")
-    arrays = (
-        {"x" if given.name is None else str(given.name): given}
-        if _is_xarray(given, "DataArray")
-        else {str(name): given[name] for name in given.data_vars}
-    )
+    if _is_xarray(given, "DataArray"):
+        arrays = {"x" if given.name is None else str(given.name): given}
+    else:
+        arrays = {str(name): given[name] for name in given.data_vars}
     arrays = _narrowed(arrays, options)
     if options.coords:
         _require_dimensions(given, options.coords)
         arrays = {name: _at(array, name, options.coords) for name, array in arrays.items()}
-    coordinates = {
-        name: [array[dim].values for dim in array.dims if dim not in ("chain", "draw")] for name, array in arrays.items()
-    }
-    names, entries = _selected(coordinates, options)
+    others = {name: [dim for dim in array.dims if dim not in ("chain", "draw")] for name, array in arrays.items()}
+    names, entries = _selected({name: [arrays[name][dim].values for dim in others[name]] for name in arrays}, options)
     _require_draws({variable: arrays[variable] for variable in entries})
     return _filled(arrays, names, entries)
 
@@ -69,21 +66,17 @@ def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
     thin = next((name for name, array in arrays.items() if array.ndim < 2), None)
     if thin is not None:
         full = next((f" and {name} {array.shape}" for name, array in arrays.items() if array.ndim > 1), "")
-        raise InputError(
-            "the arrays of a dictionary must all be one-dimensional or all (chain, draw, ...), but "
-            f"{thin} has shape {arrays[thin].shape}{full}; add a chain dimension, for example values[None]",
-            "shape",
-        )
+        rule = "the arrays of a dictionary must all be one-dimensional or all (chain, draw, ...)"
+        found = f"{thin} has shape {arrays[thin].shape}{full}"
+        raise InputError(f"{rule}, but {found}; add a chain dimension, for example values[None]", "shape")
     options.refuse("a dictionary of arrays (chain, draw, ...)", "chain column")
     names, entries = _selected({name: map(range, array.shape[2:]) for name, array in arrays.items()}, options)
     first = next(iter(entries))
     for name in entries:
         if arrays[name].shape[:2] != arrays[first].shape[:2]:
-            raise InputError(
-                "the arrays of a dictionary are (chain, draw, ...) and must have the same chains and draws, but "
-                f"{first} has shape {arrays[first].shape} and {name} {arrays[name].shape}",
-                "shape",
-            )
+            rule = "the arrays of a dictionary are (chain, draw, ...) and must have the same chains and draws"
+            found = f"{first} has shape {arrays[first].shape} and {name} {arrays[name].shape}"
+            raise InputError(f"{rule}, but {found}", "shape")
     return _filled(arrays, names, entries)
 
 
@@ -97,18 +90,12 @@ def _selected(
     coordinates: Mapping[str, Iterable[Iterable[Any]]], options: ReadOptions
 ) -> tuple[tuple[str, ...], dict[str, list[tuple[int, int]]]]:
     """Names of the selected entries, and for each variable the positions of its entries among these and within itself."""
-    flat = [
-        (variable, entry, label)
-        for variable, values in coordinates.items()
-        for entry, label in enumerate(_labels(variable, values))
-    ]
+    labels = {variable: enumerate(_labels(variable, values)) for variable, values in coordinates.items()}
+    flat = [(variable, entry, label) for variable, entries in labels.items() for entry, label in entries]
     chosen = [flat[k] for k in options.pick([label for *_, label in flat], [variable for variable, *_ in flat])]
     names = tuple(label for *_, label in chosen)
     require_different(names)
-    entries: dict[str, list[tuple[int, int]]] = {}
-    for place, (variable, entry, _) in enumerate(chosen):
-        entries.setdefault(variable, []).append((place, entry))
-    return names, entries
+    return names, grouped((variable, (place, entry)) for place, (variable, entry, _) in enumerate(chosen))
 
 
 def _labels(variable: str, coordinates: Iterable[Iterable[Any]]) -> Iterator[str]:
@@ -143,10 +130,10 @@ def _narrowed(arrays: dict[str, Any], options: ReadOptions) -> dict[str, Any]:
     words = options.var_names
     if words is None or options.exclude or any(word.startswith("~") for word in words):
         return arrays
-    if options.filter_vars is not None:
-        kept = [{name for name in arrays if options.matcher(word)(name)} for word in words]
-    else:
-        kept = [{name for name in arrays if word == name or word.startswith(f"{name}[")} for word in words]
+    exact = options.filter_vars is None
+    kept = [
+        {name for name in arrays if options.matcher(word)(name) or (exact and word.startswith(f"{name}["))} for word in words
+    ]
     return {name: array for name, array in arrays.items() if any(name in names for names in kept)} if all(kept) else arrays
 
 
@@ -154,8 +141,7 @@ def _require_dimensions(given: Any, coords: Mapping[Any, Any]) -> None:
     known = [*dict.fromkeys((*given.dims, *given.xindexes))]
     for dim in coords:
         if dim not in known:
-            unknown = unknown_name(str(dim), [str(name) for name in known], "dimension")
-            raise InputError(f"coords: {unknown}", "unknown-name")
+            raise InputError(f"coords: {unknown_name(str(dim), [*map(str, known)], 'dimension')}", "unknown-name")
 
 
 def _at(array: Any, name: str, coords: Mapping[Any, Any]) -> Any:
@@ -165,10 +151,8 @@ def _at(array: Any, name: str, coords: Mapping[Any, Any]) -> Any:
         try:
             array = array.sel({dim: labels})
         except (KeyError, IndexError, ValueError, TypeError):
-            raise InputError(
-                f"coords: {dim}={labels!r:.80} is not among the labels of {dim} (variable {name}): {listed(array[dim].values)}",
-                "unknown-name",
-            ) from None
+            known = f"the labels of {dim} (variable {name}): {listed(array[dim].values)}"
+            raise InputError(f"coords: {dim}={labels!r:.80} is not among {known}", "unknown-name") from None
     return array
 
 
@@ -176,22 +160,17 @@ def _require_draws(arrays: Mapping[str, Any]) -> None:
     """Raise unless all variables are numbers with the same draws, and chains if any has them."""
     for name, array in arrays.items():
         if "draw" not in array.dims:
-            raise InputError(
-                f"variable {name} has dimensions ({', '.join(map(str, array.dims))}), but draws need a dimension draw, and a "
-                "dimension chain if there are chains; rename or unstack its dimensions, or exclude it by name",
-                "shape",
-            )
+            rule = "draws need a dimension draw, and a dimension chain if there are chains"
+            found = f"variable {name} has dimensions ({', '.join(map(str, array.dims))})"
+            raise InputError(f"{found}, but {rule}; rename or unstack its dimensions, or exclude it by name", "shape")
         if array.dtype.kind not in "fiub":
-            example = f", for example {np.ravel(array.values)[0]!s:.40}" if array.size else ""
-            raise InputError(
-                f"variable {name} must be real numbers, got type {array.dtype}{example}; select others by name", "not-numeric"
-            )
+            found = f"type {array.dtype}" + (f", for example {np.ravel(array.values)[0]!s:.40}" if array.size else "")
+            raise InputError(f"variable {name} must be real numbers, got {found}; select others by name", "not-numeric")
     chained = [name for name, array in arrays.items() if "chain" in array.dims]
-    single = [name for name, array in arrays.items() if "chain" not in array.dims]
+    single = [name for name in arrays if name not in chained]
     if chained and single:
-        raise InputError(
-            f"variable {chained[0]} has a dimension chain, but {single[0]} has none; add it, or select by name", "shape"
-        )
+        found = f"variable {chained[0]} has a dimension chain, but {single[0]} has none"
+        raise InputError(f"{found}; add it, or select by name", "shape")
 
 
 def _filled(arrays: Mapping[str, Any], names: tuple[str, ...], entries: Mapping[str, list[tuple[int, int]]]) -> Table:
@@ -226,25 +205,21 @@ def _plain(values: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (ValueError, TypeError, RuntimeError, OverflowError):
-        raise InputError(
-            f"variable {name} must be a rectangular array of numbers, got {type(values).__name__}", "shape"
-        ) from None
+        message = f"variable {name} must be a rectangular array of numbers, got {type(values).__name__}"
+        raise InputError(message, "shape") from None
 
 
 def _columns_of(arrays: Mapping[str, Any], options: ReadOptions) -> Table:
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-        raise InputError(
-            "the one-dimensional arrays of a dictionary are the columns of one sample and must have the same length, but "
-            f"{short} has {lengths[short]} and {long} has {lengths[long]} values",
-            "shape",
-        )
+        rule = "the one-dimensional arrays of a dictionary are the columns of one sample and must have the same length"
+        found = f"{short} has {lengths[short]} and {long} has {lengths[long]} values"
+        raise InputError(f"{rule}, but {found}", "shape")
     names = tuple(arrays)
 
     def read(k: int) -> NDArray[Any]:
         array = arrays[names[k]]
         return real_array(array, f"variable {names[k]}") if np.ma.is_masked(array) else np.asarray(array)
 
-    columns = Columns(names, read, lambda k: str(arrays[names[k]].dtype), lengths[names[0]])
-    return read_columns(columns, options)
+    return read_columns(Columns(names, read, lambda k: str(arrays[names[k]].dtype), lengths[names[0]]), options)

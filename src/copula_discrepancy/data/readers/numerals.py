@@ -6,14 +6,14 @@ for 1,234, the other columns of the file decide; if they do not, nothing is gues
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.naming import grouped, listed
 
 _CURRENCY = r"[$€£¥₹₽₩]|USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN"
 _CELL = re.compile(
@@ -25,18 +25,7 @@ _POINTS = (".", ",")
 _GROUPS = ("", ",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """The cells of a column that are not empty: their digits, their signs and powers, and their positions."""
-
-    bodies: list[str]
-    factors: NDArray[np.float64]
-    places: NDArray[np.intp]
-    n: int
-
-
-@dataclass(frozen=True)
-class _Reading:
+class _Reading(NamedTuple):
     """The values of a column under one convention."""
 
     point: str
@@ -55,21 +44,17 @@ def read_numerals(
     told = {reading.point for found in readings.values() for reading in found if len({r.point for r in found}) == 1}
     decided = point or (told.pop() if len(told) == 1 else None)
     values: dict[str, NDArray[np.float64]] = {}
-    notes: dict[str, list[str]] = {}
+    notes: list[tuple[str, str]] = []
     for name, found in readings.items():
         reading = _only(found, decided)
         if reading is None:
             example = next(cell for cell in columns[name] if cell and not cell.strip().isdigit())
             sign = "comma" if "," in example else "point"
-            raise InputError(
-                f"column {name} has numbers such as {example.strip()!r}, whose {sign} may mark decimals or thousands; "
-                "write its numbers without thousands separators",
-                "not-numeric",
-            )
+            unclear = f"column {name} has numbers such as {example.strip()!r}, whose {sign} may mark decimals or thousands"
+            raise InputError(f"{unclear}; write its numbers without thousands separators", "not-numeric")
         values[name] = reading.values
-        for note in _format_notes(columns[name], reading):
-            notes.setdefault(note, []).append(name)
-    return values, tuple(f"{note} {listed(names)}" for note, names in notes.items())
+        notes += [(note, name) for note in _format_notes(columns[name], reading)]
+    return values, tuple(f"{note} {listed(names)}" for note, names in grouped(notes).items())
 
 
 def _readings(cells: Sequence[str | None]) -> list[_Reading]:
@@ -77,22 +62,22 @@ def _readings(cells: Sequence[str | None]) -> list[_Reading]:
     parsed = _parsed(cells)
     if parsed is None:
         return []
-    readings = []
+    (bodies, factors, places), readings = parsed, []
     for point, group in product(_POINTS, _GROUPS):
-        if group and (point == group or not any(group in body for body in parsed.bodies)):
+        if group and (point == group or not any(group in body for body in bodies)):
             continue
         grouped = rf"|[1-9][0-9]{{0,2}}({re.escape(group)}[0-9]{{3}})+" if group else ""
         form = re.compile(rf"([0-9]+{grouped})({re.escape(point)}[0-9]*)?|{re.escape(point)}[0-9]+")
-        if all(form.fullmatch(body) for body in parsed.bodies):
-            plain = [body.replace(group, "") if group else body for body in parsed.bodies]
-            values = np.full(parsed.n, np.nan)
-            values[parsed.places] = np.array([float(body.replace(point, ".")) for body in plain]) * parsed.factors
+        if all(form.fullmatch(body) for body in bodies):
+            plain = [body.replace(group, "") if group else body for body in bodies]
+            values = np.full(len(cells), np.nan)
+            values[places] = np.array([float(body.replace(point, ".")) for body in plain]) * factors
             readings.append(_Reading(point, group, values))
     return readings
 
 
-def _parsed(cells: Sequence[str | None]) -> _Cells | None:
-    """The parts of the cells, if all are numbers with the same percent sign or currency."""
+def _parsed(cells: Sequence[str | None]) -> tuple[list[str], list[float], list[int]] | None:
+    """Digits, signs with powers, and positions of the filled cells, if all are numbers with one percent sign or currency."""
     bodies, factors, places, units = [], [], [], set()
     for k, cell in enumerate(cells):
         if cell is None or not cell.strip():
@@ -107,9 +92,7 @@ def _parsed(cells: Sequence[str | None]) -> _Cells | None:
         factors.append((-1.0 if negative or match["open"] else 1.0) * float(f"1{match['power'] or ''}"))
         places.append(k)
         units.add(match["before"] or match["after"] or "")
-    if not bodies or len(units) > 1:
-        return None
-    return _Cells(bodies, np.array(factors), np.array(places), len(cells))
+    return (bodies, factors, places) if len(units) == 1 else None
 
 
 def _only(found: list[_Reading], point: str | None) -> _Reading | None:

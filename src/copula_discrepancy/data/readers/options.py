@@ -63,10 +63,8 @@ class ReadOptions:
                 _compiled(name.removeprefix("~"), "var_names")
             for name in left_out:
                 _compiled(name, "exclude")
-        return cls(
-            names, filter_vars, group.strip("/"), coords, _checked_chains(chains), _checked_delimiter(delimiter), left_out,
-            parts,
-        )  # fmt: skip
+        chains, delimiter = _checked_chains(chains), _checked_delimiter(delimiter)
+        return cls(names, filter_vars, group.strip("/"), coords, chains, delimiter, left_out, parts)
 
     @property
     def selects(self) -> bool:
@@ -95,10 +93,8 @@ class ReadOptions:
         if "delimiter" in options and self.delimiter is not None:
             raise InputError(f"delimiter={self.delimiter!r} was passed, but {source} is not delimited text; omit it")
         if "chain column" in options and isinstance(self.chains, str) and not isinstance(self.chains, IfThere):
-            raise InputError(
-                f"chains={self.chains!r} names a column, but {source} has no columns that could identify chains; "
-                "pass the number of chains, or an array (chain, draw, d)"
-            )
+            found = f"chains={self.chains!r} names a column, but {source} has no columns that could identify chains"
+            raise InputError(f"{found}; pass the number of chains, or an array (chain, draw, d)")
 
     def pick(self, names: Sequence[str], variables: Sequence[str] | None = None) -> list[int]:
         """Positions of the selected names, in the order of `var_names`, within a variable in that of the data.
@@ -108,8 +104,8 @@ class ReadOptions:
         """
         if not names:
             raise InputError("the draws have no variables", "shape")
-        bases = [base_name(name) for name in names] if variables is None else list(variables)
         labelled = variables is not None
+        bases = list(variables or map(base_name, names))
         chosen = self._picked(names, bases, labelled)
         dropped: set[int] = set()
         for word in self.exclude:
@@ -128,9 +124,8 @@ class ReadOptions:
             return list(range(len(names)))
         negated = [name for name in self.var_names if name.startswith("~") and name not in names and name not in bases]
         if negated and len(negated) < len(self.var_names):
-            raise InputError(
-                f"var_names must either name variables or, with ~, exclude some, got both: {', '.join(self.var_names)}"
-            )
+            rule = "var_names must either name variables or, with ~, exclude some"
+            raise InputError(f"{rule}, got both: {', '.join(self.var_names)}")
         selected: dict[int, None] = {}  # an ordered set
         for name in self.var_names:
             word = name[1:] if negated else name

@@ -17,12 +17,8 @@ def is_stan(comments: Sequence[str], names: Sequence[str]) -> bool:
 
 def settings(comments: Sequence[str]) -> dict[str, str]:
     """The settings in the comments, as text; if a name occurs twice, its first value."""
-    values: dict[str, str] = {}
-    for comment in comments:
-        match = _SETTING.match(comment)
-        if match:
-            values.setdefault(match[1], match[2])
-    return values
+    found = (_SETTING.match(comment) for comment in reversed(comments))
+    return {match[1]: match[2] for match in found if match}
 
 
 def variable_name(name: str) -> str:

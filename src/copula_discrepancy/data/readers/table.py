@@ -87,10 +87,9 @@ def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) ->
     if not names:
         raise InputError(f"no variables are left; left out: {with_reasons([*left_out.items()])}; {NAME_VARIABLES}", "shape")
     if any(table.ranked for table in tables):
-        raise InputError(
-            "some values are too large for a float64, and ranks within one table cannot be compared with those of another; "
-            "subtract an offset or rescale them first"
-        )
+        found = "some values are too large for a float64"
+        reason = "ranks within one table cannot be compared with those of another"
+        raise InputError(f"{found}, and {reason}; subtract an offset or rescale them first")
     lengths = [table.values.shape[1] for table in tables]
     if equal:
         require_equal_lengths(lengths, labels, "" if any(table.chained for table in tables) else PARTS_OF_ONE)
@@ -109,9 +108,6 @@ def require_equal_lengths(lengths: Sequence[int], labels: Sequence[str], way_out
     """Raise unless all chains have the same number of draws."""
     if len(set(lengths)) > 1:
         short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
-        raise InputError(
-            f"chains must have the same number of draws, but {labels[short]} has {lengths[short]} and {labels[long]} has "
-            f"{lengths[long]}; truncate all of them to the last {lengths[short]} draws, or find out why {labels[short]} stopped"
-            f"{way_out}",
-            "shape",
-        )
+        found = f"{labels[short]} has {lengths[short]} and {labels[long]} has {lengths[long]}"
+        advice = f"truncate all of them to the last {lengths[short]} draws, or find out why {labels[short]} stopped{way_out}"
+        raise InputError(f"chains must have the same number of draws, but {found}; {advice}", "shape")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -175,17 +176,11 @@ def _checked_text(raw: bytes, delimiter: str, asked: str | None) -> _Text:
     given = _SEPARATOR_LINE.match(raw)
     if given is not None:  # Excel's "sep=" line
         raw, delimiter = raw[given.end() :], asked or given.group(1).decode()
-    comments = []
-    for row in io.BytesIO(raw):
-        if row.startswith(b"#"):
-            comments.append(row.decode().strip())
-        elif row.strip():
-            break
-    if not comments:
-        return _Text(raw, delimiter, (), raw, notes)
+    above = takewhile(lambda row: row.startswith(b"#") or not row.strip(), io.BytesIO(raw))
+    comments = tuple(row.decode().strip() for row in above if row.startswith(b"#"))
     # only whole lines are comments: a # later in a line belongs to its values
-    kept = b"".join(line for line in io.BytesIO(raw) if not line.startswith(b"#"))
-    return _Text(kept, delimiter, tuple(comments), raw, notes)
+    kept = b"".join(line for line in io.BytesIO(raw) if not line.startswith(b"#")) if comments else raw
+    return _Text(kept, delimiter, comments, raw, notes)
 
 
 def _as_utf8(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
@@ -221,9 +216,8 @@ def _require_separator(header: Sequence[str], first: Sequence[str], delimiter: s
         if other == "," and _NUMBER.fullmatch(values.replace(",", ".", 1)) and "," not in names:
             continue  # one column with a decimal comma
         if fits:
-            raise _malformed(
-                f"values look separated by {other!r}, not {delimiter!r}; use delimiter={other!r} (--delimiter {other!r})"
-            )
+            advice = f"use delimiter={other!r} (--delimiter {other!r})"
+            raise _malformed(f"values look separated by {other!r}, not {delimiter!r}; {advice}")
 
 
 def _is_data(fields: Sequence[str]) -> bool:
@@ -349,11 +343,8 @@ def _with_plain_numbers(frame: Any, options: ReadOptions, delimiter: str) -> tup
     if options.selects:
         with suppress(InputError):  # raised again when columns are selected
             wanted = [names[k] for k in options.pick(names)]
-    texts = {
-        name: [cell if isinstance(cell, str) else None for cell in frame[name].tolist()]
-        for name in wanted
-        if frame[name].dtype.kind not in "fiub"
-    }
+    columns = {name: frame[name].tolist() for name in wanted if frame[name].dtype.kind not in "fiub"}
+    texts = {name: [cell if isinstance(cell, str) else None for cell in cells] for name, cells in columns.items()}
     values, notes = read_numerals(texts, point="." if delimiter == "," else None)
     return (frame.assign(**values) if values else frame), notes
 
@@ -369,10 +360,9 @@ def _row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
             notes = ("first column left out: it has no name and numbers the rows",)
     unnamed = [k for k in columns if not names[k] and not (k == 0 and notes)]
     if unnamed:
-        raise _malformed(
-            f"column {unnamed[0] + 1} of {len(names)} has no name; name it, or remove it from the file (the first line must "
-            "contain the names: remove any title above them)"
-        )
+        rule = "the first line must contain the names: remove any title above them"
+        advice = f"name it, or remove it from the file ({rule})"
+        raise _malformed(f"column {unnamed[0] + 1} of {len(names)} has no name; {advice}")
     require_different([names[k] for k in columns])
     return notes
 

@@ -194,10 +194,8 @@ def _by_name(draws: Any, name: str, statistic: Callable[[NDArray[np.float64]], A
     """A statistic of every variable, from its values (chain, draw) on a scale near 1."""
     given = as_values(draws, name)
     if given.n_draws < FEWEST_DRAWS:
-        raise InputError(
-            f"{name} needs at least {FEWEST_DRAWS} draws per chain, got {given.n_draws}; arrays are (chain, draw, d)",
-            "too-few-draws",
-        )
+        rule = f"{name} needs at least {FEWEST_DRAWS} draws per chain"
+        raise InputError(f"{rule}, got {given.n_draws}; arrays are (chain, draw, d)", "too-few-draws")
     for k, variable in enumerate(given.names):
         require_varying(given.column(k), variable)
     return {variable: float(statistic(_near_one(given.values[:, :, k]))) for k, variable in enumerate(given.names)}
@@ -210,8 +208,7 @@ def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _skipping_ess(values: NDArray[np.float64]) -> float:
     n = values.size
-    centred = _near_one(values - values.mean())
-    spectrum = np.fft.rfft(centred, 2 * n)
+    spectrum = np.fft.rfft(_near_one(values - values.mean()), 2 * n)
     autocovariance = np.fft.irfft(spectrum * np.conj(spectrum))[: n - n % 2]
     pairs = autocovariance.reshape(-1, 2).sum(axis=1)[1:] / autocovariance[0]
     ends = np.flatnonzero(pairs <= 0)

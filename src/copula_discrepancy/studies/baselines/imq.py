@@ -1,8 +1,8 @@
 """Sums and quadratic forms of Stein kernels of the inverse multiquadric over all pairs of points."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ _THREADED = 1000  # below it starting threads takes longer than the sums
 _TILE = 256  # half a megabyte of kernels: one thread's second-level cache
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
+class Points(NamedTuple):
     """Points and their scores, (d, n)."""
 
     x: NDArray[np.float64]
@@ -29,8 +28,7 @@ class Points:
         return self.x.shape[1]
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """The inverse multiquadric (c^2 + r^2)^beta."""
 
     c: float
@@ -58,17 +56,13 @@ class Kernel:
 
 def _summed(part: Callable[[int], NDArray[np.float64]], count: int, n: int, jobs: int | None) -> NDArray[np.float64]:
     """The sum of part(0), part(1), ..., in this order for any number of threads."""
-    parts = map(part, range(count)) if n < _THREADED else threads(part, range(count), jobs)
-    return reduce(np.add, parts)
+    return reduce(np.add, map(part, range(count)) if n < _THREADED else threads(part, range(count), jobs))
 
 
 def statistic_of(sums: NDArray[np.float64], diagonal: NDArray[np.float64], statistic: str) -> float:
     """The U- or the V-statistic from sums over each row and the diagonal."""
-    n = sums.size
-    total = float(np.sum(sums))
-    if statistic == "u":
-        return total / (n * (n - 1.0))
-    return (total + float(np.sum(diagonal))) / (n * float(n))
+    n, total = sums.size, float(np.sum(sums))
+    return total / (n * (n - 1.0)) if statistic == "u" else (total + float(np.sum(diagonal))) / (n * float(n))
 
 
 def quadratic_forms(points: Points, kernel: Kernel, weights: NDArray[np.float64], jobs: int | None) -> NDArray[np.float64]:

@@ -39,18 +39,16 @@ def normal_points(copula: Copula, first: NDArray[np.float64], second: NDArray[np
 def scored_points(given: Draws, score: Any) -> Points:
     """The draws with a user's score."""
     if not callable(score) or isinstance(score, type):
-        raise InputError(
-            f"target must be a copula with its parameter, such as Gumbel(2.5), or a score function, got {score!r:.60}"
-        )
+        rule = "target must be a copula with its parameter, such as Gumbel(2.5), or a score function"
+        raise InputError(f"{rule}, got {score!r:.60}")
     _require_one_argument(score)
     if given.n_variables == 0:
         raise InputError("draws must have at least one variable, got none", "shape")
     x = given.values.reshape(-1, given.n_variables)
     slopes = real_array(score(x.copy()), "the score")
     if slopes.shape != x.shape:
-        raise InputError(
-            f"the score of {x.shape} draws must have the same shape, one gradient per draw, got {slopes.shape}", "shape"
-        )
+        rule = f"the score of {x.shape} draws must have the same shape, one gradient per draw"
+        raise InputError(f"{rule}, got {slopes.shape}", "shape")
     points = Points(np.ascontiguousarray(x.T), np.ascontiguousarray(slopes.T, dtype=np.float64))
     _require_finite(points, x)
     return points
@@ -68,9 +66,6 @@ def _require_one_argument(score: Any) -> None:
 def _require_finite(points: Points, draws: NDArray[np.float64]) -> None:
     bad = ~np.isfinite(points.score).all(axis=0)
     if bad.any():
-        first = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"the score is not finite at {int(bad.sum())} of {points.n} draws, first at draw {first}, "
-            f"{draws[first].tolist()!r:.80}; omit these or rescale",
-            "infinite",
-        )
+        first = int(np.argmax(bad))
+        where = f"{int(bad.sum())} of {points.n} draws, first at draw {first}, {draws[first].tolist()!r:.80}"
+        raise InputError(f"the score is not finite at {where}; omit these or rescale", "infinite")

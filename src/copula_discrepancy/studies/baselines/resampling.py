@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +40,14 @@ def _tied(column: NDArray[np.float64], like: RankedColumn) -> NDArray[np.float64
     return np.sort(like.rank)[rank_column(column).rank].astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """Points, and the map from multipliers of draws to weights of points: (draw, count) -> (point, count)."""
+class Resampled(NamedTuple):
+    """Points, and the map from multipliers of draws to weights of points: (draw, count) -> (point, count).
+
+    If the margins of the draws are known, the weights are the multipliers.
+    """
 
     points: Points
-    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
-def plain(points: Points) -> Resampled:
-    """Points of draws whose margins are known: the weights are the multipliers."""
-    return Resampled(points, lambda weights: weights)
+    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda weights: weights
 
 
 def rank_aware(pair: RankedPair, copula: Copula, points: Points) -> Resampled:
@@ -81,8 +78,7 @@ def _carried(column: RankedColumn, slope: NDArray[np.float64], weights: NDArray[
     # mid-ranks: draws before the first of a tie, and half of those up to its last
     middle = column.doubled_mid_ranks
     first = column.rank.astype(np.int64)
-    last = (middle - 1 - first).astype(np.int64)
-    shared = 0.5 * (below[first] + below[last])
+    shared = 0.5 * (below[first] + below[(middle - 1 - first).astype(np.int64)])
     u = (middle / (2.0 * (n + 1.0)))[:, None]
     return (shared - u * below[-1]) / (n * slope[:, None])
 

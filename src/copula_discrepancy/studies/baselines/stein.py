@@ -8,16 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core import checks
 from copula_discrepancy._core.caveats import Caveat, WithCaveats, caveat_of
-from copula_discrepancy._core.checks import (
-    LARGEST,
-    RandomSource,
-    one_of,
-    random_generator,
-    real_number,
-    true_or_false,
-    whole_number,
-)
+from copula_discrepancy._core.checks import RandomSource
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.data.draws import Draws, as_draws, as_values
@@ -27,7 +20,7 @@ from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, StandardError,
 from copula_discrepancy.families import Copula
 from copula_discrepancy.studies.baselines.imq import Kernel, statistic_of
 from copula_discrepancy.studies.baselines.points import copula_points, scored_points
-from copula_discrepancy.studies.baselines.resampling import parametric_pvalue, plain, rank_aware, slowest_time, wild_pvalue
+from copula_discrepancy.studies.baselines.resampling import Resampled, parametric_pvalue, rank_aware, slowest_time, wild_pvalue
 
 SPACES = ("normal", "unit")
 STATISTICS = ("u", "v")
@@ -212,12 +205,12 @@ def ksd(
     >>> cd.ksd(draws - 0.5, lambda x: -x / 0.1).n  # a normal density with variance 0.1
     200
     """
-    one_of(statistic, "statistic", STATISTICS)
-    one_of(space, "space", SPACES)
-    one_of(margins, "margins", MARGINS)
-    independent = true_or_false(iid, "iid")
+    checks.one_of(statistic, "statistic", STATISTICS)
+    checks.one_of(space, "space", SPACES)
+    checks.one_of(margins, "margins", MARGINS)
+    independent = checks.true_or_false(iid, "iid")
     kernel = _checked_kernel(c, beta)
-    samples = whole_number(bootstrap, "bootstrap", 0)
+    samples = checks.whole_number(bootstrap, "bootstrap", 0)
     jobs = checked_jobs(n_jobs)
     pair = None
     if isinstance(target, Copula):
@@ -233,59 +226,46 @@ def ksd(
         sums, diagonal = kernel.row_sums(points, jobs), kernel.diagonal(points)
         value = statistic_of(sums, diagonal, statistic)
     if not math.isfinite(value):
-        raise InputError(
-            f"the sum of the Stein kernels is {value:g}: scores or draws are too large; rescale the draws, or c", "infinite"
-        )
+        found = f"the sum of the Stein kernels is {value:g}: scores or draws are too large"
+        raise InputError(f"{found}; rescale the draws, or c", "infinite")
     method, pvalue = None, math.nan
     if samples and independent and pair is not None and isinstance(target, Copula):
         method = "parametric"
-        pvalue = parametric_pvalue(pair, target, space, kernel, statistic, value, samples, random_generator(rng), jobs)
+        pvalue = parametric_pvalue(pair, target, space, kernel, statistic, value, samples, checks.random_generator(rng), jobs)
     elif samples:
         method = "wild"
         if space == "unit":
-            raise InputError(
-                "space='unit' has no bootstrap for chains, as Stein's identity fails; use space='normal' or iid=True"
-            )
+            rule = "space='unit' has no bootstrap for chains, as Stein's identity fails"
+            raise InputError(f"{rule}; use space='normal' or iid=True")
         if not independent:
             require_chain_length(given.n_draws)
         ranked = pair is not None and not pair.uniform
-        resampled = rank_aware(pair, target, points) if ranked else plain(points)  # type: ignore[arg-type]
+        resampled = rank_aware(pair, target, points) if ranked else Resampled(points)  # type: ignore[arg-type]
         time = 1.0 if independent else slowest_time(points.score, given.n_chains)
-        total = float(np.sum(sums) + np.sum(diagonal))
-        shape = given.n_chains, given.n_draws
-        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, random_generator(rng), jobs)
-    result = SteinDiscrepancy(
-        value=value,
-        se=_standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan,
-        pvalue=pvalue,
-        statistic=statistic,
-        space="given" if pair is None else space,
-        n=points.n,
-        d=len(points.x),
-        bootstrap=samples,
-        method=method,
-        is_discrepancy=pair is None or space == "normal",
-        caveats=_caveats(pair, space, bool(samples)),
+        total, shape = float(np.sum(sums) + np.sum(diagonal)), (given.n_chains, given.n_draws)
+        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, checks.random_generator(rng), jobs)
+    se = _standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan
+    where, valid = "given" if pair is None else space, pair is None or space == "normal"
+    caveats = _caveats(pair, space, bool(samples))
+    announce(caveats)
+    return SteinDiscrepancy(
+        value, se, pvalue, statistic, where, points.n, len(points.x), samples, method, is_discrepancy=valid, caveats=caveats
     )
-    announce(result.caveats)
-    return result
 
 
 def _caveats(pair: RankedPair | None, space: str, tested: bool) -> tuple[Caveat, ...]:
     caveats = [caveat_of("not-a-discrepancy", _NOT_A_DISCREPANCY)] if pair is not None and space == "unit" else []
     if tested and pair is not None and pair.uniform and pair.discrete_share() > DISCRETE:
-        rounded = (
-            "values are rounded or discrete, but the p-value treats them as continuous; with margins='rank' the simulated "
-            "samples are tied in the same way"
-        )
-        caveats.append(caveat_of("rounded-values", rounded))
+        rounded = "values are rounded or discrete, but the p-value treats them as continuous"
+        advice = "with margins='rank' the simulated samples are tied in the same way"
+        caveats.append(caveat_of("rounded-values", f"{rounded}; {advice}"))
     return tuple(caveats)
 
 
 def _checked_kernel(c: Any, beta: Any) -> Kernel:
-    scale, power = real_number(c, "c"), real_number(beta, "beta")
-    if not 1.0 / LARGEST <= scale <= LARGEST:
-        raise InputError(f"c must be positive, between {1 / LARGEST:g} and {LARGEST:g}, got {scale:g}")
+    scale, power = checks.real_number(c, "c"), checks.real_number(beta, "beta")
+    if not 1.0 / checks.LARGEST <= scale <= checks.LARGEST:
+        raise InputError(f"c must be positive, between {1 / checks.LARGEST:g} and {checks.LARGEST:g}, got {scale:g}")
     if not -1 < power < 0:
         raise InputError(f"beta must lie strictly between -1 and 0, got {power:g}; the usual choice is -0.5")
     return Kernel(scale, power)

@@ -13,7 +13,7 @@ from copula_discrepancy.report.plots.look import BLUE, GREEN, GREY, ORANGE, PURP
 from copula_discrepancy.studies.paper import studies
 from copula_discrepancy.studies.paper.published import published
 from copula_discrepancy.studies.paper.runner import Seed
-from copula_discrepancy.studies.paper.statements import FITTED_FROM, PUBLISHED_TO, TIMED, Means, exponent, large_sizes
+from copula_discrepancy.studies.paper.statements import FITTED_FROM, PUBLISHED_TO, TIMED, Means, exponent, timed_sizes
 from copula_discrepancy.studies.paper.store import ANOTHER_FOLDER
 
 if TYPE_CHECKING:
@@ -76,9 +76,8 @@ def plot(name: str, file: str, means: Means, context: Mapping[str, float], seed:
     """Draw a figure of an experiment into `ax`, or into a new figure, and return an Axes or an array of them."""
     picture = FIGURES[name][file]
     rows, columns = picture.panels
-    with canvas(
-        ax, size=picture.size, panels=rows * columns, columns=columns, **(picture.shared if ax is None else {})
-    ) as axes:
+    shared = picture.shared if ax is None else {}
+    with canvas(ax, size=picture.size, panels=rows * columns, columns=columns, **shared) as axes:
         picture.fill(Panels(np.atleast_1d(axes), ax is None), means, context, seed)
         for panel in np.atleast_1d(axes) if ax is not None else ():
             fit_words(panel)
@@ -101,10 +100,8 @@ def _label(
     ax: "Axes", x: str, y: str = "", title: str = "", *, scale: str = "log", size: float | None = None, **options: Any
 ) -> None:
     """Labels, title and scales; x is logarithmic in every figure."""
-    ax.set_xscale("log")
+    ax.set(xscale="log", xlabel=x, ylabel=y)
     ax.set_yscale(scale, **options)
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
     smaller: dict[str, Any] = {} if size is None else {"fontsize": text_size(size)}  # None would not be the default
     ax.set_title(title, **smaller)
 
@@ -153,9 +150,7 @@ def _choices(ax: "Axes", seed: int, means: Means, cd: str, ess: str) -> None:
         run = studies.bimodal_run(step, Seed(seed, "experiment2", step, 0).generator("sgld"))
         x, y = run.values.reshape(-1, 2).T
         ax.plot(x, y, marker, color=color, markersize=2, alpha=0.35, markeredgewidth=0, label=f"{label}: {step:.3g}")
-    ax.set_aspect("equal")
-    ax.set_xlabel("x$_0$")
-    ax.set_ylabel("x$_1$")
+    ax.set(aspect="equal", xlabel="x$_0$", ylabel="x$_1$")
     ax.legend(markerscale=4, loc="upper left", fontsize=text_size(7 / 9))
     ax.set_title("Draws at the two choices", fontsize=text_size(8.5 / 9))
 
@@ -175,8 +170,7 @@ def _figure3_corrected(panels: Panels, means: Means, context: Mapping[str, float
     left, right = panels.axes
     other = _cd_and_ess(left, means, "cd", "ess", "against tau 0.5", "Corrected: the true tau, a grid to 0.4", "log")
     _curve(left, means, "cd_se", color=PURPLE, label="its standard error, chain-aware", marker=".", line=":")
-    other.set_yscale("log")
-    other.set_ylabel("ESS (ArviZ), smaller of two variables")
+    other.set(yscale="log", ylabel="ESS (ArviZ), smaller of two variables")
     panels.legend_below(left, other)
     _choices(right, seed, means, "cd", "ess")
 
@@ -188,10 +182,8 @@ def _figure4(panels: Panels, means: Means, context: Mapping[str, float], seed: i
         _curve(axes[row, 0], shown, f"published_{name}", color=BLUE, label="ours, as published")
         _theirs(axes[row, 0], "experiment2", f"published_{name}", label="published")
         _curve(axes[row, 1], means, name, color=GREEN, label="corrected")
-        axes[row, 1].set_yscale("log")
-        axes[row, 0].set_ylabel(f"{name.upper()} (nats)")
-    for ax in axes.flat:
-        ax.set_xscale("log")
+        axes[row, 0].set(xscale="log", ylabel=f"{name.upper()} (nats)")
+        axes[row, 1].set(xscale="log", yscale="log")
     for ax in axes[1]:
         ax.set_xlabel("step size")
     axes[0, 0].set_title("Against a chain in one mode, as published")
@@ -209,8 +201,7 @@ def _figure5(panels: Panels, means: Means, context: Mapping[str, float], seed: i
     other = _right_axis(ax)
     _curve(other, means, "ksd_unit", color=GREEN, label="KSD, unit square (right axis)", marker="^")
     _theirs(other, "experiment3", "ksd_unit", label="published KSD", marker="+")
-    other.set_yscale("log")
-    other.set_ylabel("KSD on the unit square (not a discrepancy)")
+    other.set(yscale="log", ylabel="KSD on the unit square (not a discrepancy)")
     panels.legend_below(ax, other, columns=2)
 
 
@@ -237,8 +228,7 @@ def _figure6(panels: Panels, means: Means, context: Mapping[str, float], seed: i
 def _figure7(panels: Panels, means: Means, context: Mapping[str, float], seed: int) -> None:
     (ax,) = panels.axes
     for (name, label), color, marker in zip(TIMED.items(), (BLUE, ORANGE, PURPLE, GREEN), "osD^", strict=True):
-        sizes = [n for n in means.values if math.isfinite(means.at(name, n, "median"))]
-        large = large_sizes(means, name)
+        sizes, large = timed_sizes(means, name), timed_sizes(means, name, FITTED_FROM)
         slope = f": n$^{{{exponent(means, name, large):.2f}}}$ from {FITTED_FROM} on" if len(large) > 1 else ""
         ax.plot(sizes, [1e3 * means.at(name, n, "median") for n in sizes], marker=marker, color=color, label=f"{label}{slope}")
     _label(ax, "draws n", "median time (ms)", "All times measured, none extrapolated")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import product
 
 import numpy as np
 from scipy.special import stdtrit
@@ -17,10 +18,7 @@ REFERENCE_TAU = 0.0001  # tau of the reference chain of experiment 2, from the a
 MINIMISERS = (4.64e-3, 2.15e-4)  # the two step sizes that the paper's text names as the CD's choice in experiment 2
 # The published means that this project aims to reproduce: CD and CKL in experiment 1, CD, naive tau, CKL and KSD in experiment
 # 3. CED and experiment 2 depend on one random number of the authors each.
-HELD_TO = {
-    "experiment1": ("on_cd", "off_cd", "on_ckl", "off_ckl"),
-    "experiment3": ("cd", "naive_tau", "ckl", "ksd_unit"),
-}
+HELD_TO = {"experiment1": ("on_cd", "off_cd", "on_ckl", "off_ckl"), "experiment3": ("cd", "naive_tau", "ckl", "ksd_unit")}
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,8 @@ class Comparison:
 
     def to_row(self) -> Row:
         """All fields and derived numbers, as a flat row."""
-        return {
-            "experiment": self.experiment, "diagnostic": self.diagnostic, "value": self.value, "ours": self.ours,
-            "ours_se": self.ours_se, "published": self.published, "published_se": self.published_se, "z": self.z,
-            "limit": self.limit, "within": self.within, "replications": self.replications,
-        }  # fmt: skip
+        *fields, replications = self.__dataclass_fields__
+        return {name: getattr(self, name) for name in (*fields, "z", "limit", "within", replications)}
 
     @classmethod
     def from_row(cls, row: Row) -> "Comparison":
@@ -120,15 +115,13 @@ def summarise(rows: Sequence[Row], variable: str) -> list[Row]:
             kept = numbers[np.isfinite(numbers)]
             if not kept.size:
                 continue
-            mean = float(np.mean(kept))
-            se = float(np.std(kept, ddof=1) / math.sqrt(kept.size)) if kept.size > 1 else math.nan
-            reach = float(stdtrit(kept.size - 1.0, 0.975)) * se if kept.size > 1 else math.nan
-            summary.append(
-                {
-                    variable: value, "diagnostic": name, "mean": mean, "se": se, "lo": mean - reach, "hi": mean + reach,
-                    "median": float(np.median(kept)), "replications": int(kept.size), "missing": int(numbers.size - kept.size),
-                }
-            )  # fmt: skip
+            mean, several = float(np.mean(kept)), kept.size > 1
+            se = float(np.std(kept, ddof=1) / math.sqrt(kept.size)) if several else math.nan
+            reach = float(stdtrit(kept.size - 1.0, 0.975)) * se if several else math.nan
+            summary.append({
+                variable: value, "diagnostic": name, "mean": mean, "se": se, "lo": mean - reach, "hi": mean + reach,
+                "median": float(np.median(kept)), "replications": int(kept.size), "missing": int(numbers.size - kept.size),
+            })  # fmt: skip
     return summary
 
 
@@ -139,12 +132,11 @@ def compare(experiment: str, summary: Iterable[Row], variable: str, context: Map
     `shared_<diagnostic>` in the context, is not part of the variance between replications and is added to both.
     """
     tolerance = 5e-3 if variable == "step_size" else 0.0  # published step sizes are rounded to three digits
-    ours = [(row["diagnostic"], row[variable], row) for row in summary]
     comparisons = []
-    for theirs in published(experiment):
-        for name, value, row in ours:
-            if name == theirs.diagnostic and math.isclose(value, theirs.value, rel_tol=tolerance) and row["se"] > 0:
-                ours_se, theirs_se = (math.hypot(se, context.get(f"shared_{name}", 0.0)) for se in (row["se"], theirs.se))
-                item = Comparison(experiment, name, value, row["mean"], ours_se, theirs.mean, theirs_se, row["replications"])
-                comparisons.append(item)
+    for theirs, row in product(published(experiment), summary):
+        name, value = row["diagnostic"], row[variable]
+        if name == theirs.diagnostic and math.isclose(value, theirs.value, rel_tol=tolerance) and row["se"] > 0:
+            ours_se, theirs_se = (math.hypot(se, context.get(f"shared_{name}", 0.0)) for se in (row["se"], theirs.se))
+            item = Comparison(experiment, name, value, row["mean"], ours_se, theirs.mean, theirs_se, row["replications"])
+            comparisons.append(item)
     return comparisons

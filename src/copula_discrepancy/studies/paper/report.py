@@ -45,26 +45,22 @@ OUR_LABELS = {
 
 def grids(name: str, variable: str, comparisons: Sequence[Comparison], means: Means) -> list[Grid]:
     """Tables as (title, headings, rows): two diagnostics side by side with the published means, then our own diagnostics."""
-    tables = []
+    tables, quantity = [], variable.replace("_", " ")
+    found = {(item.diagnostic, item.value): item for item in comparisons}
     diagnostics = list(dict.fromkeys(item.diagnostic for item in comparisons))
     for pair in (diagnostics[k : k + 2] for k in range(0, len(diagnostics), 2)):
-        headings = [variable.replace("_", " ")]
-        for diagnostic in pair:
-            headings += [LABELS[diagnostic], "published", "z"]
-        found = {(item.diagnostic, item.value): item for item in comparisons}
+        headings = [quantity, *(text for diagnostic in pair for text in (LABELS[diagnostic], "published", "z"))]
         rows = []
         for value in means.values:
-            if any((diagnostic, value) in found for diagnostic in pair):
-                cells = [found.get((diagnostic, value)) for diagnostic in pair]
+            cells = [found.get((diagnostic, value)) for diagnostic in pair]
+            if any(cells):
                 rows.append([_place(value), *(text for cell in cells for text in _cells(cell))])
         tables.append(("ours against published", headings, rows))
     own = [diagnostic for diagnostic in OURS[name] if any(math.isfinite(x) for x in means.curve(diagnostic))]
     scale, what = (1e3, "median") if name == "overhead" else (1.0, "mean")
-    headings = [variable.replace("_", " "), *(_own_label(name, diagnostic) for diagnostic in own)]
-    rows = [
-        [_place(value), *(_number(scale * means.at(diagnostic, value, what), digits=3) for diagnostic in own)]
-        for value in means.values
-    ]
+    headings = [quantity, *(_own_label(name, diagnostic) for diagnostic in own)]
+    numbers = [[scale * means.at(diagnostic, value, what) for diagnostic in own] for value in means.values]
+    rows = [[_place(n), *(_number(x, digits=3) for x in row)] for n, row in zip(means.values, numbers, strict=True)]
     tables.append(("median milliseconds" if name == "overhead" else "beyond the paper", headings, rows))
     return tables
 

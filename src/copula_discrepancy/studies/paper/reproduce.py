@@ -135,10 +135,8 @@ class Reproduction:
             For an unknown figure; the message lists those of the experiments that were run.
         """
         homes = {file: name for name in self.experiments for file in figures.FIGURES[name]}
-        name = homes[one_of(figure, "figure", tuple(homes))]
-        found = self.experiments[name]
-        means = Means(found.summary, found.variable)
-        return figures.plot(name, figure, means, found.context, self.seed, ax)
+        found = self.experiments[homes[one_of(figure, "figure", tuple(homes))]]
+        return figures.plot(found.name, figure, Means(found.summary, found.variable), found.context, self.seed, ax)
 
     def __repr__(self) -> str:
         what = f"{', '.join(self.experiments)} with {self.replications} replications and seed {self.seed}"
@@ -240,9 +238,8 @@ def _checked_sizes(sizes: Any) -> tuple[int, ...]:
         raise InputError("sizes must contain at least one sample size, got none")
     checked = {whole_number(n, "each of sizes", FEWEST_DRAWS) for n in values}
     if max(checked) > MOST_DRAWS:
-        raise InputError(
-            f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}; larger sizes exceed practical memory and time"
-        )
+        rule = f"each of sizes must be at most {MOST_DRAWS:,}, got {max(checked):,}"
+        raise InputError(f"{rule}; larger sizes exceed practical memory and time")
     return tuple(sorted(checked))
 
 
@@ -257,9 +254,8 @@ def _written(name: str, plan: Study, rows: list[Row], asked: int, seed: int, fol
     published = [item.to_row() for item in comparisons]
     for kind, content in (("replications", rows), ("summary", summary), ("published", published)):
         _write(folder / name / f"{kind}.csv", report.csv_text(content))
-    whole = {field: getattr(experiment, field) for field in experiment.__dataclass_fields__}
-    figure_names = [path.name for path in pictures]
-    _write(folder / name / "results.json", json_text(whole | {"comparisons": published, "figures": figure_names}))
+    saved = vars(experiment) | {"comparisons": published, "figures": [path.name for path in pictures]}
+    _write(folder / name / "results.json", json_text(saved))
     return experiment
 
 
@@ -279,14 +275,10 @@ def _write_report(result: Reproduction) -> None:
     every = [result.experiments.get(name) or _read(name, result.folder) for name in EXPERIMENTS]
     experiments = [experiment for experiment in every if experiment is not None]
     agreement = statements.agreement([item for experiment in experiments for item in experiment.comparisons])
-    parts = [
-        "# The paper, reproduced",
-        f"Seed {result.seed}. z is the difference in combined standard errors; a star marks those beyond the 95% limit. "
-        f"{agreement}",
-    ]
+    legend = "z is the difference in combined standard errors; a star marks those beyond the 95% limit."
+    parts = ["# The paper, reproduced", f"Seed {result.seed}. {legend} {agreement}"]
     for experiment in experiments:
-        parts.append(f"## {report.TITLES[experiment.name]}")
-        parts.append(f"{experiment.replications} replications.")
+        parts += [f"## {report.TITLES[experiment.name]}", f"{experiment.replications} replications."]
         parts.append("\n".join(f"- {sentence}" for sentence in experiment.statements))
         parts += [f"![{path.stem}](figures/{path.name})" for path in experiment.figures if path.suffix == ".png"]
         parts.append(report.markdown(experiment.tables))

@@ -101,21 +101,14 @@ class Part:
     def computed(self, seed: int) -> list[Row]:
         """The rows, measured one replication after another."""
         sources = (Seed(seed, self.study.name, self.value, replication) for replication in range(self.first, self.stop))
-        return [
-            {self.study.variable: self.value, "replication": source.replication}
-            | self.study.measure(self.value, source, self.study.context)
-            for source in sources
-        ]
+        rows = ((source.replication, self.study.measure(self.value, source, self.study.context)) for source in sources)
+        return [{self.study.variable: self.value, "replication": replication} | row for replication, row in rows]
 
 
 def parts_of(study: Study, replications: int) -> list[Part]:
     """All parts of a study, in order."""
-    return [
-        Part(study, float(value), first, min(first + BLOCK, count))
-        for value in study.values
-        for count in [min(replications, study.most(value))]
-        for first in range(0, count, BLOCK)
-    ]
+    counts = [(float(value), min(replications, study.most(value))) for value in study.values]
+    return [Part(study, n, k, min(k + BLOCK, count)) for n, count in counts for k in range(0, count, BLOCK)]
 
 
 def run(

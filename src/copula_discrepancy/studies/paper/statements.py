@@ -164,28 +164,21 @@ def overhead(means: Means, context: Mapping[str, float]) -> list[str]:
     for name, label in TIMED.items():
         growth = [
             f"as n^{exponent(means, name, sizes):.2f} from n = {sizes[0]:,.0f} to {sizes[-1]:,.0f}"
-            for sizes in (small_sizes(means, name), large_sizes(means, name))
+            for sizes in (timed_sizes(means, name, most=PUBLISHED_TO), timed_sizes(means, name, FITTED_FROM))
             if len(sizes) > 2
         ]
         if growth:
-            last = [n for n in means.values if math.isfinite(means.at(name, n, "median"))][-1]
-            sentences.append(
-                f"{label}: {1e3 * means.at(name, last, 'median'):.3g} ms at n = {last:,.0f}; grows {', '.join(growth)}."
-            )
+            last = timed_sizes(means, name)[-1]
+            time = f"{1e3 * means.at(name, last, 'median'):.3g} ms at n = {last:,.0f}"
+            sentences.append(f"{label}: {time}; grows {', '.join(growth)}.")
     return sentences
 
 
-def small_sizes(means: Means, diagnostic: str) -> list[float]:
-    """Sizes in the range of the paper."""
-    return [n for n in means.values if n <= PUBLISHED_TO and math.isfinite(means.at(diagnostic, n, "median"))]
-
-
-def large_sizes(means: Means, diagnostic: str) -> list[float]:
-    """Sizes at which the time depends on the draws."""
-    return [n for n in means.values if n >= FITTED_FROM and math.isfinite(means.at(diagnostic, n, "median"))]
+def timed_sizes(means: Means, diagnostic: str, least: float = 0.0, most: float = math.inf) -> list[float]:
+    """Sizes at which a time was measured, within a range: that of the paper, or where the time depends on the draws."""
+    return [n for n in means.values if least <= n <= most and math.isfinite(means.at(diagnostic, n, "median"))]
 
 
 def exponent(means: Means, diagnostic: str, sizes: Sequence[float]) -> float:
     """Slope of the log median time in log n, by least squares."""
-    times = [means.at(diagnostic, n, "median") for n in sizes]
-    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    return float(np.polyfit(np.log(sizes), np.log([means.at(diagnostic, n, "median") for n in sizes]), 1)[0])

@@ -17,12 +17,8 @@ Row = dict[str, Any]
 def open_store(folder: str | os.PathLike[str], seed: int) -> Store:
     """The parts of one run; a folder belongs to one version, format and seed."""
     studies = files("copula_discrepancy.studies.paper").joinpath("studies.py").read_bytes()
-    identity = {
-        "format": FORMAT, "version": version("copula-discrepancy"),
-        "studies": hashlib.sha256(studies).hexdigest()[:16],  # the measurements may change between releases
-        "seed": seed,
-    }  # fmt: skip
-    return Store(folder, identity)
+    digest = hashlib.sha256(studies).hexdigest()[:16]  # the measurements may change between releases
+    return Store(folder, {"format": FORMAT, "version": version("copula-discrepancy"), "studies": digest, "seed": seed})
 
 
 def read_rows(store: Store, part: str) -> list[Row] | None:

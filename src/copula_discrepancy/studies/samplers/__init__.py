@@ -19,14 +19,6 @@ from copula_discrepancy.studies.samplers.run import DivergenceError, metropolis,
 from copula_discrepancy.studies.samplers.targets import BimodalMixture, GaussianTarget, Target
 
 __all__ = [
-    "BimodalMixture",
-    "Chains",
-    "DivergenceError",
-    "GaussianTarget",
-    "MetaCopula",
-    "Target",
-    "WellingTeh",
-    "metropolis",
-    "sghmc",
-    "sgld",
-]
+    "BimodalMixture", "Chains", "DivergenceError", "GaussianTarget", "MetaCopula", "Target", "WellingTeh", "metropolis",
+    "sghmc", "sgld",
+]  # fmt: skip

@@ -15,9 +15,8 @@ Evaluation = Callable[[FloatArray], FloatArray]
 def required_arguments(function: Any) -> int:
     """Number of required positional arguments; 1 if the signature cannot be read."""
     if not callable(function):
-        raise InputError(
-            f"target must be a function or a target such as GaussianTarget(mean, covariance), got {function!r:.60}"
-        )
+        rule = "target must be a function or a target such as GaussianTarget(mean, covariance)"
+        raise InputError(f"{rule}, got {function!r:.60}")
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some compiled functions have no signature
@@ -35,12 +34,10 @@ def user_log_density(function: Any, *, vectorized: bool) -> Evaluation:
     if required_arguments(function) != 1:
         raise InputError("target of metropolis must be a log density f(x) of one argument; set a default for the others")
 
-    def evaluate(x: FloatArray) -> FloatArray:
-        if vectorized:
-            return _shaped(function(x.copy()), "log density", (len(x),), vectorized)
-        return np.array([_shaped(function(point.copy()), "log density", (), vectorized) for point in x])
+    def call(x: FloatArray) -> FloatArray:
+        return _shaped(function(x.copy()), "log density", x.shape[:-1], vectorized)
 
-    return evaluate
+    return call if vectorized else lambda x: np.array([call(point) for point in x])
 
 
 def user_gradient(
@@ -49,20 +46,16 @@ def user_gradient(
     """Gradients (chains, d) at points (chains, d); a stochastic one draws from its chain's stream, or from the shared one."""
     count = required_arguments(function)
     if count not in (1, 2):
-        raise InputError(
-            f"target must be a gradient g(x) or g(x, rng), but it requires {count} arguments; set a default for the others"
-        )
+        found = f"it requires {count} arguments; set a default for the others"
+        raise InputError(f"target must be a gradient g(x) or g(x, rng), but {found}")
 
     def call(x: FloatArray, rng: np.random.Generator) -> FloatArray:
         value = function(x.copy()) if count == 1 else function(x.copy(), rng)
         return _shaped(value, "gradient", x.shape, vectorized)
 
-    def evaluate(x: FloatArray) -> FloatArray:
-        if vectorized:
-            return call(x, shared)
-        return np.stack([call(point, rng) for point, rng in zip(x, streams, strict=True)])
-
-    return evaluate
+    if vectorized:
+        return lambda x: call(x, shared)
+    return lambda x: np.stack([call(point, rng) for point, rng in zip(x, streams, strict=True)])
 
 
 def _shaped(value: Any, what: str, shape: tuple[int, ...], vectorized: bool) -> FloatArray:

@@ -62,7 +62,5 @@ class Chains:
         chains, draws, d = self.values.shape
         settings = ", ".join(f"{name}={value}" for name, value in self.settings.items() if name not in ("target", "n_draws"))
         accepted = "" if self.acceptance is None else f"; accepted {self.acceptance.min():.0%} to {self.acceptance.max():.0%}"
-        return (
-            f"Chains: {chains} x {draws} draws of {d} variables, by {self.sampler} from {self.settings['target']} "
-            f"({settings}){accepted}"
-        )
+        source = f"by {self.sampler} from {self.settings['target']} ({settings}){accepted}"
+        return f"Chains: {chains} x {draws} draws of {d} variables, {source}"

@@ -14,7 +14,7 @@ from copula_discrepancy._core.kernels import scores as kernels
 from copula_discrepancy.families import A1, A2, Clayton, Copula, Frank, Gaussian, Gumbel, Joe, Rotated, StudentT
 from copula_discrepancy.studies.samplers.targets import Compiled, Target, points, set_fields
 
-_PLAIN_KINDS: dict[type[Copula], int] = {
+_PLAIN: dict[type[Copula], int] = {
     Gaussian: kernels.GAUSSIAN,
     Clayton: kernels.CLAYTON,
     Gumbel: kernels.GUMBEL,
@@ -108,7 +108,8 @@ class MetaCopula(Target):
         inside = np.all(np.abs(z) <= kernels.SCORE_LIMIT, axis=-1)
         out = np.where(np.isnan(z).any(axis=-1), np.nan, -np.inf)
         at = z[inside]
-        unit = _unit_pairs(at)
+        first, second = at[..., 0], at[..., 1]
+        unit = ndtr(first), ndtr(-first), ndtr(second), ndtr(-second)  # all four with full relative accuracy
         log_c = self.copula._logpdf(self.copula.theta, *self.copula._coordinates(*unit))
         out[inside] = log_c - 0.5 * np.sum(at**2, axis=-1) - _LOG_2PI
         return out[()]
@@ -223,10 +224,8 @@ class MetaCopula(Target):
         wrong = ~np.isfinite(scores)
         if wrong.any():
             place = tuple(np.argwhere(wrong)[0])
-            raise InputError(
-                f"draws must lie strictly inside the margins' supports, got {at[place]:g} for margin {place[-1]}, "
-                "whose distribution function is 0 or 1 there; start closer to its median"
-            )
+            found = f"{at[place]:g} for margin {place[-1]}, whose distribution function is 0 or 1 there"
+            raise InputError(f"draws must lie strictly inside the margins' supports, got {found}; start closer to its median")
         return scores
 
     def _quantiles(self, u: FloatArray, uc: FloatArray) -> FloatArray:
@@ -244,21 +243,16 @@ class MetaCopula(Target):
             raise InputError(f"the quantile function of margin {k} is not finite; use a lighter tail", "infinite")
         return draws
 
-    def _chain_points(self, draws: FloatArray) -> FloatArray:
-        return self.from_draws(draws)
-
-    def _draw_points(self, points: FloatArray) -> FloatArray:
-        return self.to_draws(points)
+    _chain_points, _draw_points = from_draws, to_draws
 
     def _compiled(self) -> Compiled | None:
         base, signs = self.copula, [1.0, 1.0]
         if isinstance(base, Rotated):
             # 1 - Phi(z) = Phi(-z): reversing a margin changes the sign of its score
-            signs = [-1.0 if base._turns_u else 1.0, -1.0 if base._turns_v else 1.0]
-            base = base.base
+            signs, base = list(base._signs), base.base
         family, theta = type(base), base.theta
-        if family in _PLAIN_KINDS:
-            return _form(_PLAIN_KINDS[family], [*signs, theta])
+        if family in _PLAIN:
+            return _form(_PLAIN[family], [*signs, theta])
         if family is Frank:  # a negative theta is the mirror image of a positive one in u
             return _form(kernels.FRANK, [-signs[0] if theta < 0 else signs[0], signs[1], abs(theta)])
         if family in (A1, A2):
@@ -273,11 +267,6 @@ class MetaCopula(Target):
 
 def _form(kind: int, params: list[float]) -> Compiled:
     return Compiled(kind, np.array(params), np.empty(0))
-
-
-def _unit_pairs(z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(u, 1-u, v, 1-v), all four with full relative accuracy."""
-    return ndtr(z[..., 0]), ndtr(-z[..., 0]), ndtr(z[..., 1]), ndtr(-z[..., 1])
 
 
 def _margin_name(margin: Any) -> str:
@@ -295,21 +284,19 @@ def _checked_margins(margins: Any) -> tuple[Any, Any]:
     for k, margin in enumerate(margins):
         missing = [name for name in _MARGIN_METHODS if not callable(getattr(margin, name, None))]
         if missing or isinstance(margin, type):
-            raise InputError(
-                f"margin {k} must be a frozen continuous distribution with ppf, cdf and logpdf, such as scipy.stats.norm(0, 1)"
-                f", got {margin!r:.60}" + (f" without {', '.join(missing)}" if missing else "")
-            )
+            rule = "a frozen continuous distribution with ppf, cdf and logpdf, such as scipy.stats.norm(0, 1)"
+            lacks = f" without {', '.join(missing)}" if missing else ""
+            raise InputError(f"margin {k} must be {rule}, got {margin!r:.60}{lacks}")
         try:
             quantiles = real_array(margin.ppf(_PROBABILITIES), f"the quantiles of margin {k}").astype(np.float64)
         except TypeError:  # scipy.stats.gamma instead of scipy.stats.gamma(3.0)
             raise InputError(f"margin {k} must have its parameters fixed, such as gamma(3.0), got {margin!r:.60}") from None
+        except InputError:
+            raise
         except ValueError as error:
-            if isinstance(error, InputError):
-                raise
             raise InputError(f"margin {k} must be one distribution; its quantiles cannot be computed: {error!s:.80}") from None
         if quantiles.shape != _PROBABILITIES.shape or not np.isfinite(quantiles).all() or not (np.diff(quantiles) > 0).all():
-            raise InputError(
-                f"margin {k} must be continuous, with finite, increasing quantiles, but those at 0.05, 0.5, 0.95 are "
-                f"{quantiles.ravel()[[0, quantiles.size // 2, -1]].tolist()}; check its parameters"
-            )
+            found = f"those at 0.05, 0.5, 0.95 are {quantiles.ravel()[[0, quantiles.size // 2, -1]].tolist()}"
+            rule = f"margin {k} must be continuous, with finite, increasing quantiles"
+            raise InputError(f"{rule}, but {found}; check its parameters")
     return margins[0], margins[1]

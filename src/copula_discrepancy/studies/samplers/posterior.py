@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
+from copula_discrepancy._core.checks import FloatArray, Pair, RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
 from copula_discrepancy.studies.samplers.targets import Compiled, Target, frozen_array, points, set_fields
@@ -167,10 +167,8 @@ class WellingTeh(Target):
         >>> cd.WellingTeh(batch=10).stochastic_gradient([0.0, 1.0], np.random.default_rng(1)).round(2)
         array([13.27, -1.2 ])
         """
-        at = points(x, 2)
-        if self.batch is None:
-            return self._gradient(at, self.data)
-        return self._gradient(at, self.data[rng.integers(self.data.size, size=self.batch)])
+        data = self.data if self.batch is None else self.data[rng.integers(self.data.size, size=self.batch)]
+        return self._gradient(points(x, 2), data)
 
     def _gradient(self, at: FloatArray, data: FloatArray) -> FloatArray:
         first = data - at[..., :1]
@@ -242,7 +240,7 @@ class WellingTeh(Target):
         return _Grid(flat, half, value, value + rise)
 
     @cached_property
-    def _box(self) -> tuple[FloatArray, FloatArray]:
+    def _box(self) -> Pair:
         """Corners of a rectangle that contains every point with a log density within _DEPTH of the peak.
 
         The likelihood of a point is at most 2^N, that of (mean, 0) is 2^N exp(-scatter/4), so such points lie in the ellipse
@@ -267,12 +265,11 @@ class WellingTeh(Target):
                 return cells.min(axis=0) - half, cells.max(axis=0) + half
 
     def _too_narrow(self) -> InputError:
-        return InputError(
-            f"the posterior of {self.data.size} data points from {self.data.min():g} to {self.data.max():g} is too narrow for "
-            "the grid of sample and tau; use fewer data points, closer to each other, or metropolis"
-        )
+        found = f"the posterior of {self.data.size} data points from {self.data.min():g} to {self.data.max():g} is too narrow"
+        advice = "use fewer data points, closer to each other, or metropolis"
+        return InputError(f"{found} for the grid of sample and tau; {advice}")
 
-    def _bounded(self, at: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _bounded(self, at: FloatArray, half: FloatArray) -> Pair:
         """The log density at the cells' centres, and a bound on how much larger it is inside the cells.
 
         The second derivative in direction e is at most the sum over the data of w (1 - w) (e . s)^2, s the difference of the

@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from copula_discrepancy._core.checks import (
-    FloatArray,
-    RandomSource,
-    real_array,
-    spawned,
-    true_or_false,
-    whole_number,
-)
+from copula_discrepancy._core.checks import FloatArray, RandomSource, real_array, spawned, true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.kernels import samplers as kernels
 from copula_discrepancy.studies.samplers.callables import Evaluation, required_arguments, user_gradient, user_log_density
@@ -131,11 +124,8 @@ def metropolis(
     current = evaluate(x) if compiled is None else kernels.log_densities(*compiled, x)
     for chain, value in enumerate(current):
         if not np.isfinite(value):
-            raise InputError(
-                f"the log density at the start of chain {chain} must be finite, got {value:g} at {x[chain].tolist()}; "
-                "start inside the support",
-                "infinite",
-            )
+            rule = f"the log density at the start of chain {chain} must be finite, got {value:g} at {x[chain].tolist()}"
+            raise InputError(f"{rule}; start inside the support", "infinite")
     accepted_after = np.zeros(len(x))
 
     def move(noise: FloatArray, before: int) -> FloatArray:
@@ -145,8 +135,18 @@ def metropolis(
             chain, step = kernels.metropolis_path(*compiled, x, current, spread, noise, threshold, path, accepted)
             if chain >= 0:
                 raise _wrong_density(chain, before + step + 1, "NaN or +inf")
-        else:
-            _metropolis_steps(evaluate, x, current, spread, noise, threshold, path, accepted, before)
+        else:  # the same for a log density in Python
+            for t in range(noise.shape[1]):
+                proposal = x + spread * noise[:, t]
+                value = evaluate(proposal)
+                wrong = ~(value < np.inf)
+                if wrong.any():
+                    chain = int(np.argmax(wrong))
+                    raise _wrong_density(chain, before + t + 1, f"{value[chain]:g} at {proposal[chain].tolist()}")
+                # the negative log of a uniform number is exponential
+                now = accepted[:, t] = value > current - threshold[:, t]
+                x[now], current[now] = proposal[now], value[now]
+                path[:, t] = x
         accepted_after[:] += accepted[:, max(settings["burn_in"] - before, 0) :].sum(axis=1)
         return path
 
@@ -154,32 +154,9 @@ def metropolis(
     return Chains(values, run.sampler, settings, accepted_after / (settings["n_draws"] * settings["thin"]))
 
 
-def _metropolis_steps(
-    evaluate: Evaluation, x: FloatArray, current: FloatArray, scale: FloatArray, noise: FloatArray, threshold: FloatArray,
-    path: FloatArray, accepted: NDArray[np.bool_], before: int,
-) -> None:  # fmt: skip
-    """`kernels.metropolis_path` for a log density in Python."""
-    for t in range(noise.shape[1]):
-        proposal = x + scale * noise[:, t]
-        value = evaluate(proposal)
-        wrong = ~(value < np.inf)
-        if wrong.any():
-            chain = int(np.argmax(wrong))
-            raise _wrong_density(chain, before + t + 1, f"{value[chain]:g} at {proposal[chain].tolist()}")
-        # the negative log of a uniform number is exponential
-        accepted[:, t] = value > current - threshold[:, t]
-        x[accepted[:, t]] = proposal[accepted[:, t]]
-        current[accepted[:, t]] = value[accepted[:, t]]
-        path[:, t] = x
-
-
 def _wrong_density(chain: int, step: int, found: str) -> InputError:
-    return DivergenceError(
-        f"the log density must be a number or -inf, got {found} for a proposal of metropolis in chain {chain} at step {step}; "
-        "return -inf outside the support",
-        chain,
-        step,
-    )
+    where = f"for a proposal of metropolis in chain {chain} at step {step}; return -inf outside the support"
+    return DivergenceError(f"the log density must be a number or -inf, got {found} {where}", chain, step)
 
 
 def sgld(
@@ -404,12 +381,10 @@ class _Run:
     def _require_finite(self, chain: int, step: int) -> None:
         if chain >= 0:
             choices = " and ".join(f"{key}={self.settings[key]:g}" for key in ("step", "friction") if key in self.settings)
-            raise DivergenceError(
-                f"{self.sampler} with {choices} diverged in chain {chain} at step {step}: the state or the gradient of the log "
-                "density is not finite; use a smaller step, or start closer to the bulk of the target",
-                chain,
-                step,
-            )
+            reason = "the state or the gradient of the log density is not finite"
+            found = f"{self.sampler} with {choices} diverged in chain {chain} at step {step}: {reason}"
+            advice = "use a smaller step, or start closer to the bulk of the target"
+            raise DivergenceError(f"{found}; {advice}", chain, step)
 
 
 def _prepared(
@@ -419,12 +394,9 @@ def _prepared(
     builtin = isinstance(target, Target)
     if not builtin:
         required_arguments(target)
-    settings = {
-        "target": repr(target) if builtin else getattr(target, "__name__", type(target).__name__),
-        "n_draws": whole_number(n_draws, "n_draws", 1),
-        "burn_in": whole_number(burn_in, "burn_in", 0),
-        "thin": whole_number(thin, "thin", 1),
-    }
+    name = repr(target) if builtin else getattr(target, "__name__", type(target).__name__)
+    counts = ("n_draws", n_draws, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)
+    settings = {"target": name} | {count: whole_number(value, count, least) for count, value, least in counts}
     x = _checked_start(start, target)
     # the first child serves all chains, so that the streams of chain k do not depend on the number of chains
     shared, *chains = spawned(rng, 1 + len(x))

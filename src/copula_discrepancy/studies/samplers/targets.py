@@ -56,11 +56,11 @@ class Target(abc.ABC):
     def _compiled(self) -> Compiled | None:
         """The target for the compiled loops, or None if chains call `log_density` and `gradient`."""
 
-    def _chain_points(self, draws: FloatArray) -> FloatArray:
+    def _chain_points(self, draws: FloatArray, /) -> FloatArray:
         """Draws on the scale on which chains move."""
         return draws
 
-    def _draw_points(self, points: FloatArray) -> FloatArray:
+    def _draw_points(self, points: FloatArray, /) -> FloatArray:
         """Points of chains on the scale of the draws."""
         return points
 
@@ -87,9 +87,8 @@ def frozen_array(values: Any, name: str, dimensions: int) -> FloatArray:
     if array.ndim != dimensions or array.size == 0:
         raise InputError(f"{name} must have {dimensions} dimension(s) and at least one value, got shape {array.shape}", "shape")
     if not np.isfinite(array).all():
-        raise InputError(
-            f"{name} must be finite, got {array[~np.isfinite(array)][0]:g}; drop or replace such values first", "infinite"
-        )
+        found = f"{array[~np.isfinite(array)][0]:g}"
+        raise InputError(f"{name} must be finite, got {found}; drop or replace such values first", "infinite")
     array.flags.writeable = False
     return array
 
@@ -260,18 +259,14 @@ class GaussianTarget(Target):
             root = np.linalg.cholesky(covariance)
         except np.linalg.LinAlgError:
             least = np.linalg.eigvalsh(covariance)[0]
-            raise InputError(
-                f"covariance must be positive definite, its smallest eigenvalue is {least:g}; remove variables that are "
-                "functions of others"
-            ) from None
+            rule = f"covariance must be positive definite, its smallest eigenvalue is {least:g}"
+            raise InputError(f"{rule}; remove variables that are functions of others") from None
         inverse_root = np.linalg.inv(root)
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
             precision = inverse_root.T @ inverse_root
         if not np.isfinite(precision).all():
-            raise InputError(
-                f"the inverse of covariance overflows float64, its smallest variance is {np.min(np.diag(covariance)):g}; "
-                "scale the variables"
-            )
+            found = f"its smallest variance is {np.min(np.diag(covariance)):g}"
+            raise InputError(f"the inverse of covariance overflows float64, {found}; scale the variables")
         constant = -0.5 * mean.size * math.log(2.0 * math.pi) - float(np.sum(np.log(np.diag(root))))
         set_fields(self, mean=mean, covariance=covariance, _root=root, _precision=precision, _constant=constant)
 
@@ -359,8 +354,7 @@ class GaussianTarget(Target):
         >>> cd.GaussianTarget([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]).sample(100, rng=1).shape
         (100, 2)
         """
-        noise = random_generator(rng).standard_normal((whole_number(n, "n", 0), self.d))
-        return self.mean + noise @ self._root.T
+        return self.mean + random_generator(rng).standard_normal((whole_number(n, "n", 0), self.d)) @ self._root.T
 
     def _compiled(self) -> Compiled:
         params = np.concatenate([self.mean, self._precision.ravel(), [self._constant]])
