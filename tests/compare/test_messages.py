@@ -17,7 +17,8 @@ from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import answer_line, pattern_words
 from copula_discrepancy.estimate import likelihood
-from copula_discrepancy.estimate.pattern import CHANGES, KINDS, Pattern
+from copula_discrepancy.estimate.pattern import CHANGES, Pattern
+from copula_discrepancy.estimate.pattern import KINDS as PATTERNS
 from copula_discrepancy.families import archimedean, formulas, quadrature
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
@@ -159,7 +160,7 @@ def verdicts():
     yield judged(0.5, nan, nan, nan)
     for against in (True, False):
         yield judged(0.5 if against else nan, 0.5, 0.5, 0.01, against=against)
-        for kind in KINDS:
+        for kind in PATTERNS:
             for change in CHANGES if against and kind == "bend first" else ("lost",):
                 code = Pattern(kind, change).code
                 yield judged(0.5 if against else nan, 0.5, 0.5, 0.01, against=against, pattern=code)

@@ -20,6 +20,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "evidence. Use more draws."),
     "chains-disagree": (RESERVATION, "Longer runs may change these numbers. Look at the chains one by one: a chain that "
         "differs from the others may be in another mode, or still be warming up."),
+    "chains-disagree-form": (RESERVATION, "Chains may have explored different parts of the distribution, such as the arms of "
+        "a banana, with the same Kendall's tau in each. Look at a scatter plot of each chain, and run longer chains."),
     "one-chain": (RESERVATION, "Run several chains from different starting points; they would show whether this chain has "
         "explored the whole distribution."),
     "swapped-axes": (RESERVATION, "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),

@@ -199,7 +199,7 @@ def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: An
     try:
         return rank_pairs(  # warnings are printed below the table
             draws, target, method=options.method, confidence=options.confidence, adjust=options.adjust, missing="pairs",
-            tail=options.tail, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
+            tail=options.tail, order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
         )  # fmt: skip
     except KeyboardInterrupt:
         kept = "no results were saved; with --checkpoint FOLDER an interrupted command can be resumed"

@@ -69,6 +69,7 @@ def _chains(text: str) -> int | str:
 _chain_count = _checked(_whole, lambda count: count >= 1, "an integer number of chains >= 1, or the name of a column")
 _sizes = _checked(lambda text: [*map(_whole, text.split(","))], bool, "comma-separated integers, such as 100,1e4")
 _probability = _checked(float, lambda share: 0 < share < 1, "a number strictly between 0 and 1, such as 0.95")
+_order = _checked(int, lambda order: 1 <= order <= 8, "a whole number from 1 to 8, such as 4")
 _tail = _checked(float, lambda share: 0 < share < 0.5, "a number strictly between 0 and 0.5, such as 0.1")
 _size = _checked(float, lambda size: 0 <= size < math.inf, "a number that is not negative, such as 0.05")
 _rhat = _checked(float, lambda rhat: rhat >= 1, "a number of 1 or more, such as 1.01")
@@ -115,6 +116,8 @@ TESTS: Options = {
                  "help": "adjustment of p-values for the number of tests (default: bh)"},
     "--tail": {"type": _tail, "default": 0.1, "metavar": "P",
                "help": "share of each variable that counts as a tail (default: 0.1)"},
+    "--order": {"type": _order, "default": 4, "metavar": "K",
+                "help": "order of form: polynomials of each variable's ranks (default: 4)"},
     "--jobs": {"type": _jobs, "default": -1, "metavar": "J", "help": "number of threads (default: one per core)"},
     "--checkpoint": {"metavar": "FOLDER",
                      "help": "save finished pairs in FOLDER; repeat the command to resume an interrupted run"},
@@ -126,7 +129,7 @@ TWO_TESTS = TESTS | {
 }
 LIMITS: Options = {
     "--fail-above": {"type": _size, "metavar": "X",
-                     "help": "exit with 3 if a level, shape or total gap, or a significant tail gap, exceeds X"},
+                     "help": "exit with 3 if a level, shape or total gap, or a significant gap in tails or form, exceeds X"},
     "--max-rhat": {"type": _rhat, "metavar": "X", "help": "exit with 4 if R-hat for dependence is above X in either sample "
                    "(default: 1.01 with --fail-above, else none)"},
     "--min-n-eff": {"type": _size, "metavar": "N",

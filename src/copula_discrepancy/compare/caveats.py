@@ -14,6 +14,7 @@ from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
+from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 from copula_discrepancy.estimate.likelihood import DF_RANGE
 from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -136,6 +137,7 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
     caveats = [*repeated_rows(own.draws, None if other is None else other.draws, iid)]
     for side in sides:
         caveats += [*_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
+        caveats += _agreement_in_form(compared, side)
         caveats += _bounds(compared, side)
     caveats += _degrees(compared, sides[-1])  # estimated from the reference, if there is one
     caveats += _strong(compared, own)
@@ -203,6 +205,22 @@ def _agreement(compared: Compared, side: ComparedSample) -> list[Caveat]:
     parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
     sentence = f"R-hat for dependence is {worst['rhat' + side.end]:.3f}, above {RHAT_LIMIT}: {parts} disagree on Kendall's tau"
     return [side.caveat("chains-disagree", compared.located(sentence, apart, worst))]
+
+
+def _agreement_in_form(compared: Compared, side: ComparedSample) -> list[Caveat]:
+    """Chains, or halves of one chain, that agree on Kendall's tau but not on another coefficient of form."""
+    values = compared.rows["form_rhat" + side.end]
+    # tau has its own caveat
+    apart = compared.rows[(values > FORM_RHAT_LIMIT) & ~(compared.rows["rhat" + side.end] > RHAT_LIMIT)]
+    if not apart.size:
+        return []
+    worst = apart[np.argmax(apart["form_rhat" + side.end])]
+    parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
+    sentence = (
+        f"R-hat over the coefficients of form is {worst['form_rhat' + side.end]:.3f}, above {FORM_RHAT_LIMIT}: {parts} agree "
+        "on Kendall's tau, but not on other kinds of dependence"
+    )
+    return [side.caveat("chains-disagree-form", compared.located(sentence, apart, worst))]
 
 
 def _chains(side: ComparedSample) -> list[Caveat]:

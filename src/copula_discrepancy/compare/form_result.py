@@ -33,7 +33,8 @@ class Form(Estimate):
     order : int
         K.
     coefficients, target_coefficients : array (K, K)
-        a_jk of the draws and of the target; rows are polynomials of the first variable.
+        a_jk of the draws and of the target; rows are polynomials of the first variable. NaN for orders that too few draws, or
+        too few different values, do not allow.
     errors, target_errors : array (K, K)
         Their standard errors; 0 for a known copula.
     kept : Estimate
@@ -77,6 +78,12 @@ class Form(Estimate):
     pattern: str = ""
     code: str = ""
 
+    @property
+    def tested_order(self) -> int:
+        """The highest order of a polynomial that draws and values allow; `order` unless there are few."""
+        known = np.isfinite(self.coefficients)
+        return int(max(known.any(axis=0).sum(), known.any(axis=1).sum()))
+
     def density(self, u: Any, v: Any, *, target: bool = False) -> Array:
         """The smoothed copula density of the draws, or of the target, on the grid of all u and v.
 
@@ -94,7 +101,7 @@ class Form(Estimate):
         """
         coefficients = self.target_coefficients if target else self.coefficients
         first, second = (polynomials(np.asarray(x, np.float64), self.order) for x in (u, v))
-        found: Array = 1.0 + first.T @ coefficients @ second
+        found: Array = 1.0 + first.T @ np.nan_to_num(coefficients) @ second
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -568,7 +568,7 @@ class Discrepancy(WithCaveats):
         form, whose = self.form, "the target" if self.reference is None else "the reference"
         kept = wording.kept_words(form.kept.value, form.kept.ci, form.confidence, f"{whose}'s", self.things)
         explained = any(map(tests.beyond, ("level", "shape", "tails")))
-        return wording.form(form, tests.adjusted["form"], form.pattern, kept, order=form.order, explained=explained)
+        return wording.form(form, tests.adjusted["form"], form.pattern, kept, order=form.tested_order, explained=explained)
 
     def __repr__(self) -> str:
         lines = [self._headline, *wording.wrapped(self.summary)]

@@ -12,6 +12,7 @@ from copula_discrepancy.compare.verdict import PairTests, smallest_pvalue
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+from copula_discrepancy.estimate.form import order_for
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name, reachable, share_beside
 
@@ -59,8 +60,8 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     """The answer in words, by topic."""
     texts = {"Answer": _answer(result)}
     texts["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
-    form = _form(result)
-    if form is not None:
+    form = " ".join(filter(None, [_form(result), _low_order(result)]))
+    if form:
         texts["Form"] = form
     tails = _tails(result)
     if tails is not None:
@@ -207,6 +208,17 @@ def _tails(result: "Pairwise") -> str | None:
     sentence = wording.tail_sentence(where, (share, aim), at_tau)
     sentence = f"{result.label(row)}: {sentence}" if result.unit == "edge" else sentence
     return f"{sentence} ({wording.chance(float(row['tails_adjusted']))}).{more}"
+
+
+def _low_order(result: "Pairwise") -> str | None:
+    """The order of form, where few draws allow less than was asked for."""
+    counts = np.concatenate([result.rows["n"], result.rows["n_target"]])
+    tested = np.isfinite(result.rows["form_pvalue"]).any()
+    least = int(np.nanmin(counts)) if tested else 0
+    allowed = order_for(least, result.order)
+    return (
+        f"tested up to order {allowed}; {least} {result.things} allow no more." if tested and allowed < result.order else None
+    )
 
 
 def _form(result: "Pairwise") -> str | None:

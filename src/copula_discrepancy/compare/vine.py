@@ -198,7 +198,8 @@ def vine(
         return edge_label((names[edge.first], names[edge.second]), [names[k] for k in edge.given])
 
     caveats = comparison_caveats(
-        Compared(table, VineGaps.unit, label, method, {}), sides_of((aims.draws, aims.reference), (own, other), sides)
+        Compared(table, VineGaps.unit, label, method, {}),
+        sides_of((aims.draws, aims.reference), (own, other), sides),
     )
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(table, label, VineGaps.unit)]
     still = table[finished(table) & np.isnan(table["tau"])]

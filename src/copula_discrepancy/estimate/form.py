@@ -36,6 +36,9 @@ Array = NDArray[np.float64]
 
 _DRAWS_PER_CELL = 6  # below it the normal limit of a pair's coefficients does not hold: at n = 50, order 4 rejects 5 to 12%
 FEWEST_FOR_FORM = 4 * _DRAWS_PER_CELL  # draws below which not even order 2 is tested
+# The largest of sixteen R-hats is larger by chance than one: with 1,000 effective draws of four chains, one in 1,000 pairs is
+# above this limit.
+FORM_RHAT_LIMIT = 1.02
 _BATCHES = 100  # of all chains together, for correlations between coefficients: their autocorrelations matter little
 _KNOWN_WELL = 3.0  # standard errors of the target's squared dependence, below which a share of it says nothing
 _TINY = 1e-300

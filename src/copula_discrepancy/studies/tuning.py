@@ -192,7 +192,8 @@ class _Evaluation:
         gap = result.level if math.isnan(gap.value) else gap  # too few values for a likelihood, as in `Discrepancy.cd`
         return {
             "cd": abs(gap.value), "cd_se": gap.se, "cd_df": gap.df,
-            "form": result.form.value, "form_se": result.form.se, "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
+            "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
+            "form": result.form.value, "form_se": result.form.se,
             "ess": size, "ess_se": math.nan,
             "ksd": math.nan if stein is None else stein.value, "ksd_se": math.nan if stein is None else stein.se,
             "seconds": seconds,
