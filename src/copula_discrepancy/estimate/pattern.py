@@ -30,7 +30,7 @@ KINDS = {
     "bend second": "{b} bends with {a}",
     "spread first": "the spread of {a} follows {b}",
     "spread second": "the spread of {b} follows {a}",
-    "together": "extremes of {a} and {b} come together, whatever their signs",
+    "together": "extremes of {a} and {b} come together",
     "apart": "extremes of {a} and {b} exclude each other",
     "high high": "{a} and {b} are closest where both are high",
     "low low": "{a} and {b} are closest where both are low",
