@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.fidelity import DependenceFidelity
     from copula_discrepancy.compare.many import pairwise
     from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.margins import Margins
     from copula_discrepancy.compare.one import discrepancy
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.pair_gap import PairGap
@@ -75,6 +76,7 @@ _HOME = {
     "estimate.multiplicity": ("adjust_pvalues",),
     "compare.many": ("pairwise",),
     "compare.many_result": ("Pairwise",),
+    "compare.margins": ("Margins",),
     "compare.one": ("discrepancy",),
     "compare.one_result": ("Discrepancy",),
     "compare.pair_gap": ("PairGap",),
@@ -134,6 +136,7 @@ __all__ = [
     "InputError",
     "Joe",
     "LongRun",
+    "Margins",
     "MetaCopula",
     "PairGap",
     "Pairwise",

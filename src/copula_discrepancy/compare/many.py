@@ -17,6 +17,7 @@ from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sid
 from copula_discrepancy.compare.correlations import in_order, square_values
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
@@ -219,6 +220,7 @@ def rank_pairs(
     compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df or bool(accuracy))
     told = comparison_caveats(compared, sides_of(samples, (comparison.draws, comparison.reference), sides))
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
+    margins = None if aims.margins is None else compare_margins(aims.margins, sides, confidence=share, adjust=adjust)
     return Pairwise.of(
         rows,
         names=aims.draws.names,
@@ -239,6 +241,7 @@ def rank_pairs(
         left_out=aims.left_out,
         caveats=(*aims.caveats, *lost, *told),
         version=library_version(),
+        margins=margins,
     )
 
 

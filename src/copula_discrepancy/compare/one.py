@@ -10,6 +10,7 @@ from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, indep
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.comparison import ComparedPair, PairComparison
+from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
@@ -176,6 +177,8 @@ def discrepancy(
         selector=FULL,
     )  # fmt: skip
     result = detailed(comparison, samples, confidence=share, shannon=shannon, m=m, rng=rng)
+    if aim.reference is not None and margins == "rank":
+        result = replace(result, margin_gaps=compare_margins((aim.draws, aim.reference), independent, confidence=share))
     announce(result.caveats)
     return result
 

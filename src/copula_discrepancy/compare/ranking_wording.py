@@ -58,6 +58,9 @@ def _things_of_reference(result: "Pairwise") -> str:
 def sentences(result: "Pairwise") -> dict[str, str]:
     """The answer in words, by topic."""
     texts = {"Answer": _answer(result)}
+    if result.margins is not None:
+        same = f"not tested: the {result.things} and the reference are the same."
+        texts["Margins"] = same if result.void else f"{result.margins.line}."
     texts["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
     tails = _tails(result)
     if tails is not None:

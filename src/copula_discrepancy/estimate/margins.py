@@ -3,7 +3,7 @@
 Both samples are ranked together, U is the mid-distribution function of all of them, and the means of polynomials phi_j(U),
 orthonormal over all values, are compared: phi_1 rises with the variable and responds to a shift, phi_2 to its spread, phi_3 to
 its skewness, phi_4 to peak and tails. The difference of the two means of phi_1 is the statistic of Wilcoxon; together they are
-the components of a smooth two-sample test (Neyman, 1937; Mukhopadhyay and Parzen, 2020), and their expectation is exactly 0 for
+the components of a smooth two-sample test (Neyman, 1937; Mukhopadhyay and Wang, 2020), and their expectation is exactly 0 for
 exchangeable samples, whatever the ties and the two sizes.
 
 If the distributions are equal, the effect of each value through the ranks of the others cancels between the two means to first
@@ -121,10 +121,14 @@ def margin_test(
     many values, one per chain or all if they are independent, are equal by chance, given their share in the other sample.
     """
     n, m = draws.size, reference.size
+    if min(n, m) == 0:
+        return MarginTest((), (), (), math.nan, n, m, untested="few-effective-draws")
     column = rank_column(np.concatenate([draws.reshape(-1), reference.reshape(-1)]))
     own = column.rank[:n], column.rank[n:]
     if any(np.ptp(ranks) == 0 for ranks in own):
         return _of_constant(own, (draws.shape[0], reference.shape[0]), iid)
+    if min(n, m) < FEWEST_EFFECTIVE:
+        return MarginTest((), (), (), math.nan, n, m, untested="few-effective-draws")
     counts = np.bincount(column.rank)  # 0 except for the rank that equal values share
     distinct, frequent = int(np.count_nonzero(counts)), float(counts.max()) / (n + m)
     order = min(ORDER, distinct - 1)
@@ -183,7 +187,8 @@ class MarginDifference:
     ratio : float
         How many times as wide the draws are, after removing the shift; NaN if this cannot be determined.
     parts : tuple of str
-        The differences that are significant one by one: "shift", "spread", "skew", "shape".
+        If the test is significant, the differences that are significant one by one: "shift", "spread", "right-skew" or
+        "left-skew", and "shape".
     """
 
     shift: float
@@ -202,23 +207,26 @@ def margin_difference(
     removing both: a shifted exponential variable is not also narrower. A variable with few values has the difference of its
     means and the ratio of its standard deviations.
     """
+    if min(draws.size, reference.size) == 0:
+        return MarginDifference(math.nan, math.nan)
     if test.few_values:
         return _of_moments(draws, reference, test, alpha)
     own, other = _quantiles(draws), _quantiles(reference)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # of differences between values near the largest float
         centre = float(np.median(other))
         moved = _hodges_lehmann(own, other)
         away = [np.abs(values - centre) for values in (own - moved, other)]
         growth = _hodges_lehmann(*(np.log(distance[distance > 0]) for distance in away))
-        ratio = math.exp(min(growth, _LARGEST))
+        ratio, shift = math.exp(min(growth, _LARGEST)), float(np.divide(moved, _standard_deviation(other)))
+        if not test.pvalue < alpha:
+            return MarginDifference(shift, ratio)
         shifted = _side(test, 0, own, other, alpha) != 0
         aligned = own - moved if shifted else own
         spread = _side(test, 1, aligned, other, alpha)
         wider = spread * growth > 0
         aligned = centre + (aligned - centre) / ratio if wider else aligned
-        skewed, odd = (_side(test, k, aligned, other, alpha) != 0 for k in (2, 3))
-        shift = moved / _standard_deviation(other)
-    return MarginDifference(shift, ratio, _parts(shifted, wider, skewed, odd or (spread != 0 and not wider)))
+        skew, odd = _side(test, 2, aligned, other, alpha), _side(test, 3, aligned, other, alpha) != 0
+    return MarginDifference(shift, ratio, _parts(shifted, wider, skew, odd or (spread != 0 and not wider)))
 
 
 def _of_moments(draws: NDArray[np.float64], reference: NDArray[np.float64], test: MarginTest, alpha: float) -> MarginDifference:
@@ -226,16 +234,17 @@ def _of_moments(draws: NDArray[np.float64], reference: NDArray[np.float64], test
         sds = [_standard_deviation(values) for values in (draws, reference)]
         scale = max(float(np.abs(values).max()) for values in (draws, reference)) or 1.0
         means = [float(np.mean(values / scale)) for values in (draws, reference)]
-        shift, ratio = (means[0] - means[1]) / (sds[1] / scale), sds[0] / sds[1]
+        shift, ratio = float(np.divide(means[0] - means[1], sds[1] / scale)), float(np.divide(*sds))
     beyond = [score if abs(score) > _limit(test, k, alpha) else 0.0 for k, score in enumerate(test.scores)]
     beyond += [0.0] * (ORDER - test.order)
     wider = beyond[1] * (ratio - 1.0) > 0
     rest = any(beyond[2:]) or (beyond[1] != 0 and not wider)
-    return MarginDifference(shift, ratio, _parts(beyond[0] != 0, wider, False, rest))
+    return MarginDifference(shift, ratio, _parts(beyond[0] != 0, wider, 0, rest))
 
 
-def _parts(*found: bool) -> tuple[str, ...]:
-    return tuple(name for name, there in zip(("shift", "spread", "skew", "shape"), found, strict=True) if there)
+def _parts(shifted: bool, wider: bool, skew: int, shape: bool) -> tuple[str, ...]:
+    found = {"shift": shifted, "spread": wider, "right-skew": skew > 0, "left-skew": skew < 0, "shape": shape}
+    return tuple(name for name, there in found.items() if there)
 
 
 def _standard_deviation(values: NDArray[np.float64]) -> float:
