@@ -111,7 +111,8 @@ def pairwise(
     Returns
     -------
     Pairwise
-        The ranked pairs; print it for a summary in words, or use `to_dataframe`, `matrix`, `pair`.
+        The ranked pairs; print it for a summary in words, or use `to_dataframe`, `matrix`, `pair`. With a reference sample,
+        its `margins` compare the variables one by one, which ranks do not; they do not enter the verdict.
 
     Raises
     ------
@@ -125,6 +126,7 @@ def pairwise(
     --------
     discrepancy : One pair, and the formulas.
     vine : Conditional dependence as well.
+    Margins : The variables one by one.
     summary : Kendall's tau of every pair, without a target.
     DependenceFidelity : One score for a synthetic table.
 

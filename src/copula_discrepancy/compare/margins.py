@@ -18,7 +18,6 @@ from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.margins import (
     FEWEST_EFFECTIVE,
-    FEWEST_OTHERS,
     MarginDifference,
     MarginTest,
     margin_difference,
@@ -44,8 +43,8 @@ _ROW = np.dtype(
     ]
 )
 _UNTESTED = {
-    "few-effective-draws": f"fewer than {FEWEST_EFFECTIVE} effective draws",
-    "rare-values": f"fewer than {FEWEST_OTHERS} effective values that differ from the most frequent one",
+    "few-effective-draws": f"fewer than {FEWEST_EFFECTIVE} effective values",
+    "rare-values": "too few values differ from the most frequent one",
 }
 _RANKED = "values too large for a float64 were replaced by their ranks"
 
@@ -260,7 +259,7 @@ def _in_words(pair: Sequence[NDArray[np.float64]], test: MarginTest, difference:
         return shares
     texts = []
     if "shift" in difference.parts:
-        texts.append(f"shifted {'up' if difference.shift > 0 else 'down'} by {_short(abs(difference.shift))} sd")
+        texts.append(_shifted(test.values[0] if math.isnan(difference.shift) else difference.shift))
     if "spread" in difference.parts:
         texts.append(_wider(difference.ratio))
     texts += [f"more skewed to the {side}" for side in ("right", "left") if f"{side}-skew" in difference.parts]
@@ -269,7 +268,14 @@ def _in_words(pair: Sequence[NDArray[np.float64]], test: MarginTest, difference:
     return " and ".join(texts) or "different in several small ways"
 
 
+def _shifted(shift: float) -> str:
+    way = "up" if shift > 0 else "down"
+    return f"shifted {way} by {_short(abs(shift))} sd" if math.isfinite(shift) else f"shifted far {way}"
+
+
 def _wider(ratio: float) -> str:
+    if math.isinf(ratio):
+        return "far wider"
     if ratio >= _TWICE:
         return f"{_short(ratio)} times as wide"
     return f"{'wider' if ratio > 1 else 'narrower'} by {_short(100.0 * abs(ratio - 1.0))}%"
@@ -277,9 +283,10 @@ def _wider(ratio: float) -> str:
 
 def _constant(draws: NDArray[np.float64], reference: NDArray[np.float64]) -> str:
     own, other = draws.flat[0], reference.flat[0]
-    if np.ptp(draws) == 0 and np.ptp(reference) == 0:
+    still, expected = bool(np.all(draws == own)), bool(np.all(reference == other))
+    if still and expected:
         return f"constant at {own:g} instead of {other:g}"
-    return f"constant at {own:g}" if np.ptp(draws) == 0 else f"not constant at {other:g}"
+    return f"constant at {own:g}" if still else f"not constant at {other:g}"
 
 
 def _two_shares(draws: NDArray[np.float64], reference: NDArray[np.float64]) -> str:

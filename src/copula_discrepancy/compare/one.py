@@ -103,7 +103,8 @@ def discrepancy(
         The gaps and scores with their tests; print it for a summary in words. If the target's family cannot reach the tau of
         the draws, level is still computed; perfectly dependent draws have infinite CKL and CED; a fit at a bound has no
         standard error. These cases, fewer than 100 effective draws per chain, R-hat for dependence above 1.01 and chains that
-        do not move raise a DependenceWarning, which the result records.
+        do not move raise a DependenceWarning, which the result records. With a reference sample, its `margin_gaps` compare the
+        two variables one by one; they do not enter the verdict.
 
     Raises
     ------

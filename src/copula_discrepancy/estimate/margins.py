@@ -25,7 +25,7 @@ from copula_discrepancy.estimate.ranks import RankedColumn, rank_column
 from copula_discrepancy.estimate.strength import FREQUENT
 
 FEWEST_EFFECTIVE = 20  # effective draws below which nothing is tested: their long-run variance has five degrees of freedom
-FEWEST_OTHERS = 10  # expected values in each sample that differ from a frequent one, for each component
+_FEWEST_OTHERS = 10  # effective values of each sample that differ from a frequent one, for each component; twice that on chains
 _BATCHES = 100  # of all chains together, for the correlations of the components
 _TIED = 0.01  # share of tied pairs above which a variable is described by mean and sd: its values cannot move by part of a step
 _QUANTILES = 150  # of a sample, from which shift and spread are estimated: to two digits, and in a fraction of a millisecond
@@ -136,7 +136,8 @@ def margin_test(
     sides = _Side.of(phi[:, :n], draws.shape[0], iid=iid[0]), _Side.of(phi[:, n:], reference.shape[0], iid=iid[1])
     sizes = float(np.fmin.reduce(sides[0].n_eff)), float(np.fmin.reduce(sides[1].n_eff))
     if frequent > FREQUENT:  # otherwise the values that differ from it are not few
-        order = min(order, int((1.0 - frequent) * min(n, m, *sizes) // FEWEST_OTHERS))
+        needed = _FEWEST_OTHERS if all(iid) else 2 * _FEWEST_OTHERS  # with 10 on chains, the size of tests was 10%
+        order = min(order, int((1.0 - frequent) * min(n, m, *sizes) // needed))
         sides = sides[0].first(order), sides[1].first(order)
     few = column.tied_pairs > _TIED * 0.5 * (n + m) * (n + m - 1.0)
     if order < 1 or not min(sizes) >= FEWEST_EFFECTIVE:
@@ -234,7 +235,7 @@ def _of_moments(draws: NDArray[np.float64], reference: NDArray[np.float64], test
         sds = [_standard_deviation(values) for values in (draws, reference)]
         scale = max(float(np.abs(values).max()) for values in (draws, reference)) or 1.0
         means = [float(np.mean(values / scale)) for values in (draws, reference)]
-        shift, ratio = float(np.divide(means[0] - means[1], sds[1] / scale)), float(np.divide(*sds))
+        shift, ratio = float(np.divide(means[0] - means[1], sds[1] / scale)), float(np.divide(sds[0], sds[1]))
     beyond = [score if abs(score) > _limit(test, k, alpha) else 0.0 for k, score in enumerate(test.scores)]
     beyond += [0.0] * (ORDER - test.order)
     wider = beyond[1] * (ratio - 1.0) > 0
