@@ -103,7 +103,7 @@ class Margins:
     >>> result.verdict
     'no gap found in 3 pairs'
     >>> result.margins.flagged, result.margins.line
-    (('x1',), '1 of 3 variables differs (x1 shifted up by 0.5 sd)')
+    (('x1',), '1 of 3 variables differs (x1 shifted up by 0.56 sd)')
     """
 
     names: tuple[str, ...]

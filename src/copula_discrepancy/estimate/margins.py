@@ -163,7 +163,7 @@ def _components(column: RankedColumn, order: int) -> NDArray[np.float64]:
     if not column.tied_pairs:
         return phi
     basis, _ = np.linalg.qr(np.vstack([np.ones(column.n), phi]).T)
-    signs = np.sign(np.sum(basis[:, 1:] * phi.T, axis=0))  # the first of equal rows is as good as any
+    signs = np.sign(np.sum(basis[:, 1:] * phi.T, axis=0))  # QR determines a component up to its sign
     return np.ascontiguousarray((basis[:, 1:] * (signs * math.sqrt(column.n))).T)
 
 
