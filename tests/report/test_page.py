@@ -309,6 +309,16 @@ def test_headings(name, outcome, flagged, state):
     assert (result.outcome, result.n_flagged) == (outcome, flagged)
 
 
+def test_a_page_whose_margins_differ_is_not_green(tmp_path):
+    draws, reference = np.random.default_rng(3).standard_normal((2, 500, 2))
+    result = cd.pairwise(draws + [0.0, 1.0], reference, family="gaussian", iid=True)
+    page = result.to_html(tmp_path / "moved.html")
+    assert result.outcome == "no gap"
+    assert re.search(r'<h1 class="(\w+)">', page.read_text(encoding="utf-8")).group(1) == "unknown"
+    assert result.margins.line in words_of(page)
+    assert json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["margins"]["n_flagged"] == 1
+
+
 def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap():
     def maps(name):
         return re.findall(r'data-map="(\w+)"', page_of(name).read_text(encoding="utf-8"))
