@@ -14,6 +14,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.wording import pair_label
+from tests import loaded
 from tests.caveat_codes import warned
 from tests.numerals import numerals, one_line
 from tests.refusals import refused
@@ -514,7 +515,7 @@ def test_an_interrupt_ends_a_long_run_with_130(folder):
         "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "sys.exit(main(['check', 'draws.npy']))\n"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    told = loaded.run(code)
     assert told.returncode == 130
     assert told.stderr.endswith(" interrupted\n")
     assert "Traceback" not in told.stderr

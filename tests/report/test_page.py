@@ -32,6 +32,7 @@ from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.report.page import content, meaning, methods, writing
 from copula_discrepancy.report.plots.maps import beyond_chance
 from tests.caveat_codes import codes_of
+from tests.lean_pages import not_drawn, not_written
 from tests.page_samples import HOSTILE, comparison, page_of, timed_page_of
 from tests.pairwise_data import autoregressive, gaussian
 from tests.refusals import refused
@@ -366,6 +367,7 @@ def test_a_page_fits_nothing(tmp_path, monkeypatch):
         results += [cd.pairwise(draws, reference), cd.pairwise(draws, cd.Frank(3.0)), cd.pairwise(draws)]
     for module in ("likelihood", "fit", "jackknife"):
         monkeypatch.setattr(f"copula_discrepancy.estimate.{module}.maximise", lambda *_: pytest.fail("fitted again"))
+    not_written(monkeypatch)  # every pair is drawn, and only drawing could fit
     for k, result in enumerate(results):
         result.to_html(tmp_path / f"{k}.html")
 
@@ -804,7 +806,8 @@ def test_few_independent_draws_are_not_told_to_run_longer(tmp_path):
     assert methods.spoken(methods.ERRORS[True], result.things) in told
 
 
-def test_pages_name_what_is_random_and_how_they_were_made(tmp_path):
+def test_pages_name_what_is_random_and_how_they_were_made(tmp_path, monkeypatch):
+    not_drawn(monkeypatch)
     draws = cd.Gumbel(2.0).sample(200, rng=1)
     plain = cd.discrepancy(draws, cd.Rotated(cd.Gumbel(2.0), 180))
     told = words_of(plain.to_html(tmp_path / "plain.html"))
