@@ -48,12 +48,10 @@ def checked_order(order: object) -> int:
     return int(order)  # type: ignore[call-overload]
 
 
-@lru_cache(maxsize=8)
-def basis_table(n: int, order: int) -> Array:
-    """Polynomials and their derivatives at every doubled mid-rank 2, 3, ..., 2n of n draws: (rank, 2, order)."""
-    if order == 0:
-        return np.empty((0, 2, 0))
-    u = (np.arange(2.0, 2.0 * n + 1.0) - 1.0) / (2.0 * n)
+@lru_cache(maxsize=4)
+def basis_table(n: int, order: int, doubled: bool) -> Array:
+    """Polynomials and their derivatives at every rank of n draws, with ties at every mid-rank: (rank, 2, order)."""
+    u = (np.arange(2.0, 2.0 * n + 1.0, 1.0 if doubled else 2.0) - 1.0) / (2.0 * n)
     return np.ascontiguousarray(np.stack([polynomials(u, order).T, slopes(u, order).T], axis=1))
 
 
@@ -66,7 +64,7 @@ def left_out_coefficients(pair: RankedPair, order: int) -> Array:
     """Coefficients of a pair without each of several blocks of draws: (block, cell)."""
     rows = []
     for part in parts_without_blocks(pair):
-        table = basis_table(part.n, order)
+        table = basis_table(part.n, order, True)
         u, v = (table[column.doubled_mid_ranks - 2, 0] for column in (part.first, part.second))
         rows.append((u.T @ v).ravel() / part.n)
     return np.array(rows)
