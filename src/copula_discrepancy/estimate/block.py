@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.lazy import lazy
-from copula_discrepancy.estimate.form import FormSide, basis_table, batches_per_chain, left_out_coefficients, usable_cells
+from copula_discrepancy.estimate.form import (
+    TIMES_PER_BATCH,
+    FormSide,
+    basis_table,
+    batches_per_chain,
+    left_out_coefficients,
+    usable_cells,
+)
 from copula_discrepancy.estimate.influence import Score
 from copula_discrepancy.estimate.left_out import is_slow
 from copula_discrepancy.estimate.pair import RankedPair
@@ -165,10 +172,10 @@ class Block:
         self.form_influence = np.empty((len(self.first) if keep else 0, t.n, cells))
         # the influence values of the fitted tau are in the place of its scores by now
         fitted = self._score if self._form_slope.any() else self._score[:0]
-        form_pairs = kernels.form_pairs_of_usual_order if self.order == kernels.USUAL else kernels.form_pairs_of_any_order
-        means, errors, correlations, halves = form_pairs(
-            t.orders, t.ranks, t.ties, self.first, self.second, basis_table(t.n, self.order, doubled), doubled, fitted,
-            self._form_slope, n_chains, n_batches, self.form_influence,
+        means, errors, correlations, halves = kernels.form_pairs(
+            tuple(range(1, self.order + 1)), t.orders, t.ranks, t.ties, self.first, self.second,
+            basis_table(t.n, self.order, doubled), doubled, fitted, self._form_slope, n_chains, self._mixes(n_batches),
+            n_batches, self.form_influence,
         )  # fmt: skip
         se, df, n_eff = (np.ascontiguousarray(errors[:, :, part]) for part in range(3))
         used = usable_cells(t.distinct, self.first, self.second, t.n, self.order)
@@ -176,6 +183,14 @@ class Block:
         self.form = FormSide(self.order, means, se, df, n_eff, correlations, halves, used, t.n, n_blocks)
         if not self.iid:
             self._leave_out_blocks()
+
+    def _mixes(self, n_batches: int) -> NDArray[np.bool_]:
+        """Whether a batch is many times as long as the autocorrelation of both variables."""
+        if self.iid:
+            return np.zeros(len(self.first), bool)
+        sizes = np.array(self.table.margin_sizes)
+        times = self.table.n / np.minimum(sizes[self.first], sizes[self.second])
+        return self.table.n // self.table.n_chains // n_batches >= TIMES_PER_BATCH * times
 
     def _leave_out_blocks(self) -> None:
         """Widen the errors of form by the block jackknife where the margins mix slowly."""

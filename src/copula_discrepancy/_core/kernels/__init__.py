@@ -12,7 +12,7 @@ from copula_discrepancy._core.kernels.elliptical import (
     student_from_normal,
     student_sums,
 )
-from copula_discrepancy._core.kernels.form import USUAL, form_pairs_of_any_order, form_pairs_of_usual_order
+from copula_discrepancy._core.kernels.form import form_pairs
 from copula_discrepancy._core.kernels.pairs import (
     corner_influence,
     corner_shares,
@@ -36,7 +36,6 @@ from copula_discrepancy._core.kernels.stein import stein_sums, stein_tile
 from copula_discrepancy._core.kernels.vector import clayton_derivatives, clayton_sums, gumbel_derivatives, gumbel_sums
 
 __all__ = [
-    "USUAL",
     "clayton_derivatives",
     "clayton_sums",
     "concordance_counts",
@@ -48,8 +47,7 @@ __all__ = [
     "elliptical_mixed",
     "elliptical_scores",
     "finish_pairs",
-    "form_pairs_of_any_order",
-    "form_pairs_of_usual_order",
+    "form_pairs",
     "gather",
     "gaussian_sums",
     "gumbel_derivatives",

@@ -134,22 +134,6 @@ def split_in_halves(values):
     return centred, means
 
 
-@compiled(nogil=True, error_model="numpy")
-def size_of_sequence(rho, last, size):
-    """Effective sample size from autocorrelations up to `last` + 1, made Geyer's initial monotone sequence first."""
-    t = 1
-    while t <= last - 2:
-        if rho[t + 1] + rho[t + 2] > rho[t - 1] + rho[t]:
-            rho[t + 1] = (rho[t - 1] + rho[t]) / 2.0
-            rho[t + 2] = rho[t + 1]
-        t += 2
-    time = -1.0
-    for t in range(last + 1):
-        time += 2.0 * rho[t]
-    time += rho[last + 1]
-    return size / max(time, 1.0 / np.log10(size))
-
-
 @compiled(nogil=True, error_model="numpy", inline="always")
 def effective_size(centred, means):
     """ArviZ's effective sample size for the mean of split chains.
@@ -180,7 +164,18 @@ def effective_size(centred, means):
     last = t - 2
     if even > 0.0:
         rho[last + 1] = even
-    return size_of_sequence(rho, last, n_chains * n_draws)
+    t = 1
+    while t <= last - 2:
+        if rho[t + 1] + rho[t + 2] > rho[t - 1] + rho[t]:
+            rho[t + 1] = (rho[t - 1] + rho[t]) / 2.0
+            rho[t + 2] = rho[t + 1]
+        t += 2
+    time = -1.0
+    for t in range(last + 1):
+        time += 2.0 * rho[t]
+    time += rho[last + 1]
+    size = n_chains * n_draws
+    return size / max(time, 1.0 / np.log10(size))
 
 
 @compiled(nogil=True, error_model="numpy")
