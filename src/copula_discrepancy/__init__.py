@@ -10,11 +10,15 @@ if TYPE_CHECKING:
     from copula_discrepancy._core.caveats import Caveat
     from copula_discrepancy._core.errors import DependenceWarning, InputError
     from copula_discrepancy.compare.fidelity import DependenceFidelity
+    from copula_discrepancy.compare.interactions import interactions
+    from copula_discrepancy.compare.interactions_result import Interaction, Interactions
     from copula_discrepancy.compare.many import pairwise
     from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.one import discrepancy
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.pair_gap import PairGap
+    from copula_discrepancy.compare.screen import screen
+    from copula_discrepancy.compare.screen_result import Screening
     from copula_discrepancy.compare.summary import summary
     from copula_discrepancy.compare.vine import vine
     from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
@@ -70,6 +74,10 @@ if TYPE_CHECKING:
 
 _HOME = {
     "compare.fidelity": ("DependenceFidelity",),
+    "compare.interactions": ("interactions",),
+    "compare.interactions_result": ("Interaction", "Interactions"),
+    "compare.screen": ("screen",),
+    "compare.screen_result": ("Screening",),
     "compare.summary": ("summary",),
     "estimate.agreement": ("Agreement",),
     "estimate.multiplicity": ("adjust_pvalues",),
@@ -132,6 +140,8 @@ __all__ = [
     "GaussianTarget",
     "Gumbel",
     "InputError",
+    "Interaction",
+    "Interactions",
     "Joe",
     "LongRun",
     "MetaCopula",
@@ -140,6 +150,7 @@ __all__ = [
     "PaperTest",
     "Reproduction",
     "Rotated",
+    "Screening",
     "Selection",
     "SteinDiscrepancy",
     "StudentT",
@@ -155,6 +166,7 @@ __all__ = [
     "ess",
     "family",
     "fit",
+    "interactions",
     "kendall_matrix",
     "kendall_tau",
     "ksd",
@@ -170,6 +182,7 @@ __all__ = [
     "register",
     "reproduce",
     "rhat",
+    "screen",
     "select_family",
     "sghmc",
     "sgld",

@@ -46,7 +46,7 @@ def blas_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jo
     Otherwise matrix products on two threads would use two threads each, which wait for each other: on two busy cores a product
     took 17 times as long.
     """
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     with threadpool_limits(1, "blas"):
         return in_order(function, items, n_jobs, "repeat the call with n_jobs=1", require="sharedmem")

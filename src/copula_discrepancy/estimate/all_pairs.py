@@ -1,8 +1,8 @@
 """The form of all pairs of many variables: coefficients, errors and p-values as matrix products, in tiles of variables.
 
 A pair by itself costs two sorts and an influence value per draw and coefficient. Here coefficients come from one matrix product
-per tile, and their errors from batch means, whose terms for ranks are products of what is known per variable and per pair: half a
-million pairs of 4,000 draws take about as long as ten thousand one by one.
+per tile, and their errors from batch means, whose terms for ranks are products of what is known per variable and per pair: half
+a million pairs of 4,000 draws take less than a minute.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ from copula_discrepancy.estimate.basis import HIGHEST_ORDER, ORDER
 from copula_discrepancy.estimate.batches import (
     BatchedRanks,
     Floats,
+    cell_tests,
     combined,
     largest_pvalues,
     sum_pvalues,
-    test_cells,
 )
 
 _TILE = 24  # variables: the batch sums of 576 pairs, 100 batches, are 4 MB, which caches hold
@@ -102,7 +102,8 @@ def compare_all(
     order : int
         Polynomials of each variable, at most 8.
     known : array (pair, order, order), optional
-        Coefficients to compare with, in the order of `numpy.triu_indices`, if there is no reference; by default 0, independence.
+        Coefficients to compare with, in the order of `numpy.triu_indices`, if there is no reference; by default 0,
+        independence.
     gram : bool
         Also multiply the batch sums of all pairs with each other, for a joint test.
     n_jobs : int, optional
@@ -117,22 +118,21 @@ def compare_all(
     """
     d = len(own.ranks)
     first, second = np.triu_indices(d, 1)
-    shape = (first.size, order, order)
     samples = [own] if other is None else [own, other]
     terms = [sample.batch_terms(order) for sample in samples]
     place = np.zeros((d, d), np.intp)
     place[first, second] = np.arange(first.size)
     g = sum(sample.count for sample in samples)
-    result = PairForms(
-        first, second, *(np.zeros(shape, np.float32) for _ in range(4)), np.zeros(first.size), np.ones(first.size),
-        np.zeros((g, g)), np.zeros(g), np.zeros(g),
-    )  # fmt: skip
+    own_values, other_values, se, z = (np.zeros((first.size, order, order), np.float32) for _ in range(4))
+    numbers = np.zeros(first.size), np.ones(first.size)
+    pooled = np.zeros((g, g)), np.zeros(g), np.zeros(g)
+    result = PairForms(first, second, own_values, other_values, se, z, *numbers, *pooled)
     if known is not None:
         result.other[:] = known
 
     def fill(row: int) -> list[Floats]:
         """One row of tiles; their sums are added up in order, so that threads do not change the last digits."""
-        pooled = [np.zeros_like(values) for values in (result.gram, result.inner, result.strength)]
+        parts = [np.zeros_like(values) for values in pooled]
         rows = slice(row, min(row + _TILE, d))
         for start in range(row, d, _TILE):
             columns = slice(start, min(start + _TILE, d))
@@ -144,12 +144,12 @@ def compare_all(
             tiles = [_tile(sample, term, (rows, columns), chosen, order) for sample, term in zip(samples, terms, strict=True)]
             _judge(samples, tiles, result, at, order)
             if gram:
-                _pool(tiles, result, at, pooled)
+                _pool(tiles, result, at, parts)
             tick(chosen.size)
-        return pooled
+        return parts
 
-    for pooled in blas_threads(fill, range(0, d, _TILE), n_jobs):
-        for total, part in zip((result.gram, result.inner, result.strength), pooled, strict=True):
+    for parts in blas_threads(fill, range(0, d, _TILE), n_jobs):
+        for total, part in zip(pooled, parts, strict=True):
             total += part
     return result
 
@@ -170,22 +170,20 @@ def _tile(sample: BatchedRanks, terms: Floats, part: tuple[slice, slice], chosen
     found -= coefficients[..., None] * sample.lengths.astype(sample.dtype)
     x, y = chosen // w, chosen % w
     # sum over l of a_lk B_jl(U): (k, l) @ (l, j * batch)
-    ranked = np.ascontiguousarray(terms[:, :, 1:].transpose(0, 2, 1, 3)).reshape(len(terms), HIGHEST_ORDER, order * g)
-    of_x = np.matmul(every[:, :, :order].transpose(0, 2, 1), ranked[part[0]][x]).reshape(-1, order, order, g)
+    of_left, of_right = (terms[rows, 1:].reshape(-1, HIGHEST_ORDER, order * g) for rows in part)
+    of_x = np.matmul(every[:, :, :order].transpose(0, 2, 1), of_left[x]).reshape(-1, order, order, g)
     found += of_x.transpose(0, 2, 1, 3)
-    found += np.matmul(every[:, :order], ranked[part[1]][y]).reshape(-1, order, order, g)
+    found += np.matmul(every[:, :order], of_right[y]).reshape(-1, order, order, g)
     return Tile(coefficients, found.reshape(-1, order * order, g))
 
 
-def _judge(
-    samples: Sequence[BatchedRanks], tiles: Sequence[Tile], result: PairForms, at: NDArray[np.intp], order: int
-) -> None:
+def _judge(samples: Sequence[BatchedRanks], tiles: Sequence[Tile], result: PairForms, at: NDArray[np.intp], order: int) -> None:
     """Fill in the rows of a result."""
     m = order * order
     if len(tiles) > 1:
         result.other[at] = tiles[1].coefficients
     differences = (tiles[0].coefficients - result.other[at]).reshape(-1, m)
-    tests = test_cells(samples, differences, [tile.sums for tile in tiles])
+    tests = cell_tests(samples, differences, [tile.sums for tile in tiles])
     if len(tiles) > 1:
         result.noise[at] = tests.variances[1].sum(axis=1)
     result.own[at] = tiles[0].coefficients

@@ -1,8 +1,8 @@
 """Ranks as polynomials, summed over batches of consecutive draws: what the forms of many variables are computed from.
 
-A mean of products of such polynomials, such as a_jk = E[phi_j(U) phi_k(V)], has influence values that are products of polynomials
-of ranks too, so their sums over batches are matrix products, for all variables at once. The means of batches that are several
-times as long as the autocorrelation are nearly independent, and their variance is the long-run variance.
+A mean of products of such polynomials, such as a_jk = E[phi_j(U) phi_k(V)], has influence values that are products of
+polynomials of ranks too, so their sums over batches are matrix products, for all variables at once. The means of batches that
+are several times as long as the autocorrelation are nearly independent, and their variance is the long-run variance.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,14 @@ from copula_discrepancy.estimate.rank_table import RankedTable
 
 BATCHES = 100  # at most: as many as give Student's t its normal shape; more cost time in proportion
 _FEWEST = 20  # batches of all chains together, even if each is shorter than it should be
+FEWEST_DRAWS = 20  # with fewer, batches would be too few to know a variance
 # A batch has this many autocorrelation times. Shorter ones underestimate variances by about 1/2 divided by this number; longer
 # ones are too few to know them.
 _TIMES = 5.0
-_TINIEST, _NEARLY_ONE = 1e-300, 1e-12  # p-values are combined as if they were this far from 0 and from 1
+# Least variance of a draw's influence: perfect dependence has none, and rounding errors are not differences.
+_SMALLEST = 1e-6
+# P-values beyond these are combined as if they were these: one very close to 1 would outweigh any small one.
+_TINIEST, _LARGEST = 1e-300, 0.99
 
 Floats = NDArray[Any]
 
@@ -76,8 +80,8 @@ class BatchedRanks:
         Where each batch begins, and the end of the last; no batch crosses chains.
     n_chains : int
         Number of chains.
-    time : float
-        The longest autocorrelation time of the variables; 1 for independent draws.
+    times : array (variable,)
+        The autocorrelation time of each variable; 1 for independent draws.
     dtype : type
         The precision of products; sums of float32 are accurate to 1e-5 standard errors, at half the time.
     """
@@ -85,7 +89,7 @@ class BatchedRanks:
     ranks: NDArray[np.int32]
     edges: NDArray[np.intp]
     n_chains: int
-    time: float
+    times: NDArray[np.float64]
     dtype: Any = np.float32
 
     @classmethod
@@ -97,13 +101,18 @@ class BatchedRanks:
         for row, k in zip(ranks, columns, strict=True):
             row[:] = table.columns[k].doubled_mid_ranks
         n_chains = 1 if iid else table.n_chains
-        time = 1.0 if iid else max((_time(row, n_chains) for row in ranks), default=1.0)
-        return cls(ranks, _edges(table.n, n_chains, time, batches), n_chains, time, dtype)
+        times = np.array([1.0 if iid else _time(row, n_chains) for row in ranks])
+        return cls(ranks, _edges(table.n, n_chains, float(times.max()), batches), n_chains, times, dtype)
 
     @property
     def n(self) -> int:
         """Number of draws."""
         return self.ranks.shape[1]
+
+    @property
+    def time(self) -> float:
+        """The longest autocorrelation time."""
+        return float(self.times.max())
 
     @property
     def lengths(self) -> NDArray[np.intp]:
@@ -134,12 +143,14 @@ class BatchedRanks:
         return found
 
     def batch_terms(self, order: int) -> Floats:
-        """Sums of B_jl over batches, (variable, j, l, batch), from those of the polynomials it consists of."""
+        """Sums of B_jl over batches, (variable, l, j, batch), from those of the polynomials it consists of."""
         terms = rank_terms(order)
         sums = np.empty((len(self.ranks), terms.shape[2], self.count))
         for row, ranks in zip(sums, self.ranks, strict=True):
-            np.add.reduceat(np.take(self._polynomials[: terms.shape[2]], ranks, axis=1), self.edges[:-1], axis=1, dtype=np.float64, out=row)
-        found = np.einsum("jlr,xrt->xjlt", terms, sums, optimize=True)
+            np.add.reduceat(
+                np.take(self._polynomials[: terms.shape[2]], ranks, axis=1), self.edges[:-1], axis=1, dtype=np.float64, out=row
+            )
+        found = np.einsum("jlr,xrt->xljt", terms, sums, optimize=True)
         return np.ascontiguousarray(found - found.mean(axis=3, keepdims=True), self.dtype)
 
     @lazy
@@ -170,7 +181,7 @@ def _edges(n: int, n_chains: int, time: float, most: int) -> NDArray[np.intp]:
     draws = n // n_chains
     independent = time <= 1.0 and n_chains == 1
     wanted = max(1, round(_TIMES * time)) if not independent else 1
-    fewest = max(2, -(-_FEWEST // n_chains))
+    fewest = -(-_FEWEST // n_chains)
     per_chain = min(max(min(draws // wanted, most // n_chains), fewest), max(draws // 2, 1))
     inside = np.linspace(0, draws, per_chain + 1).astype(np.intp)[:-1]
     starts = (np.arange(n_chains)[:, None] * draws + inside).ravel()
@@ -185,6 +196,8 @@ class CellTests:
     ----------
     z : array (row, cell)
         Differences as normal scores, with their signs.
+    se : array (row, cell)
+        Standard errors of the differences.
     variances : list of array (row, cell)
         Variances of the coefficients, for each sample.
     trace : array (row,)
@@ -192,16 +205,12 @@ class CellTests:
     """
 
     z: NDArray[np.float64]
+    se: NDArray[np.float64]
     variances: list[NDArray[np.float64]]
     trace: NDArray[np.float64]
 
-    @property
-    def se(self) -> NDArray[np.float64]:
-        """Standard errors of the differences."""
-        return np.sqrt(sum(self.variances[1:], self.variances[0]))
 
-
-def test_cells(samples: Sequence[BatchedRanks], differences: Floats, sums: Sequence[Floats]) -> CellTests:
+def cell_tests(samples: Sequence[BatchedRanks], differences: Floats, sums: Sequence[Floats]) -> CellTests:
     """Test differences (row, cell), given the influence values of each sample summed over batches (row, cell, batch).
 
     The sums are scaled in place, so that their squares add up to variances.
@@ -212,10 +221,10 @@ def test_cells(samples: Sequence[BatchedRanks], differences: Floats, sums: Seque
         covariances.append(np.matmul(values, values.transpose(0, 2, 1)).astype(np.float64))
     variances = [np.diagonal(covariance, axis1=1, axis2=2).copy() for covariance in covariances]
     total, df = welch(variances, [sample.df for sample in samples])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        t = differences / np.sqrt(total)
-        z = np.copysign(normal_scores(t, df), t)
-        scale = 1.0 / (total[:, :, None] * total[:, None, :])
+    total = np.maximum(total, _SMALLEST / min(sample.n for sample in samples))
+    t = differences / np.sqrt(total)
+    z = np.copysign(normal_scores(t, df), t)
+    scale = 1.0 / (total[:, :, None] * total[:, None, :])
     m = z.shape[1]
     trace = np.full(len(z), float(m))
     for sample, covariance, variance in zip(samples, covariances, variances, strict=True):
@@ -228,7 +237,7 @@ def test_cells(samples: Sequence[BatchedRanks], differences: Floats, sums: Seque
     if len(samples) > 1:
         products = np.sum(covariances[0] * covariances[1] * scale, axis=(1, 2))
         trace += 2.0 * (products - np.sum(variances[0] * variances[1] / total**2, axis=1))
-    return CellTests(z, variances, np.maximum(trace, m))
+    return CellTests(z, np.sqrt(total), variances, np.maximum(trace, m))
 
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
@@ -237,8 +246,8 @@ def test_cells(samples: Sequence[BatchedRanks], differences: Floats, sums: Seque
 def normal_scores(t: Floats, df: Floats | float) -> NDArray[np.float64]:
     """|t| of Student's t distribution as the normal quantile of the same probability, by Wallace's approximation.
 
-    Within 0.01 for five degrees of freedom and more, up to |t| = 10 (Wallace, 1959, Annals of Mathematical Statistics 30); unlike
-    the exact quantile it neither underflows nor takes a microsecond.
+    Within 0.01 for five degrees of freedom and more, up to |t| = 10 (Wallace, 1959, Annals of Mathematical Statistics 30);
+    unlike the exact quantile it neither underflows nor takes a microsecond.
     """
     factor = (8.0 * df + 1.0) / (8.0 * df + 3.0)
     scores: NDArray[np.float64] = factor * np.sqrt(df * np.log1p(t * t / df))
@@ -249,8 +258,7 @@ def welch(variances: Sequence[Floats], dfs: Sequence[float]) -> tuple[Floats, Fl
     """The variance of a difference of independent estimates, and its degrees of freedom (Welch, 1947)."""
     total = sum(variances[1:], variances[0])
     weights = sum((v * v / df for v, df in zip(variances, dfs, strict=True)), np.zeros_like(total))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return total, total * total / weights
+    return total, np.divide(total * total, weights, out=np.full(total.shape, min(dfs)), where=weights > 0)
 
 
 def sum_pvalues(total: Floats, mean: Floats | float, trace: Floats) -> NDArray[np.float64]:
@@ -261,12 +269,12 @@ def sum_pvalues(total: Floats, mean: Floats | float, trace: Floats) -> NDArray[n
 
 
 def largest_pvalues(largest: Floats, count: float) -> NDArray[np.float64]:
-    """P-values of the largest of `count` absolute normal scores, by Bonferroni."""
-    return np.asarray(np.minimum(1.0, 2.0 * count * ndtr(-largest)), dtype=np.float64)
+    """P-values of the largest of `count` absolute normal scores, 1 - (1 - p)^count (Sidak, 1967)."""
+    return np.asarray(-np.expm1(count * np.log1p(-2.0 * ndtr(-largest))), dtype=np.float64)
 
 
 def combined(*pvalues: Floats) -> NDArray[np.float64]:
     """One p-value from several dependent ones: Cauchy combination (Liu and Xie, 2020, JASA 115, 393-402)."""
-    together = np.stack([np.clip(p, _TINIEST, 1.0 - _NEARLY_ONE) for p in pvalues])
+    together = np.stack([np.clip(p, _TINIEST, _LARGEST) for p in pvalues])
     mean = np.mean(1.0 / np.tan(together * np.pi), axis=0)  # tan((0.5 - p) pi), accurate for small p
     return np.asarray(np.arctan2(1.0, mean) / np.pi, dtype=np.float64)

@@ -1,8 +1,8 @@
 """One answer for all pairs together: whether the joint dependence of two samples differs, and how much of it is kept.
 
-Many small differences, none of them significant by itself, are found by the sum of all squared normal scores. There are far more
-of them than batches, but the sum's distribution needs two numbers only, its mean and tr(R^2) of all scores, and both come from
-the products of batch sums with each other, one number for every two batches.
+Many small differences, none of them significant by itself, are found by the sum of all squared normal scores. There are far
+more of them than batches, but the sum's distribution needs two numbers only, its mean and tr(R^2) of all scores, and both come
+from the products of batch sums with each other, one number for every two batches.
 """
 
 import math
@@ -34,8 +34,8 @@ class Joint:
     Attributes
     ----------
     value : float
-        Root mean square, over pairs, of the difference between the two densities smoothed to order 4; in units of the density of
-        independence.
+        Root mean square, over pairs, of the difference between the two densities smoothed to order 4; in units of the density
+        of independence.
     pvalue : float
         P-value of no pair differing.
     sum_pvalue, largest_pvalue : float

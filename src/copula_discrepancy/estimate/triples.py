@@ -5,7 +5,7 @@ copula, and not 0 for a hierarchical scale or an exclusive or, of which pairs sh
 (phi_2), the ends of a variable are compared with its middle. All triples are matrix products, one variable at a time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from copula_discrepancy._core.workers import blas_threads
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER
-from copula_discrepancy.estimate.batches import BatchedRanks, Floats, combined, largest_pvalues, test_cells
+from copula_discrepancy.estimate.batches import BatchedRanks, Floats, cell_tests, combined, largest_pvalues
 
 MOST_VARIABLES = 100  # 161,700 triples
 ORDER = 2
@@ -85,7 +85,7 @@ def compare_triples(
         y, z = np.triu_indices(d - x - 1, 1)
         found = [_row(sample, term, x, y, z) for sample, term in zip(samples, terms, strict=True)]
         theirs = found[1][0] if len(found) > 1 else np.zeros_like(found[0][0])
-        tests = test_cells(samples, found[0][0] - theirs, [sums for _, sums in found])
+        tests = cell_tests(samples, found[0][0] - theirs, [sums for _, sums in found])
         scores = np.where(tested, tests.z, 0.0)
         ses = [np.sqrt(variances) for variances in tests.variances]
         places = np.stack([np.full(y.size, x), y + x + 1, z + x + 1], axis=1)
@@ -106,9 +106,7 @@ def _pvalues(scores: Floats, tested: int) -> tuple[NDArray[np.float64], NDArray[
     return combined(slope, others), np.where(slope <= others, 0, rest)
 
 
-def _row(
-    sample: BatchedRanks, terms: Floats, x: int, y: NDArray[np.intp], z: NDArray[np.intp]
-) -> tuple[Floats, Floats]:
+def _row(sample: BatchedRanks, terms: Floats, x: int, y: NDArray[np.intp], z: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Coefficients (triple, cell) and batch sums (triple, cell, batch) of all triples that begin with variable x.
 
     The influence value of a draw is phi_j phi_k phi_m - a_jkm, and for each variable, such as the first, the cost of its ranks,
@@ -133,7 +131,7 @@ def _row(
     found = sums.reshape(ORDER, g, ORDER, r, ORDER, r)[:, :, :, y, :, z].transpose(0, 1, 3, 4, 2)
     found = found - coefficients[..., None] * sample.lengths.astype(sample.dtype)
     # (l, j * batch) of every variable
-    ranked = np.ascontiguousarray(terms.transpose(0, 2, 1, 3)).reshape(len(terms), HIGHEST_ORDER + 1, ORDER * g)
+    ranked = terms.reshape(len(terms), HIGHEST_ORDER + 1, ORDER * g)
     shape = (-1, ORDER, ORDER, ORDER, g)
     by_x = np.ascontiguousarray(of_x.transpose(1, 2, 3, 0)).reshape(-1, HIGHEST_ORDER + 1) @ ranked[x]
     found += by_x.reshape(shape).transpose(0, 3, 1, 2, 4)  # (triple, k, m, j)
