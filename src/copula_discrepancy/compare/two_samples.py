@@ -1,11 +1,13 @@
 """Draws and a reference read, ranked and divided into batches, for comparisons of all pairs and of all triples at once."""
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtri
 
 from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import independent_sides
@@ -159,7 +161,8 @@ def _agreement(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ..
     for ranks in batched.ranks:
         u = ranks.reshape(side.draws.n_chains, -1) / (2.0 * batched.n) - 0.5
         rhats.append(max(split_rhat(u), split_rhat(np.abs(u))))
-    apart = np.flatnonzero(np.array(rhats) > RHAT_LIMIT)
+    limit = max(RHAT_LIMIT, _by_chance(2 * side.draws.n_chains, side.draws.n_draws // 2, 2 * len(names)))
+    apart = np.flatnonzero(np.array(rhats) > limit)
     if not apart.size:
         return []
     worst = max(apart.tolist(), key=rhats.__getitem__)
@@ -167,8 +170,14 @@ def _agreement(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ..
     where = (
         f"in {names[worst]}" if apart.size == 1 else f"in {apart.size:,} of {len(names):,} variables, worst in {names[worst]}"
     )
-    sentence = f"R-hat of ranks is {rhats[worst]:.3f}, above {RHAT_LIMIT}: {parts} disagree ({where})"
+    sentence = f"R-hat of ranks is {rhats[worst]:.3f}, above {limit:.4g}: {parts} disagree ({where})"
     return [side.caveat("chains-disagree", sentence)]
+
+
+def _by_chance(parts: int, draws: int, tests: int) -> float:
+    """The largest of many split R-hats that independent draws exceed in 5% of samples: short chains exceed 1.01 by chance."""
+    largest = float(chdtri(parts - 1.0, 0.05 / tests)) / (parts - 1.0)
+    return math.sqrt(1.0 + (largest - 1.0) / max(draws, 1))
 
 
 def adding(tick: Callable[[int], None]) -> Callable[[int], None]:
