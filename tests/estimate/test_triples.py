@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from copula_discrepancy.data.draws import as_draws
+from copula_discrepancy.estimate.all_pairs import compare_all
 from copula_discrepancy.estimate.basis import centred_ranks, polynomials, slopes
+from copula_discrepancy.estimate.joint import judged
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.triples import CELLS, ODD, compare_triples
 from tests.estimate.test_all_pairs import autoregressive, batched, cost_of_ranks
@@ -77,3 +79,26 @@ def test_an_elliptical_copula_has_no_odd_cells():
     assert (forms.z[0, [k for k in range(len(CELLS)) if k not in ODD]] == 0).all()  # not tested
     assert abs(forms.own[0, CELLS.index((2, 2, 2))]) > 0.1  # and not 0
     assert compare_triples(batched(exclusive_or(rng, 500)), None, n_jobs=1).pvalue[0] < 1e-6
+
+
+def test_pairs_and_triples_have_one_joint_answer():
+    """An exclusive or is not in the pairs' joint test, and is in that of pairs and triples."""
+    rng = np.random.default_rng(6)
+    draws, reference = batched(rng.standard_normal((500, 3))), batched(exclusive_or(rng, 500))
+    pairs, triples = compare_all(draws, reference, gram=True, n_jobs=1), compare_triples(draws, reference, n_jobs=1)
+    alone = judged(pairs, draws, reference, {}, confidence=0.95)
+    together = judged(pairs, draws, reference, {}, confidence=0.95, triples=triples)
+    assert alone.pvalue > 0.01
+    assert together.pvalue < 1e-6
+    assert (alone.n_triples, together.n_triples) == (0, 1)
+
+
+def test_joint_size_with_triples():
+    rng = np.random.default_rng(7)
+    pvalues = []
+    for _ in range(20):
+        samples = [batched(rng.standard_normal((400, 8))) for _ in range(2)]
+        pairs, triples = compare_all(*samples, gram=True, n_jobs=1), compare_triples(*samples, n_jobs=1)
+        pvalues.append(judged(pairs, *samples, {}, confidence=0.95, triples=triples).pvalue)
+    assert np.sum(np.array(pvalues) < 0.05) <= 4  # more in 0.3% of runs
+    assert np.median(pvalues) > 0.2

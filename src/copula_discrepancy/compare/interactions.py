@@ -13,8 +13,9 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.interactions_result import TRIPLE, Interactions
 from copula_discrepancy.compare.two_samples import TwoSamples, adding
-from copula_discrepancy.estimate.all_pairs import compare_all
+from copula_discrepancy.estimate.all_pairs import PairForms, compare_all
 from copula_discrepancy.estimate.fit_result import library_version
+from copula_discrepancy.estimate.joint import judged
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS, adjust_pvalues
 from copula_discrepancy.estimate.triples import MOST_VARIABLES, TripleForms, compare_triples
 from copula_discrepancy.estimate.uncertainty import open_probability
@@ -145,7 +146,11 @@ def rank_triples(
     adjusted = adjust_pvalues(forms.pvalue, adjust)
     rows = _rows(forms, read.other is not None)
     rows["adjusted"], rows["flagged"] = adjusted, adjusted < 1.0 - share
-    rows["in_pairs"] = _in_pairs(read, forms, adjust, share, jobs)
+    joint = None
+    if read.other is not None:
+        pairs = compare_all(read.own, read.other, gram=True, n_jobs=jobs)
+        joint = judged(pairs, read.own, read.other, dict(read.left_out), confidence=share, triples=forms)
+        rows["in_pairs"] = _in_pairs(pairs, forms, adjust_pvalues(pairs.pvalue, adjust) < 1.0 - share)
     order = np.lexsort((-np.abs(rows["difference"]), ~rows["flagged"]))
     return Interactions(
         rows[order],
@@ -153,6 +158,7 @@ def rank_triples(
         forms.other[order] if read.other is not None else np.full_like(forms.other, np.nan),
         read.names,
         read.other is not None,
+        joint,
         iid=iid if isinstance(iid, str) else read.iid[0],
         confidence=share,
         adjust=adjust,
@@ -178,13 +184,9 @@ def _rows(forms: TripleForms, against: bool) -> NDArray[Any]:
     return rows
 
 
-def _in_pairs(read: TwoSamples, forms: TripleForms, adjust: str, confidence: float, n_jobs: int | None) -> NDArray[np.bool_]:
-    """Whether a pair of each triple differs; without a reference nothing is known of pairs."""
-    if read.other is None:
-        return np.zeros(len(forms.pvalue), bool)
-    pairs = compare_all(read.own, read.other, n_jobs=n_jobs)
-    d = len(read.names)
-    differs = np.zeros((d, d), bool)
-    differs[pairs.first, pairs.second] = adjust_pvalues(pairs.pvalue, adjust) < 1.0 - confidence
-    x, y, z = forms.places.T
+def _in_pairs(pairs: PairForms, triples: TripleForms, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether one of the pairs of each triple is flagged."""
+    differs = np.zeros((pairs.second.max() + 1,) * 2, bool)
+    differs[pairs.first, pairs.second] = flagged
+    x, y, z = triples.places.T
     return np.asarray(differs[x, y] | differs[x, z] | differs[y, z])

@@ -14,6 +14,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import interactions_wording, wording
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import unknown_name
+from copula_discrepancy.estimate.joint import Joint
 from copula_discrepancy.estimate.triples import CELLS
 
 if TYPE_CHECKING:
@@ -124,6 +125,8 @@ class Interactions(WithCaveats):
         The variables.
     against : bool
         Whether there is a reference; without one, triples are tested against an elliptical copula.
+    joint : Joint or None
+        The answer for all pairs and all triples together, if there is a reference.
     iid, confidence, adjust
         As passed to `interactions`.
     samples, stuck, left_out, caveats, notes, version
@@ -152,6 +155,7 @@ class Interactions(WithCaveats):
     targets: NDArray[Any] = field(repr=False)
     names: tuple[str, ...]
     against: bool
+    joint: Joint | None
     iid: bool | str
     confidence: float
     adjust: str
@@ -223,6 +227,7 @@ class Interactions(WithCaveats):
         """Every number and text except those of single triples."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in ("iid", "confidence", "adjust", "version", "n_flagged")}
         plain |= {"names": list(self.names), "n_triples": len(self), "outcome": self.outcome, "verdict": self.verdict}
+        plain["joint"] = None if self.joint is None else self.joint.to_dict()
         plain |= {"stuck": list(self.stuck), "left_out": dict(self.left_out), "notes": list(self.notes)}
         return plain | {"words": self.sentences()} | self._recorded()
 
@@ -254,7 +259,7 @@ class Interactions(WithCaveats):
         return f"{count}, {wording.counted(len(self), self.unit)}, against {aim}"
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Null, Worst, Pairs, Where, Judged."""
+        """The answer in words, by topic: Answer, Null, Worst, Pairs, Joint, Where, Judged."""
         return interactions_wording.sentences(self)
 
     def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.joint_wording import joint_words
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.multiplicity import in_words
 
@@ -88,6 +89,8 @@ def sentences(result: "Interactions") -> dict[str, str]:
     if pairs:
         some = "it" if result.n_flagged == 1 else "all of them" if pairs == result.n_flagged else f"{pairs:,} of them"
         texts["Pairs"] = f"in {some} a pair differs as well, which may be the reason; look at pairwise first."
+    if result.joint is not None:
+        texts["Joint"] = f"pairs and triples together: {joint_words(result.joint, result.confidence, result.things)}."
     often = _often(result)
     if often:
         texts["Where"] = often

@@ -16,6 +16,7 @@ from copula_discrepancy.estimate.basis import HIGHEST_ORDER, ORDER
 from copula_discrepancy.estimate.batches import (
     BatchedRanks,
     Floats,
+    batch_products,
     cell_tests,
     combined,
     largest_pvalues,
@@ -201,6 +202,4 @@ def _pool(tiles: Sequence[Tile], result: PairForms, at: NDArray[np.intp], pooled
     if len(flat) > 1:
         pooled[1][g:] += own @ flat[1]
         pooled[2][g:] += other @ flat[1]
-    stacked = np.concatenate(flat, axis=1)
-    stacked /= result.se[at].reshape(-1, 1)
-    pooled[0][:] += stacked.T @ stacked
+    pooled[0][:] += batch_products([tile.sums for tile in tiles], result.se[at])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.special import gammaincc, ndtr
 
 from copula_discrepancy._core import kernels
@@ -22,7 +23,7 @@ from copula_discrepancy.estimate.pair import TOO_DISCRETE
 from copula_discrepancy.estimate.rank_table import RankedTable
 
 BATCHES = 100  # at most: as many as give Student's t its normal shape; more cost time in proportion
-_FEWEST = 20  # batches of all chains together, even if each is shorter than it should be
+_FEWEST = 12  # batches of all chains together, even if each is shorter than it should be
 FEWEST_DRAWS = 20  # with fewer, batches would be too few to know a variance
 # A batch has this many autocorrelation times. Shorter ones underestimate variances by about 1/2 divided by this number; longer
 # ones are too few to know them.
@@ -252,6 +253,17 @@ def normal_scores(t: Floats, df: Floats | float) -> NDArray[np.float64]:
     factor = (8.0 * df + 1.0) / (8.0 * df + 3.0)
     scores: NDArray[np.float64] = factor * np.sqrt(df * np.log1p(t * t / df))
     return scores
+
+
+def batch_products(sums: Sequence[Floats], se: Floats) -> NDArray[np.float64]:
+    """Products of the batches of all samples with each other, (batch, batch), added up over cells, in standard errors.
+
+    `sums` are as `cell_tests` leaves them.
+    """
+    stacked = np.concatenate([values.reshape(-1, values.shape[2]) for values in sums], axis=1)
+    stacked /= np.asarray(se, stacked.dtype).reshape(-1, 1)
+    upper = (dsyrk if stacked.dtype == np.float64 else ssyrk)(1.0, stacked.T)  # half of a product
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T, dtype=np.float64)
 
 
 def welch(variances: Sequence[Floats], dfs: Sequence[float]) -> tuple[Floats, Floats]:

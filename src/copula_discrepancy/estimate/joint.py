@@ -19,6 +19,7 @@ from copula_discrepancy.estimate.all_pairs import PairForms, compare_all
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.batches import BatchedRanks, combined, largest_pvalues, left_out_columns, sum_pvalues
 from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.triples import TripleForms
 from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
 
 # Standard errors from batches are accurate to this many parts in n_eff (measured: mean squares of scores are within 0.985 and
@@ -46,6 +47,8 @@ class Joint:
         Number of pairs.
     left_out : dict
         Variables that are in no pair, with the reason.
+    n_triples : int
+        Number of triples that were compared too; they contribute to the p-values.
     """
 
     value: float
@@ -55,6 +58,7 @@ class Joint:
     kept: Estimate
     n_pairs: int
     left_out: dict[str, str]
+    n_triples: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Every number by name, ready for JSON."""
@@ -115,15 +119,25 @@ def joint(
 
 
 def judged(
-    forms: PairForms, own: BatchedRanks, other: BatchedRanks | None, left_out: dict[str, str], *, confidence: float
+    forms: PairForms,
+    own: BatchedRanks,
+    other: BatchedRanks | None,
+    left_out: dict[str, str],
+    *,
+    confidence: float,
+    triples: TripleForms | None = None,
 ) -> Joint:
-    """The joint answer from all pairs; `forms` has products of batches."""
+    """The joint answer from all pairs and, if they were compared with the same batches, all triples.
+
+    `forms` has products of batches.
+    """
     samples = [own] if other is None else [own, other]
-    cells = float(forms.z.size)
-    total = float(np.sum(forms.z.astype(np.float64) ** 2))
-    mean, trace = _moments(forms.gram, samples, cells)
+    parts: list[PairForms | TripleForms] = [forms] if triples is None else [forms, triples]
+    cells = float(sum(part.z.size for part in parts))
+    total = float(sum(np.sum(part.z.astype(np.float64) ** 2) for part in parts))
+    mean, trace = _moments(sum((part.gram for part in parts[1:]), forms.gram), samples, cells)
     by_sum = float(sum_pvalues(np.array(total), mean, np.array(trace)))
-    by_largest = float(largest_pvalues(np.abs(forms.z).max(), cells))
+    by_largest = float(largest_pvalues(np.array(max(np.abs(part.z).max() for part in parts)), cells))
     excess = np.sum((forms.own.astype(np.float64) - forms.other) ** 2) - np.sum(forms.se.astype(np.float64) ** 2)
     return Joint(
         math.sqrt(max(excess, 0.0) / forms.first.size),
@@ -133,6 +147,7 @@ def judged(
         _kept(forms, samples, confidence),
         forms.first.size,
         left_out,
+        0 if triples is None else len(triples.pvalue),
     )
 
 

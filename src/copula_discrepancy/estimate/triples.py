@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from copula_discrepancy._core.workers import blas_threads
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER
-from copula_discrepancy.estimate.batches import BatchedRanks, Floats, cell_tests, combined, largest_pvalues
+from copula_discrepancy.estimate.batches import BatchedRanks, Floats, batch_products, cell_tests, combined, largest_pvalues
 
 MOST_VARIABLES = 100  # 161,700 triples
 ORDER = 2
@@ -41,6 +41,8 @@ class TripleForms:
         P-values: a_111 alone, combined with the largest of the other cells.
     cell : array (triple,)
         The cell that the smaller of these two p-values belongs to.
+    gram : array (batch, batch)
+        Products of batch sums, as in `PairForms`.
     """
 
     places: NDArray[np.intp]
@@ -51,6 +53,10 @@ class TripleForms:
     z: Floats
     pvalue: NDArray[np.float64]
     cell: NDArray[np.intp]
+    gram: NDArray[np.float64]
+
+
+_COLUMNS = tuple(name for name in TripleForms.__dataclass_fields__ if name != "gram")
 
 
 def compare_triples(
@@ -91,10 +97,14 @@ def compare_triples(
         places = np.stack([np.full(y.size, x), y + x + 1, z + x + 1], axis=1)
         tick(y.size)
         ses.append(np.zeros_like(ses[0]))
-        return TripleForms(places, found[0][0], theirs, ses[0], ses[1], scores, *_pvalues(scores, int(tested.sum())))
+        judged = _pvalues(scores, int(tested.sum()))
+        gram = batch_products([sums for _, sums in found], tests.se)
+        return TripleForms(places, found[0][0], theirs, ses[0], ses[1], scores, *judged, gram)
 
     parts = blas_threads(fill, range(d - 2), n_jobs)
-    return TripleForms(*(np.concatenate([getattr(part, name) for part in parts]) for name in TripleForms.__dataclass_fields__))
+    gram = np.sum([part.gram for part in parts], axis=0)
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    return TripleForms(**columns, gram=gram)
 
 
 def _pvalues(scores: Floats, tested: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
