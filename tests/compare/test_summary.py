@@ -16,11 +16,13 @@ def test_summary_agrees_with_discrepancy_and_with_kendall():
     draws[:, 1:, 2] += 0.8 * draws[:, :-1, 2]
     table = cd.summary({"mu": draws[..., 0], "theta": draws[..., 1:]})
     assert list(table.index) == ["mu ~ theta[0]", "mu ~ theta[1]", "theta[0] ~ theta[1]"]
-    assert list(table.columns) == ["tau", "mcse", "95%_low", "95%_high", "n_eff", "r_hat"]
+    assert list(table.columns) == ["tau", "mcse", "95%_low", "95%_high", "n_eff", "r_hat", "dependence", "independence_p", "form_r_hat"]
     for row, (i, j) in zip(table.index, [(0, 1), (0, 2), (1, 2)], strict=True):
         single = cd.discrepancy(draws[..., [i, j]], cd.Frank(2.0))
         tau = single.estimates["tau"]
-        expected = [tau.value, tau.se, *tau.ci, tau.n_eff, single.rhat]
+        alone = cd.discrepancy(draws[..., [i, j]], cd.Gaussian(0.0)).form
+        form = [alone.value, alone.pvalue, single.form_rhats[0]]
+        expected = [tau.value, tau.se, *tau.ci, tau.n_eff, single.rhat, *form]
         np.testing.assert_allclose(table.loc[row], expected, rtol=1e-10)
         assert table.loc[row, "tau"] == pytest.approx(cd.kendall_tau(draws[..., i].ravel(), draws[..., j].ravel()))
     rounded = cd.summary(draws, round_to=2, confidence=0.9, iid=True)

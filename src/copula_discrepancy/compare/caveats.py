@@ -227,7 +227,7 @@ def _agreement_in_form(compared: Compared, side: ComparedSample) -> list[Caveat]
     parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
     sentence = (
         f"R-hat over the coefficients of form is {worst['form_rhat' + side.end]:.3f}, above {FORM_RHAT_LIMIT}: {parts} agree "
-        "on Kendall's tau, but not on other kinds of dependence"
+        f"on Kendall's tau, but not on other dependence ({worst['form_rhat_kind' + side.end]})"
     )
     return [side.caveat("chains-disagree-form", compared.located(sentence, apart, worst))]
 

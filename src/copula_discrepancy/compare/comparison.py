@@ -63,7 +63,7 @@ class ComparedPair:
     gaps: Gaps
     ckl: Integral
     pattern: Pattern | None
-    form_rhats: tuple[float, float]
+    form_rhats: tuple[tuple[float, str], tuple[float, str]]
 
     def fill(self, row: Any) -> None:
         """Write the numbers into a row of the table."""
@@ -93,7 +93,8 @@ class ComparedPair:
             row["form"], row["form_se"], row["form_pvalue"] = form.value, form.spread.se, form.pvalue
             row["kept"], row["kept_se"] = form.kept, form.kept_spread.se
             row["dependence"], row["dependence_target"] = form.dependence
-            row["form_rhat"], row["form_rhat_target"] = self.form_rhats
+            for end, (rhat, kind) in zip(("", "_target"), self.form_rhats, strict=True):
+                row["form_rhat" + end], row["form_rhat_kind" + end] = rhat, kind
             row["pattern"] = "" if self.pattern is None else self.pattern.code
 
 
@@ -205,8 +206,9 @@ class PairComparison:
         tested = [form_is_tested(*both) for both in sides]
         no_target = other is None and not self.targets
         forms = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target)
+        unknown = [(math.nan, "")] * len(pairs)
         rhats = [
-            block.form.rhats.max(axis=1).tolist() if block is not None and told else [math.nan] * len(pairs)
+            block.form.largest_rhats if block is not None and told else unknown
             for block, told in zip((own, other), self.compared, strict=True)
         ]
         compared_pairs = [
@@ -261,7 +263,12 @@ class PairComparison:
         return Fits(fitted, chosen, choice, selection)
 
     def _compared(
-        self, place: tuple[int, int], fits: Fits, sides: tuple[Side, Side | None], form: FormGap, rhats: tuple[float, float]
+        self,
+        place: tuple[int, int],
+        fits: Fits,
+        sides: tuple[Side, Side | None],
+        form: FormGap,
+        rhats: tuple[tuple[float, str], tuple[float, str]],
     ) -> ComparedPair:
         """All numbers of one pair."""
         known, (mine, there) = self.targets.get(place), sides

@@ -22,7 +22,7 @@ from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
-from copula_discrepancy.compare.rows import BLOCKS, ROW, TESTED
+from copula_discrepancy.compare.rows import BLOCKS, RHAT_KINDS, ROW, TESTED
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _SEVERAL = 3  # variables, or pairs, that have a joint answer beside their own
 _SHOWN = 10  # rows of a printed table
 _SHOWN_HTML = 50  # and in a notebook, where one can scroll
-_COLUMNS = tuple(name for name in ROW.names or () if name != BLOCKS)
+_COLUMNS = tuple(name for name in ROW.names or () if name not in (BLOCKS, *RHAT_KINDS))
 _RANKED = np.dtype(
     [*((name, ROW[name]) for name in _COLUMNS), *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)]
 )

@@ -268,7 +268,7 @@ def detailed(
         reference_agreement=agreements[1],
         selection=pair.fits.selection,
         tail=comparison.tail,
-        form_rhats=pair.form_rhats,
+        form_rhats=(pair.form_rhats[0][0], pair.form_rhats[1][0]),
         corners=pair.gaps.corners,
         things=things,
         caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in scores.notes)),

@@ -16,6 +16,7 @@ FORM = (
     "form", "form_se", "form_pvalue", "kept", "kept_se", "dependence", "dependence_target", "form_rhat", "form_rhat_target",
 )  # fmt: skip
 CORNER_PARTS = ("", "_se", "_pvalue", "_share", "_share_target")
+RHAT_KINDS = ("form_rhat_kind", "form_rhat_kind_target")  # what the largest R-hat of form is about, for its caveat
 BLOCKS = "left_out"  # numbers of `LeftOut` of draws and reference, of no use to a reader
 ROW = np.dtype(
     [
@@ -24,6 +25,7 @@ ROW = np.dtype(
         *[(name + part, float) for name in GAPS for part in ("", "_se", "_pvalue")],
         ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
         *[(name, float) for name in FORM], ("pattern", f"U{LONGEST}"),
+        *[(name, "U16") for name in RHAT_KINDS],
         ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
         ("theta", float), ("theta_target", float), ("df", float), ("family", f"U{LONGEST_NAME + 3}"),
         (BLOCKS, float, (2, 4)),

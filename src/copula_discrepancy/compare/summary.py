@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError, enough_memory
@@ -11,7 +13,9 @@ from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import as_draws
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import comparable
+from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.form import FormGap, can_be_tested, form_gaps
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.uncertainty import (
     FEWEST_DRAWS,
@@ -64,7 +68,9 @@ def summary(
     -------
     pandas.DataFrame
         One row per pair, ``a ~ b``, in the order of the variables: tau, mcse (its Monte Carlo standard error), the ends of its
-        confidence interval, n_eff (the effective sample size) and r_hat (for dependence; see `Agreement`). NaN if a variable is
+        confidence interval, n_eff (the effective sample size) and r_hat (for dependence; see `Agreement`); then dependence, the
+        size of all dependence on the scale of form, whatever its kind, which is 0 for independent variables, independence_p,
+        the p-value of independence, and form_r_hat, the largest R-hat over the coefficients of form. NaN if a variable is
         constant, or if the two are perfectly dependent and tau has no sampling error.
 
     Raises
@@ -80,8 +86,8 @@ def summary(
 
     Notes
     -----
-    Tau is tau-b, ties included. Standard errors are those of `discrepancy`, from the long-run variance of influence values
-    (Geyer, 1992).
+    A funnel, a bend or a ring has Kendall's tau 0 and is not independent: see dependence. Tau is tau-b, ties included. Standard
+    errors are those of `discrepancy`, from the long-run variance of influence values (Geyer, 1992).
 
     Examples
     --------
@@ -112,23 +118,37 @@ def summary(
     rows: list[tuple[float, ...]] = []
     for i in range(given.n_variables - 1):  # one row of the matrix at a time
         places = {j: k for k, j in enumerate(j for j in range(i + 1, given.n_variables) if varying[i] and varying[j])}
-        whole = Block(table, [(i, j) for j in places], compare=compare, iid=independent) if places else None
+        whole = _counted(table, [(i, j) for j in places], compare=compare, iid=independent) if places else None
         for j in range(i + 1, given.n_variables):
             labels.append(pair_label(given.names[i], given.names[j]))
             part, k = (whole, places[j]) if j in places else (None, 0)
             if table.holes[i] or table.holes[j]:
                 both = table.of_pair(i, j)
                 enough = both is not None and both.n >= fewest
-                part = Block(both, [(0, 1)], compare=compare, iid=independent) if both is not None and enough else None
-            rows.append((math.nan,) * 6 if part is None else _row(part, k, share))
+                part = _counted(both, [(0, 1)], compare=compare, iid=independent) if both is not None and enough else None
+            rows.append((math.nan,) * 9 if part is None else _row(*part, k, share))
     percent = f"{100 * share:g}%"
     columns = ["tau", "mcse", f"{percent}_low", f"{percent}_high", "n_eff", "r_hat"]
+    columns += ["dependence", "independence_p", "form_r_hat"]
     found = pd.DataFrame(rows, index=labels, columns=columns)
     return found if decimals is None else found.round(decimals)
 
 
-def _row(part: Block, k: int, confidence: float) -> tuple[float, ...]:
-    """Tau, its standard error and interval, effective draws and R-hat of one pair."""
+def _counted(
+    table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool
+) -> tuple[Block, list[FormGap], list[float]]:
+    """A block of pairs, their form against independence, and its R-hats."""
+    block = Block(table, pairs, compare=compare, iid=iid, order=ORDER)
+    block.finish_form()
+    groups = [max(int(table.modes[i]), int(table.modes[j])) for i, j in pairs]
+    tested = [can_be_tested(table.n, abs(tau) == 1.0, group) for tau, group in zip(block.taus, groups, strict=True)]
+    rhats = [rhat for rhat, _ in block.form.largest_rhats] if compare else [math.nan] * len(pairs)
+    return block, form_gaps(block.form, None, np.zeros((len(pairs), ORDER**2)), tested), rhats
+
+
+def _row(part: Block, forms: list[FormGap], rhats: list[float], k: int, confidence: float) -> tuple[float, ...]:
+    """Tau, its standard error and interval, effective draws and R-hat of one pair; its dependence of any kind."""
     spread = StandardError(*kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
     tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)
-    return tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k])
+    form = (forms[k].value, forms[k].pvalue, rhats[k])
+    return tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k]), *form

@@ -160,10 +160,10 @@ class Block:
         self._joint: list[list[float]] = joint.tolist()
         self._spreads = [[StandardError(*row) for row in rows] for rows in spreads.tolist()]
         if self.order:
-            self._finish_form(keep=keep)
+            self.finish_form(keep=keep)
         return self
 
-    def _finish_form(self, *, keep: bool) -> None:
+    def finish_form(self, *, keep: bool = False) -> None:
         """The coefficients of form, with the errors that a block jackknife widens where the margins mix slowly."""
         t, cells = self.table, self.order**2
         n_chains = 0 if self.iid else t.n_chains

@@ -40,6 +40,7 @@ FORM_RHAT_LIMIT = 1.02
 # small by about a tenth of the autocorrelation that a coefficient, a product of polynomials, has left.
 TIMES_PER_BATCH = 10.0
 _BATCHES = 100  # of all chains together, for correlations between coefficients: their autocorrelations matter little
+_MOST_ALIKE = 0.6  # share of draws with one value above which the others are too few; both values of a coin are below
 _KNOWN_WELL = 3.0  # standard errors of the target's squared dependence, below which a share of it says nothing
 _TINY = 1e-300
 
@@ -76,6 +77,11 @@ def left_out_coefficients(pair: RankedPair, order: int) -> Array:
 def order_for(n: int, order: int) -> int:
     """The order that n draws allow: each cell needs a few of them."""
     return min(order, math.isqrt(n // _DRAWS_PER_CELL))
+
+
+def can_be_tested(n: int, perfect: bool, largest_group: int) -> bool:
+    """Whether form has a normal limit: enough draws, no perfect dependence, and no value that most draws share."""
+    return n >= FEWEST_FOR_FORM and not perfect and largest_group <= _MOST_ALIKE * n
 
 
 def usable_cells(
@@ -138,6 +144,13 @@ class FormSide:
         return covariance
 
     @property
+    def largest_rhats(self) -> list[tuple[float, str]]:
+        """The largest split R-hat over the coefficients of each pair, and the kind of dependence that one is about."""
+        rhats = self.rhats
+        places = rhats.argmax(axis=1)
+        return [(float(row[k]), kind_of_cell(*divmod(int(k), self.order))) for row, k in zip(rhats, places, strict=True)]
+
+    @property
     def rhats(self) -> Array:
         """Split R-hat of each coefficient, from the means of half chains: (pair, cell)."""
         parts = self.halves.shape[1]
@@ -146,6 +159,12 @@ class FormSide:
         within = np.maximum(variance - apart, _TINY) * length / (length - 1.0)
         between = length * apart * parts / (parts - 1.0)
         return np.where(self.used, np.sqrt((between / within + length - 1.0) / length), 1.0)
+
+
+def kind_of_cell(j: int, k: int) -> str:
+    """The kind of dependence that a coefficient is about, by the degrees of its two polynomials, less 1."""
+    known = {(0, 0): "strength", (0, 1): "bends and spread", (1, 0): "bends and spread", (1, 1): "extremes"}
+    return known.get((j, k), "finer patterns")
 
 
 class FormGap(NamedTuple):
@@ -222,7 +241,8 @@ def form_gaps(
     df, n_eff = own.df, _smallest(own.n_eff, used)
     if other is not None:
         a, b = own.se**2, other.se**2
-        df = (a + b) ** 2 / (a**2 / own.df + b**2 / other.df)
+        with np.errstate(invalid="ignore", divide="ignore"):  # perfect dependence, which is not tested, has no error
+            df = (a + b) ** 2 / (a**2 / own.df + b**2 / other.df)
         n_eff = np.minimum(n_eff, _smallest(other.n_eff, used))
     with np.errstate(invalid="ignore", divide="ignore"):
         pvalues = _pvalues(gaps, se, df, used, total, own, other)

@@ -13,14 +13,13 @@ from typing import NamedTuple
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.family_curves import Curves
 from copula_discrepancy.estimate.fit_result import Fit
-from copula_discrepancy.estimate.form import FEWEST_FOR_FORM, FormGap
+from copula_discrepancy.estimate.form import FormGap, can_be_tested
 from copula_discrepancy.estimate.pair import FEWEST_FOR_SHAPE, TOO_DISCRETE, uneven_ties
 from copula_discrepancy.estimate.strength import TauSide, level_test
 from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, tail_gap
 from copula_discrepancy.estimate.uncertainty import StandardError
 from copula_discrepancy.families import Copula, Integral
 
-_MOST_ALIKE = 0.6  # share of draws with one value above which the others are too few for form; both values of a coin are below
 _UNKNOWN = StandardError(math.nan, math.nan, math.nan)
 
 
@@ -126,12 +125,9 @@ class Gaps:
 
 
 def form_is_tested(own: Side, other: Side | None) -> bool:
-    """Whether form has a normal limit: enough draws, no perfect dependence, and no value that most draws share."""
+    """Whether form can be tested in both samples."""
     sides = [own] if other is None else [own, other]
-    return all(
-        side.tau.n >= FEWEST_FOR_FORM and not side.tau.perfect and side.fit.pair.largest_group <= _MOST_ALIKE * side.tau.n
-        for side in sides
-    )
+    return all(can_be_tested(side.tau.n, side.tau.perfect, side.fit.pair.largest_group) for side in sides)
 
 
 def gaps(own: Side, other: Side | None, tau_target: float, form: FormGap | None) -> Gaps:
