@@ -158,8 +158,8 @@ def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int
     with look.canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
         for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (look.BLUE, look.ORANGE), strict=False):
             _draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
-            _draw_contours(panel, density, levels, color=_line_colour(side))
-            look.note_below(panel, side.counted, _contours_note(density, levels) if side.fits else MISFIT)
+            drawn = _draw_contours(panel, density, levels, color=_line_colour(side))
+            look.note_below(panel, side.counted, _contours_note(density, levels) if side.fits or not drawn else MISFIT)
         if panels == 1 and not isinstance(result, Fit):  # a fit has its contours already
             _overlay(axes, sides, densities, levels)
         elif panels == 2 and axes[0].figure is axes[1].figure:

@@ -1,6 +1,7 @@
 """The gaps of one pair with their intervals: those with a sign around zero, form, which has none, from zero on."""
 
 import math
+from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _SMALL, _SIGN = 0.833, 0.5  # size of a small title relative to the font size, and width of its characters relative to that
+_LEAST = 0.02  # smallest end of an axis
 GAPS = ("level", "shape", "total", "form", *CORNERS)
 
 
@@ -31,15 +33,13 @@ def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
         total = result.total
         beyond |= {"total"} if total.pvalue < 1.0 - total.confidence else set()  # total has a single test
         for place, name in enumerate(GAPS):
-            if name != "form":
-                _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond)
+            _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond, signed=name != "form")
         axes.set_yticks(range(len(GAPS)), [name.replace("_", "-") for name in GAPS], fontsize="small")
         axes.tick_params(axis="y", length=0, left=False)
         axes.set_ylim(len(GAPS) - 0.5, -0.5)
         axes.grid(False, axis="y")
-        reach = 1.04 * max(map(abs, axes.get_xlim()))
-        _draw_gap(axes, GAPS.index("form"), result.form, beyond="form" in beyond, signed=False)
-        axes.set_xlim(-reach, max(reach, 1.04 * axes.get_xlim()[1]))  # zero is in the middle, unless form is larger than all
+        reach = _reach([result.estimates.get(name) for name in GAPS if name != "form"])
+        axes.set_xlim(-reach, max(reach, _reach([result.form])))  # zero is in the middle, unless form is larger than all others
         axes.xaxis.set_major_locator(look.few_ticks(axes))
         whose = "target" if result.reference is None else "reference"
         share = f"{100 * result.level.confidence:g}%"
@@ -57,6 +57,12 @@ def _title_signs(ax: "Axes") -> int:
     """Number of characters of a small title that fit above the axes and the numbers next to them."""
     points = 72.0 * ax.get_window_extent().width / ax.figure.dpi
     return max(int(points / (_SIGN * look.text_size(_SMALL))), 20)
+
+
+def _reach(gaps: Sequence[Estimate | None]) -> float:
+    """The end of an axis that has room for these gaps and their intervals."""
+    ends = [abs(end) for gap in gaps if gap is not None for end in (gap.value, *gap.ci) if math.isfinite(end)]
+    return 1.1 * max([_LEAST, *ends])
 
 
 def _number(value: float, signed: bool) -> str:
