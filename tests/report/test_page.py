@@ -559,7 +559,7 @@ def test_where_no_gap_is_found_the_page_says_what_was_tested():
         some = cd.pairwise(coin, np.corrcoef(gaussian(rng, 4000).T), iid=True)
     count = int(np.isfinite(some.rows["shape_pvalue"]).sum())
     assert 0 < count < len(some)
-    assert f"shape (in {count} of {len(some)} pairs)" in meaning.tested(some)
+    assert f"; shape in {count} of {len(some)} pairs" in meaning.tested(some)
 
 
 # ---- size and time -------------------------------------------------------------------------------------------------

@@ -70,12 +70,13 @@ def tested(result: Pairwise | Discrepancy) -> str:
         counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
         of, unit = len(result), result.unit
     words = {"level": "strength", "shape": "shape", "form": f"form up to order {_order(result)}", "tails": "the corners"}
-    named = [words[name] + (f" (in {counts[name]:,} of {of:,} {unit}s)" if counts[name] < of else "") for name in words
-             if counts[name]]  # fmt: skip
-    missing = [name for name in words if not counts[name] and (name != "level" or _against(result))]
-    where = f" of every {unit}" if of > 1 else ""
+    every = [words[name] for name in words if counts[name] == of]
+    some = [f"{words[name]} in {counts[name]:,} of {of:,} {unit}s" for name in words if 0 < counts[name] < of]
+    missing = [words[name].split(" up")[0] for name in words if not counts[name] and (name != "level" or _against(result))]
+    parts = [f"{_listed(every)}{f', in every {unit}' if of > 1 else ''}"] if every else []
     untested = f" Not tested: {_listed(missing)}." if missing else ""
-    return f"{_listed(named)}{where}.{untested} Not seen: finer patterns, and interactions of three or more variables."
+    unseen = "Not seen: patterns finer than form, and interactions of three or more variables."
+    return f"{'; '.join([*parts, *some])}.{untested} {unseen}"
 
 
 def _against(result: Pairwise | Discrepancy) -> bool:
@@ -83,12 +84,13 @@ def _against(result: Pairwise | Discrepancy) -> bool:
 
 
 def _order(result: Pairwise | Discrepancy) -> int:
-    """The highest order of form that was tested."""
+    """The order up to which form was tested, in every pair that was."""
     if isinstance(result, Discrepancy):
         return result.form.tested_order
-    counts = np.concatenate([result.rows["n"], result.rows["n_target"]])
+    rows = result.rows[np.isfinite(result.rows["form_pvalue"])]
+    counts = np.concatenate([rows["n"], rows["n_target"]])
     known = counts[np.isfinite(counts)]
-    return order_for(int(known.max()), result.order) if known.size else result.order
+    return order_for(int(known.min()), result.order) if known.size else result.order
 
 
 def _seen(result: Pairwise | Discrepancy) -> str:

@@ -116,8 +116,8 @@ def _place(values: Array, pick: Any, names: tuple[str, str]) -> str:
 def misfit(coefficients: Array, errors: Array, copula: Copula | None, alpha: float) -> bool:
     """Whether a sample's dependence differs clearly from a copula fitted to it, so that its contours mislead.
 
-    The largest of all coefficients' z-scores, with Bonferroni's correction. The copula follows the sample, which makes the
-    differences smaller than their errors without it, so chance makes fewer than alpha of all samples differ.
+    The largest of all coefficients' z-scores, with Bonferroni's correction: about alpha of the samples of a family differ by
+    chance, or fewer, as the copula follows the sample.
     """
     if copula is None or not coefficients.size:
         return False
@@ -172,11 +172,11 @@ def plot_form(result: Discrepancy, *, ax: Any = None) -> "NDArray[Any]":
     >>> from matplotlib.figure import Figure
     >>> import copula_discrepancy as cd
     >>> x, e, lost = np.random.default_rng(1).standard_normal((3, 1000))
-    >>> funnel, draws = np.stack([x, np.exp(x) * e], -1), np.stack([lost, np.exp(x) * e], -1)
+    >>> funnel, draws = np.stack([x, np.exp(x) * e], -1), np.stack([lost, e], -1)
     >>> result = cd.discrepancy(draws, funnel[::-1], iid=True)
     >>> axes = cd.plot_form(result, ax=Figure(figsize=(9, 3.5), layout="constrained").subplots(1, 3))
     >>> [ax.get_title(loc="left") for ax in axes]
-    ['draws', 'reference', 'draws minus reference']
+    ['rows', 'reference', 'rows minus reference']
     """
     if not isinstance(result, Discrepancy):
         raise look.wrong_subject("plot_form", "a Discrepancy", result)
