@@ -173,7 +173,7 @@ def plot_form(result: Discrepancy, *, ax: Any = None) -> "NDArray[Any]":
     >>> import copula_discrepancy as cd
     >>> x, e, lost = np.random.default_rng(1).standard_normal((3, 1000))
     >>> funnel, draws = np.stack([x, np.exp(x) * e], -1), np.stack([lost, e], -1)
-    >>> result = cd.discrepancy(draws, funnel[::-1], iid=True)
+    >>> result = cd.discrepancy(draws, funnel[::-1], family="gaussian", iid=True)
     >>> axes = cd.plot_form(result, ax=Figure(figsize=(9, 3.5), layout="constrained").subplots(1, 3))
     >>> [ax.get_title(loc="left") for ax in axes]
     ['rows', 'reference', 'rows minus reference']
