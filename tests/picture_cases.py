@@ -108,6 +108,8 @@ PICTURES = {
     "trace_7in": (cd.plot_trace, "reference", (7.0, 3.4), 1),
     "map_3.5in": (cd.Pairwise.plot, "pairs", (3.5, 3.2), 1),
     "map_7in": (cd.Pairwise.plot, "many_pairs", (7.0, 6.0), 1),
+    "form_7in": (cd.plot_form, "reference", (7.0, 2.8), 3),
+    "kept_3.5in": (lambda found, ax: found.plot("kept", ax=ax), "pairs", (3.5, 3.2), 1),
     "gaps_3.5in": (lambda found, ax: found.plot(ax=ax), "target", (3.5, 2.5), 1),
 }
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         register,
     )
     from copula_discrepancy.report.plots.clouds import plot_pair
+    from copula_discrepancy.report.plots.densities import plot_form
     from copula_discrepancy.report.plots.forests import plot_tau_forest
     from copula_discrepancy.report.plots.traces import plot_trace
     from copula_discrepancy.studies.baselines.classic import ess, naive_tau, paper_ess, rhat
@@ -101,6 +102,7 @@ _HOME = {
     "estimate.uncertainty": "Estimate LongRun PaperTest contamination_bound long_run_variance tau_influence_bound",
     "families": "A1 A2 FAMILIES Clayton Copula Frank Gaussian Gumbel Joe Rotated StudentT family register",
     "report.plots.clouds": "plot_pair",
+    "report.plots.densities": "plot_form",
     "report.plots.forests": "plot_tau_forest",
     "report.plots.traces": "plot_trace",
     "studies.baselines.classic": "ess naive_tau paper_ess rhat",
@@ -119,9 +121,9 @@ __all__ = [
     "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
     "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws", "concordance", "contamination_bound",
     "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
-    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations",
-    "register", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune",
-    "vine",
+    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace",
+    "pseudo_observations", "register", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
+    "tau_influence_bound", "tune", "vine",
 ]  # fmt: skip
 
 

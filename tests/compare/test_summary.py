@@ -16,7 +16,17 @@ def test_summary_agrees_with_discrepancy_and_with_kendall():
     draws[:, 1:, 2] += 0.8 * draws[:, :-1, 2]
     table = cd.summary({"mu": draws[..., 0], "theta": draws[..., 1:]})
     assert list(table.index) == ["mu ~ theta[0]", "mu ~ theta[1]", "theta[0] ~ theta[1]"]
-    assert list(table.columns) == ["tau", "mcse", "95%_low", "95%_high", "n_eff", "r_hat", "dependence", "independence_p", "form_r_hat"]
+    assert list(table.columns) == [
+        "tau",
+        "mcse",
+        "95%_low",
+        "95%_high",
+        "n_eff",
+        "r_hat",
+        "dependence",
+        "independence_p",
+        "form_r_hat",
+    ]
     for row, (i, j) in zip(table.index, [(0, 1), (0, 2), (1, 2)], strict=True):
         single = cd.discrepancy(draws[..., [i, j]], cd.Frank(2.0))
         tau = single.estimates["tau"]

@@ -46,6 +46,8 @@ def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
         return cd.plot_tau_forest(result, ax=_axes(), **given)
     if what == "trace":
         return cd.plot_trace(result, ax=_axes(), **given)
+    if what == "form":
+        return cd.plot_form(result, ax=Figure().subplots(1, 3))
     return cd.plot_pair(result, ax=Figure().subplots(1, 2), **given)
 
 
@@ -70,7 +72,7 @@ def reproduce(out: Any, **given: Any) -> Any:
         )
 
 
-WHAT = ("gaps", "forest", "trace", "clouds")
+WHAT = ("gaps", "forest", "trace", "form", "clouds")
 TARGETS = [
     Target(
         "pictures of one",
@@ -78,7 +80,7 @@ TARGETS = [
         {"what": Kind(*[lambda f: f.one(*WHAT)] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
         check_plot,
         0.15,
-        ("plot_tau_forest", "plot_trace", "plot_pair", "Discrepancy.plot"),
+        ("plot_tau_forest", "plot_trace", "plot_form", "plot_pair", "Discrepancy.plot"),
     ),
     Target(
         "plot_pair",
@@ -118,7 +120,7 @@ TARGETS = [
         {"what": Kind(*[lambda f: "pairwise"] * 2), "draws": draws(None), "target": AIM, "iid": FLAG},
         check_plot,
         0.05,
-        options={"number": choice("level", "shape", "low_low", "high_high", "low_high", "high_low", "cd")},
+        options={"number": choice("level", "shape", "form", "kept", "low_low", "high_high", "low_high", "high_low", "cd")},
     ),
     Target(
         "Tuning.plot",

@@ -33,7 +33,7 @@ NO_SOURCE = {
         "Pairwise", "Reproduction", "Screening", "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning", "VineGaps",
     ],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],
-    "pictures": ["plot_pair", "plot_tau_forest", "plot_trace"],
+    "pictures": ["plot_form", "plot_pair", "plot_tau_forest", "plot_trace"],
     "reading and naming": ["Copula", "Rotated", "as_draws", "family", "register"],
     "textbook formulas": ["GaussianTarget", "MetaCopula", "concordance"],
     "kendall_tau names them": ["kendall_matrix"],

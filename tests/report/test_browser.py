@@ -1,5 +1,6 @@
 """The page as people meet it: in Chromium, on a desk and on a phone, light and dark, by mouse, by keyboard and on paper."""
 
+import io
 import itertools
 import os
 import re
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.compare.ranking_wording import pair_tests
@@ -130,6 +132,44 @@ def test_every_page_on_a_desk_and_on_a_phone(opened, name):
     assert set(links) <= set(ids)
 
 
+@pytest.mark.parametrize("name", ["eight", "fine", "nothing", "single", "hostile", "vine"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_both_clouds_stand_on_the_first_screen(opened, name, width, height):
+    """Beside the answer on a desk, and below its first lines on a phone; drawn, and not only there."""
+    page = opened(name, width=width)
+    page.set_viewport_size({"width": width, "height": height})
+    draws, target = (cloud.bounding_box() for cloud in page.locator(".first svg").all())
+    assert page.evaluate("scrollY") == 0
+    for box in (draws, target):
+        assert box["width"] == pytest.approx(box["height"], rel=0.01)  # the unit square, without its labels
+        assert box["width"] > 150
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+        assert 0 <= box["y"] <= box["y"] + box["height"] <= height
+    answer, top = page.locator("dl.answer").bounding_box(), page.locator("h1").bounding_box()
+    if width > 1000:
+        assert draws["x"] >= answer["x"] + answer["width"]
+    else:
+        assert top["y"] + top["height"] <= draws["y"] == target["y"]
+        assert draws["y"] + draws["height"] <= answer["y"]
+    for box, (more, less) in ((draws, (2, 0)), (target, (0, 2))):  # blue points, and orange ones
+        inside = {"x": box["x"] + 4, "y": box["y"] + 4, "width": box["width"] - 8, "height": box["height"] - 8}
+        colours = imread(io.BytesIO(page.screenshot(clip=inside)))
+        assert np.mean(colours[..., more] - colours[..., less] > 0.15) > 0.03
+    seen(page, f"{name}_{width}_first")
+
+
+def test_words_in_clouds_are_dark_on_light_and_light_on_dark(opened):
+    """Copies beside the answer have the page's colours, as their originals have."""
+    for scheme in ("light", "dark"):
+        page = opened("eight", color_scheme=scheme)
+        page.set_viewport_size({"width": 1280, "height": 800})
+        box = page.locator(".first svg").first.bounding_box()
+        size = box["width"]
+        place = {"x": box["x"] + 0.1 * size, "y": box["y"] + 0.94 * size, "width": 0.4 * size, "height": 0.05 * size}
+        shade = imread(io.BytesIO(page.screenshot(clip=place)))[..., :3].min(axis=2)
+        assert (shade.min() < 0.3) if scheme == "light" else (shade.max() > 0.7)
+
+
 @pytest.mark.parametrize("name", ["eight", "failed chain"])
 def test_dark_pages_are_dark_and_can_be_read(opened, name):
     page = opened(name, color_scheme="dark")
@@ -186,6 +226,34 @@ def test_a_click_sorts_and_another_turns_it_round(opened, name):
     assert names == page.evaluate("names => names.toSorted((a, b) => a.localeCompare(b, undefined, {numeric: true}))", names)
     page.get_by_role("button", name="#", exact=True).click()
     assert column(page, "#") == [str(k + 1) for k in range(shown)]
+
+
+@pytest.mark.parametrize("head", ["form", "kept"])
+def test_form_and_the_share_kept_sort_as_numbers(opened, head):
+    page, result = opened("eight"), comparison("eight")
+    button = page.get_by_role("button", name=head, exact=True)
+    for turn in (1, -1):
+        button.click()
+        found = column(page, head)
+        known = [float(text.strip("%")) for text in found if text != "-"]
+        assert known == sorted(known)[::turn]
+        assert found[len(known) :] == ["-"] * (len(found) - len(known))
+    form = {"form": ".2f", "kept": ".0%"}[head]
+    expected = [f"{value:{form}}" for value in result.rows[head] if np.isfinite(value)]
+    assert sorted(expected) == sorted(text for text in found if text != "-")
+
+
+def test_the_map_of_the_share_kept_is_read_in_per_cent(opened):
+    page, result = opened("eight"), comparison("eight")
+    frame = page.locator(".frame[data-map=kept]")
+    frame.focus()
+    page.keyboard.press("ArrowRight")  # row 0, column 2
+    gap = result[result.names[0], result.names[2]]
+    chance = "significant" if gap.form_adjusted < 0.05 else "not significant"
+    said = page.locator(".map:has(.frame[data-map=kept]) output").inner_text()
+    assert said == f"{result.names[0]} ~ {result.names[2]}: kept {100 * gap.kept:.0f}%, {chance}"
+    texts = frame.locator(".cells i").all_inner_texts()
+    assert f"{100 * gap.kept:.0f}%" in texts
 
 
 def test_signs_before_numbers_do_not_confuse_the_order(opened):
@@ -429,7 +497,7 @@ def test_screen_readers_have_words_for_everything(opened):
     silent = page.evaluate("[...document.querySelectorAll('img')].filter(e => !e.alt).length")
     pictures = page.evaluate("[...document.querySelectorAll('[role=img]')].map(e => e.getAttribute('aria-label') || '')")
     assert silent == 0
-    assert len(pictures) == 2 * 5 + 3  # two pairs, and the scales of three maps
+    assert len(pictures) == 2 + 2 * 6 + len(page.locator(".map").all())  # beside the answer, two pairs, and the scales of maps
     assert all(len(label) > 20 for label in pictures)
     heads = page.evaluate("[...document.querySelectorAll('thead th')].filter(e => e.scope !== 'col').length")
     rows = page.evaluate("[...document.querySelectorAll('tbody tr')].filter(e => !e.querySelector('th[scope=row]')).length")
@@ -479,7 +547,7 @@ def test_the_whole_table_stands_on_a_desk_and_on_paper(opened, name):
 def test_maps_of_few_variables_stand_beside_each_other(opened):
     page = opened("crash")
     tops = page.locator(".map .cells").evaluate_all("all => all.map(e => Math.round(e.getBoundingClientRect().top))")
-    assert len(tops) == 3
+    assert len(tops) == 4
     assert len(set(tops)) == 1
 
 
@@ -491,5 +559,5 @@ def test_a_failed_chain_is_named_and_explained(opened):
     assert all(sentence in told for sentence in stuck)
     assert KINDS["stuck-chain"][1] in told
     labels = page.locator("article [role=img]").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
-    _, _, _, chains, _ = labels
+    _, _, _, _, chains, _ = labels
     assert "unknown" in chains  # the tau of a chain that does not vary

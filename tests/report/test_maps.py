@@ -21,7 +21,7 @@ def axes(size=(7.0, 6.0)):
     return Figure(figsize=size, layout="constrained").subplots()
 
 
-@pytest.mark.parametrize("number", ["level", "shape"])
+@pytest.mark.parametrize("number", ["level", "shape", "form"])
 def test_all_pairs_stand_above_the_diagonal_and_those_beyond_chance_below(number):
     found = comparison("eight")
     cells, whole = maps.gap_cells(found, number), found.matrix(number)
@@ -95,6 +95,14 @@ def test_cell_texts(value, text):
     assert maps.cell_text(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "number", "text"),
+    [(0.664, "kept", "66%"), (-0.12, "kept", "\u221212%"), (-0.001, "kept", "0%"), (0.27, "form", ".27"), (1.3, "form", "1.3")],
+)
+def test_cell_texts_of_shares_and_sizes(value, number, text):
+    assert maps.cell_text(value, number) == text
+
+
 def test_every_variable_has_its_label_and_many_have_some():
     labels = [label.get_text() for label in comparison("eight").plot(ax=axes()).get_yticklabels()]
     assert labels == list(comparison("eight").names)
@@ -104,13 +112,30 @@ def test_every_variable_has_its_label_and_many_have_some():
     assert some == [f"x{k}" for k in range(0, 50, every)]
 
 
-@pytest.mark.parametrize("number", ["shape", "total", "low_low", "low_high", "tau", "cd", "ckl"])
+@pytest.mark.parametrize("number", ["shape", "total", "form", "kept", "low_low", "low_high", "tau", "cd", "ckl"])
 def test_other_maps(number):
     ax = comparison("eight").plot(number, ax=axes())
     title = number.replace("_", "-")  # of corners: low-low
     assert title in (ax.get_title(loc="left"), ax.get_title())
-    if number in ("cd", "ckl"):  # sizes: the scale shows no side that cannot occur
+    if number in ("cd", "ckl", "form"):  # sizes: the scale shows no side that cannot occur
         assert ax.images[0].colorbar.ax.get_ylim()[0] == 0.0
+
+
+def test_the_share_kept_has_no_colour_at_one_and_is_full_where_all_is_lost():
+    found = comparison("eight")
+    ax = found.plot("kept", ax=axes())
+    image, cells = ax.images[0], maps.gap_cells(found, "kept")
+    assert image.get_clim() == (-1.0, 1.0)
+    known = np.isfinite(cells)
+    np.testing.assert_array_equal(image.get_array()[known], cells[known] - 1.0)
+    shown, limit = maps.coloured(np.array([[0.0, 0.5, 1.0, 2.0, -1.0, 3.0, math.nan]]), "kept")
+    np.testing.assert_allclose(
+        maps.cell_colours(shown, limit)[0, :, 3] / 255.0, [1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 0.0], atol=0.003
+    )
+    below = np.tril_indices(10, -1)
+    np.testing.assert_array_equal(np.isfinite(cells[below]), found.matrix("form_adjusted")[below] < 0.05)
+    kept = found[found.names[0], found.names[1]].kept
+    assert f"{100 * kept:.0f}%" in {text.get_text() for text in ax.texts}
 
 
 @pytest.mark.parametrize("number", ["low_low", "high_high", "low_high", "high_low"])

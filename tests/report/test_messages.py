@@ -159,6 +159,7 @@ def pictures():
     shown = {
         (cd.plot_pair, 2): ("target", "reference", "crash", "perfect", "independent", "fit"),
         (cd.plot_pair, 1): ("target",),
+        (cd.plot_form, 3): ("target", "reference", "few", "perfect"),
         (cd.plot_tau_forest, 1): ("reference", "stuck", "crash", "pairs", "many_pairs", "no_target", "fit"),
         (cd.plot_trace, 1): ("target", "reference", "crash"),
         (plot_gaps, 1): ("target", "reference", "crash", "perfect", "moment"),
@@ -193,10 +194,10 @@ def errors():
     long, odd = "x" * 300 + ".html", ("a\0b.html", 3)
     yield "paths of pages", [error_of(lambda path=path: found.to_html(path)) for path in (*paths, long, *odd)]
     yield "options of pages", [error_of(lambda: found.to_html("report.html", force="yes"))]
-    three = Figure().subplots(1, 3)
-    single = (cd.plot_pair, cd.plot_tau_forest, cd.plot_trace, plot_gaps)
+    four = Figure().subplots(1, 4)
+    single = (cd.plot_pair, cd.plot_form, cd.plot_tau_forest, cd.plot_trace, plot_gaps)
     yield "results of pictures", [error_of(lambda plot=plot: plot(np.zeros((9, 2)))) for plot in single]
-    axes = product(single, (three, "axes"))
+    axes = product(single, (four, "axes"))
     yield "axes of pictures", [error_of(lambda plot=plot, ax=ax: plot(found, ax=ax)) for plot, ax in axes]
     yield (
         "numbers of pictures",

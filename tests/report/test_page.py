@@ -1,6 +1,8 @@
 """The page as a file: what stands in it, what stands beside it, and what happens where it cannot be written."""
 
+import base64
 import errno
+import io
 import json
 import math
 import os
@@ -29,8 +31,9 @@ from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS
-from copula_discrepancy.report.page import content, meaning, methods, writing
-from copula_discrepancy.report.plots.maps import beyond_chance
+from copula_discrepancy.report.page import content, details, meaning, methods, writing
+from copula_discrepancy.report.plots.densities import Densities
+from copula_discrepancy.report.plots.maps import beyond_chance, cell_colours
 from tests.caveat_codes import codes_of
 from tests.lean_pages import not_drawn, not_written
 from tests.page_samples import HOSTILE, comparison, page_of, timed_page_of
@@ -90,7 +93,7 @@ def table_of(page):
 def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made():
     result, told = comparison("eight"), words_of(page_of("eight"))
     assert answer_line(result) in told
-    assert (result.n_flagged, len(result)) == (19, 45)
+    assert (result.n_flagged, len(result)) == (34, 45)
     for sentence in result.sentences().values():
         assert sentence in told
     for warning in result.warnings:
@@ -100,7 +103,7 @@ def test_a_page_says_what_was_found_how_sure_it_is_and_how_it_was_made():
     for name in ("n_eff", "n_eff_target"):
         assert f"{result.rows[name].min():,.0f} to {result.rows[name].max():,.0f}" in told
     assert f" {(result.rows['rhat'] > RHAT_LIMIT).sum()} of 45 pairs" in told
-    tests = sum(np.isfinite(result.rows[f"{name}_pvalue"]).sum() for name in ("level", "shape", "tails"))
+    tests = sum(np.isfinite(result.rows[f"{name}_pvalue"]).sum() for name in ("level", "shape", "tails", "form"))
     assert f"{tests} tests" in told
     for sentence in methods.of_pairs(result):
         assert sentence in told
@@ -132,16 +135,20 @@ def test_the_table_shows_the_numbers_of_the_json():
     result, page = comparison("eight"), page_of("eight").read_text(encoding="utf-8")
     forms = {
         "tau": ("tau", ".2f"), "target": ("tau_target", ".2f"), "level": ("level", "+.3f"), "level se": ("level_se", ".3f"),
-        "shape": ("shape", "+.3f"), "shape se": ("shape_se", ".3f"), "low-low": ("low_low", "+.2f"),
+        "shape": ("shape", "+.3f"), "shape se": ("shape_se", ".3f"), "form": ("form", ".2f"),
+        "kept": ("kept", ".0%"), "low-low": ("low_low", "+.2f"),
         "high-high": ("high_high", "+.2f"), "low-high": ("low_high", "+.2f"), "CKL": ("ckl", ".4f"), "R-hat": ("rhat", ".3f"),
     }  # fmt: skip
     articles = dict(re.findall(r'<article id="([^"]*)".*?<h3[^>]*>(.*?) <span', page, flags=re.DOTALL))
     for rank, (row, gap) in enumerate(zip(table_of(page), result, strict=True), start=1):
         plain = gap.to_dict()
         for head, (name, form) in forms.items():
-            text = f"{plain[name]:{form}}"
-            assert row[head] == (text.lstrip("+-") if float(text) == 0.0 else text), (head, gap.label)
-        p = min(gap.level_adjusted, gap.shape_adjusted, gap.tails_adjusted)
+            text = f"{plain[name]:{form}}" if math.isfinite(plain[name]) else "-"
+            if text == "-":
+                assert (head, row[head]) == ("kept", "-")  # of nothing
+                continue
+            assert row[head] == (text.lstrip("+-") if float(text.strip("%")) == 0.0 else text), (head, gap.label)
+        p = min(gap.level_adjusted, gap.shape_adjusted, gap.tails_adjusted, gap.form_adjusted)
         assert row["p"] == ("<0.001" if p < 0.001 else f"{p:.3f}")
         assert row["n_eff"] == f"{min(gap.n_eff, gap.n_eff_target):,.0f}"
         assert (row["#"], row["pair"], row["verdict"], row["family"]) == (str(rank), gap.label, gap.verdict, gap.family)
@@ -256,7 +263,10 @@ def test_pictures_point_to_parts_of_their_own():
 def test_pictures_are_told_in_words():
     result, page = comparison("single"), page_of("single").read_text(encoding="utf-8")
     labels = [unescape(text) for text in re.findall(r'role="img" aria-label="([^"]*)"', page)]
-    draws, target, gaps, chains, trace = labels
+    draws, target, form, gaps, chains, trace = labels[2:]
+    assert labels[:2] == [draws, target]  # beside the answer
+    assert form == Densities.of(result.form).words("draws", "target", result.fit.pair.names)
+    assert f"form {result.form.value:.3f} ({result.form.ci[0]:.3f} to {result.form.ci[1]:.3f})" in gaps
     assert f" {result.tau:.2f}," in draws
     assert f" {result.tau_target:.2f}." in target
     assert f"shape {result.shape.value:.3f} ({result.shape.ci[0]:.3f} to {result.shape.ci[1]:.3f})" in gaps
@@ -269,7 +279,9 @@ def test_pictures_are_told_in_words():
 
 def test_without_a_target_the_json_has_what_the_pictures_show(tmp_path, few_pictures):
     rng = np.random.default_rng(9)
-    result = cd.pairwise(gaussian(rng, (4, 200)), family="frank", confidence=0.8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        result = cd.pairwise(gaussian(rng, (4, 200)), family="frank", confidence=0.8)
     page = result.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
     detail = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["details"][0]
     (first, second), taus = detail["names"], detail["agreement"]["taus"]
@@ -325,11 +337,11 @@ def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap():
         return re.findall(r'data-map="(\w+)"', page_of(name).read_text(encoding="utf-8"))
 
     assert maps("two") == []
-    assert maps("fine") == ["level", "shape"]
-    assert maps("moment") == ["level"]  # there is no shape
-    assert maps("nothing")[:2] == ["shape", "low_low"]  # there is no target, and tails are off
-    assert set(maps("nothing")[2:]) < {"high_high", "low_high", "high_low"}
-    assert maps("crash") == ["level", "shape", "low_low"]
+    assert maps("fine") == ["level", "shape", "kept"]
+    assert maps("moment") == ["level", "kept"]  # there is no shape
+    assert maps("nothing")[:3] == ["shape", "form", "low_low"]  # there is no target to keep anything of, and tails are off
+    assert set(maps("nothing")[3:]) < {"high_high", "low_high", "high_low"}
+    assert maps("crash") == ["level", "shape", "kept", "low_low"]
 
 
 def test_doubtful_answers_are_told_beside_the_answer():
@@ -418,7 +430,8 @@ def test_without_a_target_notes_and_words_of_a_pair_are_those_of_its_fit():
     assert f"<b>{note}" in unescape(article("untestable"))
     fit = fits["table"]
     assert f"{fit.tau:.2f}" != f"{fit.sample_tau:.2f}"
-    own, beside, _ = re.findall(r'role="img" aria-label="([^"]*)"', article("table"))
+    own, beside, form, _ = re.findall(r'role="img" aria-label="([^"]*)"', article("table"))
+    assert unescape(form) == Densities.of_fit(fit, 4).words("rows", f"fitted {fit.family}", fit.pair.names)
     assert f" {fit.sample_tau:.2f}," in unescape(own)
     assert f" {fit.family}," in unescape(beside)
     assert unescape(beside).endswith(f" {fit.tau:.2f}.")
@@ -470,6 +483,95 @@ def test_corners_that_are_off_are_marked_and_told_without_a_target_too():
     assert f"{begin}, {100 * share:.0f} are {there}" in told
     maps = told.split(" at a glance")[1].split("worst first")[0]
     assert all(CORNERS[name].label in maps for name in off)
+
+
+def article_of(name):
+    return page_of(name).read_text(encoding="utf-8").split("<article")[1].split("</article>")[0]
+
+
+def test_form_is_in_the_details_of_a_pair_and_in_the_json():
+    result = comparison("eight")
+    found = json.loads(page_of("eight").with_name("report.json").read_text(encoding="utf-8"))
+    form = result.pair(*result.worst.names).form
+    detail = found["details"][0]["form"]
+    assert detail["coefficients"] == form.coefficients.tolist()
+    assert (detail["pattern"], detail["code"], detail["kept"]["value"]) == (form.pattern, form.code, form.kept.value)
+    assert form.pattern
+    assert form.pattern[1:] in unescape(article_of("eight"))
+    assert f"form {form.value:.2f}, kept {100 * form.kept.value:.0f}%" in article_of("eight")
+    for gap, pair in zip(result, found["pairs"], strict=True):
+        kept = None if math.isnan(gap.kept) else gap.kept
+        assert (pair["form"], pair["kept"], pair["pattern"]) == (gap.form, kept, gap.pattern)
+
+
+def test_without_a_target_form_is_that_of_the_fitted_family():
+    result = comparison("nothing")
+    detail = json.loads(page_of("nothing").with_name("report.json").read_text(encoding="utf-8"))["details"][0]
+    gap = result.worst
+    assert (detail["form"], detail["form_adjusted"], detail["pattern"]) == (gap.form, gap.form_adjusted, gap.pattern)
+    assert f"{gap.pattern}, which {gap.family} cannot describe" in unescape(article_of("nothing"))
+    fine = cd.pairwise(gaussian(np.random.default_rng(1), (4, 500)), family="gaussian")
+    assert not fine.n_flagged
+    (told,) = [worst.sentences["Form"] for worst in details.worst_pairs(fine, 1)]
+    assert told.startswith("no gap found")
+
+
+def test_the_map_of_a_pair_has_the_colours_of_its_densities():
+    """The image in the page is the difference of the densities, from above, whatever way it was written."""
+    result = comparison("single")
+    drawn = article_of("single").split('id="pair-1-form-scale"')[1].split("</svg>")[0]
+    (image,) = re.findall(r'<image href="data:image/png;base64,([^"]*)"', drawn)
+    pixels = np.round(255.0 * plt.imread(io.BytesIO(base64.b64decode(image)))).astype(np.uint8)
+    found = Densities.of(result.form)
+    np.testing.assert_array_equal(pixels, cell_colours(found.difference[::-1], found.limit))
+    blue, orange = pixels[0, -1], pixels[-1, 0]  # Clayton's draws: too few where both are high, too many where both are low
+    assert blue[2] > blue[0]
+    assert orange[0] > orange[2]
+
+
+def test_contours_of_a_family_that_does_not_fit_are_pale():
+    """Clayton's draws fitted by a Gumbel copula; the target's own contours are right."""
+
+    def strokes(name, panel):
+        cloud = article_of(name).split(f'id="pair-1-cloud-{panel}-figure_1"')[1].split("</svg>")[0]
+        contours = cloud.split("-QuadContourSet_1")[1].split("</g>")[0]
+        return set(re.findall(r"stroke: ([^;\"]*)", contours)), "the family does not fit" in cloud
+
+    assert strokes("single", 0) == ({"var(--faint)"}, True)
+    assert strokes("single", 1) == ({"currentColor"}, False)
+    assert strokes("fine", 0) == strokes("fine", 1) == ({"currentColor"}, False)
+    assert strokes("nothing", 0) == ({"var(--faint)"}, True)
+    found = json.loads(page_of("single").with_name("report.json").read_text(encoding="utf-8"))
+    assert found["family_fits"] == [False, True]
+
+
+def test_where_no_gap_is_found_the_page_says_what_was_tested():
+    def topics(name):
+        answer = page_of(name).read_text(encoding="utf-8").split('<dl class="answer">')[1].split("</dl>")[0]
+        return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", answer))
+
+    told = topics("fine")
+    assert list(told)[:2] == ["Answer", "Tested"]
+    assert told["Tested"] == meaning.tested(comparison("fine"))
+    assert all(word in told["Tested"] for word in ("strength", "shape", "form up to order 4", "corners", "interactions"))
+    assert "Not tested" not in told["Tested"]
+    assert "Tested" not in topics("two")  # gaps were found
+    rng = np.random.default_rng(7)
+    moment = cd.pairwise(gaussian(rng, 400), gaussian(rng, 400), family="gaussian", method="moment", iid=True)
+    assert moment.outcome == "no gap"
+    assert "Not tested: shape." in meaning.tested(moment)
+    few = cd.pairwise(gaussian(rng, 150), gaussian(rng, 150), family="gaussian", iid=True, order=8)
+    assert few.outcome == "no gap"
+    order = int(re.search(r"order (\d)", meaning.tested(few)).group(1))
+    assert order == few.pair("x0", "x1").form.tested_order < 8  # what the rows allow, not what was asked for
+    coin = gaussian(rng, 400)
+    coin[:, 0] = coin[:, 0] > 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        some = cd.pairwise(coin, np.corrcoef(gaussian(rng, 4000).T), iid=True)
+    count = int(np.isfinite(some.rows["shape_pvalue"]).sum())
+    assert 0 < count < len(some)
+    assert f"; shape in {count} of {len(some)} pairs" in meaning.tested(some)
 
 
 # ---- size and time -------------------------------------------------------------------------------------------------
@@ -742,13 +844,13 @@ def test_adjustments_in_words():
 
     for adjust in ("bh", "by", "holm", "bonferroni", "none"):
         sentence = told(adjust, confidence=0.9)
-        assert sentence.startswith("18 tests")
+        assert sentence.startswith("24 tests")
         assert in_words(adjust, 0.1) in sentence
         assert set(re.findall(r"\d+%", sentence)) == {"10%"}
     promises = {adjust: told(adjust).split("): ")[1] for adjust in ("bh", "by", "holm", "bonferroni", "none")}
     assert promises["holm"] == promises["bonferroni"]  # of the family-wise error rate
     assert len(set(promises.values())) == 4
-    assert told("bh", method="moment").startswith("12 tests")
+    assert told("bh", method="moment").startswith("18 tests")
     assert re.findall(r"\d", told_of(comparison("untestable"), "p-values")) == []
 
 
@@ -764,7 +866,7 @@ def test_what_may_hide_would_be_found_four_times_in_five():
         return float(re.search(rf"of ([0-9.e-]+) in {name}", told).group(1)), float(np.median(result.rows[f"{name}_se"]))
 
     for name in ("level", "shape"):
-        for adjust, tests in (("none", 1), ("bonferroni", 18), ("bh", 18)):
+        for adjust, tests in (("none", 1), ("bonferroni", 24), ("bh", 24)):
             gap, se = size(adjust, name)
             z = stats.norm.isf(0.025 / tests)
             power = stats.norm.sf(z - gap / se) + stats.norm.cdf(-z - gap / se)
@@ -777,13 +879,13 @@ def test_a_single_pair_tells_its_tests():
 
     def tested(told):
         names, level = re.match(r"(.*) (\d+)%", told["p-values"]).groups()
-        return re.findall("level|shape|tails", names), int(level)
+        return re.findall("level|shape|tails|form", names), int(level)
 
-    assert tested(whole) == (["level", "shape", "tails"], 5)
+    assert tested(whole) == (["level", "shape", "tails", "form"], 5)
     assert "in level" in whole["No gap found"]
     assert "in shape" in whole["No gap found"]
     moment = dict(meaning.of_one(cd.discrepancy(draws, cd.Gumbel(2.0), method="moment", confidence=0.9)))
-    assert tested(moment) == (["level", "tails"], 10)
+    assert tested(moment) == (["level", "tails", "form"], 10)
     ranked = dict(meaning.of_one(cd.pairwise(draws, cd.Gumbel(2.0)).pair("x0", "x1")))
     assert tested(ranked) == tested(whole)
     assert ranked["p-values"] != whole["p-values"]  # adjusted with the tests of all pairs

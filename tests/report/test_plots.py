@@ -523,8 +523,13 @@ def test_gaps_are_filled_where_beyond_chance():
         assert (marks[place].get_markerfacecolor() != ax.get_facecolor()) == beyond
     assert len({line.get_markerfacecolor() for line in marks.values()}) == 2
     said = [text.get_text() for text in result("perfect").plot(ax=new_axes()).texts]
-    assert said[3:] == ["not tested"] * 4
-    assert [text.get_text() for text in ax.texts[5:]] == ["0.000, p = 1"] * 2  # zero has no sign
+    assert said[3:] == [f"{result('perfect').form.value:.3f}, not tested", *["not tested"] * 4]
+    assert [text.get_text() for text in ax.texts[6:]] == ["0.000, p = 1"] * 2  # zero has no sign
+    assert ax.texts[3].get_text() == f"{found.form.value:.3f}, p < 0.001"  # form has none at all
+    interval = next(line for line in ax.lines if len(line.get_xdata()) == 2 and tuple(line.get_ydata()) == (3, 3))
+    assert tuple(interval.get_xdata()) == found.form.ci
+    low, high = ax.get_xlim()
+    assert -low < found.form.ci[1] < high
     assert result("moment").plot(ax=new_axes()).texts[1].get_text() == "not tested"
 
 
@@ -690,7 +695,7 @@ def test_forests_of_a_fit_have_the_intervals_asked_for(confidence):
 def test_dark_figures_have_light_lines():
     with plt.style.context("dark_background"):
         panels = cd.plot_pair(result("target"), ax=new_axes(2))
-        (contours,) = [item for item in panels[0].collections if isinstance(item, QuadContourSet)]
+        (contours,) = [item for item in panels[1].collections if isinstance(item, QuadContourSet)]
         assert to_rgb(contours.get_edgecolor()[0][:3]) == (1.0, 1.0, 1.0)
         bars = plot_gaps(result("target"), ax=new_axes())
         assert "black" not in {line.get_color() for line in bars.lines}

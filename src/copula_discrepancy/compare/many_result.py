@@ -472,9 +472,10 @@ class Pairwise(WithCaveats):
 
         Parameters
         ----------
-        number : {"level", "shape", "total", "low_low", "high_high", "low_high", "high_low", "tau", "tau_target", "cd", "ckl"}
-            Blue is below zero, orange above, on a symmetric scale; with up to twelve variables, the numbers are written into
-            the cells.
+        number : str
+            "level", "shape", "total", "form", "kept", "low_low", "high_high", "low_high", "high_low", "tau", "tau_target", "cd"
+            or "ckl". Blue is below zero, orange above, on a symmetric scale; "kept" is coloured by its distance from 1. With up
+            to twelve variables, the numbers are written into the cells.
         ax : Axes, optional
             Axes to draw into; by default a new figure.
 

@@ -19,11 +19,14 @@ from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import details, interactions, meaning, methods
 from copula_discrepancy.report.page.pictures import packed, png_image
 from copula_discrepancy.report.plots.maps import (
+    KEPT,
+    SIZES,
     beyond_chance,
     cell_colours,
     cell_text,
-    colour_limit,
+    coloured,
     gap_cells,
+    percentage,
     white_reads_better,
 )
 
@@ -36,9 +39,22 @@ _LABEL = 28  # characters of a name next to a map
 _NUMBERED = 12  # most variables for which numbers fit into the cells
 _UNIT = 1e-3  # unit of the numbers that the script shows below a map
 _UNKNOWN = -(2**15)
+_MOST = 2**15 - 1
 _CELLS = ((_NUMBERED, 40), (25, 24), (60, 16), (MAPPED, 13))  # cell size in pixels, for up to this many variables
 
-_OWN_TERMS = ("level", "shape", "total", "se", "p", "low-low", "CKL", "n_eff")  # terms in the table of a single pair
+_OWN_TERMS = (
+    "level",
+    "shape",
+    "total",
+    "form",
+    "kept",
+    "pattern",
+    "se",
+    "p",
+    "low-low",
+    "CKL",
+    "n_eff",
+)  # terms in the table of a single pair
 _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 
 Content = dict[str, Any]
@@ -65,10 +81,12 @@ def of_pairs(
         "table": table,
         "triples": None if triples is None else interactions.section(triples),
         "details": worst,
+        "first": _first_label(result, worst),
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.caveats), *((note, "") for note in result.notes)],
         "methods": methods.of_pairs(result),
-        "terms": methods.terms([*table["heads"], "family"], methods.errors_of(result), result.things) | _own_p(result),
+        "terms": methods.terms([*table["heads"], "pattern", "family"], methods.errors_of(result), result.things)
+        | _own_p(result),
         "omitted": _omitted(result, kept) if kept < len(result) else "",
     }
     if triples is not None and not result.void:  # right pairs are no good news if triples are wrong
@@ -103,6 +121,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
         "table": None,
         "triples": None,
         "details": [detail],
+        "first": "",
         "sure": meaning.of_one(result),
         "notes": detail.notes,
         "methods": methods.of_one(result),
@@ -119,7 +138,7 @@ def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] 
         "heading": answer_line(result),
         "state": _state(result),
         "caution": {"first": warnings[0], "more": len(warnings) - 1} if warnings else None,
-        "sentences": result.sentences(),
+        "sentences": _said(result),
         "part": part_name(result.tail),
         "things": result.things,
         "made": methods.made(command, random),
@@ -127,8 +146,26 @@ def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] 
     }
 
 
+def _said(result: Pairwise | Discrepancy) -> dict[str, str]:
+    """The answer by topic; where no gap was found, it begins with what was tested."""
+    said = result.sentences()
+    if result.outcome != "no gap":
+        return said
+    answer = {name: said[name] for name in ("Answer",) if name in said}
+    return answer | {"Tested": meaning.tested(result)} | said
+
+
+def _first_label(result: Pairwise, worst: Sequence[details.Detail]) -> str:
+    """What the pair beside the answer is; edges beyond the first tree of a vine have no clouds."""
+    if worst and worst[0].key != "pair-1":
+        return f"Worst {result.unit} of the first tree"
+    return f"Worst {result.unit}" if result.n_flagged else f"{result.unit.capitalize()} with the largest gap"
+
+
 def _own_p(result: Pairwise) -> dict[str, str]:
-    return {"p": "The smallest of the p-values of level, shape and tails, not adjusted."} if result.adjust == "none" else {}
+    return (
+        {"p": "The smallest of the p-values of level, shape, tails and form, not adjusted."} if result.adjust == "none" else {}
+    )
 
 
 def _state(result: Discrepancy | Pairwise) -> str:
@@ -153,6 +190,8 @@ def _table(result: Pairwise, shown: Sequence[PairGap], links: set[str]) -> Conte
         ("level se", "level_se", ".3f", against),
         ("shape", "shape", "+.3f", shaped),
         ("shape se", "shape_se", ".3f", shaped),
+        ("form", "form", ".2f", True),
+        ("kept", "kept", "%", against),
         ("p", "", "", True),
         *((CORNERS[name].label, name, "+.2f", True) for name in _shown_corners(result)),
         ("CKL", "ckl", ".4f", against and shaped),
@@ -199,6 +238,8 @@ def _differs(counts: NDArray[np.float64]) -> bool:
 def _number(value: float, form: str) -> str:
     if not math.isfinite(value):
         return "-" if math.isnan(value) else "inf"
+    if form == "%":
+        return percentage(value)
     text = format(value, form)
     return text.lstrip("+-") if float(text.replace(",", "")) == 0.0 else text  # zero has no sign
 
@@ -207,9 +248,10 @@ def _number(value: float, form: str) -> str:
 
 
 def _maps(result: Pairwise) -> Content:
-    """Level and shape of all pairs, and every corner with a gap, as heat maps, each on its own scale."""
+    """Level, shape and the share kept (without a target, form) of all pairs, and every corner with a gap, as heat maps."""
     against, shaped = result.kind != "nothing", result.method != "moment"
     numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
+    numbers += [name for name in (KEPT if against else "form",) if np.isfinite(result.rows[name]).any()]
     numbers += [name for name in CORNERS if beyond_chance(result, name).any()]
     kept = _kept(result)
     cells = {name: gap_cells(result, name)[np.ix_(kept, kept)] for name in numbers}
@@ -223,7 +265,9 @@ def _maps(result: Pairwise) -> Content:
         "cell": size,
         "d": d,
         "of": len(result.names),
-        "sides": "Blue is below the target, orange above it" if against else _family_sides(result, numbers),
+        "sides": "Blue is below the target, orange above it; each map has its own scale"
+        if against
+        else _family_sides(result, numbers),
         "maps": [_map(result, name, part) for name, part in cells.items()],
         "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
     }
@@ -237,19 +281,24 @@ def _family_sides(result: Pairwise, numbers: Sequence[str]) -> str:
 
 
 def _map(result: Pairwise, name: str, cells: NDArray[np.float64]) -> Content:
-    limit = colour_limit(cells)
+    shown, limit = coloured(cells, name)
     above, below = (cells[indices(len(cells), k)] for indices, k in ((np.triu_indices, 1), (np.tril_indices, -1)))
     known, beyond = above[np.isfinite(above)], int(np.isfinite(below).sum())
     texts: Sequence[Content] = ()
     if len(cells) <= _NUMBERED:
         texts = [
-            {"row": i + 1, "column": j + 1, "text": cell_text(cells[i, j]), "tone": _tone(cells[i, j] / limit)}
+            {"row": i + 1, "column": j + 1, "text": cell_text(cells[i, j], name), "tone": _tone(shown[i, j] / limit)}
             for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True)
         ]
-    largest = f"; the largest is {np.abs(known).max():.3f}" if known.size else ""
+    largest = ""
+    if known.size:
+        most = f"smallest is {percentage(known.min())}" if name == KEPT else f"largest is {np.abs(known).max():.3f}"
+        largest = f"; the {most}"
     says = {
         "level": f"strength of dependence, {result.things} minus target",
         "shape": "family and tails, as a difference in Kendall's tau",
+        "form": "any kind of dependence that the fitted family does not have, as a difference of densities",
+        KEPT: f"share of the target's dependence, of any kind, that the {result.things} keep",
     }
     aim = "the fitted family's" if result.kind == "nothing" else "target"
     inside = f"share of a {part_name(result.tail)} that lies in this corner, {result.things} minus {aim}"
@@ -258,13 +307,21 @@ def _map(result: Pairwise, name: str, cells: NDArray[np.float64]) -> Content:
     return {
         "name": name,
         "label": label,
-        "limit": f"{limit:g}",
+        "form": "share" if name == KEPT else "size" if name in SIZES else "gap",
+        "ends": _ends(name, limit),
         "says": says[name],
-        "image": png_image(cell_colours(cells, limit)),
+        "image": png_image(cell_colours(shown, limit)),
         "texts": texts,
         "beyond": beyond,
         "alt": f"{label} of {known.size:,} {result.unit}s as a heat map, {beyond:,} of them significant{largest}.",
     }
+
+
+def _ends(name: str, limit: float) -> tuple[str, str]:
+    """The texts at both ends of a colour scale."""
+    if name == KEPT:
+        return "\N{LESS-THAN OR EQUAL TO} 0%", "\N{GREATER-THAN OR EQUAL TO} 200%"
+    return ("0" if name in SIZES else f"-{limit:g}"), f"{'' if name in SIZES else '+'}{limit:g}"
 
 
 def _tone(share: float) -> str:
@@ -289,7 +346,9 @@ def _halves(result: Pairwise, name: str, cells: NDArray[np.float64], kept: Seque
     """All cells as integer multiples of the unit, row by row, for the script that shows them; untested ones are marked."""
     numbers = np.full(cells.shape, _UNKNOWN, np.int16)
     known = np.isfinite(cells)
-    numbers[known] = np.round(cells[known] / _UNIT).astype(np.int16)  # gaps of taus are at most 2
-    untested = np.tril(~np.isfinite(result.matrix(f"{name}_pvalue")[np.ix_(kept, kept)]), -1)
+    # gaps of taus are at most 2, but a share of next to nothing may be any number
+    numbers[known] = np.round(np.clip(cells[known] / _UNIT, -_MOST, _MOST)).astype(np.int16)
+    test = "form" if name == KEPT else name
+    untested = np.tril(~np.isfinite(result.matrix(f"{test}_pvalue")[np.ix_(kept, kept)]), -1)
     numbers[untested] = _NOT_TESTED
     return numbers.reshape(-1)

@@ -7,25 +7,29 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
-from copula_discrepancy.compare.wording import tail_sentence
+from copula_discrepancy.compare.wording import NO_GAP, chance, shortened, tail_sentence
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.report.page.meaning import explained
 from copula_discrepancy.report.page.methods import SEED
-from copula_discrepancy.report.page.pictures import Picture, inline_figures, page_style
+from copula_discrepancy.report.page.pictures import Picture, inline_figures, page_style, square_map
 from copula_discrepancy.report.plots.clouds import Tested, draw_pair, tail_shares
+from copula_discrepancy.report.plots.densities import MISSING, SURPLUS, Densities
 from copula_discrepancy.report.plots.forests import Forest, draw_chains, fit_agreement, plot_tau_forest
 from copula_discrepancy.report.plots.gap_bars import plot_gaps
-from copula_discrepancy.report.plots.maps import beyond_chance
+from copula_discrepancy.report.plots.maps import beyond_chance, cell_colours, percentage
 from copula_discrepancy.report.plots.traces import plot_trace, running_gaps
 
 _WIDE = 3.4  # inches of a picture: two side by side on a desktop, stacked on a phone
 _PREFIXES = 14  # numbers of draws at which the running gap is drawn
+_LABEL = 28  # characters of a name beside a heat map
 _NAMED = 8  # chains whose taus are listed
 
 
@@ -41,6 +45,7 @@ class Detail:
     rows: list[list[str]] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
+    beside: tuple[str, ...] = ()  # a few words on each of the two clouds, which are the first pictures
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
@@ -64,7 +69,10 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
         return Detail(key, gap.names, gap.verdict, gap.flagged, {"Pictures": f"none: {error}."}, numbers=gap.to_dict())
     if isinstance(detailed, Fit):
         off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
-        return _of_fit(detailed, gap, key, result.confidence, Tested(result.things, result.tail, off))
+        row = result.rows[rank - 1]
+        misfit = bool(np.fmin(row["shape_adjusted"], row["form_adjusted"]) < 1.0 - result.confidence)
+        tested = Tested(result.things, result.tail, off, (misfit, False))
+        return _of_fit(detailed, gap, key, result.confidence, tested, result.order)
     return _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged)
 
 
@@ -78,10 +86,15 @@ def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> 
     """A pair with a target."""
     running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
     chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)
+    other = "target" if result.reference is None else "reference"
     whose = "the reference" if result.reference is not None else f"{result.n:,} {result.things} simulated from the target"
+    form, density = result.form, Densities.of(result.form)
+    size = f"form {form.value:.2f}" if math.isfinite(form.pvalue) else "form not tested"
+    kept = f", kept {percentage(form.kept.value)}" if math.isfinite(form.kept.value) else ""
     pictures = [
         *_clouds(result, tested, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}."),
-        _picture(lambda ax: plot_gaps(result, ax=ax), 2.9, f"{key}-gaps", _said_gaps(result)),
+        _form_map(density, result.fit, result.things, other, f"{size}{kept}", key),
+        _picture(lambda ax: plot_gaps(result, ax=ax), 3.2, f"{key}-gaps", _said_gaps(result)),
         _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(chains), f"{key}-chains", _said_chains(result)),
         _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
     ]
@@ -90,12 +103,14 @@ def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> 
         "names": list(names),
         "tail_shares": tail_shares(result, tested),
         "running": running.to_dict(),
+        "family_fits": [not misfit for misfit in tested.misfits],
     }
+    beside = f"{result.things}: tau {result.tau:.2f}", f"{other}: tau {result.tau_target:.2f}"
     told, notes = result.sentences(), [*explained(result.caveats), *((note, "") for note in result.notes)]
-    return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, numbers)
+    return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, beside, numbers)
 
 
-def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested) -> Detail:
+def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested, order: int) -> Detail:
     """A pair without a target: the draws next to simulations of the fitted family."""
     things = tested.things
     simulated = f"{fit.n:,} {things} simulated from the fitted {fit.family}"
@@ -103,19 +118,37 @@ def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested)
     forest = Forest.of_fit(fit, confidence, things)
     by_chain = ", chain by chain" if len(agreement.taus) > 1 else ""
     chains = f"Kendall's tau of the {things}{by_chain}: {_each(agreement.taus)}."
+    size = f"form {gap.form:.2f}" if math.isfinite(gap.form_pvalue) else "form not tested"
     pictures = [
         *_clouds(fit, tested, key, f"The same for {simulated}, Kendall's tau {fit.tau:.2f}."),
+        _form_map(Densities.of_fit(fit, order), fit, things, f"fitted {fit.family}", size, key),
         _picture(lambda ax: draw_chains(forest, ax), _forest_height(len(agreement.taus)), f"{key}-chains", chains),
     ]
     difference = (
         f"fitted {fit.family}: its tau minus that of the {things}, {gap.tau:.2f}, is {gap.shape:+.3f} (se {gap.shape_se:.2g})."
     )
     sentences = {"Family": difference if math.isfinite(gap.shape_se) else f"fitted {fit.family}; {gap.verdict}."}
+    sentences |= {"Form": _form_sentence(gap, fit.family, confidence, order)}
     shares = [_corner_words(fit, gap, name, tested) for name in tested.off_corners]
     sentences |= {"Tails": f"wrong: {'; '.join(shares)}."} if shares else {}
     numbers = fit.to_dict() | {"names": list(gap.names), "tail_shares": tail_shares(fit, tested)}
     numbers["agreement"] = agreement.to_dict()
-    return Detail(key, gap.names, gap.verdict, gap.flagged, sentences, [], pictures, explained(fit.caveats), numbers)
+    numbers |= {name: getattr(gap, name) for name in ("form", "form_se", "form_pvalue", "form_adjusted", "pattern")}
+    numbers["family_fits"] = [not misfit for misfit in tested.misfits]
+    beside = f"{things}: tau {fit.sample_tau:.2f}", f"fitted {fit.family}: tau {fit.tau:.2f}"
+    notes = explained(fit.caveats)
+    return Detail(key, gap.names, gap.verdict, gap.flagged, sentences, [], pictures, notes, beside, numbers)
+
+
+def _form_sentence(gap: PairGap, family: str, confidence: float, order: int) -> str:
+    """Whether the family describes every kind of dependence of the draws."""
+    if math.isnan(gap.form_pvalue):
+        return "cannot be tested: too few values or draws, or the dependence is perfect."
+    said = chance(gap.form_pvalue, gap.form_adjusted)
+    if not gap.form_adjusted < 1.0 - confidence:
+        return f"{NO_GAP} ({said}), up to order {order}; finer patterns are not seen."
+    kind = f"{gap.pattern}, which" if gap.pattern else "a pattern without a simple name, which"
+    return f"wrong ({said}): {kind} {family} cannot describe."
 
 
 def _corner_words(fit: Fit, gap: PairGap, name: str, tested: Tested) -> str:
@@ -139,6 +172,24 @@ def _clouds(subject: Discrepancy | Fit, tested: Tested, key: str, beside: str) -
     )
 
 
+def _form_map(found: Densities, fit: Fit, things: str, whose: str, words: str, key: str) -> Picture:
+    """Where the draws' density is below that of the target, and where above."""
+    names = fit.pair.names
+    short = [shortened(name, _LABEL) for name in names]
+    of = "" if fit.pair.uniform else "rank of "
+    limit = f"{found.limit:g}"
+    if not found.known:
+        words = f"{words}: nothing to draw"
+    return square_map(
+        cell_colours(found.difference[::-1], found.limit),
+        key=f"{key}-form",
+        title=(f"{things} minus {whose}, smoothed", words),
+        labels=(f"{of}{short[0]}", f"{of}{short[1]}"),
+        ends=(f"{MISSING} {things}  \N{MINUS SIGN}{limit}", f"+{limit}  {SURPLUS}"),
+        alt=found.words(things, whose, names),
+    )
+
+
 def _picture(draw: Any, height: float, key: str, said: str) -> Picture:
     return inline_figures(draw, sizes=[(_WIDE, height)], key=key, alts=[said])[0]
 
@@ -148,7 +199,7 @@ def _forest_height(rows: int) -> float:
 
 
 def _said_gaps(result: Discrepancy) -> str:
-    parts = {name: result.estimates[name] for name in ("level", "shape", "total")} | dict(result.tails)
+    parts = {name: result.estimates[name] for name in ("level", "shape", "total", "form")} | dict(result.tails)
     return "Gaps with their intervals: " + "; ".join(f"{k.replace('_', '-')} {_interval(v)}" for k, v in parts.items()) + "."
 
 

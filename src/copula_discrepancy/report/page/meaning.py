@@ -14,6 +14,7 @@ from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+from copula_discrepancy.estimate.form import order_for
 from copula_discrepancy.estimate.multiplicity import in_words
 
 Told = list[tuple[str, str]]  # terms with their explanations
@@ -37,7 +38,8 @@ def of_pairs(result: Pairwise) -> Told:
         terms.append(("R-hat", _agreement(samples, result.unit, result.things)))
     terms.append(("p-values", _adjusted(result)))
     hidden = _hidden(result)
-    return terms + ([("No gap found", hidden)] if hidden else [])
+    terms += [("No gap found", hidden)] if hidden else []
+    return [*terms, ("What is seen", _seen(result))]
 
 
 def of_one(result: Discrepancy) -> Told:
@@ -56,7 +58,61 @@ def of_one(result: Discrepancy) -> Told:
     tests = result.tests
     missed = {name: result.estimates[name].se for name in ("level", "shape") if tests.adjusted[name] >= alpha}
     hidden = _may_hide(missed, alpha, "", result.reference is not None, result.things)
-    return terms + ([("No gap found", hidden)] if hidden else [])
+    terms += [("No gap found", hidden)] if hidden else []
+    return [*terms, ("What is seen", _seen(result))]
+
+
+def tested(result: Pairwise | Discrepancy) -> str:
+    """What the tests behind "no gap found" looked at, in how many pairs, and what they cannot see."""
+    if isinstance(result, Discrepancy):
+        counts, of, unit = {name: int(math.isfinite(p)) for name, p in result.tests.adjusted.items()}, 1, "pair"
+    else:
+        counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
+        of, unit = len(result), result.unit
+    words = {"level": "strength", "shape": "shape", "form": f"form up to order {_order(result)}", "tails": "the corners"}
+    every = [words[name] for name in words if counts[name] == of]
+    some = [f"{words[name]} in {counts[name]:,} of {of:,} {unit}s" for name in words if 0 < counts[name] < of]
+    missing = [words[name].split(" up")[0] for name in words if not counts[name] and (name != "level" or _against(result))]
+    parts = [f"{_listed(every)}{f', in every {unit}' if of > 1 else ''}"] if every else []
+    untested = f" Not tested: {_listed(missing)}." if missing else ""
+    unseen = "Not seen: patterns finer than form, and interactions of three or more variables."
+    return f"{'; '.join([*parts, *some])}.{untested} {unseen}"
+
+
+def _against(result: Pairwise | Discrepancy) -> bool:
+    return isinstance(result, Discrepancy) or result.kind != "nothing"
+
+
+def _order(result: Pairwise | Discrepancy) -> int:
+    """The order up to which form was tested, in every pair that was."""
+    if isinstance(result, Discrepancy):
+        return result.form.tested_order
+    rows = result.rows[np.isfinite(result.rows["form_pvalue"])]
+    counts = np.concatenate([rows["n"], rows["n_target"]])
+    known = counts[np.isfinite(counts)]
+    return order_for(int(known.min()), result.order) if known.size else result.order
+
+
+def _seen(result: Pairwise | Discrepancy) -> str:
+    """What each test is for, and what none of them sees."""
+    against = _against(result)
+    target = "target" if against else "fitted family"
+    level = f"Level compares Kendall's tau of {result.things} and target. " if against else ""
+    kept = (
+        f"Kept is the share of the target's dependence that the {result.things} have too: 100% is right, 0% is none of it, a "
+        "negative share is dependence the other way round. "
+        if against
+        else ""
+    )
+    return (
+        f"{level}Shape compares what the fitted family makes of the {result.things} with their tau. Form compares the whole "
+        f"density of the ranks with that of the {target}, smoothed by polynomials up to order {_order(result)} of each "
+        "variable: it sees any kind of dependence between two variables, also one with a tau of 0, such as a funnel, a bend or "
+        f"a ring. {kept}The pattern names the kind that differs most beyond what the gap in strength explains. Smoothing sees "
+        "little in the corners, so these have a test of their own, tails. No test sees patterns finer than that order outside "
+        "the corners, such as a checkerboard of many fields, or interactions: dependence among three or more variables that no "
+        "pair of them shows."
+    )
 
 
 def _alone(result: Discrepancy, alpha: float) -> str:
@@ -183,8 +239,8 @@ def _hidden(result: Pairwise) -> str:
         known = np.isfinite(rows[f"{name}_pvalue"])
         found = rows[f"{name}_adjusted"] < alpha
         tests, claims = tests + int(known.sum()), claims + int(found.sum())
-        if name == "tails":
-            continue  # four corners, each with its own standard error
+        if name in ("tails", "form"):
+            continue  # of several numbers, each with its own standard error
         ses = rows[f"{name}_se"][known & ~found]
         if np.isfinite(ses).any():
             missed[name] = float(np.nanmedian(ses))
@@ -202,6 +258,5 @@ def _may_hide(errors: Mapping[str, float], alpha: float, typical: str, reference
     more = f"More {things}, and a longer reference," if reference else f"More {things}"
     return (
         f"This does not prove that there is none. With these {things} and tests, a gap {gaps} is detected about four times in "
-        f"five, a smaller one less often. {more} would reveal smaller gaps. All tests use Kendall's tau and the corners: a "
-        "dependence that is neither monotone nor in a corner, such as a ring, can be lost without a gap here."
+        f"five, a smaller one less often. {more} would reveal smaller gaps. Form and tails have no such single size."
     )

@@ -33,8 +33,15 @@ TERMS: dict[str, str] = {
     "if it is not zero, the tails or the asymmetry of the draws differ from the family's. Against a reference sample, the "
     "draws' shape minus the reference's.",
     "total": "level plus shape; its absolute value is the Copula Discrepancy, CD.",
+    "form": "The root mean square difference of the two densities of the ranks, smoothed by polynomials, in units of the "
+    "density of independence, less what chance adds: 0 if they are equal, about 1 if strong dependence is lost. It has no sign "
+    "and sees dependence of any kind between two variables. Without a target, the draws are compared with the family fitted to "
+    "them.",
+    "kept": "The share of the target's dependence, of any kind, that the draws keep: 100% is right, 0% if all is lost, "
+    "negative if it is reversed; missing if the target has too little dependence to tell.",
+    "pattern": "The kind of dependence that differs most in form beyond what a gap in strength explains, in words.",
     "se": "Standard error, {errors}.",
-    "p": "The smallest of the adjusted p-values of level, shape and tails.",
+    "p": "The smallest of the adjusted p-values of level, shape, tails and form.",
     "low-low, high-high, low-high, high-low": "The four corners. low-low: of the draws in the low tail of the first variable, "
     "the share that is in the low tail of the second, minus the share that the family has at the same tau; with a reference, "
     "minus the same difference for the reference. The other corners are defined in the same way: both high, the first low and "
@@ -105,8 +112,11 @@ def of_pairs(result: Pairwise) -> list[str]:
         f"{through}; {_fitted(result, result.kind == 'reference')}",
         f"Standard errors come {errors_of(result)}.",
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
+        _form_method(result.order),
         *([RUNNING] if result.kind != "nothing" else []),
-        f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
+        f"Tests of level, shape, tails and form: {rate}."
+        if result.adjust == "none"
+        else f"All tests are adjusted together: {rate}.",
         *([_MARGINS] if result.margins is not None else []),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
@@ -120,10 +130,18 @@ def of_one(result: Discrepancy) -> list[str]:
         f"The family {result.fit.family} is compared with {aim}; {_fitted(result, result.reference is not None)}",
         f"Standard errors come {errors_of(result)}.",
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
+        _form_method(result.form.order),
         RUNNING,
         *([_MARGINS] if result.margin_gaps is not None else []),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
+
+
+def _form_method(order: int) -> str:
+    return (
+        f"Form compares the means of products of Legendre polynomials of the ranks, up to order {order} (lower with few draws "
+        "or values): the sum of squared differences and the largest one are tested together."
+    )
 
 
 def _fitted(result: Pairwise | Discrepancy, reference: bool) -> str:

@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, styled
+from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PALE, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +22,7 @@ _DOTS = 144  # dots per inch of rasterised points: sharp on high-density screens
 _PIXELS = 110  # CSS pixels per inch: small text is 9 pixels high, and three pictures fit side by side
 _UNDATED = {"Date": None, "Creator": None}  # equal pictures have equal SVG
 _PAD = 3.0  # points between a picture's text and its edge
+_SQUARE = (40.0, 22.7, 194.0)  # left, top and side of a heat map, in points: those of a cloud
 # The settings of the style file, in the page's own colours: text and axes follow light and dark mode.
 _INK = {
     "#000000": "currentColor",
@@ -29,15 +31,21 @@ _INK = {
     BLUE.lower(): "var(--blue)",
     ORANGE.lower(): "var(--orange)",
     GREY: "var(--soft)",
+    PALE: "var(--faint)",
 }
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An inline SVG element, and a description of what it shows."""
+    """An inline SVG element, a description of what it shows, and how to show its Axes alone elsewhere on the page.
+
+    `anchor` is the id of all that is drawn, `frame` the viewBox of its Axes.
+    """
 
     svg: str
     alt: str
+    anchor: str = ""
+    frame: str = ""
 
 
 @contextmanager
@@ -60,7 +68,14 @@ def inline_figures(
     axes = [figure.subplots() for figure in figures]
     draw(axes[0] if len(axes) == 1 else axes)
     named = enumerate(zip(figures, alts, strict=True))
-    return [Picture(_inline_svg(figure, f"{key}-{k}"), alt) for k, (figure, alt) in named]
+    return [_picture(figure, f"{key}-{k}", alt) for k, (figure, alt) in named]
+
+
+def _picture(figure: "Figure", key: str, alt: str) -> Picture:
+    svg = _inline_svg(figure, key)  # lays it out
+    box, (width, height) = figure.axes[0].get_position(), 72.0 * figure.get_size_inches()
+    places = box.x0 * width, (1.0 - box.y1) * height, box.width * width, box.height * height
+    return Picture(svg, alt, f"{key}-figure_1", " ".join(f"{place:.1f}" for place in places))
 
 
 def _inline_svg(figure: "Figure", key: str) -> str:
@@ -139,6 +154,43 @@ def _own_markup(tag: str, key: str) -> str:
     if "\n" in tag:
         tag = re.sub(r"\s*\n\s*", " ", tag)
     return tag
+
+
+def square_map(
+    colours: NDArray[np.uint8], *, key: str, title: Sequence[str], labels: tuple[str, str], ends: Sequence[str], alt: str
+) -> Picture:
+    """A heat map of the unit square that looks like the clouds beside it, in a twentieth of matplotlib's time.
+
+    `colours` has the rows of an image, from above; `ends` are the texts at both ends of the colour scale, left to right.
+    """
+    x, y, side = _SQUARE
+    right, bottom, middle = x + side, y + side, x + 0.5 * side
+    text = [(x, y - 13.2 + 9.0 * k, 7.5, "start", words) for k, words in enumerate(title)]
+    text += [(x + share * side, bottom + 10.5, 8.0, "middle", f"{share:g}") for share in (0.0, 0.5, 1.0)]
+    text += [(x - 5.0, bottom + 2.9 - share * side, 8.0, "end", f"{share:g}") for share in (0.0, 0.5, 1.0)]
+    text += [(middle, bottom + 21.5, 7.5, "middle", labels[0])]
+    text += [(middle - 34.0, bottom + 34.0, 6.25, "end", ends[0]), (middle + 34.0, bottom + 34.0, 6.25, "start", ends[1])]
+    words = "".join(
+        f'<text x="{left:g}" y="{down:g}" font-size="{size:g}" text-anchor="{anchor}">{escape(said)}</text>'
+        for left, down, size, anchor, said in text
+    )
+    words += (
+        f'<text x="{x - 28.0:g}" y="{y + 0.5 * side:g}" font-size="7.5" text-anchor="middle" '
+        f'transform="rotate(-90 {x - 28.0:g} {y + 0.5 * side:g})">{escape(labels[1])}</text>'
+    )
+    ticks = "".join(f"M{x + share * side:g} {bottom:g}v3.5M{x:g} {bottom - share * side:g}h-3.5" for share in (0.0, 0.5, 1.0))
+    scale = (
+        f'<linearGradient id="{key}-scale"><stop stop-color="{BLUE}"/><stop offset=".5" stop-color="{BLUE}" stop-opacity="0"/>'
+        f'<stop offset=".5" stop-color="{ORANGE}" stop-opacity="0"/><stop offset="1" stop-color="{ORANGE}"/></linearGradient>'
+    )
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 244.8 262.8" style="width:374px" aria-hidden="true">{scale}'
+        f'<image href="{png_image(colours)}" x="{x}" y="{y}" width="{side}" height="{side}" preserveAspectRatio="none"/>'
+        f'<path d="M{x} {y}H{right}V{bottom}H{x}Z{ticks}" style="fill:none;stroke:currentColor;stroke-width:.8"/>'
+        f'<rect x="{middle - 30.0:g}" y="{bottom + 28.8:g}" width="60" height="6" '
+        f'style="fill:url(#{key}-scale);stroke:var(--line);stroke-width:.5"/>{words}</svg>'
+    )
+    return Picture(svg, alt)
 
 
 def png_image(colours: NDArray[np.uint8]) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ENDINGS = (".html", ".htm")
 _LONGEST = 1000  # characters of a sentence, to limit the size of a page with long names; the JSON has them in full
+_NAME = 40  # characters of a name beside the answer
 WAY_OUT = "use a path in a writable folder"
 
 
@@ -97,4 +98,5 @@ def _template() -> "Template":
 
     made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["brief"] = lambda text: shortened(text, _LONGEST)
+    made.filters["name"] = lambda text: shortened(text, _NAME)
     return made.from_string(_source("page.html.j2"))

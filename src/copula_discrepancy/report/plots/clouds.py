@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS, Corner, along, part_name, sample_shares
 from copula_discrepancy.families import Copula
 from copula_discrepancy.report.plots import look
+from copula_discrepancy.report.plots.densities import misfit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+MISFIT = "grey: the family does not fit"
 _GRID = 121  # points per side: the ridge of a copula with tau 0.98 is still wider than one step
 _EDGE = 0.004  # densities are infinite in corners; contours end this far from them
 _STEPS = (1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0)  # ratios of adjacent contours that are easy to read
@@ -46,16 +48,28 @@ class Tail:
 
 @dataclass(frozen=True)
 class Tested:
-    """What a comparison adds to a fit: the noun for observations, the size of a tail, and the corners with a gap."""
+    """What a comparison adds to a fit: the noun for observations, the size of a tail, the corners with a gap, and misfits.
+
+    `misfits` tells whether the family fitted to the draws, and that fitted to the reference, clearly does not fit.
+    """
 
     things: str = "draws"
     tail: float = TAIL_SHARE
     off_corners: tuple[str, ...] = ()
+    misfits: tuple[bool, bool] = (False, False)
 
     @classmethod
     def of(cls, result: Discrepancy | Fit) -> "Tested":
-        """The values of a comparison; for a fit, no corner has a gap."""
-        return cls() if isinstance(result, Fit) else cls(result.things, result.tail, tuple(result.tests.off_corners))
+        """The values of a comparison; for a fit alone, nothing was tested."""
+        if isinstance(result, Fit):
+            return cls()
+        tests, form, other = result.tests, result.form, result.reference
+        # against a known copula, a gap in shape or form is one of its family; a reference need not be of the family either
+        off = other is None and (tests.beyond("shape") or tests.form_counts)
+        own = off or misfit(form.coefficients, form.errors, _density_of(result.fit), tests.alpha)
+        target = None if other is None else _density_of(other)
+        theirs = misfit(form.target_coefficients, form.target_errors, target, tests.alpha)
+        return cls(result.things, result.tail, tuple(tests.off_corners), (own, theirs))
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,7 @@ class Side:
     counted: str
     tails: tuple[Tail, ...]
     tail: float = TAIL_SHARE
+    fits: bool = True
 
 
 def plot_pair(
@@ -81,7 +96,8 @@ def plot_pair(
     Lines are contours of the density of the family fitted to the draws, and of the target; both panels have the same levels.
     The squares at the two ends of the dependence, and in every corner with a gap, are the lowest and the highest tenth of both
     variables (or the `tail` of the comparison); the text next to them is the share of the draws in that part of the first
-    variable that lie inside. These shares are computed from all draws, and for a known target exactly.
+    variable that lie inside. These shares are computed from all draws, and for a known target exactly. Contours of a family
+    that clearly does not fit its draws are grey, with a note.
 
     Parameters
     ----------
@@ -135,14 +151,15 @@ def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int
     source = random_generator(rng)
     panels = 2 if ax is None else len(look.as_axes(ax, 1, 2))
     fitted = result if isinstance(result, Fit) else result.fit
-    sides = _sides(result, tested, shown, source)
+    own, other = _sides(result, tested, shown, source)
+    sides = [replace(own, fits=not tested.misfits[0]), replace(other, fits=not tested.misfits[1])]
     densities = [_log_density(side.copula) for side in sides]
     levels = contour_levels([density for density in densities if density is not None])
     with look.canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
         for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (look.BLUE, look.ORANGE), strict=False):
             _draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
-            _draw_contours(panel, density, levels)
-            look.note_below(panel, side.counted, _contours_note(density, levels))
+            drawn = _draw_contours(panel, density, levels, color=_line_colour(side))
+            look.note_below(panel, side.counted, _contours_note(density, levels) if side.fits or not drawn else MISFIT)
         if panels == 1 and not isinstance(result, Fit):  # a fit has its contours already
             _overlay(axes, sides, densities, levels)
         elif panels == 2 and axes[0].figure is axes[1].figure:
@@ -273,14 +290,21 @@ def contour_levels(densities: Sequence[NDArray[np.float64]]) -> list[float]:
     return [1.0]
 
 
-def _draw_contours(ax: "Axes", density: NDArray[np.float64] | None, levels: Sequence[float], style: str = "solid") -> bool:
+def _line_colour(side: Side) -> str:
+    """Contours of a family that does not fit are pale."""
+    return look.ink() if side.fits else look.PALE
+
+
+def _draw_contours(
+    ax: "Axes", density: NDArray[np.float64] | None, levels: Sequence[float], style: str = "solid", *, color: str
+) -> bool:
     """Draw contours at the levels that occur; return whether there are any."""
     if density is None:
         return False
     inside = [math.log(level) for level in levels if density.min() < math.log(level) < density.max()]
     if inside:
         grid = _grid()
-        ax.contour(grid, grid, density, levels=inside, colors=look.ink(), linewidths=0.7, linestyles=style, zorder=3)
+        ax.contour(grid, grid, density, levels=inside, colors=color, linewidths=0.7, linestyles=style, zorder=3)
     return bool(inside)
 
 
@@ -301,10 +325,11 @@ def _overlay(
     """The target's contours, dashed over those of the draws, with a legend."""
     from matplotlib.lines import Line2D
 
-    _draw_contours(ax, densities[1], levels, "dashed")
+    colours = [_line_colour(side) for side in sides]
+    _draw_contours(ax, densities[1], levels, "dashed", color=colours[1])
     look.title_above(ax, "")
     styles: tuple[Any, ...] = ("solid" if sides[0].copula is not None else "none", "dashed")
-    lines = [Line2D([], [], color=look.ink(), linewidth=0.7, linestyle=style) for style in styles]
+    lines = [Line2D([], [], color=c, linewidth=0.7, linestyle=style) for c, style in zip(colours, styles, strict=True)]
     names = [f"{side.whose}: tau {side.tau:.2f}, {side.described}" for side in sides]
     ax.legend(
         lines, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, borderpad=0.0, fontsize="small",
@@ -320,24 +345,9 @@ def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ra
     _draw_points(ax, side.u, side.v, color)
     for tail in side.tails:
         _draw_tail(ax, tail, part_name(side.tail), raised=_crowded(ax, tail, side))
-    ax.set_aspect("equal", adjustable="box")
-    ax.set_xlim(0.0, 1.0)
-    ax.set_ylim(0.0, 1.0)
-    ax.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-    ax.set_yticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-    ax.grid(False)
-    ax.spines[["top", "right"]].set_visible(True)  # the unit square ends there
-    of, limit = "rank of " if ranked else "", int(min(max(_width(ax) / 4.0 - 8.0, 10.0), 28.0))  # characters are 4 points wide
-    ax.set_xlabel(f"{of}{look.plain(names[0], limit)}", fontsize="small", **look.PLAIN)
-    ax.set_ylabel(f"{of}{look.plain(names[1], limit)}", fontsize="small", **look.PLAIN)
-    size = "small" if _width(ax) > _NARROW else "x-small"
+    look.unit_square(ax, names, ranked=ranked)
+    size = "small" if look.square_width(ax) > _NARROW else "x-small"
     look.title_above(ax, f"{side.whose}: tau {side.tau:.2f}\n{side.described}", size)
-
-
-def _width(ax: "Axes") -> float:
-    """Width of the square in a panel, in points."""
-    box = ax.get_window_extent()
-    return 72.0 * min(box.width, box.height) / ax.figure.dpi
 
 
 def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], color: str) -> None:
@@ -346,7 +356,7 @@ def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], col
         return
     places, counts = np.unique(np.stack([u, v], axis=1), axis=0, return_counts=True)
     shared = float(np.quantile(counts, 0.9))  # a point with a stuck chain must not make all other marks tiny
-    area = min(max(_INKED * _width(ax) ** 2 / u.size, 1.2), 12.0, _LARGEST_MARK / shared)
+    area = min(max(_INKED * look.square_width(ax) ** 2 / u.size, 1.2), 12.0, _LARGEST_MARK / shared)
     opacity = min(0.85, max(0.5, 8.0 / math.sqrt(u.size)))
     sizes = np.minimum(area * counts, 2.0 * _LARGEST_MARK)
     ax.scatter(places[:, 0], places[:, 1], s=sizes, color=color, alpha=opacity, linewidths=0, rasterized=True, zorder=2)
@@ -358,7 +368,7 @@ def _crowded(ax: "Axes", tail: Tail, side: Side) -> bool:
         return False
     beside = [other for other in side.tails if not other.corner.u_high and other.corner.v_high == tail.corner.v_high]
     signs = sum(len(_share_words(one, part_name(side.tail))) + 1 for one in (tail, *beside))
-    room = _width(ax) * (1.0 - tail.u_share - sum(other.u_share for other in beside) - 0.04)
+    room = look.square_width(ax) * (1.0 - tail.u_share - sum(other.u_share for other in beside) - 0.04)
     return bool(beside) and _SIGN * look.text_size(look.X_SMALL) * signs > room
 
 

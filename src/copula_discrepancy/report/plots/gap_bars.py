@@ -1,6 +1,7 @@
-"""The gaps of one pair with their intervals around zero."""
+"""The gaps of one pair with their intervals: those with a sign around zero, form, which has none, from zero on."""
 
 import math
+from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 _SMALL, _SIGN = 0.833, 0.5  # size of a small title relative to the font size, and width of its characters relative to that
-GAPS = ("level", "shape", "total", *CORNERS)
+_LEAST = 0.02  # smallest end of an axis
+GAPS = ("level", "shape", "total", "form", *CORNERS)
 
 
 def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
@@ -24,23 +26,24 @@ def plot_gaps(result: Discrepancy, *, ax: Any = None) -> "Axes":
         raise look.wrong_subject("plot_gaps", "a Discrepancy", result)
     with look.canvas(ax, size=(5.2, 2.8)) as axes:
         axes.axvline(0.0, color=look.ink(), linewidth=0.8, zorder=1)
-        axes.axhline(2.5, color=look.GREY, linewidth=0.5)  # taus above, shares below
+        for line in (2.5, 3.5):  # taus above, shares below, and form, a density, between them
+            axes.axhline(line, color=look.GREY, linewidth=0.5)
         tests = result.tests
-        beyond = {name for name in ("level", "shape") if tests.beyond(name)} | set(tests.off_corners)
+        beyond = {name for name in ("level", "shape", "form") if tests.beyond(name)} | set(tests.off_corners)
         total = result.total
         beyond |= {"total"} if total.pvalue < 1.0 - total.confidence else set()  # total has a single test
         for place, name in enumerate(GAPS):
-            _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond)
+            _draw_gap(axes, place, result.estimates.get(name), beyond=name in beyond, signed=name != "form")
         axes.set_yticks(range(len(GAPS)), [name.replace("_", "-") for name in GAPS], fontsize="small")
         axes.tick_params(axis="y", length=0, left=False)
         axes.set_ylim(len(GAPS) - 0.5, -0.5)
         axes.grid(False, axis="y")
-        reach = 1.04 * max(map(abs, axes.get_xlim()))
-        axes.set_xlim(-reach, reach)  # zero is in the middle
+        reach = _reach([result.estimates.get(name) for name in GAPS if name != "form"])
+        axes.set_xlim(-reach, max(reach, _reach([result.form])))  # zero is in the middle, unless form is larger than all others
         axes.xaxis.set_major_locator(look.few_ticks(axes))
         whose = "target" if result.reference is None else "reference"
         share = f"{100 * result.level.confidence:g}%"
-        units = f"in tau; corners: in shares of a {part_name(result.tail)}"
+        units = f"in tau; form: in densities; corners:\nin shares of a {part_name(result.tail)}"
         axes.set_xlabel(
             f"{result.things} minus {whose}, {share} intervals\n{units}\nfilled: significant", fontsize="small", **look.PLAIN
         )
@@ -56,22 +59,30 @@ def _title_signs(ax: "Axes") -> int:
     return max(int(points / (_SIGN * look.text_size(_SMALL))), 20)
 
 
-def _signed(value: float) -> str:
-    text = f"{value:+.3f}"
+def _reach(gaps: Sequence[Estimate | None]) -> float:
+    """The end of an axis that has room for these gaps and their intervals."""
+    ends = [abs(end) for gap in gaps if gap is not None for end in (gap.value, *gap.ci) if math.isfinite(end)]
+    return 1.1 * max([_LEAST, *ends])
+
+
+def _number(value: float, signed: bool) -> str:
+    text = f"{value:{'+' if signed else ''}.3f}"
+    if not signed:
+        return text
     return text if float(text) else text[1:]  # zero has no sign
 
 
-def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool) -> None:
+def _draw_gap(ax: "Axes", place: int, gap: Estimate | None, *, beyond: bool, signed: bool = True) -> None:
     """A point with its interval, filled if it is significant, and its numbers to the right."""
     text = "not tested"
     if gap is not None and not math.isnan(gap.pvalue):
         fill = look.BLUE if beyond else ax.get_facecolor()
         ax.plot(gap.ci, (place, place), color=look.BLUE, linewidth=1.8, solid_capstyle="butt", zorder=2)
         ax.plot(gap.value, place, "o", color=look.BLUE, markerfacecolor=fill, markersize=6, markeredgewidth=1.3, zorder=3)
-        text = f"{_signed(gap.value)}, {chance(gap.pvalue)}"
-    elif gap is not None and gap.value != 0.0:  # by moments shape is always 0
+        text = f"{_number(gap.value, signed)}, {chance(gap.pvalue)}"
+    elif gap is not None and gap.value != 0.0 and not math.isnan(gap.value):  # by moments shape is always 0
         ax.plot(gap.value, place, "x", color=look.BLUE, markersize=6, markeredgewidth=1.3, zorder=3)
-        text = f"{_signed(gap.value)}, not tested"
+        text = f"{_number(gap.value, signed)}, not tested"
     ax.annotate(
         text.replace("-", "\N{MINUS SIGN}"), (1.0, place), xytext=(4.0, 0.0), xycoords=("axes fraction", "data"),
         textcoords="offset points", va="center", fontsize="x-small",

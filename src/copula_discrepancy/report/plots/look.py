@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito (2008): distinguishable with colour vision deficiencies, and by their grey values in this order.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#777777"
-
+PALE = "#b0b0b0"  # lines that are not to be relied on
 
 _SETTINGS = RLock()
 
@@ -133,6 +133,26 @@ def few_ticks(ax: "Axes") -> Any:
 
     inches = ax.get_window_extent().width / ax.figure.dpi
     return MaxNLocator(nbins=min(max(int(2.0 * inches), 2), 5), steps=[1, 2, 5, 10])
+
+
+def square_width(ax: "Axes") -> float:
+    """Width of the square in a panel, in points."""
+    box = ax.get_window_extent()
+    return 72.0 * min(box.width, box.height) / ax.figure.dpi
+
+
+def unit_square(ax: "Axes", names: tuple[str, str], *, ranked: bool) -> None:
+    """Frame, ticks and labels of a panel with the ranks of two variables."""
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(0.0, 1.0)
+    ax.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
+    ax.set_yticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
+    ax.grid(False)
+    ax.spines[["top", "right"]].set_visible(True)  # the unit square ends there
+    of, limit = "rank of " if ranked else "", int(min(max(square_width(ax) / 4.0 - 8.0, 10.0), 28.0))  # 4 points a character
+    ax.set_xlabel(f"{of}{plain(names[0], limit)}", fontsize="small", **PLAIN)
+    ax.set_ylabel(f"{of}{plain(names[1], limit)}", fontsize="small", **PLAIN)
 
 
 def title_above(ax: "Axes", text: str, size: str = "small") -> None:

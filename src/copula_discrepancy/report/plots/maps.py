@@ -1,6 +1,7 @@
 """Heat maps: a number of all pairs as a coloured matrix, with significant pairs in the lower half."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 
 SIGNED = ("level", "shape", "total", *CORNERS, "tau", "tau_target")
-SIZES = ("cd", "ckl")
+SIZES = ("cd", "ckl", "form")
+KEPT = "kept"  # a share: 1 is right, whatever its sign; shown as a percentage
 OLD_NAMES = ("lower_tail", "upper_tail")  # deprecated names of the two corners along the dependence
+KEPT_LIMIT = 1.0  # its scale ends at 0, all dependence lost, and at 2, twice as much, whatever the pairs are
 SMALLEST_LIMIT = 0.05  # smallest end of a colour scale: negligible gaps stay pale
 _DARK = 0.9  # share of the scale above which white numbers are more readable than black ones on blue
 _LABELS = ((5.0, 28), (0.0, 18))  # characters of a name next to a map wider than this many inches
@@ -29,7 +32,8 @@ _LINE = 1.3  # height of a line of text, in font sizes
 def gap_cells(result: Pairwise, number: str) -> NDArray[np.float64]:
     """A number of all pairs above the diagonal, and below it of those with a significant gap; NaN elsewhere.
 
-    Level, shape and corners use their own test; other numbers are significant if any of these is.
+    Level, shape, form and corners use their own test, and the share kept that of form; other numbers are significant if any of
+    these is.
     """
     cells = result.matrix(number)
     within = result.rows[~beyond_chance(result, number)]
@@ -44,7 +48,8 @@ def beyond_chance(result: Pairwise, number: str) -> NDArray[np.bool_]:
         ends = np.array([along(*taus)[OLD_NAMES.index(number)] for taus in rows[["tau", "tau_target"]].tolist()], dtype=str)
         return np.asarray(sum((ends == name) & beyond_chance(result, name) for name in CORNERS), dtype=np.bool_)
     if number not in CORNERS:
-        significant = rows[f"{number}_adjusted"] < alpha if number in ("level", "shape") else rows["flagged"]
+        test = "form" if number == KEPT else number
+        significant = rows[f"{test}_adjusted"] < alpha if test in ("level", "shape", "form") else rows["flagged"]
         return np.asarray(significant, dtype=np.bool_)
     # the test of all corners, and this corner's contribution
     known = sum(np.isfinite(rows[f"{name}_pvalue"]) for name in CORNERS)
@@ -63,6 +68,11 @@ def colour_limit(cells: NDArray[np.float64]) -> float:
     return math.ceil(round(largest / step, 9)) * step
 
 
+def coloured(cells: NDArray[np.float64], number: str) -> tuple[NDArray[np.float64], float]:
+    """What the colours of a map show, as differences from the value that has none, and the end of their scale."""
+    return (cells - 1.0, KEPT_LIMIT) if number == KEPT else (cells, colour_limit(cells))
+
+
 def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
     """Red, green, blue and opacity of every cell: blue below zero, orange above, the more opaque the further away.
 
@@ -71,7 +81,7 @@ def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
     """
     from matplotlib.colors import to_rgb
 
-    # the limit is the largest finite number, so only an infinite divergence is clipped to the full colour; NaN has none
+    # only an infinite divergence, and a share kept that is negative or above 2, is beyond the limit; NaN has no colour
     shares = np.nan_to_num(np.clip(np.abs(cells) / limit, 0.0, 1.0), nan=0.0)
     colours = np.zeros((*cells.shape, 4))
     colours[..., :3] = np.where((cells < 0)[..., None], to_rgb(BLUE), to_rgb(ORANGE))
@@ -83,13 +93,13 @@ def cell_colours(cells: NDArray[np.float64], limit: float) -> NDArray[np.uint8]:
 def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axes":
     """Draw a number of all pairs as a matrix; return the Axes (see `Pairwise.plot`)."""
     if number not in OLD_NAMES:  # deprecated names still work, and warn
-        one_of(number, "number", (*SIGNED, *SIZES))
+        one_of(number, "number", (*SIGNED, *SIZES, KEPT))
     cells = gap_cells(result, number)
     d = len(result.names)
     width = min(max(2.2 + 0.42 * d, 3.5), 7.0)
     with canvas(ax, size=(width, 0.86 * width)) as axes:
-        limit = colour_limit(cells)
-        image = axes.imshow(cells, cmap=_colour_map(), vmin=-limit, vmax=limit, interpolation="nearest")
+        shown, limit = coloured(cells, number)
+        image = axes.imshow(shown, cmap=signed_colours(), vmin=-limit, vmax=limit, interpolation="nearest")
         axes.grid(False)
         axes.plot([-0.5, d - 0.5], [-0.5, d - 0.5], color=GREY, linewidth=0.6)
         most = next(signs for inches, signs in _LABELS if _inches(axes)[0] > inches)
@@ -102,18 +112,20 @@ def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axe
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         if room >= _ROOM:
-            _write_numbers(axes, cells, limit, "x-small" if room >= 1.3 * _ROOM else "xx-small")
+            _write_numbers(axes, cells, number, "x-small" if room >= 1.3 * _ROOM else "xx-small")
         bar = axes.figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02)
         bar.ax.tick_params(labelsize="x-small")
         bar.outline.set_visible(False)
         if number in SIZES:
             bar.ax.set_ylim(0.0, limit)
+        if number == KEPT:
+            bar.set_ticks([-1.0, -0.5, 0.0, 0.5, 1.0], labels=["0% or less", "50%", "100%", "150%", "200% or more"])
         axes.set_title(CORNERS[number].label if number in CORNERS else number.replace("_", " "))
         axes.set_xlabel(f"above the diagonal: all {result.unit}s\nbelow: significant {result.unit}s", fontsize="small")
     return axes
 
 
-def _colour_map() -> Any:
+def signed_colours() -> Any:
     """From blue through transparent to orange, the same colours as `cell_colours`."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
@@ -136,12 +148,12 @@ def _inches(ax: "Axes") -> NDArray[np.float64]:
     return np.array([ax.figure.bbox.width, ax.figure.bbox.height]) / ax.figure.dpi
 
 
-def _write_numbers(ax: "Axes", cells: NDArray[np.float64], limit: float, fontsize: str) -> None:
+def _write_numbers(ax: "Axes", cells: NDArray[np.float64], number: str, fontsize: str) -> None:
     """Write every number into its cell, so that the sign is visible without colours."""
+    shown, limit = coloured(cells, number)
     for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
-        value = cells[i, j]
-        color = "white" if white_reads_better(value, limit) else ink()
-        ax.text(j, i, cell_text(value), ha="center", va="center", fontsize=fontsize, color=color)
+        color = "white" if white_reads_better(shown[i, j], limit) else ink()
+        ax.text(j, i, cell_text(cells[i, j], number), ha="center", va="center", fontsize=fontsize, color=color)
 
 
 def white_reads_better(value: float, limit: float) -> bool:
@@ -149,9 +161,17 @@ def white_reads_better(value: float, limit: float) -> bool:
     return value < 0 and -value > _DARK * limit
 
 
-def cell_text(value: float) -> str:
-    """A number short enough for a cell: -.16."""
+def cell_text(value: float, number: str = "") -> str:
+    """A number short enough for a cell: -.16; the share kept as 66%."""
+    if number == KEPT:
+        return percentage(value).replace("-", "\u2212")
     if abs(value) < 0.005:
         return "0"
     text = f"{value:+.2f}" if abs(value) < 0.995 else f"{value:+.1f}"
-    return text.replace("+0.", "+.").replace("-0.", "\u2212.").replace("-", "\u2212")
+    text = text.lstrip("+") if number in SIZES else text  # a size has no sign
+    return re.sub(r"^([+-]?)0\.", r"\1.", text).replace("-", "\u2212")
+
+
+def percentage(share: float) -> str:
+    """A share in per cent."""
+    return f"{100.0 * share:.0f}%".replace("-0%", "0%")

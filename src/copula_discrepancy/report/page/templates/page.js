@@ -51,7 +51,8 @@ if (packed) {
       cursor.style.transform = `translate(${100 * column}%, ${100 * row}%)`;
       if (row === column) { output.textContent = data.names[row]; return; }
       const low = Math.min(row, column), high = Math.max(row, column), gap = value(low, high);
-      const said = gap === data.unknown ? "not available" : (gap < 0 ? "-" : gap > 0 ? "+" : "") + Math.abs(gap * data.unit).toFixed(3);
+      const size = Math.abs(gap * data.unit), sign = gap < 0 ? "-" : gap > 0 && frame.dataset.form === "gap" ? "+" : "";
+      const said = gap === data.unknown ? "not available" : sign + (frame.dataset.form === "share" ? `${(100 * size).toFixed(0)}%` : size.toFixed(3));
       const below = value(high, low);
       const chance = gap === data.unknown ? "" : below === data.untested ? ", not tested"
         : below === data.unknown ? ", not significant" : ", significant";
