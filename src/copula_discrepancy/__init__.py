@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from copula_discrepancy._core.caveats import Caveat
     from copula_discrepancy._core.errors import DependenceWarning, InputError
     from copula_discrepancy.compare.fidelity import DependenceFidelity
+    from copula_discrepancy.compare.form_result import Form
     from copula_discrepancy.compare.many import pairwise
     from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.one import discrepancy
@@ -72,6 +73,7 @@ _HOME = {
     "_core.caveats": "Caveat",
     "_core.errors": "DependenceWarning InputError",
     "compare.fidelity": "DependenceFidelity",
+    "compare.form_result": "Form",
     "compare.many": "pairwise",
     "compare.many_result": "Pairwise",
     "compare.one": "discrepancy",
@@ -103,8 +105,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.
 
 __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Copula", "DependenceFidelity",
-    "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Frank", "Gaussian",
-    "GaussianTarget", "Gumbel", "InputError", "Joe", "LongRun", "MetaCopula", "PairGap", "Pairwise", "PaperTest",
+    "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Form", "Frank",
+    "Gaussian", "GaussianTarget", "Gumbel", "InputError", "Joe", "LongRun", "MetaCopula", "PairGap", "Pairwise", "PaperTest",
     "Reproduction", "Rotated", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh",
     "adjust_pvalues", "as_draws", "concordance", "contamination_bound", "discrepancy", "ess", "family", "fit", "kendall_matrix",
     "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_pair",
