@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import json_chunks, text_file
+from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
 from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.compare.gate import gate
@@ -95,7 +96,11 @@ def demo(options: argparse.Namespace) -> int:
             f"(that of {centered.names[worst]}).\n",
             highlight=False,
         )
-    return _answer(options, result)
+    code = _answer(options, result)
+    if _prints_table(options):
+        print()
+        _print_sentences(_console(), funnel(result, centered, other))
+    return code
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -275,6 +280,19 @@ def _console() -> "Console":
     return console
 
 
+def _print_sentences(console: "Console", sentences: dict[str, str]) -> None:
+    """Sentences with their topics in a separate column."""
+    from rich.table import Table
+    from rich.text import Text
+
+    for topic, sentence in sentences.items():
+        grid = Table.grid()  # without padding, which rich 15 includes in the width and earlier versions do not
+        grid.add_column(width=11)
+        grid.add_column(max_width=99)
+        grid.add_row(Text(f"{topic}:"), Text(sentence))
+        console.print(grid)
+
+
 def _print_table(console: "Console", result: Pairwise, top: int) -> None:
     """The answer in words, then the ranking."""
     from rich import box
@@ -283,12 +301,7 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
     from rich.text import Text
 
     console.print(f"[bold]{escape(answer_line(result))}[/bold]: {escape(result.title)}", highlight=False)
-    for topic, sentence in result.sentences().items():
-        grid = Table.grid()  # without padding, which rich 15 includes in the width and earlier versions do not
-        grid.add_column(width=11)
-        grid.add_column(max_width=99)
-        grid.add_row(Text(f"{topic}:"), Text(sentence))
-        console.print(grid)
+    _print_sentences(console, result.sentences())
     limit = len(result) if top == 0 else top
     head, *lines = _fitting(result.table_rows(limit), console.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
