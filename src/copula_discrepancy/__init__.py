@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.form_result import Form
     from copula_discrepancy.compare.many import pairwise
     from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.margins import Margins
     from copula_discrepancy.compare.one import discrepancy
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.pair_gap import PairGap
@@ -76,6 +77,7 @@ _HOME = {
     "compare.form_result": "Form",
     "compare.many": "pairwise",
     "compare.many_result": "Pairwise",
+    "compare.margins": "Margins",
     "compare.one": "discrepancy",
     "compare.one_result": "Discrepancy",
     "compare.pair_gap": "PairGap",
@@ -105,8 +107,8 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.
 
 __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Copula", "DependenceFidelity",
-    "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Form", "Frank",
-    "Gaussian", "GaussianTarget", "Gumbel", "InputError", "Joe", "LongRun", "MetaCopula", "PairGap", "Pairwise", "PaperTest",
+    "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Form", "Frank", "Gaussian",
+    "GaussianTarget", "Gumbel", "InputError", "Joe", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest",
     "Reproduction", "Rotated", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh",
     "adjust_pvalues", "as_draws", "concordance", "contamination_bound", "discrepancy", "ess", "family", "fit", "kendall_matrix",
     "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_pair",

@@ -15,6 +15,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.wording import pair_label
+from tests import loaded
 from tests.caveat_codes import warned
 from tests.numerals import numerals, one_line
 from tests.refusals import refused
@@ -89,6 +90,25 @@ def test_the_threshold_decides_the_exit_code(folder, capsys):
     code, _, err = run("check", "draws.csv", *target, f"{largest + 0.001:.4f}", capsys=capsys)
     assert code == 0
     assert f"{largest:.4f}" in err
+
+
+def test_margins_are_told_and_decide_the_exit_code_on_request(folder, capsys):
+    draws, reference = (cd.Gaussian(0.5).sample(1000, rng=seed) for seed in (1, 2))
+    write("moved.csv", 3.0 + 2.0 * draws)
+    write("fine.csv", draws)
+    write("reference.csv", reference)
+    code, out, _ = run("compare", "moved.csv", "reference.csv", "--iid", "--fail-above", 0.2, capsys=capsys)
+    assert code == 0
+    lines = out.splitlines()
+    assert [lines[k + 1].partition(":")[0] for k, line in enumerate(lines) if line.startswith("Answer:")] == ["Margins"]
+    assert "2 of 2 variables differ" in out
+    for options in (("--fail-above", 0.2), ()):
+        code, _, err = run("compare", "moved.csv", "reference.csv", "--iid", "--margins", *options, capsys=capsys)
+        assert (code, "margins" in err) == (3, True)
+    assert run("compare", "fine.csv", "reference.csv", "--iid", "--margins", capsys=capsys)[0] == 0
+    code, out, _ = run("compare", "moved.csv", "reference.csv", "--iid", "--json", capsys=capsys)
+    assert [variable["flagged"] for variable in json.loads(out)["margins"]["variables"]] == [True, True]
+    assert run("check", "fine.csv", "--margins", capsys=capsys)[0] == 2  # there is no reference
 
 
 def test_a_threshold_counts_gaps_that_cancel(folder, capsys):
@@ -500,7 +520,7 @@ def test_an_interrupt_ends_a_long_run_with_130(folder):
         "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "sys.exit(main(['check', 'draws.npy']))\n"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    told = loaded.run(code)
     assert told.returncode == 130
     assert told.stderr.endswith(" interrupted\n")
     assert "Traceback" not in told.stderr

@@ -21,6 +21,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare import comparison, jobs
 from copula_discrepancy.compare.wording import NOT_TESTED
+from tests import loaded
 from tests.caveat_codes import warned
 from tests.numerals import numerals, one_line
 from tests.refusals import refused
@@ -39,16 +40,11 @@ def open_folder():
         yield Path(name)
 
 
-def played(name, folder):
+def played(name, folder, start=loaded.run):
     """What the scenes of this name in `fault_scenes.py` ended with."""
-    root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "tests.fault_scenes", name, str(folder)]
-    paths = os.pathsep.join([str(root), *filter(None, sys.path)])
     # a full disk would leave half of a module's bytecode, which no later import can read
-    environment = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        command, cwd=root, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    code = "import runpy, sys; sys.dont_write_bytecode = True; runpy.run_module('tests.fault_scenes', run_name='__main__')"
+    done = start(code, name, folder, folder=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -66,9 +62,15 @@ def test_killed_at_random_and_started_again(tmp_path):
 # ---- memory ---------------------------------------------------------------------------------------------------------------
 
 
+def fresh(code, *arguments, folder):
+    """For limits of memory, which count what the process has had before."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
 @needs_linux
 def test_a_process_without_enough_memory_says_so(tmp_path):
-    found = played("memory", tmp_path)
+    found = played("memory", tmp_path, fresh)
     assert len(found) == 6
     assert {ended for ended, _ in found.values()} == {"InputError: memory"}
 

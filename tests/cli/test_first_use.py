@@ -1,13 +1,11 @@
 """What a first use waits for, and what it is told: kernels compiled into an empty cache."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
+
+from tests import loaded
 
 LINE = "copula_discrepancy: compiling for this machine, once; about 10 seconds"
 
@@ -76,9 +74,7 @@ else:
 
 
 def run(cache, code, *arguments):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], env=environment)
+    return loaded.run(code, *arguments, environment={"NUMBA_CACHE_DIR": str(cache)})
 
 
 def test_a_first_comparison(tmp_path):

@@ -15,6 +15,7 @@ from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.report.page import content
 from tests.caveat_codes import codes_of, warned
 from tests.compare.verdicts import TOO_WEAK, WRONG_SHAPE, too_thick, too_thin
+from tests.lean_pages import not_drawn
 
 pytest.importorskip("pyvinecopulib")
 pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
@@ -132,7 +133,10 @@ def test_warnings_carry_their_caveat():
     [(normal(1, 60), normal(2), "no gap"), (normal(1), normal(1), "void"), (normal(1), normal(2, 400, -0.5), "gap")],
     ids=["reserved", "void", "gap"],
 )
-def test_the_answer_is_the_same_in_python_on_the_page_and_on_the_command_line(draws, reference, outcome, tmp_path, capsys):
+def test_the_answer_is_the_same_in_python_on_the_page_and_on_the_command_line(
+    draws, reference, outcome, tmp_path, capsys, monkeypatch
+):
+    not_drawn(monkeypatch)
     tables = [pd.DataFrame(sample, columns=["a", "b"]) for sample in (draws, reference)]
     for name, table in zip(("draws", "reference"), tables, strict=True):
         table.to_csv(tmp_path / f"{name}.csv", index=False)
@@ -152,8 +156,9 @@ def test_the_answer_is_the_same_in_python_on_the_page_and_on_the_command_line(dr
     assert [caveat["code"] for caveat in told["caveats"]] == codes_of(ranking)
 
 
-def test_reading_notes_travel_into_every_result(tmp_path):
+def test_reading_notes_travel_into_every_result(tmp_path, monkeypatch):
     """Decimal commas, and rows left out for a missing value, are told by every function that reads them."""
+    not_drawn(monkeypatch)
     path, other = tmp_path / "draws.csv", tmp_path / "reference.csv"
     for seed, file in ((1, path), (2, other)):
         lines = [";".join(f"{value:.6f}".replace(".", ",") for value in row) for row in normal(seed)]
@@ -165,7 +170,8 @@ def test_reading_notes_travel_into_every_result(tmp_path):
         assert result.notes == expected
         assert result.to_dict()["notes"] == list(expected)
         assert all(note in " ".join(repr(result).split()) for note in expected)
-        assert all((note, "") in page_notes(result) for note in expected)
+        shown = page_notes(result)
+        assert all((note, "") in shown for note in expected)
     assert cd.fit(path, "gaussian").notes == cd.select_family(path).notes == notes
     assert all(f"note: {note}" in repr(cd.fit(path, "gaussian")) for note in notes)
     assert cd.discrepancy(path, cd.Gaussian(0.5)).notes == notes

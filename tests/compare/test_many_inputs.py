@@ -11,6 +11,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
+from tests import loaded
 from tests.caveat_codes import codes_of, warned
 from tests.compare.misuse import refused_naming
 from tests.compare.verdicts import TOO_STRONG, TOO_WEAK, WRONG_SIGN, faults
@@ -248,24 +249,20 @@ def test_a_file_given_twice_is_no_second_chain(tmp_path):
 
 
 def test_names_beyond_the_terminals_alphabet(tmp_path):
-    import os
-    import subprocess
-    import sys
-
     path = tmp_path / "draws.csv"
     normal(18, 50).rename(columns={"a": "\u00f6"}).to_csv(path, index=False)
     # one process for all forms: most of its time goes into its start
     script = (
-        "import sys; from copula_discrepancy.cli.parser import main; "
+        "import sys; from copula_discrepancy.cli.parser import main\n"
+        "sys.stdout.reconfigure(encoding='ascii')\n"
+        "sys.stderr.reconfigure(encoding='ascii', errors='backslashreplace')\n"
         "print([main(['check', sys.argv[1], '--iid', *form]) for form in ([], ['--json'], ['--csv'])])"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", script, str(path)],
-        capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}, check=False,
-    )  # fmt: skip
+    run = loaded.run(script, path)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines()[-1] == b"[0, 0, 0]"
-    assert run.stderr == b""
+    assert run.stdout.isascii()
+    assert run.stdout.splitlines()[-1] == "[0, 0, 0]"
+    assert run.stderr == ""
 
 
 @quietly

@@ -10,7 +10,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.estimate.basis import centred_ranks, polynomials, slopes
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
-from copula_discrepancy.estimate.form import FEWEST_FOR_FORM, combined, form_gaps, order_for
+from copula_discrepancy.estimate.form import FEWEST_FOR_FORM, form_gaps, order_for
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.pattern import Pattern
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -113,8 +113,8 @@ def test_swapping_the_variables_transposes_everything():
     straight, turned = gap_of((x, y), other), gap_of((y, x), other[::-1])
     np.testing.assert_allclose(straight.own.reshape(4, 4), turned.own.reshape(4, 4).T, atol=1e-13)
     np.testing.assert_allclose(straight.errors.reshape(4, 4), turned.errors.reshape(4, 4).T, atol=1e-13)
-    assert straight.pvalue == pytest.approx(turned.pvalue, rel=1e-9)
-    assert (straight.value, straight.kept) == pytest.approx((turned.value, turned.kept), rel=1e-9)
+    assert math.log(straight.pvalue) == pytest.approx(math.log(turned.pvalue), rel=1e-6)
+    assert straight.value == pytest.approx(turned.value, rel=1e-9)
 
 
 # ---- known copulas ---------------------------------------------------------------------------------------------------
@@ -178,13 +178,6 @@ def test_power_where_tau_is_zero():
         assert np.mean(found) > least
 
 
-def test_combined_pvalues():
-    assert combined(np.array([0.03, 0.03])) == pytest.approx(0.03)
-    assert combined(np.array([0.01, 1.0])) > 0.01
-    assert combined(np.array([1e-200, 0.5])) == pytest.approx(2e-200)
-    assert combined(np.array([0.0, 0.0])) < 1e-290
-
-
 def test_what_is_kept():
     """Half of the rows independent of each other keep half; the interval covers the truth; too little is not known."""
     rng = np.random.default_rng(10)
@@ -214,6 +207,7 @@ LOST = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # of families that do not fit
 @pytest.mark.parametrize("kind", LOST)
 def test_dependence_that_has_no_tau_is_found_and_named(kind):
     rng = np.random.default_rng(12)
@@ -227,7 +221,7 @@ def test_dependence_that_has_no_tau_is_found_and_named(kind):
             assert Pattern.known(result.form.code) == (LOST[kind], change)
             assert result.form.kept.value < 0.2 or change == "added"
         turned = cd.discrepancy(lost[..., ::-1], reference[..., ::-1]).form.code
-        mirrored = LOST[kind].translate(str.maketrans({})).replace("second", "first")
+        mirrored = LOST[kind].replace("second", "first")
         assert turned == f"{mirrored}: lost"
 
 
@@ -279,7 +273,8 @@ def test_few_values_allow_few_polynomials():
     rng = np.random.default_rng(18)
     flag = rng.integers(0, 2, (2, 1500))
     amount = rng.standard_normal((2, 1500)) * np.array([np.ones(1500), 1.0 + flag[1]])
-    result = cd.pairwise(*(np.stack([flag[k], amount[k]], -1) for k in range(2)), iid=True)
+    with warned("few-values"):
+        result = cd.pairwise(*(np.stack([flag[k], amount[k]], -1) for k in range(2)), iid=True)
     assert Pattern.known(str(result.rows[0]["pattern"])).kind == "spread second"  # the spread differs, in one sample
     assert result[0].flagged
 

@@ -248,6 +248,23 @@ def pairwise(found: cd.Pairwise) -> None:
     need(len(found.to_dataframe()) == len(found) == len(found.to_dict()[f"{found.unit}s"]), "tables differ in length")
     need(len(found.table_rows(None)) == len(found) + 1, "a table of another length")
     within(found.n_flagged, 0, len(found), "n_flagged")
+    need((found.margins is not None) == (found.kind == "reference"), "margins without a reference, or none with one")
+    if found.margins is not None:
+        margins(found.margins)
+
+
+def margins(found: cd.Margins) -> None:
+    """The variables one by one."""
+    need(repr(found) and found.line and len(found.to_dataframe()) == len(found.names) == len(found.rows), "no words")
+    need(len(found.to_dict()["variables"]) == len(found.names), "variables are missing")
+    for name in ("pvalue", "adjusted"):
+        known = found.rows[name][~np.isnan(found.rows[name])]
+        need(((known >= 0) & (known <= 1)).all(), f"{name} is {known}")
+    untested = np.array([reason != "" for reason in found.untested])
+    need((np.isnan(found.rows["pvalue"]) == untested).all(), "a variable without a p-value, and no word about it")
+    need(
+        set(found.flagged) == {name for name, said in zip(found.names, found.differences, strict=True) if said}, "no difference"
+    )
 
 
 def draws(found: cd.Draws) -> None:

@@ -23,6 +23,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.report.page import content, meaning, methods
 from copula_discrepancy.report.plots.gap_bars import plot_gaps
+from tests.lean_pages import not_written
 from tests.picture_cases import result
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
@@ -49,6 +50,7 @@ def paragraphs(page):
 def pages(monkeypatch):
     """Pages of every kind, written into the current folder."""
     monkeypatch.setattr(content, "DETAILS", 1)
+    not_written(monkeypatch)  # `paragraphs` takes the text inside pictures away; `pictures` below has it
     scenes = {
         "a ranking against a reference sample": "pairs",
         "a ranking without a target": "no_target",

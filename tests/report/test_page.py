@@ -32,6 +32,7 @@ from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.report.page import content, meaning, methods, writing
 from copula_discrepancy.report.plots.maps import beyond_chance
 from tests.caveat_codes import codes_of
+from tests.lean_pages import not_drawn, not_written
 from tests.page_samples import HOSTILE, comparison, page_of, timed_page_of
 from tests.pairwise_data import autoregressive, gaussian
 from tests.refusals import refused
@@ -309,6 +310,16 @@ def test_headings(name, outcome, flagged, state):
     assert (result.outcome, result.n_flagged) == (outcome, flagged)
 
 
+def test_a_page_whose_margins_differ_is_not_green(tmp_path):
+    draws, reference = np.random.default_rng(3).standard_normal((2, 500, 2))
+    result = cd.pairwise(draws + [0.0, 1.0], reference, family="gaussian", iid=True)
+    page = result.to_html(tmp_path / "moved.html")
+    assert result.outcome == "no gap"
+    assert re.search(r'<h1 class="(\w+)">', page.read_text(encoding="utf-8")).group(1) == "unknown"
+    assert result.margins.line in words_of(page)
+    assert json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["margins"]["n_flagged"] == 1
+
+
 def test_a_single_pair_has_no_map_and_more_have_one_for_each_gap():
     def maps(name):
         return re.findall(r'data-map="(\w+)"', page_of(name).read_text(encoding="utf-8"))
@@ -356,6 +367,7 @@ def test_a_page_fits_nothing(tmp_path, monkeypatch):
         results += [cd.pairwise(draws, reference), cd.pairwise(draws, cd.Frank(3.0)), cd.pairwise(draws)]
     for module in ("likelihood", "fit", "jackknife"):
         monkeypatch.setattr(f"copula_discrepancy.estimate.{module}.maximise", lambda *_: pytest.fail("fitted again"))
+    not_written(monkeypatch)  # every pair is drawn, and only drawing could fit
     for k, result in enumerate(results):
         result.to_html(tmp_path / f"{k}.html")
 
@@ -794,7 +806,8 @@ def test_few_independent_draws_are_not_told_to_run_longer(tmp_path):
     assert methods.spoken(methods.ERRORS[True], result.things) in told
 
 
-def test_pages_name_what_is_random_and_how_they_were_made(tmp_path):
+def test_pages_name_what_is_random_and_how_they_were_made(tmp_path, monkeypatch):
+    not_drawn(monkeypatch)
     draws = cd.Gumbel(2.0).sample(200, rng=1)
     plain = cd.discrepancy(draws, cd.Rotated(cd.Gumbel(2.0), 180))
     told = words_of(plain.to_html(tmp_path / "plain.html"))

@@ -31,6 +31,7 @@ from copula_discrepancy.report.plots.clouds import contour_levels, evenly_spaced
 from copula_discrepancy.report.plots.forests import pair_taus
 from copula_discrepancy.report.plots.gap_bars import GAPS, plot_gaps
 from copula_discrepancy.report.plots.traces import running_gaps
+from copula_discrepancy.studies.paper import figures
 from tests.pairwise_data import autoregressive
 from tests.picture_cases import DPI, MADE, PICTURES, baseline, distance, in_chains, pixels, result, wordless
 
@@ -596,7 +597,8 @@ def test_svg_stays_small():
 # ---- the paper's figures -------------------------------------------------------------------------------------------
 
 
-def test_the_papers_figures_as_plots(tmp_path):
+def test_the_papers_figures_as_plots(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "draw", lambda *given: [])  # its files are tested in tests/studies/test_paper.py
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         run = cd.reproduce("experiment3", replications=2, sizes=[100, 200], n_jobs=1, out=tmp_path / "run", progress=False)

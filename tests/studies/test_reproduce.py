@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import joblib
@@ -119,15 +120,17 @@ def test_a_killed_run_leaves_no_half_part(tmp_path):
     assert [part.stat().st_mtime_ns for part in parts] == written  # kept, not computed again
 
 
-def _dies(value, seed, context):
+def _dies(folder, value, seed, context):
     if seed.replication >= 10:
-        time.sleep(1.0)  # until the first part is back
+        deadline = time.monotonic() + 60.0
+        while not list(folder.rglob("0*.json")) and time.monotonic() < deadline:  # until the first part is back
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
     return {"cd": float(seed.replication)}
 
 
 def test_a_worker_that_dies_is_told_and_the_rest_is_kept(tmp_path):
-    study = runner.Study("experiment1", "n", [100], _dies, lambda n: 1.0)
+    study = runner.Study("experiment1", "n", [100], partial(_dies, tmp_path / "run" / "parts"), lambda n: 1.0)
     kept = store.open_store(tmp_path / "run", 1)
     with refused("interrupted"):
         runner.run(study, 20, 1, kept, n_jobs=2, tick=lambda done: None)

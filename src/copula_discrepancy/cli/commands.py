@@ -228,7 +228,9 @@ def _answer(options: argparse.Namespace, result: Pairwise) -> int:
     written = _write_files(options, result)
     if written:
         print(f"\n{written}" if _prints_table(options) else written, file=sys.stdout if _prints_table(options) else sys.stderr)
-    outcome = gate(result, max_gap=options.fail_above, max_rhat=options.max_rhat, min_n_eff=options.min_n_eff)
+    outcome = gate(
+        result, max_gap=options.fail_above, max_rhat=options.max_rhat, min_n_eff=options.min_n_eff, margins=options.margins
+    )
     code = _FAILED if outcome.failed else _UNDECIDED if outcome.undecided else 0
     if outcome.sentence:
         _say(f"{outcome.sentence} (exit code {code})" if code else outcome.sentence)

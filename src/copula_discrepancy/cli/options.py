@@ -135,6 +135,10 @@ LIMITS: Options = {
     "--min-n-eff": {"type": _size, "metavar": "N",
                     "help": "exit with 4 if a pair has fewer than N effective draws in either sample"},
 }  # fmt: skip
+TWO_LIMITS = LIMITS | {
+    "--margins": {"action": "store_true", "help": "exit with 3 if the distribution of a variable differs significantly from "
+                  "that in the reference"},
+}  # fmt: skip
 FORMS: Options = {
     "--json": {"nargs": "?", "const": STANDARD_OUTPUT, "type": _json_file, "metavar": "FILE.json",
                "help": "print every number as JSON instead of a table; with a file, write them there and print the table"},

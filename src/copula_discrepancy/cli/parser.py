@@ -19,8 +19,8 @@ exit codes:
   0    the comparison was made and is within the limits
   1    error: the data or files cannot be used
   2    invalid usage: an unknown option, or an invalid value of an option
-  3    failed: a gap is above --fail-above, or with --fail-above a variable
-       is constant that should vary
+  3    failed: a gap is above --fail-above, with --fail-above a variable is
+       constant that should vary, or with --margins a variable differs
   4    undecided: the tests are void, no pair could be tested, or R-hat or
        n_eff is outside its limit
   130  interrupted"""
@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     _add(check.add_argument_group("input"), options.INPUT)
     _add(check.add_argument_group("tests"), options.TESTS)
     _add(check.add_argument_group("limits"), options.LIMITS)
+    check.set_defaults(margins=False)
     compare = commands.add_parser(
         "compare", help="compare every pair of variables with a reference sample", **_WITH_EXIT_CODES,
         description="Compare every pair of variables of a candidate with the same pair of a\n"
@@ -132,9 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("reference", help=options.SAMPLE)
     _add(compare.add_argument_group("input"), options.TWO_INPUTS)
     _add(compare.add_argument_group("tests"), options.TWO_TESTS)
-    _add(compare.add_argument_group("limits"), options.LIMITS)
+    _add(compare.add_argument_group("limits"), options.TWO_LIMITS)
     demo = commands.add_parser("demo", help="compare two runs of a real posterior (eight schools, two parametrisations)")
-    demo.set_defaults(fail_above=None, max_rhat=None, min_n_eff=None)
+    demo.set_defaults(fail_above=None, max_rhat=None, min_n_eff=None, margins=False)
     for command in (check, compare, demo):
         output = command.add_argument_group("output")
         _add(output.add_mutually_exclusive_group(), options.FORMS)

@@ -18,8 +18,8 @@ class Outcome:
     Attributes
     ----------
     code : str
-        "answered" (no limit was set) or "passed"; "gap" or "constant" if the dependence is wrong or lost; "void", "untested",
-        "unconverged" or "too-few-draws" if the comparison cannot be judged.
+        "answered" (no limit was set) or "passed"; "gap" or "constant" if the dependence is wrong or lost; "margins" if single
+        variables differ; "void", "untested", "unconverged" or "too-few-draws" if the comparison cannot be judged.
     sentence : str
         The reason, on one line; empty if no limit was set.
     """
@@ -29,8 +29,8 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the dependence is wrong by more than the limits allow."""
-        return self.code in ("gap", "constant")
+        """Whether the dependence is wrong by more than the limits allow, or margins differ that must not."""
+        return self.code in ("gap", "constant", "margins")
 
     @property
     def undecided(self) -> bool:
@@ -39,9 +39,14 @@ class Outcome:
 
 
 def gate(
-    result: Pairwise, *, max_gap: float | None = None, max_rhat: float | None = None, min_n_eff: float | None = None
+    result: Pairwise,
+    *,
+    max_gap: float | None = None,
+    max_rhat: float | None = None,
+    min_n_eff: float | None = None,
+    margins: bool = False,
 ) -> Outcome:
-    """Judge a comparison by the size of its gaps, by R-hat for dependence and by effective draws.
+    """Judge a comparison by the size of its gaps, by R-hat for dependence, by effective draws and, if requested, by margins.
 
     A comparison that is void, or in which no pair could be tested, is undecided regardless of the limits. A gap above its limit
     fails even if the chains have not converged; a comparison without one passes only if they have.
@@ -57,6 +62,8 @@ def gate(
         The largest R-hat allowed, in either sample; 1.01 by default if `max_gap` is set.
     min_n_eff : float, optional
         The smallest n_eff allowed, in either sample.
+    margins : bool
+        Whether a significant difference of a variable from the reference fails; undecided if no variable could be tested.
     """
     if result.void:
         return Outcome("void", f"undecided: the {result.things} and the reference are the same, so no test is valid")
@@ -67,15 +74,16 @@ def gate(
         return Outcome("untested", f"undecided: no {result.unit} could be tested; see the notes")
     reason = (
         (None if max_gap is None else _too_large(result, max_gap))
+        or (_margins(result) if margins else None)
         or _unconverged(result, max_rhat, math.inf if max_gap is None else RHAT_LIMIT)
         or (None if min_n_eff is None else _too_few_draws(result, min_n_eff))
     )
     if reason is not None:
         return reason
-    if max_gap is not None:
-        return Outcome("passed", f"passed: no gap exceeds {max_gap:g} (largest {np.nanmax(_sizes(result)):.4f})")
-    limited = max_rhat is not None or min_n_eff is not None
-    return Outcome("passed", "passed: R-hat and n_eff are within their limits") if limited else Outcome("answered")
+    passed = [] if max_gap is None else [f"no gap exceeds {max_gap:g} (largest {np.nanmax(_sizes(result)):.4f})"]
+    passed += ["R-hat and n_eff are within their limits"] if not passed and (max_rhat or min_n_eff) is not None else []
+    passed += [f"margins: {result.margins.line}"] if margins and result.margins is not None else []
+    return Outcome("passed", f"passed: {'; '.join(passed)}") if passed else Outcome("answered")
 
 
 def _sizes(result: Pairwise) -> NDArray[np.float64]:
@@ -95,6 +103,15 @@ def _too_large(result: Pairwise, limit: float) -> Outcome | None:
     units = f"{len(result)} {result.unit}{'s' * (len(result) != 1)}"
     above = f"{np.sum(sizes > limit)} of {units} with a gap above {limit:g}"
     return Outcome("gap", f"failed: {above}; the largest is {np.nanmax(sizes):.4f}, {worst.label}, {chance}")
+
+
+def _margins(result: Pairwise) -> Outcome | None:
+    """Variables that differ from the reference, or none that could be tested."""
+    if result.margins is None:
+        return Outcome("untested", "undecided: margins can only be compared with a reference sample")
+    if not result.margins.n_tested:
+        return Outcome("untested", f"undecided: margins {result.margins.line}")
+    return Outcome("margins", f"failed: margins: {result.margins.line}") if result.margins.flagged else None
 
 
 def _unconverged(result: Pairwise, given: float | None, default: float) -> Outcome | None:

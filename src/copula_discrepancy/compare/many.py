@@ -17,6 +17,7 @@ from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sid
 from copula_discrepancy.compare.correlations import in_order, square_values
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
@@ -116,7 +117,8 @@ def pairwise(
     Returns
     -------
     Pairwise
-        The ranked pairs; print it for a summary in words, or use `to_dataframe`, `matrix`, `pair`.
+        The ranked pairs; print it for a summary in words, or use `to_dataframe`, `matrix`, `pair`. With a reference sample,
+        its `margins` compare the variables one by one, which ranks do not; they do not enter the verdict.
 
     Raises
     ------
@@ -130,6 +132,7 @@ def pairwise(
     --------
     discrepancy : One pair, and the formulas.
     vine : Conditional dependence as well.
+    Margins : The variables one by one.
     summary : Kendall's tau of every pair, without a target.
     DependenceFidelity : One score for a synthetic table.
 
@@ -226,6 +229,7 @@ def rank_pairs(
     compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df or bool(accuracy))
     told = comparison_caveats(compared, sides_of(samples, (comparison.draws, comparison.reference), sides))
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
+    margins = None if aims.margins is None else compare_margins(aims.margins, sides, confidence=share, adjust=adjust)
     return Pairwise.of(
         rows,
         names=aims.draws.names,
@@ -247,6 +251,7 @@ def rank_pairs(
         left_out=aims.left_out,
         caveats=(*aims.caveats, *lost, *told),
         version=library_version(),
+        margins=margins,
     )
 
 

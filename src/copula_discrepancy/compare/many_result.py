@@ -17,6 +17,7 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.comparison import Found
+from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
@@ -99,6 +100,8 @@ class Pairwise(WithCaveats):
         Notes on how the draws and the reference were read.
     version : str
         The library's version.
+    margins : Margins or None
+        The variables one by one, compared with those of a reference sample; they do not enter the verdict.
 
     See Also
     --------
@@ -143,6 +146,7 @@ class Pairwise(WithCaveats):
     caveats: tuple[Caveat, ...]
     notes: tuple[str, ...]
     version: str
+    margins: Margins | None = field(default=None, repr=False, kw_only=True)
 
     @classmethod
     def of(
@@ -451,6 +455,7 @@ class Pairwise(WithCaveats):
                 "stuck": list(self.stuck),
                 "left_out": dict(self.left_out),
                 "notes": list(self.notes),
+                "margins": None if self.margins is None else self.margins.to_dict(),
                 "words": self.sentences(),
             }
             | self._recorded()
@@ -550,7 +555,7 @@ class Pairwise(WithCaveats):
         return ranking_wording.title(self)
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
+        """The answer in words, by topic: Answer, Margins, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
 
         Examples
         --------

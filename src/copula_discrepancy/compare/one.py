@@ -11,6 +11,7 @@ from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.comparison import ComparedPair, PairComparison
 from copula_discrepancy.compare.form_result import form_result
+from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
@@ -108,7 +109,8 @@ def discrepancy(
         The gaps and scores with their tests; print it for a summary in words. If the target's family cannot reach the tau of
         the draws, level is still computed; perfectly dependent draws have infinite CKL and CED; a fit at a bound has no
         standard error. These cases, fewer than 100 effective draws per chain, R-hat for dependence above 1.01 and chains that
-        do not move raise a DependenceWarning, which the result records.
+        do not move raise a DependenceWarning, which the result records. With a reference sample, its `margin_gaps` compare the
+        two variables one by one; they do not enter the verdict.
 
     Raises
     ------
@@ -182,6 +184,8 @@ def discrepancy(
         curves=EXACT, selector=FULL,
     )  # fmt: skip
     result = detailed(comparison, samples, confidence=share, shannon=shannon, m=m, rng=rng)
+    if aim.reference is not None and margins == "rank":
+        result = replace(result, margin_gaps=compare_margins((aim.draws, aim.reference), independent, confidence=share))
     announce(result.caveats)
     return result
 

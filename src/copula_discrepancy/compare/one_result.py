@@ -15,6 +15,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.form_result import Form
+from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.estimate.agreement import Agreement
 from copula_discrepancy.estimate.bootstrap import (
@@ -94,6 +95,8 @@ class Discrepancy(WithCaveats):
         Notes on how the draws and the reference were read.
     version : str
         The library's version.
+    margin_gaps : Margins or None
+        The two variables one by one, compared with those of a reference sample; they do not enter the verdict.
 
     See Also
     --------
@@ -130,6 +133,7 @@ class Discrepancy(WithCaveats):
     notes: tuple[str, ...]
     version: str
     in_ranking: Mapping[str, float] | None = None
+    margin_gaps: Margins | None = None
 
     @property
     def too_rare(self) -> str:
@@ -456,6 +460,7 @@ class Discrepancy(WithCaveats):
         plain["reference_agreement"] = self.reference_agreement.to_dict() if self.reference_agreement is not None else None
         plain["reference"] = self.reference.to_dict() if self.reference is not None else None
         plain["selection"] = self.selection.to_dict() if self.selection is not None else None
+        plain["margin_gaps"] = self.margin_gaps.to_dict() if self.margin_gaps is not None else None
         return plain | {"notes": list(self.notes)} | self._recorded()
 
     def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
@@ -523,7 +528,7 @@ class Discrepancy(WithCaveats):
         )
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Strength, Shape, Form, Tails, Draws, and if they apply Reference, Family and Errors.
+        """The answer in words, by topic: Strength, Shape, Form, Tails, Draws, and others if they apply, such as Margins.
 
         Examples
         --------
@@ -554,6 +559,9 @@ class Discrepancy(WithCaveats):
                 at_tau = f"{which} at the same tau" if moved else which
             tails.append(wording.tail_sentence(where, (gap.share, aim), at_tau))
         texts["Tails"] = wording.tails(tails, self.tails_pvalue, tests.adjusted["tails"], part_name(self.tail), tests.n_corners)
+        if self.margin_gaps is not None:
+            same = f"not tested: the {self.things} and the reference are the same."
+            texts["Margins"] = same if self.void else f"{self.margin_gaps.line}."
         texts[self.things.capitalize()] = wording.enough(self.n, self.n_eff, self.agreement, iid=self.iid, things=self.things)
         if other is not None and self.reference_agreement is not None:
             theirs = self.reference_agreement

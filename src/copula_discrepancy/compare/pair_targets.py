@@ -26,7 +26,8 @@ class PairTargets:
 
     `kind` is "reference", "copulas", "correlations" or "nothing"; `notes` are about how the draws were read, `caveats` about
     what could not be compared; `stuck` are the variables that are constant in the draws although they should vary, and
-    `left_out` maps variables that are in no pair to the reason.
+    `left_out` maps variables that are in no pair to the reason; `margins` holds both samples with all variables that they
+    share, constant ones included, if there is a reference.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class PairTargets:
     caveats: tuple[Caveat, ...] = ()
     stuck: tuple[str, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
+    margins: tuple[Draws, Draws] | None = None
 
 
 def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairTargets:
@@ -90,13 +92,14 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
             "constant",
         )
     notes = draws.notes
+    margins = None if reference is None else (draws, reference)
     if reference is not None:
         notes += tuple(f"reference: {note}" for note in reference.notes)
         reference = reference.select(names)
     kept = draws if len(names) == draws.n_variables else draws.select(names)
     stuck = tuple(name for name in here if name not in there)
     pairs = tuple(combinations(range(kept.n_variables), 2))
-    return PairTargets(kind, kept, pairs, reference, None, notes, tuple(caveats), stuck, constant)
+    return PairTargets(kind, kept, pairs, reference, None, notes, tuple(caveats), stuck, constant, margins)
 
 
 def _constant(draws: Draws) -> list[str]:

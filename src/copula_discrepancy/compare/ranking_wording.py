@@ -59,6 +59,9 @@ def _things_of_reference(result: "Pairwise") -> str:
 def sentences(result: "Pairwise") -> dict[str, str]:
     """The answer in words, by topic."""
     texts = {"Answer": _answer(result)}
+    if result.margins is not None:
+        same = f"not tested: the {result.things} and the reference are the same."
+        texts["Margins"] = same if result.void else f"{result.margins.line}."
     texts["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
     form = " ".join(filter(None, [_form(result), _low_order(result)]))
     if form:
@@ -74,7 +77,8 @@ def sentences(result: "Pairwise") -> dict[str, str]:
         name, strength = ("|shape|", "|tau|") if result.kind == "nothing" else ("CD", "the target's |tau|")
         by = "the weights passed" if result.own_weights else strength
         weighted = f", weighted by {by} {size['weighted']:.3f}" if math.isfinite(size["weighted"]) else ""
-        form = f"; form at most {np.nanmax(result.rows['form']):.2f}" if np.isfinite(result.rows["form"]).any() else ""
+        beyond = result.rows["form"][result.rows["form_adjusted"] < 1.0 - result.confidence]
+        form = f"; form at most {beyond.max():.2f}" if beyond.size else ""
         texts["Size"] = (
             f"{name} at most {size['max']:.3f}, on average {size['mean']:.3f}{weighted}{form}{_corner_size(result)}."
         )
@@ -212,13 +216,12 @@ def _tails(result: "Pairwise") -> str | None:
 
 def _low_order(result: "Pairwise") -> str | None:
     """The order of form, where few draws allow less than was asked for."""
-    counts = np.concatenate([result.rows["n"], result.rows["n_target"]])
-    tested = np.isfinite(result.rows["form_pvalue"]).any()
-    least = int(np.nanmin(counts)) if tested else 0
+    tested = result.rows[np.isfinite(result.rows["form_pvalue"])]
+    if not tested.size:
+        return None
+    least = int(np.nanmin([tested["n"], tested["n_target"]]))
     allowed = order_for(least, result.order)
-    return (
-        f"tested up to order {allowed}; {least} {result.things} allow no more." if tested and allowed < result.order else None
-    )
+    return f"tested up to order {allowed}; {least} {result.things} allow no more." if allowed < result.order else None
 
 
 def _form(result: "Pairwise") -> str | None:

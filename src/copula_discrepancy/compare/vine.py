@@ -17,6 +17,7 @@ from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.jobs import compute, finished, out_of_memory
+from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
@@ -228,6 +229,7 @@ def vine(
         notes=aims.notes,
         caveats=(*aims.caveats, *lost, *caveats),
         version=library_version(),
+        margins=None if aims.margins is None else compare_margins(aims.margins, sides, confidence=share, adjust=adjust),
         edges=edges_by_pair,
         model=model,
     )

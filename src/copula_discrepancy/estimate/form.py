@@ -10,9 +10,6 @@ All numbers here are for a block of pairs at once: arrays have one row per pair,
 
 Kallenberg, W. C. M. and Ledwina, T. (1999). Data-driven rank tests for independence. Journal of the American Statistical
 Association 94, 285-301.
-
-Liu, Y. and Xie, J. (2020). Cauchy combination test: a powerful test with analytic p-value calculation under arbitrary
-dependency structures. Journal of the American Statistical Association 115, 393-402.
 """
 
 import math
@@ -23,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincc, ndtr, ndtri, stdtr
 
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER, polynomials, slopes
+from copula_discrepancy.estimate.combination import combined_pvalue, normal_scores
 from copula_discrepancy.estimate.left_out import parts_without_blocks
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.uncertainty import StandardError
@@ -267,16 +264,8 @@ def _quadratic(vectors: Array, matrices: Array) -> Array:
 def _pvalues(
     gaps: Array, se: Array, df: Array, used: NDArray[np.bool_], total: Array, own: FormSide, other: FormSide | None
 ) -> Array:
-    """P-value of each pair: of the sum of squared z-scores, which sees differences in many cells, and of the largest one.
-
-    The sum is compared with a scaled chi-squared distribution of the same mean and variance (Satterthwaite, 1946), which need
-    the squares of all correlations: each estimated one is too large by the variance of its estimate. The largest is adjusted
-    for the number of cells. Both p-values are combined by Cauchy's distribution (Liu and Xie, 2020).
-    """
-    ratio = np.where(used, gaps / se, 0.0)
-    z = -ndtri(np.maximum(stdtr(np.where(used, df, 1.0), -np.abs(ratio)), _TINY))
-    z = np.where(used, z, 0.0)
-    cells = used.sum(axis=1).astype(np.float64)
+    """P-value of each pair; the sum of squares of estimated correlations is reduced by the variance of the estimates."""
+    scores = np.where(used, normal_scores(np.where(used, gaps / se, 0.0), np.where(used, df, 1.0)), 0.0)
     scale = se[:, :, None] * se[:, None, :]
     correlations = np.where(scale > 0.0, total / scale, 0.0)
     chance = np.zeros_like(correlations)
@@ -287,20 +276,8 @@ def _pvalues(
             chance += weight**2 / max(side.n_batches - 1, 1)
     inside = used[:, :, None] & used[:, None, :] & ~np.eye(used.shape[1], dtype=bool)
     squares = np.where(inside, correlations**2 - chance * (1.0 - correlations**2) ** 2, 0.0)
-    trace = cells + np.maximum(squares.sum(axis=(1, 2)), 0.0)
-    spread_out = gammaincc(0.5 * cells**2 / trace, 0.5 * np.sum(z**2, axis=1) * cells / trace)
-    sharp = np.minimum(2.0 * cells * ndtr(-np.max(z, axis=1)), 1.0)
-    return combined(np.stack([spread_out, sharp]))
-
-
-def combined(pvalues: Array) -> Array:
-    """P-values of several tests of one hypothesis, (test, ...), combined by Cauchy's distribution (Liu and Xie, 2020)."""
-    # for small p, tan((1/2 - p) pi) = 1/(p pi), which the tangent itself loses to rounding below 1e-16
-    safe = np.clip(pvalues, _TINY, 1.0 - 1e-15)
-    scores = np.where(safe < 1e-10, 1.0 / (np.pi * safe), np.tan((0.5 - safe) * np.pi))
-    mean = scores.mean(axis=0)
-    found: Array = np.where(mean > 1e9, 1.0 / (np.pi * mean), 0.5 - np.arctan(mean) / np.pi)
-    return found
+    cells = used.sum(axis=1)
+    return combined_pvalue(scores, cells + np.maximum(squares.sum(axis=(1, 2)), 0.0), cells)
 
 
 def _kept(

@@ -20,6 +20,7 @@ from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joi
 from copula_discrepancy.estimate.uncertainty import StandardError
 from copula_discrepancy.families import Copula, Integral
 
+_MOST_ALIKE = 0.6  # share of draws with one value above which the others are too few for form; both values of a coin are below
 _UNKNOWN = StandardError(math.nan, math.nan, math.nan)
 
 
@@ -127,7 +128,10 @@ class Gaps:
 def form_is_tested(own: Side, other: Side | None) -> bool:
     """Whether form has a normal limit: enough draws, no perfect dependence, and no value that most draws share."""
     sides = [own] if other is None else [own, other]
-    return all(side.tau.n >= FEWEST_FOR_FORM and not side.tau.perfect and side.tau.carriers == math.inf for side in sides)
+    return all(
+        side.tau.n >= FEWEST_FOR_FORM and not side.tau.perfect and side.fit.pair.largest_group <= _MOST_ALIKE * side.tau.n
+        for side in sides
+    )
 
 
 def gaps(own: Side, other: Side | None, tau_target: float, form: FormGap | None) -> Gaps:

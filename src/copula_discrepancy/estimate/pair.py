@@ -207,6 +207,11 @@ class RankedPair:
         return max(self.first.tied_pairs, self.second.tied_pairs) / (0.5 * self.n * (self.n - 1.0))
 
     @property
+    def largest_group(self) -> int:
+        """The number of draws that share one value, in the variable with more of them."""
+        return max(self.first.largest_group, self.second.largest_group)
+
+    @property
     def too_discrete(self) -> tuple[str, ...]:
         """The variables with so few distinct values that no copula likelihood is valid for them."""
         limit = TOO_DISCRETE * 0.5 * self.n * (self.n - 1.0)

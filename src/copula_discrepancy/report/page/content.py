@@ -120,10 +120,12 @@ def _own_p(result: Pairwise) -> dict[str, str]:
 
 
 def _state(result: Discrepancy | Pairwise) -> str:
-    """The colour of the answer; an answer with reservations is neither good nor bad."""
+    """The colour of the answer; one with reservations, or about variables whose margins differ, is neither good nor bad."""
     if result.outcome == "gap":
         return "off"
-    return "fine" if result.outcome == "no gap" and not reserved(result.caveats) else "unknown"
+    margins = result.margins if isinstance(result, Pairwise) else result.margin_gaps
+    clear = not reserved(result.caveats) and not (margins is not None and margins.flagged)
+    return "fine" if result.outcome == "no gap" and clear else "unknown"
 
 
 # ---- table ---------------------------------------------------------------------------------------------------------

@@ -48,6 +48,10 @@ TERMS: dict[str, str] = {
 _LABELS = {corner.label for corner in CORNERS.values()}
 _SOME_CORNERS = " The table shows the two corners along most of the dependences, and those with a gap in some pair."
 _RANKED = "Draws are replaced by their ranks divided by n + 1, which leaves only the dependence."
+_MARGINS = (
+    "Margins are compared variable by variable: by the means of four polynomials of the ranks in both samples together, with "
+    "one test per variable. These tests are adjusted together, separately from those of dependence."
+)
 SINGLE_P = "The probability of a gap at least this large if there is no true gap."
 ERRORS = {
     False: "from the long-run variance of influence values, one per draw, which is valid for stationary sequences of draws",
@@ -103,6 +107,7 @@ def of_pairs(result: Pairwise) -> list[str]:
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
         *([RUNNING] if result.kind != "nothing" else []),
         f"Tests of level, shape and tails: {rate}." if result.adjust == "none" else f"All tests are adjusted together: {rate}.",
+        *([_MARGINS] if result.margins is not None else []),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
 
@@ -116,6 +121,7 @@ def of_one(result: Discrepancy) -> list[str]:
         f"Standard errors come {errors_of(result)}.",
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
         RUNNING,
+        *([_MARGINS] if result.margin_gaps is not None else []),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
 
