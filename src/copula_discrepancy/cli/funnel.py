@@ -48,7 +48,7 @@ def funnel(result: Pairwise, draws: Draws, reference: Draws) -> dict[str, str]:
         ),
         "Neck": (
             f"{np.mean(own[:, :, 1] < edge):.0%} of the draws are in the lowest quarter of {SCALE} in the reference, where the "
-            "effects of all schools are close to each other. Ranks do not show this difference of margins, but its consequence: "
-            "the effects are too weakly dependent."
+            "effects of all schools are close to each other. This is a difference of margins; in the dependence it shows as "
+            "effects that are too weakly dependent."
         ),
     }
