@@ -5,6 +5,8 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
 from benchmarks.report import read
 
 ROOT = Path(__file__).parents[2]
@@ -40,9 +42,10 @@ def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
     assert (tmp_path / "demo.html").exists()
 
 
-def test_the_ten_lines_print_what_readme_shows():
-    shown = [line.rstrip() for line in block("text", "## Ten lines").strip().splitlines()]
-    assert printed(lambda: exec(block("python", "## Ten lines"), {})) == shown
+@pytest.mark.parametrize("heading", ["## Ten lines", "## A funnel"])
+def test_code_prints_what_readme_shows(heading):
+    shown = [line.rstrip() for line in block("text", heading).strip().splitlines()]
+    assert printed(lambda: exec(block("python", heading), {})) == shown
 
 
 def test_readme_names_only_what_exists():
