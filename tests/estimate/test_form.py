@@ -87,7 +87,7 @@ def test_influence_values_by_brute_force(digits):
     phi, psi, steep, steep_psi = polynomials(u), polynomials(v), slopes(u), slopes(v)
     above_x, above_y = (np.greater.outer(c, c) + 0.5 * np.equal.outer(c, c) for c in (x, y))  # [j, i]: x_j above x_i
     block = finished(x, y, keep=True)
-    kept = block._kept[0, 7:].reshape(4, 4, 60)
+    kept = block.form_influence[0].T.reshape(4, 4, 60)
     for j in range(4):
         for k in range(4):
             through_x = (steep[j] * psi[k]) @ above_x / 60

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.lazy import lazy
-from copula_discrepancy.estimate.form import FormSide, basis_table, batches_per_chain, left_out_coefficients, usable_cells
+from copula_discrepancy.estimate.form import (
+    TIMES_PER_BATCH,
+    FormSide,
+    basis_table,
+    batches_per_chain,
+    left_out_coefficients,
+    usable_cells,
+)
 from copula_discrepancy.estimate.influence import Score
 from copula_discrepancy.estimate.left_out import is_slow
 from copula_discrepancy.estimate.pair import RankedPair
@@ -144,25 +151,46 @@ class Block:
     def finish(self, *, keep: bool = False) -> "Block":
         """Compute all standard errors; `keep` the influence values they are based on."""
         t = self.table
-        rows = _FIRST_CORNER + len(CORNERS) + self.order**2
-        n_batches = batches_per_chain(t.n, 1 if self.iid else t.n_chains)
-        self._kept = np.empty((len(self.first) if keep else min(1, len(self.first)), rows, t.n))
-        spreads, joint, means, correlations, halves = kernels.finish_pairs(
+        self._kept = np.empty((len(self.first) if keep else min(1, len(self.first)), _FIRST_CORNER + len(CORNERS), t.n))
+        spreads, joint = kernels.finish_pairs(
             t.orders, t.ranks, t.ties, self.first, self.second, self.influence, self._scored, self._score, self._in_u,
             self._in_v, self._curvature, self._slope, HIGHS, self._wanted, self._expected_slope, self._n_chains, self.tail,
-            edge_width(t.n, self.tail), basis_table(t.n, self.order), self._form_slope, n_batches, self._kept,
+            edge_width(t.n, self.tail), self._kept,
         )  # fmt: skip
         self._joint: list[list[float]] = joint.tolist()
-        named, cells = spreads[:, : _FIRST_CORNER + len(CORNERS)], spreads[:, _FIRST_CORNER + len(CORNERS) :]
-        self._spreads = [[StandardError(*row) for row in rows] for rows in named.tolist()]
+        self._spreads = [[StandardError(*row) for row in rows] for rows in spreads.tolist()]
         if self.order:
-            used = usable_cells(t.distinct, self.first, self.second, t.n, self.order)
-            n_blocks = n_batches * (1 if self.iid else t.n_chains)
-            se, df, n_eff = (np.ascontiguousarray(cells[:, :, part]) for part in range(3))
-            self.form = FormSide(self.order, means, se, df, n_eff, correlations, halves, used, t.n, n_blocks)
-            if not self.iid:
-                self._leave_out_blocks()
+            self._finish_form(keep=keep)
         return self
+
+    def _finish_form(self, *, keep: bool) -> None:
+        """The coefficients of form, with the errors that a block jackknife widens where the margins mix slowly."""
+        t, cells = self.table, self.order**2
+        n_chains = 0 if self.iid else t.n_chains
+        n_batches = batches_per_chain(t.n, max(n_chains, 1))
+        doubled = bool(t.ties.any())
+        self.form_influence = np.empty((len(self.first) if keep else 0, t.n, cells))
+        # the influence values of the fitted tau are in the place of its scores by now
+        fitted = self._score if self._form_slope.any() else self._score[:0]
+        means, errors, correlations, halves = kernels.form_pairs(
+            tuple(range(1, self.order + 1)), t.orders, t.ranks, t.ties, self.first, self.second,
+            basis_table(t.n, self.order, doubled), doubled, fitted, self._form_slope, n_chains, self._mixes(n_batches),
+            n_batches, self.form_influence,
+        )  # fmt: skip
+        se, df, n_eff = (np.ascontiguousarray(errors[:, :, part]) for part in range(3))
+        used = usable_cells(t.distinct, self.first, self.second, t.n, self.order)
+        n_blocks = n_batches * max(n_chains, 1)
+        self.form = FormSide(self.order, means, se, df, n_eff, correlations, halves, used, t.n, n_blocks)
+        if not self.iid:
+            self._leave_out_blocks()
+
+    def _mixes(self, n_batches: int) -> NDArray[np.bool_]:
+        """Whether a batch is many times as long as the autocorrelation of both variables."""
+        if self.iid:
+            return np.zeros(len(self.first), bool)
+        sizes = np.array(self.table.margin_sizes)
+        times = self.table.n / np.minimum(sizes[self.first], sizes[self.second])
+        return self.table.n // self.table.n_chains // n_batches >= TIMES_PER_BATCH * times
 
     def _leave_out_blocks(self) -> None:
         """Widen the errors of form by the block jackknife where the margins mix slowly."""

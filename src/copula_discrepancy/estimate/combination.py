@@ -2,7 +2,7 @@
 
 Q = sum z^2 has the mean m of a chi-square variable with m degrees of freedom, but another variance if scores are correlated: it
 is compared with c chi2_nu, c = tr(R^2)/m and nu = m^2/tr(R^2), which has both (Satterthwaite, 1946). The largest score is
-tested by Bonferroni's inequality. Cauchy's combination of the two (Liu and Xie, 2020) needs no knowledge of their dependence.
+tested by Sidak's inequality. Cauchy's combination of the two (Liu and Xie, 2020) needs no knowledge of their dependence.
 
 Scores are arrays (..., score), so that one call serves one test or thousands.
 """
@@ -16,7 +16,7 @@ from scipy.special import gammaincc, ndtr, ndtri, stdtr
 Array = NDArray[np.float64]
 
 _SMALLEST = 1e-300  # smaller p-values would become infinite scores
-_NEAREST = 1e-15  # p-values closer to 1 would overflow the tangent of Cauchy's combination
+_LARGEST = 0.99  # a p-value next to 1 would outweigh a small one of another test in Cauchy's combination
 
 
 def normal_scores(ratios: Array, df: Array) -> Array:
@@ -40,13 +40,13 @@ def combined_pvalue(scores: Array, trace: Any, count: Any = None) -> Array:
     """The p-values of scores (..., score); `trace` is tr(R^2) of their correlations, `count` their number, if some are 0."""
     m = np.asarray(scores.shape[-1] if count is None else count, np.float64)
     of_sum = gammaincc(0.5 * m * m / trace, 0.5 * np.sum(scores**2, axis=-1) * m / trace)
-    of_largest = np.minimum(2.0 * m * ndtr(-np.max(np.abs(scores), axis=-1)), 1.0)
+    of_largest = -np.expm1(m * np.log1p(-2.0 * ndtr(-np.max(np.abs(scores), axis=-1))))
     return cauchy([of_sum, of_largest])
 
 
 def cauchy(pvalues: Any, weights: Any = None) -> Array:
     """Cauchy's combination of (test, ...), with equal weights by default: valid for small p-values under any dependence."""
-    safe = np.clip(np.asarray(pvalues, np.float64), _SMALLEST, 1.0 - _NEAREST)
+    safe = np.clip(np.asarray(pvalues, np.float64), _SMALLEST, _LARGEST)
     # for small p, tan((1/2 - p) pi) = 1/(p pi), which rounding loses below 1e-16; the same for the way back
     tangents = np.where(safe < 1e-10, 1.0 / (np.pi * safe), np.tan((0.5 - safe) * np.pi))
     mean = np.average(tangents, axis=0, weights=weights)

@@ -36,6 +36,9 @@ FEWEST_FOR_FORM = 4 * _DRAWS_PER_CELL  # draws below which not even order 2 is t
 # The largest of sixteen R-hats is larger by chance than one: with 1,000 effective draws of four chains, one in 1,000 pairs is
 # above this limit.
 FORM_RHAT_LIMIT = 1.02
+# Integrated autocorrelation times of the margins in a batch from which on the variance of batch means is used: it is then too
+# small by about a tenth of the autocorrelation that a coefficient, a product of polynomials, has left.
+TIMES_PER_BATCH = 10.0
 _BATCHES = 100  # of all chains together, for correlations between coefficients: their autocorrelations matter little
 _KNOWN_WELL = 3.0  # standard errors of the target's squared dependence, below which a share of it says nothing
 _TINY = 1e-300
@@ -48,25 +51,23 @@ def checked_order(order: object) -> int:
     return int(order)  # type: ignore[call-overload]
 
 
-@lru_cache(maxsize=8)
-def basis_table(n: int, order: int) -> Array:
-    """Polynomials and their derivatives at every doubled mid-rank 2, 3, ..., 2n of n draws: (rank, 2, order)."""
-    if order == 0:
-        return np.empty((0, 2, 0))
-    u = (np.arange(2.0, 2.0 * n + 1.0) - 1.0) / (2.0 * n)
+@lru_cache(maxsize=4)
+def basis_table(n: int, order: int, doubled: bool) -> Array:
+    """Polynomials and their derivatives at every rank of n draws, with ties at every mid-rank: (rank, 2, order)."""
+    u = (np.arange(2.0, 2.0 * n + 1.0, 1.0 if doubled else 2.0) - 1.0) / (2.0 * n)
     return np.ascontiguousarray(np.stack([polynomials(u, order).T, slopes(u, order).T], axis=1))
 
 
 def batches_per_chain(n: int, n_chains: int) -> int:
-    """Number of batches of each chain, of at least two draws if possible."""
-    return max(min(round(_BATCHES / n_chains), n // n_chains // 2), 1)
+    """An even number of batches of each chain, of at least two draws if possible."""
+    return max(2 * min(round(0.5 * _BATCHES / n_chains), n // n_chains // 4), 2)
 
 
 def left_out_coefficients(pair: RankedPair, order: int) -> Array:
     """Coefficients of a pair without each of several blocks of draws: (block, cell)."""
     rows = []
     for part in parts_without_blocks(pair):
-        table = basis_table(part.n, order)
+        table = basis_table(part.n, order, True)
         u, v = (table[column.doubled_mid_ranks - 2, 0] for column in (part.first, part.second))
         rows.append((u.T @ v).ravel() / part.n)
     return np.array(rows)

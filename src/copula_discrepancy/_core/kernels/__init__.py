@@ -12,6 +12,7 @@ from copula_discrepancy._core.kernels.elliptical import (
     student_from_normal,
     student_sums,
 )
+from copula_discrepancy._core.kernels.form import form_pairs
 from copula_discrepancy._core.kernels.pairs import (
     corner_influence,
     corner_shares,
@@ -46,6 +47,7 @@ __all__ = [
     "elliptical_mixed",
     "elliptical_scores",
     "finish_pairs",
+    "form_pairs",
     "gather",
     "gaussian_sums",
     "gumbel_derivatives",

@@ -1,145 +1,238 @@
-"""Coefficients of a pair of variables in polynomials of their ranks, with the influence of each draw on them (see `form`)."""
+"""Coefficients of pairs of variables in polynomials of their ranks, with standard errors (see `estimate.form`).
+
+The sixteen cells of a draw are next to each other in memory: a processor adds several of them at once, and the loops over
+draws, which depend on the one before, run once for all cells. This needs loops of known length: `degrees`, a tuple (1, ...,
+order), has it in its type, so that every order is compiled by itself, and takes a third of the time.
+"""
 
 import numpy as np
 
+from copula_discrepancy._core.kernels.chains import chain_run
 from copula_discrepancy._core.kernels.compiled import compiled
+from copula_discrepancy._core.kernels.ranks import depths
+
+# Draws above which chance in the rank terms adds less than a percent to a variance, and is not taken off.
+MANY_DRAWS = 2500
+# The share of that noise that is taken off: all of it would leave the errors of other cells a few percent too small.
+NOISE_SHARE = 0.6
+FASTMATH = {"reassoc", "contract"}
 
 
-@compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _add_rank_effects(order, rank, phi, slope, other, swapped, noise, found):
-    """Add to `found`, (draw, cell), the effect of each draw through the ranks of one variable; see `coefficients`.
+@compiled(nogil=True, error_model="numpy", fastmath=FASTMATH)
+def rank_effects(degrees, places, rank, tied, slope, other, swapped, noise, found):
+    """Add to `found`, (draw, cell), the effect of each draw through the ranks of one variable.
 
-    `phi` has that variable's polynomials, `slope` their derivatives, `other` the other variable's polynomials, all (draw,
-    order). Draws of equal rank count by halves. `noise` receives the variance that the chance in these sums adds to influence
-    values: of each summand about the local mean, estimated from the squared difference of neighbours, times r (1 - r) for a
-    summand at the share r of all ranks.
+    Draw i moves the rank of every larger draw: the sum over these of phi_j'(U) phi_k(V), over n; draws of equal rank count
+    by halves. `noise`, unless empty, receives the variance that chance in these sums adds to influence values: that of
+    each summand about its local mean, from the squared difference of neighbours, times r (1 - r) at the share r of ranks.
     """
-    n, width = phi.shape
-    above = np.zeros(width * width)
-    group = np.zeros(width * width)
+    width = len(degrees)
+    n = rank.size
+    each = 1.0 / n
+    above = np.zeros((width, width))
+    group = np.zeros((width, width))
+    chance = np.zeros((width, width))
     last = n - 1
     while last >= 0:
         first = last
-        while first > 0 and rank[order[first - 1]] == rank[order[last]]:
+        while tied and first > 0 and rank[places[first - 1]] == rank[places[last]]:
             first -= 1
-        for cell in range(group.size):
-            group[cell] = 0.0
-        for place in range(first, last + 1):
-            i = order[place]
-            near = order[place - 1 if place > 0 else min(1, n - 1)]
-            share = (place + 0.5) / n
-            weight = 0.5 * share * (1.0 - share) / n**2
+        if noise.size > 0:
+            for place in range(first, last + 1):
+                i = places[place]
+                near = places[place - 1 if place > 0 else min(1, n - 1)]
+                share = (place + 0.5) * each
+                weight = 0.5 * share * (1.0 - share) * each * each
+                for j in range(width):
+                    steep = weight * slope[i, j] * slope[i, j]
+                    for k in range(width):
+                        apart = other[i, k] - other[near, k]
+                        chance[j, k] += steep * apart * apart
+        if first == last:
+            i = places[first]
             for j in range(width):
-                steep = slope[i, j] / n
+                steep = slope[i, j] * each
                 for k in range(width):
-                    cell = k * width + j if swapped else j * width + k
-                    group[cell] += steep * other[i, k]
-                    apart = slope[i, j] * (other[i, k] - other[near, k])
-                    noise[cell] += weight * apart * apart
-        for place in range(first, last + 1):
-            i = order[place]
-            for cell in range(group.size):
-                found[i, cell] += above[cell] + 0.5 * group[cell]
-        for cell in range(group.size):
-            above[cell] += group[cell]
+                    here = steep * other[i, k]
+                    effect = above[j, k] + 0.5 * here
+                    above[j, k] += here
+                    if swapped:
+                        found[i, width * k + j] += effect
+                    else:
+                        found[i, width * j + k] += effect
+        else:
+            group[:] = 0.0
+            for place in range(first, last + 1):
+                i = places[place]
+                for j in range(width):
+                    for k in range(width):
+                        group[j, k] += slope[i, j] * each * other[i, k]
+            for place in range(first, last + 1):
+                i = places[place]
+                for j in range(width):
+                    for k in range(width):
+                        found[i, width * k + j if swapped else width * j + k] += above[j, k] + 0.5 * group[j, k]
+            for j in range(width):
+                for k in range(width):
+                    above[j, k] += group[j, k]
         last = first - 1
-
-
-@compiled(nogil=True, error_model="numpy")
-def coefficients(order_x, rank_x, depth_x, order_y, rank_y, depth_y, basis, values, mean, noise):
-    """Means of phi_j(U) phi_k(V), and the influence of each draw on them.
-
-    `basis`, (doubled mid-rank - 2, {function, derivative}, order), has the polynomials at every rank that can occur. Fills
-    `values`, (cell, draw), with influence values, which include the effect of each draw on the ranks of all others, `mean`
-    with the coefficients, and `noise` with what chance adds to the variance of the influence values; cell = j * order + k.
-    """
-    n = rank_x.size
-    width = basis.shape[2]
-    tables = np.empty((4, n, width))
-    found = np.empty((n, width * width))
-    for cell in range(mean.size):
-        mean[cell] = 0.0
-        noise[cell] = 0.0
-    for i in range(n):
-        for j in range(width):
-            tables[0, i, j] = basis[depth_x[i] - 2, 0, j]
-            tables[1, i, j] = basis[depth_x[i] - 2, 1, j]
-            tables[2, i, j] = basis[depth_y[i] - 2, 0, j]
-            tables[3, i, j] = basis[depth_y[i] - 2, 1, j]
+    if noise.size > 0:
         for j in range(width):
             for k in range(width):
-                product = tables[0, i, j] * tables[2, i, k]
-                found[i, j * width + k] = product
-                mean[j * width + k] += product
-    for swapped in range(2):  # all at one place: a function is compiled for each place that calls it
-        order = order_y if swapped else order_x
-        rank = rank_y if swapped else rank_x
-        at = 2 * swapped
-        _add_rank_effects(order, rank, tables[at], tables[at + 1], tables[2 - at], swapped == 1, noise, found)
-    for cell in range(mean.size):
+                noise[width * k + j if swapped else width * j + k] += chance[j, k]
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=FASTMATH)
+def centre(degrees, values, fitted, slopes):
+    """Subtract `slopes` times the influence values of a fitted tau, if there are any, and the mean of every cell."""
+    n = values.shape[0]
+    cells = len(degrees) ** 2
+    if fitted.size > 0:
+        for i in range(n):
+            for cell in range(cells):
+                values[i, cell] -= slopes[cell] * fitted[i]
+    mean = np.zeros(cells)
+    for i in range(n):
+        for cell in range(cells):
+            mean[cell] += values[i, cell]
+    for cell in range(cells):
         mean[cell] /= n
-        total = 0.0
-        for i in range(n):
-            total += found[i, cell]
-        centre = total / n
-        for i in range(n):
-            values[cell, i] = found[i, cell] - centre
+    for i in range(n):
+        for cell in range(cells):
+            values[i, cell] -= mean[cell]
 
 
-@compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def form_error(values, noise, error, df, n_eff):
-    """Standard error of a coefficient without the part that chance adds to its influence values, and degrees of freedom.
+@compiled(nogil=True, error_model="numpy", fastmath=FASTMATH)
+def moments(degrees, values, second, fourth):
+    """Sums of squares and of fourth powers of every cell of (draw, cell)."""
+    cells = len(degrees) ** 2
+    for cell in range(cells):
+        second[cell] = 0.0
+        fourth[cell] = 0.0
+    for i in range(values.shape[0]):
+        for cell in range(cells):
+            square = values[i, cell] * values[i, cell]
+            second[cell] += square
+            fourth[cell] += square * square
 
-    Products of polynomials have heavy tails: the variance of a variance is (kurtosis - 1)/n of its square, that of a normal
-    sample with 2n/(kurtosis - 1) degrees of freedom. What is taken off leaves the variance's own error as it is.
-    """
-    second = 0.0
-    fourth = 0.0
-    for i in range(values.size):
-        square = values[i] * values[i]
-        second += square
-        fourth += square * square
-    if not second > 0.0:
-        return error, df
-    excess = max(fourth * values.size / (second * second) - 1.0, 1.0)
-    share = max(1.0 - 0.6 * noise / (error * error * values.size), 0.25)
-    return error * np.sqrt(share), max(min(df, 2.0 * n_eff / excess) * share * share, 1.0)
+
+@compiled(nogil=True, error_model="numpy", fastmath=FASTMATH)
+def batch_sums(degrees, values, n_chains, n_batches, sums, halves):
+    """Sums of consecutive batches, an even number `n_batches` of each chain, and means of the first and last half of them."""
+    cells = len(degrees) ** 2
+    length = values.shape[0] // n_chains
+    size = length // n_batches
+    half = n_batches // 2
+    sums[:] = 0.0
+    halves[:] = 0.0
+    for batch in range(n_chains * n_batches):
+        start = batch // n_batches * length + batch % n_batches * size
+        for i in range(start, start + size):
+            for cell in range(cells):
+                sums[batch, cell] += values[i, cell]
+        for cell in range(cells):
+            halves[batch // half, cell] += sums[batch, cell] / (half * size)
 
 
 @compiled(nogil=True, error_model="numpy")
-def batch_correlations(values, n_chains, n_batches, correlations, halves):
-    """Correlations of coefficients from means of consecutive batches of their influence values, and means of half chains.
+def form_pairs(degrees, orders, ranks, ties, first, second, basis, doubled, fitted, slopes, n_chains, mixes, n_batches, kept):
+    """Coefficients of form of several pairs, (pair, cell), with their errors, correlations and means of half chains.
 
-    `values` are (cell, draw); batches, `n_batches` of each chain, do not cross chains. Fills `correlations`, (cell, cell), and
-    `halves`, (2 * chain, cell).
+    `basis`, (rank, {polynomial, derivative}, order), is by rank or, if `doubled`, by doubled mid-rank - 2. `fitted` has the
+    influence values of each pair's fitted tau, of which `slopes`, (pair, cell), times as much is taken off. `n_chains` is 0
+    for independent draws. Returns means, (pair, cell); errors, (pair, cell, {standard error, degrees of freedom, n_eff});
+    correlations, (pair, cell, cell), from `n_batches` batches of each chain; half chains, (pair, half, cell). `kept`,
+    (pair, draw, cell), receives influence values unless it is empty. Where a pair `mixes` so well that a batch is many times
+    as long as its autocorrelation, the variance is that of the means of batches.
     """
-    cells, n = values.shape
-    length = n // n_chains
-    size = length // n_batches
-    half = length // 2
-    means = np.zeros((n_chains * n_batches, cells))
-    for cell in range(cells):
-        for chain in range(n_chains):
-            start = chain * length
-            for batch in range(n_batches):
-                total = 0.0
-                for i in range(start + batch * size, start + (batch + 1) * size):
-                    total += values[cell, i]
-                means[chain * n_batches + batch, cell] = total
-            for part in range(2):
-                total = 0.0
-                begin = start if part == 0 else start + length - half
-                for i in range(begin, begin + half):
-                    total += values[cell, i]
-                halves[2 * chain + part, cell] = total / half
+    n = ranks.shape[1]
+    width = len(degrees)
+    cells = width * width
+    chains = max(n_chains, 1)
+    n_draws = n // chains
+    n_pairs = first.size
+    total_batches = chains * n_batches
+    batch = n_draws // n_batches
+    means = np.zeros((n_pairs, cells))
+    errors = np.empty((n_pairs, cells, 3))
+    correlations = np.empty((n_pairs, cells, cells))
+    halves = np.empty((n_pairs, 2 * chains, cells))
+    sums = np.empty((total_batches, cells))
+    tables = np.empty((2, 2, n, width))
+    values = np.empty((n, cells))
+    noise = np.empty(cells if n <= MANY_DRAWS else 0)
+    second_moment = np.empty(cells)
+    fourth_moment = np.empty(cells)
+    column = np.empty(n)
+    for pair in range(n_pairs):
+        for side in range(2):
+            variable = second[pair] if side else first[pair]
+            if side == 0 and pair > 0 and first[pair - 1] == variable:
+                continue  # consecutive pairs share their first variable, and its table
+            depth = depths(ranks[variable], ties[variable])
+            for i in range(n):
+                row = depth[i] - 2 if doubled else depth[i] // 2 - 1
+                for j in range(width):
+                    tables[side, 0, i, j] = basis[row, 0, j]
+                    tables[side, 1, i, j] = basis[row, 1, j]
+        for i in range(n):
+            for j in range(width):
+                for k in range(width):
+                    product = tables[0, 0, i, j] * tables[1, 0, i, k]
+                    values[i, j * width + k] = product
+                    means[pair, j * width + k] += product
+        for cell in range(cells):
+            means[pair, cell] /= n
+        noise[:] = 0.0
+        for side in range(2):  # all at one place: a function is compiled for each place that calls it
+            variable = second[pair] if side else first[pair]
+            places, rank, tied = orders[variable], ranks[variable], ties[variable] > 0
+            rank_effects(degrees, places, rank, tied, tables[side, 1], tables[1 - side, 0], side == 1, noise, values)
+        centre(degrees, values, fitted[pair] if fitted.shape[0] else column[:0], slopes[pair])
+        moments(degrees, values, second_moment, fourth_moment)
+        batch_sums(degrees, values, chains, n_batches, sums, halves[pair])
+        correlate(sums, correlations[pair])
+        if kept.shape[0]:
+            kept[pair] = values
+        for cell in range(cells):
+            variance = second_moment[cell] / (n - 1.0)
+            size = float(n)
+            # Products of polynomials have heavy tails: the variance of a variance is (kurtosis - 1)/n of its square, that of
+            # a normal sample with 2n/(kurtosis - 1) degrees of freedom.
+            df = min(n - 1.0, 2.0 * n / max(fourth_moment[cell] * n / second_moment[cell] ** 2 - 1.0, 1.0))
+            if n_chains > 0 and mixes[pair]:
+                squares = 0.0
+                for k in range(total_batches):
+                    squares += sums[k, cell] * sums[k, cell]
+                long_run = squares / (batch * (total_batches - 1.0))
+                size = min(n * variance / long_run, n * np.log10(n))
+                df = total_batches - 1.0
+            elif n_chains > 0:
+                for i in range(n):
+                    column[i] = values[i, cell]
+                _, long_run, size, slow_df = chain_run(column.reshape(n_chains, n_draws))
+                variance = long_run / n * size
+                df = min(slow_df, df * size / n)
+            square = variance / size  # of the standard error
+            added = noise[cell] if noise.size else 0.0
+            share = max(1.0 - NOISE_SHARE * added / (square * n), 0.25)
+            errors[pair, cell, 0] = np.sqrt(square * share)
+            errors[pair, cell, 1] = max(df * share * share, 1.0)  # what is taken off leaves the variance's error as it is
+            errors[pair, cell, 2] = size
+    return means, errors, correlations, halves
+
+
+@compiled(nogil=True, error_model="numpy", fastmath=FASTMATH)
+def correlate(sums, correlations):
+    """Correlations of cells from sums of batches, (batch, cell), of centred values."""
+    cells = sums.shape[1]
+    correlations[:] = 0.0
+    for batch in range(sums.shape[0]):
+        for a in range(cells):
+            for b in range(cells):
+                correlations[a, b] += sums[batch, a] * sums[batch, b]
     for a in range(cells):
-        for b in range(a, cells):
-            total = 0.0
-            for batch in range(means.shape[0]):
-                total += means[batch, a] * means[batch, b]
-            correlations[a, b] = total
-    for a in range(cells):
-        for b in range(a + 1, cells):
+        for b in range(a):
             scale = np.sqrt(correlations[a, a] * correlations[b, b])
             correlations[a, b] = correlations[a, b] / scale if scale > 0.0 else 0.0
             correlations[b, a] = correlations[a, b]

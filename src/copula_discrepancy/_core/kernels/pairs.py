@@ -7,16 +7,7 @@ import numpy as np
 
 from copula_discrepancy._core.kernels.chains import chain_run, independent_run, plain_mean, plain_variance, split_rhat
 from copula_discrepancy._core.kernels.compiled import compiled
-from copula_discrepancy._core.kernels.form import batch_correlations, coefficients, form_error
-from copula_discrepancy._core.kernels.ranks import concordance_counts, sums_above
-
-
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _group_sizes(rank):
-    sizes = np.zeros(rank.size, np.int32)
-    for i in range(rank.size):
-        sizes[rank[i]] += 1
-    return sizes
+from copula_discrepancy._core.kernels.ranks import concordance_counts, depths, group_sizes, sums_above
 
 
 @compiled(nogil=True, error_model="numpy", inline="always")
@@ -42,8 +33,8 @@ def tau_and_influence(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     if ties_x + ties_y > 0:
         share_x = 1.0 - ties_x / pairs
         share_y = 1.0 - ties_y / pairs
-        sizes_x = _group_sizes(rank_x)
-        sizes_y = _group_sizes(rank_y)
+        sizes_x = group_sizes(rank_x)
+        sizes_y = group_sizes(rank_y)
         root = np.sqrt(share_x * share_y)
         for i in range(n):
             untied_x = 1.0 - (sizes_x[rank_x[i]] - 1.0) / (n - 1.0)
@@ -83,20 +74,6 @@ def score_influence(order_x, rank_x, order_y, rank_y, score, in_u, in_v, factor,
     mean = total / n
     for i in range(n):
         found[i] = (found[i] - mean) * factor
-
-
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _depths(rank, ties):
-    """Twice the mid-rank of every draw, counted from the low end."""
-    n = rank.size
-    depth = np.empty(n, np.int64)
-    for i in range(n):
-        depth[i] = 2 * (np.int64(rank[i]) + 1)
-    if ties > 0:
-        sizes = _group_sizes(rank)
-        for i in range(n):
-            depth[i] += sizes[rank[i]] - 1
-    return depth
 
 
 @compiled(nogil=True, error_model="numpy", inline="always")
@@ -194,35 +171,25 @@ def dependence_rhats(taus, concordance, chain_taus, chain_influence, ties_x, tie
 @compiled(nogil=True, error_model="numpy")
 def finish_pairs(
     orders, ranks, ties, first, second, influence, scored, score, in_u, in_v, curvature, slope, highs, wanted, expected_slope,
-    n_chains, tail, width, basis, form_slope, n_batches, kept,
+    n_chains, tail, width, kept,
 ):  # fmt: skip
-    """Standard errors of tau, fitted tau, shape, every corner gap and every coefficient of form of several pairs.
+    """Standard errors of tau, fitted tau, shape and every corner gap of several pairs, (pair, 3 + corner, 3); joint shares.
 
-    Returns errors, (pair, 3 + corner + cell, 3), where a row is (standard error, degrees of freedom, n_eff); joint shares,
-    (pair, corner); coefficients, (pair, cell), their correlations, (pair, cell, cell), and the mean influence on them in half
-    chains, (pair, half chain, cell). `scored` marks likelihood fits, `wanted` the corners to evaluate, `highs` the ends of u
-    and v of each; `n_chains` is None for independent draws. `form_slope`, (pair, cell), are derivatives of a fitted copula's
-    coefficients in its tau, if coefficients are compared with those of the fit, otherwise 0. `kept`, (place, row, draw), has
-    room for the influence values of every pair, which are then kept in it, or of one at a time.
+    A row is (standard error, degrees of freedom, n_eff). `scored` marks likelihood fits, `wanted` the corners to evaluate,
+    `highs` the ends of u and v of each; `n_chains` is None for independent draws. `kept`, (place, 3 + corner, draw), has room
+    for the influence values of every pair, which are then kept in it, or of one at a time. `score` is overwritten by the
+    influence values of the fitted tau.
     """
     n_corners = highs.shape[0]
-    cells = form_slope.shape[1]
-    n_rows = 3 + n_corners + cells
-    n_pairs = first.size
-    n = ranks.shape[1]
-    parts = 1 if n_chains is None else n_chains
-    spreads = np.empty((n_pairs, n_rows, 3))
+    spreads = np.empty((first.size, 3 + n_corners, 3))
     spreads[:] = np.nan
-    joint = np.empty((n_pairs, n_corners))
+    joint = np.empty((first.size, n_corners))
     joint[:] = np.nan
-    means = np.empty((n_pairs, cells))
-    correlations = np.empty((n_pairs, cells, cells))
-    halves = np.empty((n_pairs, 2 * parts, cells))
-    noise = np.empty(cells)
-    for k in range(n_pairs):
+    n = ranks.shape[1]
+    for k in range(first.size):
         i = first[k]
         j = second[k]
-        values = kept[k if kept.shape[0] == n_pairs else 0]
+        values = kept[k if kept.shape[0] == first.size else 0]
         if scored[k]:
             factor = slope[k] / (-curvature[k] / n)
             score_influence(
@@ -230,34 +197,28 @@ def finish_pairs(
             )  # fmt: skip
             for draw in range(n):
                 values[2, draw] = values[1, draw] - influence[k, draw]
-        depth_x = _depths(ranks[i], ties[i])
-        depth_y = _depths(ranks[j], ties[j])
+                score[k, draw] = values[1, draw]
+        any_wanted = False
         for end in range(n_corners):
-            if wanted[k, end]:
-                u, v, both, slope_u, slope_v, inside = corner_shares(
-                    depth_x, highs[end, 0], depth_y, highs[end, 1], tail, width
-                )
-                joint[k, end] = both
-                shares = (u, v, both, slope_u, slope_v)
-                corner_influence(influence[k], inside, shares, expected_slope[k, end], values[3 + end])
-        if cells > 0:
-            form = values[3 + n_corners :]
-            coefficients(orders[i], ranks[i], depth_x, orders[j], ranks[j], depth_y, basis, form, means[k], noise)
-            for cell in range(cells):
-                if form_slope[k, cell] != 0.0:
-                    for draw in range(n):
-                        form[cell, draw] -= form_slope[k, cell] * values[1, draw]
-            batch_correlations(form, parts, n_batches, correlations[k], halves[k])
-        for row in range(n_rows):  # all at one place: a function is compiled for each place that calls it
-            corner = row - 3
-            if row == 0 or (scored[k] if row < 3 else corner >= n_corners or wanted[k, corner]):
+            any_wanted = any_wanted or wanted[k, end]
+        if any_wanted:
+            depth_x = depths(ranks[i], ties[i])
+            depth_y = depths(ranks[j], ties[j])
+            for end in range(n_corners):
+                if wanted[k, end]:
+                    u, v, both, slope_u, slope_v, inside = corner_shares(
+                        depth_x, highs[end, 0], depth_y, highs[end, 1], tail, width
+                    )
+                    joint[k, end] = both
+                    shares = (u, v, both, slope_u, slope_v)
+                    corner_influence(influence[k], inside, shares, expected_slope[k, end], values[3 + end])
+        for row in range(3 + n_corners):  # all at one place: a function is compiled for each place that calls it
+            if row == 0 or (scored[k] if row < 3 else wanted[k, row - 3]):
                 error, df, n_eff = spread(influence[k] if row == 0 else values[row], n_chains)
-                if corner >= n_corners:
-                    error, df = form_error(values[row], noise[corner - n_corners], error, df, n_eff)
                 spreads[k, row, 0] = error
                 spreads[k, row, 1] = df
                 spreads[k, row, 2] = n_eff
-    return spreads, joint, means, correlations, halves
+    return spreads, joint
 
 
 @compiled()

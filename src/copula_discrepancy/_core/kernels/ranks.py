@@ -384,3 +384,26 @@ def leave_out(order, rank, start, stop):
         new_rank[new] = group
         place += 1
     return new_order, new_rank, ties
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def group_sizes(rank):
+    """How many draws have each rank."""
+    sizes = np.zeros(rank.size, np.int32)
+    for i in range(rank.size):
+        sizes[rank[i]] += 1
+    return sizes
+
+
+@compiled(nogil=True, error_model="numpy", inline="always")
+def depths(rank, ties):
+    """Twice the mid-rank of every draw, counted from the low end."""
+    n = rank.size
+    depth = np.empty(n, np.int64)
+    for i in range(n):
+        depth[i] = 2 * (np.int64(rank[i]) + 1)
+    if ties > 0:
+        sizes = group_sizes(rank)
+        for i in range(n):
+            depth[i] += sizes[rank[i]] - 1
+    return depth
