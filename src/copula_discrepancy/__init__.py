@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from copula_discrepancy._core.errors import DependenceWarning, InputError
     from copula_discrepancy.compare.fidelity import DependenceFidelity
     from copula_discrepancy.compare.form_result import Form
+    from copula_discrepancy.compare.interactions import interactions
+    from copula_discrepancy.compare.interactions_result import Interaction, Interactions
     from copula_discrepancy.compare.many import pairwise
     from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.margins import Margins
     from copula_discrepancy.compare.one import discrepancy
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.pair_gap import PairGap
+    from copula_discrepancy.compare.screen import screen
+    from copula_discrepancy.compare.screen_result import Screening
     from copula_discrepancy.compare.summary import summary
     from copula_discrepancy.compare.vine import vine
     from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
@@ -75,12 +79,16 @@ _HOME = {
     "_core.errors": "DependenceWarning InputError",
     "compare.fidelity": "DependenceFidelity",
     "compare.form_result": "Form",
+    "compare.interactions": "interactions",
+    "compare.interactions_result": "Interaction Interactions",
     "compare.many": "pairwise",
     "compare.many_result": "Pairwise",
     "compare.margins": "Margins",
     "compare.one": "discrepancy",
     "compare.one_result": "Discrepancy",
     "compare.pair_gap": "PairGap",
+    "compare.screen": "screen",
+    "compare.screen_result": "Screening",
     "compare.summary": "summary",
     "compare.vine": "vine",
     "compare.vine_result": "EdgeGap VineGaps",
@@ -108,12 +116,13 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.
 __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Copula", "DependenceFidelity",
     "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Form", "Frank", "Gaussian",
-    "GaussianTarget", "Gumbel", "InputError", "Joe", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest",
-    "Reproduction", "Rotated", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh",
-    "adjust_pvalues", "as_draws", "concordance", "contamination_bound", "discrepancy", "ess", "family", "fit", "kendall_matrix",
-    "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_pair",
-    "plot_tau_forest", "plot_trace", "pseudo_observations", "register", "reproduce", "rhat", "select_family", "sghmc", "sgld",
-    "summary", "tau_influence_bound", "tune", "vine",
+    "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe", "LongRun", "Margins", "MetaCopula",
+    "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
+    "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws", "concordance", "contamination_bound",
+    "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
+    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations",
+    "register", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune",
+    "vine",
 ]  # fmt: skip
 
 

@@ -117,6 +117,9 @@ def results(monkeypatch):
         for module in (archimedean, formulas):
             patch.setattr(module, "refine", lambda terms, *, floor, accept: quadrature.refine(terms, floor=floor, accept=0.0))
         yield "a coarse quadrature", cd.discrepancy(cd.Frank(3.0).sample(400, rng=1), cd.Frank(5.0), iid=True)
+    binary = [table(seed).assign(k=table(seed + 2)["a"] > 0) for seed in (12, 13)]
+    yield "three variables at a time, one of them binary", cd.interactions(*binary, iid=True)
+    yield "all pairs at once, chains in two places", cd.screen(apart, chains[:, ::-1])
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
 
 

@@ -168,7 +168,6 @@ def test_sizes_of_the_difference_at_any_scale(scale):
 def test_cauchys_combination():
     assert cauchy((0.3,)) == pytest.approx(0.3)
     assert cauchy((0.01, 1.0)) > 0.01
-    assert cauchy((1e-200, 0.5)) == pytest.approx(2e-200)
     assert cauchy((0.0, 0.0)) < 1e-290
     assert cauchy((0.02, 0.02)) == pytest.approx(0.02)
     assert cauchy((1e-10, 1.0 - 1e-12), (1.0, 0.0)) == pytest.approx(1e-10)

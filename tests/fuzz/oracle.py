@@ -267,6 +267,37 @@ def margins(found: cd.Margins) -> None:
     )
 
 
+def screening(found: cd.Screening) -> None:
+    """The form of all pairs."""
+    d = len(found.names)
+    need(len(found) == d * (d - 1) // 2 == len(found.to_dataframe()), "another number of pairs")
+    for name in ("distance", "pvalue", "adjusted"):
+        finite(getattr(found, name), name)
+    for pvalues in (found.pvalue, found.adjusted, np.array([found.joint.pvalue])):
+        need(((pvalues >= 0) & (pvalues <= 1)).all(), f"p-values {pvalues}")
+    finite(found.coefficients, "coefficients")
+    need((found.se > 0).all(), "a standard error of 0")
+    need(found.verdict and found.title and repr(found) and found._repr_html_() and found.pair(0), "no words")
+    need(all(found.sentences().values()), f"an empty sentence: {found.sentences()}")
+    need(len(found.table_rows(None)) == len(found) + 1, "a table of another length")
+    plain(found.to_dict())
+
+
+def triples(found: cd.Interactions) -> None:
+    """A ranking of triples."""
+    d = len(found.names)
+    need(len(found) == d * (d - 1) * (d - 2) // 6 == len(found.to_dataframe()), "another number of triples")
+    for name in ("value", "value_se", "difference", "se", "pvalue", "adjusted"):
+        finite(found.rows[name], name)
+    for name in ("pvalue", "adjusted"):
+        need(((found.rows[name] >= 0) & (found.rows[name] <= 1)).all(), f"{name} is {found.rows[name]}")
+    need(found.against == bool(np.isfinite(found.rows["target"]).all()), "a target without a reference")
+    need(found.verdict and found.title and repr(found) and found._repr_html_(), "no words")
+    need(all(found.sentences().values()), f"an empty sentence: {found.sentences()}")
+    need(len(found.table_rows(None)) == len(found) + 1, "a table of another length")
+    plain(found.to_dict())
+
+
 def draws(found: cd.Draws) -> None:
     if found.incomplete:
         need(bool(np.isnan(found.values).any()) and not found.chained, "incomplete draws without NaN, or with chains")

@@ -107,7 +107,60 @@ def check_vine(answer: cd.VineGaps, given: dict[str, Any]) -> None:
     need(all(edge.to_dict() and edge.label and edge.short_label for edge in answer), "no words")
 
 
+def check_triples(answer: cd.Interactions, given: dict[str, Any]) -> None:
+    oracle.triples(answer)
+    worst = answer[0]
+    need(worst.to_dict() and worst.label and answer[worst.names].names == worst.names, "another triple by its names")
+
+
 TARGETS = [
+    Target(
+        "screen",
+        cd.screen,
+        {"draws": draws(None), "reference": draws(None)},
+        lambda a, g: oracle.screening(a),
+        1.5,
+        (
+            "Screening",
+            "Screening.to_dict",
+            "Screening.to_dataframe",
+            "Screening.sentences",
+            "Screening.table_rows",
+            "Screening.pair",
+        ),
+        options={
+            "order": Kind(lambda f: f.one(1, 4, 8), lambda f: f.one(0, 9, 2.5, True, anything(f))),
+            "iid": FLAG,
+            "confidence": CONFIDENCE,
+            "adjust": choice("bh", "holm", "none"),
+            "n_jobs": JOBS,
+            "var_names": NAMES,
+        },
+    ),
+    Target(
+        "interactions",
+        cd.interactions,
+        {"draws": draws(None), "reference": Kind(lambda f: f.one(None, sample(f, f.width)), lambda f: anything(f))},
+        check_triples,
+        1.5,
+        (
+            "Interaction",
+            "Interaction.to_dict",
+            "Interactions",
+            "Interactions.to_dict",
+            "Interactions.to_dataframe",
+            "Interactions.overview",
+            "Interactions.sentences",
+            "Interactions.table_rows",
+        ),
+        options={
+            "iid": FLAG,
+            "confidence": CONFIDENCE,
+            "adjust": choice("bh", "holm", "none"),
+            "n_jobs": JOBS,
+            "var_names": NAMES,
+        },
+    ),
     Target(
         "pairwise",
         cd.pairwise,

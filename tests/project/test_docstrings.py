@@ -29,8 +29,8 @@ OF_NAMES_ONLY = {
 # What has no author but this library, or says where its author is named.
 NO_SOURCE = {
     "results": [
-        "Chains", "Discrepancy", "Draws", "EdgeGap", "Estimate", "Fit", "LongRun", "PairGap", "Pairwise", "Reproduction",
-        "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning", "VineGaps",
+        "Chains", "Discrepancy", "Draws", "EdgeGap", "Estimate", "Fit", "Interaction", "Interactions", "LongRun", "PairGap",
+        "Pairwise", "Reproduction", "Screening", "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning", "VineGaps",
     ],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],
     "pictures": ["plot_pair", "plot_tau_forest", "plot_trace"],

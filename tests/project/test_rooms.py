@@ -116,7 +116,7 @@ FIRST_RELEASE = [
     "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations", "reproduce", "rhat", "select_family", "sghmc",
     "sgld", "summary", "tau_influence_bound", "tune", "vine",
 ]  # fmt: skip
-ADDED = ["Caveat", "Form", "Margins", "register"]
+ADDED = ["Caveat", "Form", "Interaction", "Interactions", "Margins", "Screening", "interactions", "register", "screen"]
 
 
 def test_public_names_stay():

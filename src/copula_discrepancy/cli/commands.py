@@ -4,9 +4,9 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import json_chunks, text_file
@@ -14,8 +14,11 @@ from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
 from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.compare.gate import gate
+from copula_discrepancy.compare.interactions import rank_triples
+from copula_discrepancy.compare.interactions_result import Interaction, Interactions
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import NO_GAP, answer_line
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions, UnknownExcluded
@@ -45,10 +48,18 @@ def check(options: argparse.Namespace) -> int:
 def compare(options: argparse.Namespace) -> int:
     """Compare every pair of one sample with that of another."""
     _check_usage(options)
+    if options.interactions and options.csv:
+        options.parser.error("--interactions cannot be used with --csv, which prints one table; use --json")
     independent = options.iid or options.iid_draws, options.iid or options.iid_reference
     draws, reference = _read_both(options, independent)
     iid = {(True, False): "draws", (False, True): "reference"}.get(independent, independent[0])
-    return _answer(options, _judge(options, draws, reference, iid=iid, family=options.family))
+    triples = None
+    if options.interactions:  # first: triples take seconds, and there may be too many variables for them
+        triples = rank_triples(
+            draws, reference, iid=iid, confidence=options.confidence, adjust=options.adjust, missing="pairs",
+            n_jobs=options.jobs,
+        )  # fmt: skip
+    return _answer(options, _judge(options, draws, reference, iid=iid, family=options.family), triples)
 
 
 def _read_both(options: argparse.Namespace, independent: tuple[bool, bool]) -> tuple[Draws, Draws]:
@@ -216,21 +227,20 @@ def _say(sentence: str) -> None:
     print(f"copula-discrepancy: {sentence}", file=sys.stderr)
 
 
-def _answer(options: argparse.Namespace, result: Pairwise) -> int:
+def _answer(options: argparse.Namespace, result: Pairwise, triples: Interactions | None = None) -> int:
     """Print the result in the requested form, write its files, and return the exit code."""
     try:
-        _print(options, result)
+        _print(options, result, triples)
     except BrokenPipeError:
         discard_output()  # the reader has stopped, but files and the exit code still matter
     except OSError:  # the disk is full, but the files were requested too
-        _write_files(options, result)
+        _write_files(options, result, triples)
         raise
-    written = _write_files(options, result)
+    written = _write_files(options, result, triples)
     if written:
         print(f"\n{written}" if _prints_table(options) else written, file=sys.stdout if _prints_table(options) else sys.stderr)
-    outcome = gate(
-        result, max_gap=options.fail_above, max_rhat=options.max_rhat, min_n_eff=options.min_n_eff, margins=options.margins
-    )
+    limits = {"max_gap": options.fail_above, "max_rhat": options.max_rhat, "min_n_eff": options.min_n_eff}
+    outcome = gate(result, **limits, margins=options.margins, triples=triples)
     code = _FAILED if outcome.failed else _UNDECIDED if outcome.undecided else 0
     if outcome.sentence:
         _say(f"{outcome.sentence} (exit code {code})" if code else outcome.sentence)
@@ -241,33 +251,47 @@ def _prints_table(options: argparse.Namespace) -> bool:
     return not options.csv and options.json != STANDARD_OUTPUT
 
 
-def _print(options: argparse.Namespace, result: Pairwise) -> None:
+def _print(options: argparse.Namespace, result: Pairwise, triples: Interactions | None) -> None:
     if _prints_table(options):
-        _print_table(_console(), result, options.top)
+        console = _console()
+        _print_table(console, result, options.top)
+        if triples is not None:
+            _print_triples(console, triples, options.top, (*result.notes, *result.warnings))
     elif options.csv:
         result.to_dataframe().to_csv(sys.stdout, index=False, lineterminator="\n")
     else:
         ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
-        sys.stdout.writelines(json_chunks(_numbers(result), ascii_only=ascii_only))
+        sys.stdout.writelines(json_chunks(_numbers(result, triples), ascii_only=ascii_only))
     sys.stdout.flush()  # write errors must occur here
 
 
-def _numbers(result: Pairwise) -> dict[str, Any]:
-    """`to_dict` with the pairs as an iterator, so that half a million of them need not be in memory."""
-    return result.overview() | {"pairs": (pair.to_dict() for pair in result)}
+def _numbers(result: Pairwise, triples: Interactions | None) -> dict[str, Any]:
+    """`to_dict` with the pairs as an iterator, so that half a million of them need not be in memory; triples likewise."""
+    more = {} if triples is None else {"interactions": triples.overview(), "triples": (gap.to_dict() for gap in triples)}
+    return result.overview() | {"pairs": (pair.to_dict() for pair in result)} | more
 
 
-def _write_files(options: argparse.Namespace, result: Pairwise) -> str:
+def _write_files(options: argparse.Namespace, result: Pairwise, triples: Interactions | None) -> str:
     """Write the requested page and JSON; return a line with their paths."""
     path, page = _json_file(options), None
     if options.html is not None:
-        page = result.to_html(options.html, force=options.force, command=shlex.join(["copula-discrepancy", *options.given]))
+        page = _write_page(options, result, triples)
     if path is not None:  # after the page, whose JSON may be this file
         with text_file(path, "use a path in a writable folder") as file:
-            file.writelines(json_chunks(_numbers(result)))
+            file.writelines(json_chunks(_numbers(result, triples)))
     if page is None:
         return "" if path is None else f"Numbers: {path}"
     return f"Report: {page} (open it in a browser); numbers: {path or page.with_suffix('.json')}"
+
+
+def _write_page(options: argparse.Namespace, result: Pairwise, triples: Interactions | None) -> Path:
+    command = shlex.join(["copula-discrepancy", *options.given])
+    if triples is None:
+        return result.to_html(options.html, force=options.force, command=command)
+    from copula_discrepancy.report.page import content, writing
+
+    made = content.of_pairs(result, command, triples=triples)
+    return writing.write_page(writing.page_path(options.html, options.force), *made, force=options.force)
 
 
 def _console() -> "Console":
@@ -295,22 +319,31 @@ def _print_sentences(console: "Console", sentences: dict[str, str]) -> None:
         console.print(grid)
 
 
-def _print_table(console: "Console", result: Pairwise, top: int) -> None:
-    """The answer in words, then the ranking."""
+def _print_triples(console: "Console", triples: Interactions, top: int, said: Sequence[str]) -> None:
+    """The same for triples, below the pairs, without the notes that were printed for these."""
+    console.print("\n[bold]Three variables at a time[/bold]", highlight=False)
+    _print_table(console, triples, top, said)
+
+
+def _print_table(console: "Console", result: Pairwise | Interactions, top: int, said: Sequence[str] = ()) -> None:
+    """The answer in words, then the ranking; notes that were `said` before are not repeated."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
-    console.print(f"[bold]{escape(answer_line(result))}[/bold]: {escape(result.title)}", highlight=False)
+    answer = answer_line(cast(Any, result))
+    console.print(f"[bold]{escape(answer)}[/bold]: {escape(result.title)}", highlight=False)
     _print_sentences(console, result.sentences())
     limit = len(result) if top == 0 else top
-    head, *lines = _fitting(result.table_rows(limit), console.width)
+    rows = result.table_rows(limit)
+    head, *lines = _fitting(rows, console.width) if isinstance(result, Pairwise) else rows  # long verdicts are folded
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for k, name in enumerate(head):
         text = k in (0, len(head) - 1)
         table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
-    for line, pair in zip(lines, result, strict=False):
+    gaps: Iterable[PairGap | Interaction] = result
+    for line, pair in zip(lines, gaps, strict=False):
         # green only if all was tested: strength alone, or a void comparison, is not good news
         fine = pair.verdict == NO_GAP and not result.void
         style = "red" if pair.flagged else "green" if fine else "yellow"
@@ -318,11 +351,11 @@ def _print_table(console: "Console", result: Pairwise, top: int) -> None:
     console.print(table)
     left = len(result) - limit
     if left > 0:
+        where = "--csv and --json include" if result.unit == "pair" else "--json includes"
         console.print(
-            f"and {left} more pair{'s' if left > 1 else ''} (--top 0 shows all; --csv and --json include every number)",
-            highlight=False,
+            f"and {left} more {result.unit}{'s' if left > 1 else ''} (--top 0 shows all; {where} every number)", highlight=False
         )
-    for note in (*result.notes, *result.warnings):
+    for note in (note for note in (*result.notes, *result.warnings) if note not in said):
         console.print(Text(f"note: {note}"), highlight=False, soft_wrap=not console.is_terminal)
 
 

@@ -124,9 +124,11 @@ TESTS: Options = {
     "--iid": {"action": "store_true", "help": "treat rows as independent; not for Markov chains or time series"},
 }  # fmt: skip
 TWO_TESTS = TESTS | {
+    "--interactions": {"action": "store_true", "help": "also compare how the dependence of two variables changes "
+                       "with a third, for all triples of at most 100 variables"},
     "--iid-draws": {"action": "store_true", "help": "treat the rows of the candidate alone as independent"},
     "--iid-reference": {"action": "store_true", "help": "treat the rows of the reference alone as independent"},
-}
+}  # fmt: skip
 LIMITS: Options = {
     "--fail-above": {"type": _size, "metavar": "X",
                      "help": "exit with 3 if a level, shape or total gap, or a significant gap in tails or form, exceeds X"},

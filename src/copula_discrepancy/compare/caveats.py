@@ -148,6 +148,15 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
     return *caveats, *_discrete(compared, sides, rare)
 
 
+def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:
+    """Caveats about the samples themselves, whatever is compared: equal rows, chains that are stuck, single or swapped."""
+    own, other = sides[0], sides[1] if len(sides) > 1 else None
+    caveats = [*repeated_rows(own.draws, None if other is None else other.draws, (own.iid, other is not None and other.iid))]
+    for side in sides:
+        caveats += [*_still(side), *_chains(side)]
+    return caveats
+
+
 def _still(side: ComparedSample) -> list[Caveat]:
     """A caveat for each chain in which a variable is constant, or does not change in the second half."""
     if side.iid and not side.draws.chained:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.many_result import Pairwise, gap_sizes
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
@@ -45,6 +46,7 @@ def gate(
     max_rhat: float | None = None,
     min_n_eff: float | None = None,
     margins: bool = False,
+    triples: Interactions | None = None,
 ) -> Outcome:
     """Judge a comparison by the size of its gaps, by R-hat for dependence, by effective draws and, if requested, by margins.
 
@@ -64,6 +66,8 @@ def gate(
         The smallest n_eff allowed, in either sample.
     margins : bool
         Whether a significant difference of a variable from the reference fails; undecided if no variable could be tested.
+    triples : Interactions, optional
+        Triples whose significant differences must not exceed `max_gap` either.
     """
     if result.void:
         return Outcome("void", f"undecided: the {result.things} and the reference are the same, so no test is valid")
@@ -73,7 +77,7 @@ def gate(
     if not result.tested.any():
         return Outcome("untested", f"undecided: no {result.unit} could be tested; see the notes")
     reason = (
-        (None if max_gap is None else _too_large(result, max_gap))
+        (None if max_gap is None else _too_large(result, max_gap) or _triples_too_large(triples, max_gap))
         or (_margins(result) if margins else None)
         or _unconverged(result, max_rhat, math.inf if max_gap is None else RHAT_LIMIT)
         or (None if min_n_eff is None else _too_few_draws(result, min_n_eff))
@@ -112,6 +116,18 @@ def _margins(result: Pairwise) -> Outcome | None:
     if not result.margins.n_tested:
         return Outcome("untested", f"undecided: margins {result.margins.line}")
     return Outcome("margins", f"failed: margins: {result.margins.line}") if result.margins.flagged else None
+
+
+def _triples_too_large(triples: Interactions | None, limit: float) -> Outcome | None:
+    """Significant differences of triples above the limit."""
+    if triples is None or triples.void:
+        return None
+    sizes = np.abs(triples.rows["difference"]) * triples.flagged
+    if not sizes.max() > limit:
+        return None
+    worst = triples[int(np.argmax(sizes))]
+    above = f"{np.sum(sizes > limit)} of {len(triples)} triples with a significant gap above {limit:g}"
+    return Outcome("gap", f"failed: {above}; the largest is {sizes.max():.4f}, {worst.label}: {worst.verdict}")
 
 
 def _unconverged(result: Pairwise, given: float | None, default: float) -> Outcome | None:

@@ -2,9 +2,14 @@
 
 Q = sum z^2 has the mean m of a chi-square variable with m degrees of freedom, but another variance if scores are correlated: it
 is compared with c chi2_nu, c = tr(R^2)/m and nu = m^2/tr(R^2), which has both (Satterthwaite, 1946). The largest score is
-tested by Sidak's inequality. Cauchy's combination of the two (Liu and Xie, 2020) needs no knowledge of their dependence.
+tested by Sidak's (1967) inequality. Cauchy's combination of the two (Liu and Xie, 2020) needs no knowledge of their dependence.
 
 Scores are arrays (..., score), so that one call serves one test or thousands.
+
+Liu, Y. and Xie, J. (2020). Cauchy combination test: a powerful test with analytic p-value calculation under arbitrary
+dependency structures. Journal of the American Statistical Association 115, 393-402.
+
+Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. Biometrics Bulletin 2, 110-114.
 """
 
 from typing import Any
@@ -15,14 +20,13 @@ from scipy.special import gammaincc, ndtr, ndtri, stdtr
 
 Array = NDArray[np.float64]
 
-_SMALLEST = 1e-300  # smaller p-values would become infinite scores
-_LARGEST = 0.99  # a p-value next to 1 would outweigh a small one of another test in Cauchy's combination
+# P-values beyond these are combined as if they were these: one very close to 1 would outweigh any small one.
+_TINIEST, _LARGEST = 1e-300, 0.99
 
 
 def normal_scores(ratios: Array, df: Array) -> Array:
     """Standard normal scores with the p-values, and the signs, of Student's t ratios."""
-    found: Array = np.sign(ratios) * -ndtri(np.maximum(stdtr(df, -np.abs(ratios)), _SMALLEST))
-    return found
+    return np.asarray(np.sign(ratios) * -ndtri(np.maximum(stdtr(df, -np.abs(ratios)), _TINIEST)), np.float64)
 
 
 def trace_of_squares(correlation: Array, size: float) -> float:
@@ -39,17 +43,23 @@ def trace_of_squares(correlation: Array, size: float) -> float:
 def combined_pvalue(scores: Array, trace: Any, count: Any = None) -> Array:
     """The p-values of scores (..., score); `trace` is tr(R^2) of their correlations, `count` their number, if some are 0."""
     m = np.asarray(scores.shape[-1] if count is None else count, np.float64)
-    of_sum = gammaincc(0.5 * m * m / trace, 0.5 * np.sum(scores**2, axis=-1) * m / trace)
-    of_largest = -np.expm1(m * np.log1p(-2.0 * ndtr(-np.max(np.abs(scores), axis=-1))))
-    return cauchy([of_sum, of_largest])
+    return cauchy([sum_pvalues(np.sum(scores**2, axis=-1), m, trace), largest_pvalues(np.max(np.abs(scores), axis=-1), m)])
+
+
+def sum_pvalues(total: Any, mean: Any, trace: Any) -> Array:
+    """P-values of sums of squared scores, whose mean and tr(R^2) are known."""
+    scale = trace / mean
+    return np.asarray(gammaincc(0.5 * mean / scale, 0.5 * total / scale), np.float64)
+
+
+def largest_pvalues(largest: Any, count: Any) -> Array:
+    """P-values of the largest of `count` absolute scores, 1 - (1 - p)^count."""
+    alone = np.minimum(2.0 * ndtr(-largest), _LARGEST)
+    return np.asarray(-np.expm1(count * np.log1p(-alone)), np.float64)
 
 
 def cauchy(pvalues: Any, weights: Any = None) -> Array:
     """Cauchy's combination of (test, ...), with equal weights by default: valid for small p-values under any dependence."""
-    safe = np.clip(np.asarray(pvalues, np.float64), _SMALLEST, _LARGEST)
-    # for small p, tan((1/2 - p) pi) = 1/(p pi), which rounding loses below 1e-16; the same for the way back
-    tangents = np.where(safe < 1e-10, 1.0 / (np.pi * safe), np.tan((0.5 - safe) * np.pi))
-    mean = np.average(tangents, axis=0, weights=weights)
-    with np.errstate(divide="ignore"):
-        found: Array = np.where(mean > 0.0, np.arctan(1.0 / mean) / np.pi, 0.5 - np.arctan(mean) / np.pi)
-    return found
+    safe = np.clip(np.asarray(pvalues, np.float64), _TINIEST, _LARGEST)
+    mean = np.average(1.0 / np.tan(np.pi * safe), axis=0, weights=weights)  # tan((1/2 - p) pi), accurate for small p
+    return np.asarray(np.arctan2(1.0, mean) / np.pi, np.float64)

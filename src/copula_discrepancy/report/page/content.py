@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import reserved
+from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
-from copula_discrepancy.report.page import details, meaning, methods
+from copula_discrepancy.report.page import details, interactions, meaning, methods
 from copula_discrepancy.report.page.pictures import packed, png_image
 from copula_discrepancy.report.plots.maps import (
     beyond_chance,
@@ -43,8 +44,13 @@ _NOT_TESTED = _UNKNOWN + 1  # below the diagonal
 Content = dict[str, Any]
 
 
-def of_pairs(result: Pairwise, command: str, *, all_pairs: bool = False) -> tuple[Content, Content]:
-    """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many."""
+def of_pairs(
+    result: Pairwise, command: str, *, all_pairs: bool = False, triples: Interactions | None = None
+) -> tuple[Content, Content]:
+    """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many.
+
+    If `triples` were compared too, they have a section of their own.
+    """
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
     worst = details.worst_pairs(result, DETAILS)
     pairs = iter(result)
@@ -57,6 +63,7 @@ def of_pairs(result: Pairwise, command: str, *, all_pairs: bool = False) -> tupl
         "ranked": True,
         "maps": _maps(result) if len(result.names) > 2 else None,
         "table": table,
+        "triples": None if triples is None else interactions.section(triples),
         "details": worst,
         "sure": meaning.of_pairs(result),
         "notes": [*meaning.explained(result.caveats), *((note, "") for note in result.notes)],
@@ -64,9 +71,13 @@ def of_pairs(result: Pairwise, command: str, *, all_pairs: bool = False) -> tupl
         "terms": methods.terms([*table["heads"], "family"], methods.errors_of(result), result.things) | _own_p(result),
         "omitted": _omitted(result, kept) if kept < len(result) else "",
     }
+    if triples is not None and not result.void:  # right pairs are no good news if triples are wrong
+        content["heading"] = f"{content['heading']}; {triples.verdict}"
+        content["state"] = "off" if triples.outcome == "gap" else content["state"]
     numbers = result.overview() | {"made": content["made"]}
     numbers["details"] = [detail.numbers | {"key": detail.key} for detail in worst]
     numbers |= {"omitted": content["omitted"]} if content["omitted"] else {}
+    numbers |= {} if triples is None else interactions.numbers(triples, JSON_PAIRS)
     return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in islice(chain(shown, pairs), kept))}
 
 
@@ -90,6 +101,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
         "ranked": result.margins == "rank",
         "maps": None,
         "table": None,
+        "triples": None,
         "details": [detail],
         "sure": meaning.of_one(result),
         "notes": detail.notes,

@@ -1,0 +1,192 @@
+"""Every triple of variables compared with a reference sample, worst first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import one_of
+from copula_discrepancy._core.errors import DependenceWarning, enough_memory
+from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy._core.warn import warn
+from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy.compare.interactions_result import TRIPLE, Interactions
+from copula_discrepancy.compare.two_samples import TwoSamples, adding
+from copula_discrepancy.estimate.all_pairs import PairForms, compare_all
+from copula_discrepancy.estimate.fit_result import library_version
+from copula_discrepancy.estimate.joint import judged
+from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS, adjust_pvalues
+from copula_discrepancy.estimate.triples import MOST_VARIABLES, TripleForms, compare_triples
+from copula_discrepancy.estimate.uncertainty import open_probability
+
+
+def interactions(
+    draws: Any,
+    reference: Any = None,
+    *,
+    iid: bool | str = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    exclude: str | Sequence[str] | None = None,
+    missing: str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> Interactions:
+    """Compare how the dependence of two variables changes with a third, for every triple, and rank the triples, worst first.
+
+    All pairs may be right while three variables together are wrong: a correlation may rise with a third variable in the
+    reference and not in the draws, as that of group effects does with their scale. The effect is a_111 = E[phi_1(U) phi_1(V)
+    phi_1(W)], with phi_1(u) = sqrt(3) (2u - 1) of ranks; with phi_2 in place of phi_1, the ends of a variable are compared with
+    its middle.
+
+    Parameters
+    ----------
+    draws : anything `as_draws` accepts, with 3 to 100 variables
+        Ranked once; only ranks matter. Constant variables are omitted, with a warning.
+    reference : anything `as_draws` accepts, optional
+        A reference sample of the same variables (matched by name), independent of the draws. Without one, triples are tested
+        against the null hypothesis of an elliptical copula, such as the Gaussian, for which all odd effects are 0.
+    iid : bool or {"draws", "reference"}
+        Treat the draws, and those of the reference, as independent, or only one of the two samples.
+    confidence : float
+        Adjusted p-values below 1 - confidence count as a gap.
+    adjust : {"bh", "by", "holm", "bonferroni", "none"}
+        See `adjust_pvalues`.
+    var_names, filter_vars, group, coords, chains, exclude : optional
+        See `as_draws`; they apply to the reference as well, except a number of chains.
+    missing : {"pairs", "listwise", "raise"}, optional
+        Handling of NaN: variables with missing values are left out ("pairs", the default for tables with column names), rows
+        with a missing value are omitted, or an error.
+    n_jobs : int, optional
+        Threads; -1, the default, is one per core.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal, after two seconds.
+
+    Returns
+    -------
+    Interactions
+        The ranked triples; print it for a summary in words, or use `to_dataframe`.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` rejects, a reference that is not a sample of the same variables, fewer than three variables
+        that can be compared, or more than 100: select some with `var_names`.
+
+    See Also
+    --------
+    pairwise : Pairs first: a triple may differ because a pair does.
+    screen : All pairs of very many variables.
+    vine : Conditional dependence through families.
+
+    Notes
+    -----
+    Eight coefficients are computed for each triple, E[phi_j(U) phi_k(V) phi_m(W)] with j, k, m = 1 or 2. The p-value of a
+    triple combines that of a_111 and the largest of the others, with equal weights (Cauchy combination, Liu and Xie, 2020).
+    They find different things: a_111 an exclusive or and a correlation that rises with a third variable; 112 a correlation
+    that is stronger at both ends of a third; 222 a common scale. Effects of higher order, and of four variables, are not
+    tested. Without a reference only 111, 122, 212 and 221 are, because the others are not 0 for a Gaussian copula.
+
+    Standard errors are those of `screen`: influence values, including the cost of estimating three margins by ranks, summed
+    over batches of consecutive draws. Ties share mid-ranks; variables with few values are left out, with a warning.
+
+    `in_pairs` of a triple says whether `screen` finds a gap in one of its pairs, with the same adjustment.
+
+    References
+    ----------
+    Liu, Y. and Xie, J. (2020). Cauchy combination test: a powerful test with analytic p-value calculation under arbitrary
+    dependency structures. Journal of the American Statistical Association 115, 393-402.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = dict(zip("abc", rng.standard_normal((3, 1000))))
+    >>> reference["c"] = np.abs(reference["c"]) * np.sign(reference["a"] * reference["b"])  # every pair is independent
+    >>> result = cd.interactions(dict(zip("abc", rng.standard_normal((3, 1000)))), reference, iid=True)
+    >>> result.worst.verdict
+    'the correlation of a and b rises with c in the reference, not in the rows'
+    """
+    result = rank_triples(
+        draws, reference, iid=iid, confidence=confidence, adjust=adjust, var_names=var_names, filter_vars=filter_vars,
+        group=group, coords=coords, chains=chains, exclude=exclude, missing=missing, n_jobs=n_jobs, progress=progress,
+    )  # fmt: skip
+    for caveat in result.caveats:
+        warn(DependenceWarning(caveat))
+    return result
+
+
+@enough_memory
+def rank_triples(
+    draws: Any,
+    reference: Any = None,
+    *,
+    iid: bool | str = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    chains: int | str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+    **selection: Any,
+) -> Interactions:
+    """`interactions` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
+    one_of(adjust, "adjust", ADJUSTMENTS)
+    share, jobs = open_probability(confidence, "confidence"), checked_jobs(n_jobs)
+    read = TwoSamples.read(draws, reference, iid=iid, chains=chains, fewest=3, most=MOST_VARIABLES, **selection)
+    d = len(read.names)
+    with progress_bar(progress, "triples", d * (d - 1) * (d - 2) // 6) as tick:
+        forms = compare_triples(read.own, read.other, n_jobs=jobs, tick=adding(tick))
+    adjusted = adjust_pvalues(forms.pvalue, adjust)
+    rows = _rows(forms, read.other is not None)
+    rows["adjusted"], rows["flagged"] = adjusted, adjusted < 1.0 - share
+    joint = None
+    if read.other is not None:
+        pairs = compare_all(read.own, read.other, gram=True, n_jobs=jobs)
+        joint = judged(pairs, read.own, read.other, dict(read.left_out), confidence=share, triples=forms)
+        rows["in_pairs"] = _in_pairs(pairs, forms, adjust_pvalues(pairs.pvalue, adjust) < 1.0 - share)
+    order = np.lexsort((-np.abs(rows["difference"]), ~rows["flagged"]))
+    return Interactions(
+        rows[order],
+        forms.own[order],
+        forms.other[order] if read.other is not None else np.full_like(forms.other, np.nan),
+        read.names,
+        read.other is not None,
+        joint,
+        iid=iid if isinstance(iid, str) else read.iid[0],
+        confidence=share,
+        adjust=adjust,
+        samples=read.samples,
+        stuck=read.stuck,
+        left_out=read.left_out,
+        caveats=read.caveats,
+        notes=read.notes,
+        version=library_version(),
+    )
+
+
+def _rows(forms: TripleForms, against: bool) -> NDArray[Any]:
+    """A row per triple with the numbers of the cell that says most."""
+    rows = np.zeros(len(forms.pvalue), TRIPLE)
+    at = np.arange(len(rows)), forms.cell
+    rows["first"], rows["second"], rows["third"] = forms.places.T
+    rows["cell"], rows["pvalue"] = forms.cell, forms.pvalue
+    rows["value"], rows["value_se"] = forms.own[at], forms.own_se[at]
+    rows["target"], rows["target_se"] = (forms.other[at], forms.other_se[at]) if against else (np.nan, np.nan)
+    rows["difference"] = forms.own[at] - forms.other[at]
+    rows["se"] = np.hypot(forms.own_se[at], forms.other_se[at])
+    return rows
+
+
+def _in_pairs(pairs: PairForms, triples: TripleForms, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether one of the pairs of each triple is flagged."""
+    differs = np.zeros((pairs.second.max() + 1,) * 2, bool)
+    differs[pairs.first, pairs.second] = flagged
+    x, y, z = triples.places.T
+    return np.asarray(differs[x, y] | differs[x, z] | differs[y, z])

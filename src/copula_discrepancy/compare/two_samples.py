@@ -1,0 +1,193 @@
+"""Draws and a reference read, ranked and divided into batches, for comparisons of all pairs and of all triples at once."""
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri
+
+from copula_discrepancy._core.caveats import Caveat, caveat_of
+from copula_discrepancy._core.checks import independent_sides
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
+from copula_discrepancy.compare.pair_targets import resolve_pair_targets
+from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
+from copula_discrepancy.estimate.batches import FEWEST_DRAWS, BatchedRanks
+from copula_discrepancy.estimate.joint import prepared
+from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.uncertainty import require_chain_length, split_rhat
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSamples:
+    """The draws and, if there is one, the reference, with the variables that are compared.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The variables compared.
+    own, other : BatchedRanks
+        Their ranks in batches; `other` is None without a reference.
+    samples : (Draws, Draws or None)
+        The draws and the reference, with all variables that vary.
+    iid : (bool, bool)
+        Whether the draws of each are independent.
+    caveats, notes, stuck, left_out
+        As in `Pairwise`.
+    """
+
+    names: tuple[str, ...]
+    own: BatchedRanks
+    other: BatchedRanks | None
+    samples: tuple[Draws, Draws | None]
+    iid: tuple[bool, bool]
+    caveats: tuple[Caveat, ...]
+    notes: tuple[str, ...]
+    stuck: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def things(self) -> str:
+        """The noun for the observations."""
+        return called(self.samples[0], self.iid[0])
+
+    @classmethod
+    def read(
+        cls,
+        draws: Any,
+        reference: Any,
+        *,
+        iid: bool | str,
+        chains: int | str | None,
+        fewest: int,
+        most: int | None = None,
+        **selection: Any,
+    ) -> "TwoSamples":
+        """Read and rank both samples.
+
+        Parameters
+        ----------
+        draws, reference : anything `as_draws` accepts
+            The samples; the reference may be None.
+        iid : bool or {"draws", "reference"}
+            See `pairwise`.
+        chains : int or str, optional
+            See `as_draws`; a number applies to the draws only.
+        fewest : int
+            The number of variables that the comparison needs.
+        most : int, optional
+            The number of variables that it can take.
+        **selection : object
+            Options of `as_draws`.
+
+        Returns
+        -------
+        TwoSamples
+            Constant and few-valued variables, and those with missing values, are left out, with a caveat.
+        """
+        sides = independent_sides(iid)
+        given = as_draws(draws, **selection, chains=chains)
+        if given.n_variables < fewest:
+            raise InputError(
+                f"at least {fewest} variables are needed, got {given.n_variables} ({listed(given.names)}); select more of "
+                "them, or check the column separator",
+                "shape",
+            )
+        aims = resolve_pair_targets(given, reference, selection, called(given, sides[0]))
+        if aims.kind not in ("reference", "nothing"):
+            raise InputError(
+                f"the reference must be a sample of the same variables, got {reference!r:.60}; compare with copulas and "
+                "correlation matrices by pairwise",
+                "no-target",
+            )
+        if aims.reference is None and sides == (False, True):
+            raise InputError(
+                "iid='reference' is for a reference sample, and there is none; use iid=True or False for the draws"
+            )
+        samples = aims.draws, aims.reference
+        if most is not None and aims.draws.n_variables > most:
+            raise InputError(
+                f"at most {most} variables can be compared three at a time, got {aims.draws.n_variables}; select some of them "
+                "with var_names (--columns), such as those of the worst pairs",
+                "shape",
+            )
+        tables = []
+        for sample, independent in zip(samples, sides, strict=True):
+            if sample is not None and not independent:
+                require_chain_length(sample.n_draws)
+            if sample is not None and sample.n_chains * sample.n_draws < FEWEST_DRAWS:
+                n, whose = sample.n_chains * sample.n_draws, "draws" if sample is samples[0] else "reference"
+                raise InputError(f"the {whose} must contain at least {FEWEST_DRAWS} draws, got {n}", "too-few-draws")
+            tables.append(None if sample is None else RankedTable.of(sample))
+        assert tables[0] is not None
+        columns, own, other, left_out = prepared(tables[0], tables[1], sides, fewest)
+        names = tuple(aims.draws.names[k] for k in columns)
+        compared = sides_of(samples, (tables[0], tables[1]), sides)
+        caveats = [*aims.caveats, *sample_caveats(compared)]
+        for side, batched in zip(compared, (own, other), strict=False):
+            assert batched is not None
+            caveats += [*_effective(side, batched, names), *_agreement(side, batched, names)]
+        if left_out:
+            reasons = listed([f"{name} ({reason})" for name, reason in left_out.items()], BRIEF)
+            caveats.append(caveat_of("variables-left-out", f"omitted: {reasons}"))
+        notes = (*aims.notes, *(in_a_row(aims.draws) if sides[0] else ()))
+        return cls(names, own, other, samples, sides, tuple(caveats), notes, aims.stuck, {**aims.left_out, **left_out})
+
+
+def _effective(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ...]) -> list[Caveat]:
+    """Too few effective draws of the variable that mixes most slowly."""
+    limit, n_eff = few_draws(side.draws.n_chains, side.iid), batched.n / batched.time
+    if n_eff >= limit:
+        return []
+    below = f"below {limit}{per_chain(side.draws.n_chains, side.iid)}"
+    where = f" (in {names[int(np.argmax(batched.times))]})" if not side.iid else ""
+    more = "; use more draws" if side.things == "draws" else ""
+    sentence = f"n_eff is {n_eff:.0f}, {below}: standard errors and tests are approximate{more}{where}"
+    return [side.caveat("few-effective-draws", sentence)]
+
+
+def _agreement(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ...]) -> list[Caveat]:
+    """Chains, or halves of one chain, that disagree on the ranks of a variable."""
+    if not comparable(side.draws, side.iid):
+        return []
+    rhats = []
+    for ranks in batched.ranks:
+        u = ranks.reshape(side.draws.n_chains, -1) / (2.0 * batched.n) - 0.5
+        rhats.append(max(split_rhat(u), split_rhat(np.abs(u))))
+    limit = max(RHAT_LIMIT, _by_chance(2 * side.draws.n_chains, side.draws.n_draws // 2, 2 * len(names)))
+    apart = np.flatnonzero(np.array(rhats) > limit)
+    if not apart.size:
+        return []
+    worst = max(apart.tolist(), key=rhats.__getitem__)
+    parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
+    where = (
+        f"in {names[worst]}" if apart.size == 1 else f"in {apart.size:,} of {len(names):,} variables, worst in {names[worst]}"
+    )
+    sentence = f"R-hat of ranks is {rhats[worst]:.3f}, above {limit:.4g}: {parts} disagree ({where})"
+    return [side.caveat("chains-disagree", sentence)]
+
+
+def _by_chance(parts: int, draws: int, tests: int) -> float:
+    """The largest of many split R-hats that independent draws exceed in 5% of samples: short chains exceed 1.01 by chance."""
+    largest = float(chdtri(parts - 1.0, 0.05 / tests)) / (parts - 1.0)
+    return math.sqrt(1.0 + (largest - 1.0) / max(draws, 1))
+
+
+def adding(tick: Callable[[int], None]) -> Callable[[int], None]:
+    """A callback that takes how much was done since the last call, in any thread, from one that takes how much is done."""
+    lock, done = threading.Lock(), 0
+
+    def add(count: int) -> None:
+        nonlocal done
+        with lock:
+            done += count
+            tick(done)
+
+    return add
