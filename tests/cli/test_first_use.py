@@ -16,7 +16,6 @@ KERNELS = {
     "elliptical": {
         "_inverse_density", "elliptical_mixed", "elliptical_scores", "gaussian_sums", "student_from_normal", "student_sums",
     },
-    "form": {"_add_rank_effects", "batch_correlations", "coefficients", "form_error"},
     "pairs": {"_depths", "finish_pairs", "gather", "start_pairs"},
     "ranks": {"_count_inversions", "concordance_counts", "rank_column", "sums_above"},
 }  # fmt: skip

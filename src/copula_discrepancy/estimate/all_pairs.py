@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.workers import blas_threads
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER, ORDER
 from copula_discrepancy.estimate.batches import BatchedRanks, Floats, batch_products, cell_tests
-from copula_discrepancy.estimate.combination import largest_pvalues, sum_pvalues
+from copula_discrepancy.estimate.combination import cauchy, largest_pvalues, sum_pvalues
 
 _TILE = 24  # variables: the batch sums of 576 pairs, 100 batches, are 4 MB, which caches hold
 
