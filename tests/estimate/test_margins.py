@@ -183,7 +183,7 @@ def test_combined_pvalue_of_independent_and_of_equal_scores():
     assert stats.binom.ppf(0.0005, 4000, 0.045) <= np.sum(alone < 0.05) <= stats.binom.ppf(0.9995, 4000, 0.055)
     # three times the same score: the sum of squares has one degree of freedom, not three
     same = combined_pvalue(np.full(3, 2.5), trace_of_squares(np.ones((3, 3)), math.inf))
-    assert same == pytest.approx(cauchy((2 * stats.norm.sf(2.5), 6 * stats.norm.sf(2.5))))
+    assert same == pytest.approx(cauchy((2 * stats.norm.sf(2.5), 1 - (1 - 2 * stats.norm.sf(2.5)) ** 3)))
 
 
 def test_normal_scores_keep_sign_and_pvalue():

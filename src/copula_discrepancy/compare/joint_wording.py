@@ -2,7 +2,7 @@
 
 import math
 
-from copula_discrepancy.compare.wording import chance
+from copula_discrepancy.compare.wording import chance, kept_share
 from copula_discrepancy.estimate.joint import Joint
 
 
@@ -14,5 +14,4 @@ def joint_words(joint: Joint, confidence: float, things: str = "draws") -> str:
     kept = joint.kept
     if not math.isfinite(kept.value):
         return words
-    low, high = (f"{100.0 * end:.0f}" for end in kept.ci)
-    return f"{words}; the {things} keep {100.0 * kept.value:.0f}% of it ({100.0 * confidence:g}%: {low} to {high}%)"
+    return f"{words}; the {things} keep {kept_share(kept.value, kept.ci, confidence, 'it')}"

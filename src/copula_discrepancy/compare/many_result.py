@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import independent_sides, is_whole, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
@@ -26,13 +27,16 @@ from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.batches import FEWEST_DRAWS, left_out_columns
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
 from copula_discrepancy.estimate.fit import fit_at
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.jackknife import LeftOut
+from copula_discrepancy.estimate.joint import Joint, joint
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.pattern import Pattern
+from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.families import Copula
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+_SEVERAL = 3  # variables, or pairs, that have a joint answer beside their own
 _SHOWN = 10  # rows of a printed table
 _SHOWN_HTML = 50  # and in a notebook, where one can scroll
 _COLUMNS = tuple(name for name in ROW.names or () if name != BLOCKS)
@@ -456,6 +461,7 @@ class Pairwise(WithCaveats):
                 "left_out": dict(self.left_out),
                 "notes": list(self.notes),
                 "margins": None if self.margins is None else self.margins.to_dict(),
+                "joint": None if self.joint is None else self.joint.to_dict(),
                 "words": self.sentences(),
             }
             | self._recorded()
@@ -523,6 +529,23 @@ class Pairwise(WithCaveats):
         made = content.of_pairs(self, command or self._call(checked), all_pairs=every)
         return writing.write_page(checked, *made, force=force)
 
+    @lazy
+    def joint(self) -> Joint | None:
+        """All pairs together: whether the joint dependence differs from the reference's, and how much of it is kept.
+
+        One test of all coefficients of form, valid on chains; computed on first use. None without a reference, with a single
+        pair, if draws are the reference's rows, or with fewer than 20 draws or three variables that can be compared.
+        """
+        draws, reference = self.samples
+        if reference is None or self.unit != "pair" or self.void or len(self) < _SEVERAL:
+            return None
+        if min(sample.n_chains * sample.n_draws for sample in (draws, reference)) < FEWEST_DRAWS:
+            return None
+        tables = RankedTable.of(draws), RankedTable.of(reference)
+        if len(self.names) - len(left_out_columns(tables)) < _SEVERAL:
+            return None
+        return joint(*tables, iid=self.independent, order=self.order, confidence=self.confidence)
+
     # ---- words -----------------------------------------------------------------------------------------------------
 
     @property
@@ -555,7 +578,7 @@ class Pairwise(WithCaveats):
         return ranking_wording.title(self)
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Margins, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
+        """The answer in words, by topic: Answer, Joint, Margins, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
 
         Examples
         --------

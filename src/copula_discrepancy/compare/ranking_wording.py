@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.joint_wording import joint_words
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.compare.verdict import PairTests, smallest_pvalue
 from copula_discrepancy.data.draws import Draws
@@ -59,6 +60,8 @@ def _things_of_reference(result: "Pairwise") -> str:
 def sentences(result: "Pairwise") -> dict[str, str]:
     """The answer in words, by topic."""
     texts = {"Answer": _answer(result)}
+    if result.joint is not None:
+        texts["Joint"] = f"{joint_words(result.joint, result.confidence, result.things)}."
     if result.margins is not None:
         same = f"not tested: the {result.things} and the reference are the same."
         texts["Margins"] = same if result.void else f"{result.margins.line}."
@@ -135,7 +138,7 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
             cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
         cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
         cells.append(f"{row['form']:.2f}" if math.isfinite(row["form"]) else "-")
-        cells += [f"{100.0 * row['kept']:.0f}%" if math.isfinite(row["kept"]) else "-"] if against else []
+        cells += [wording.percentage(float(row["kept"])) if math.isfinite(row["kept"]) else "-"] if against else []
         cells.append(wording.short_pvalue(smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED))))
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
         cells += [f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-"] if autocorrelated else []

@@ -97,14 +97,24 @@ def pattern_words(code: str, names: tuple[str, str], against: str | None, things
     return f"{said}{' ' if pattern.change in ('lost', 'added') else ', '}{change}"
 
 
+def percentage(share: float) -> str:
+    """A share as a whole percentage, without a negative zero."""
+    return f"{round(100.0 * share) + 0:d}%"
+
+
+def kept_share(kept: float, interval: tuple[float, float], confidence: float, of_what: str) -> str:
+    """The share of a dependence that the draws keep, with its interval: "43% of it (95%: 38 to 48%)", "none of it"."""
+    low, high = (percentage(end) if math.isfinite(end) else "" for end in interval)
+    known = f" ({100.0 * confidence:g}%: {low[:-1]} to {high})" if low else ""
+    share = "none" if interval[0] <= 0.0 and kept < _NONE else percentage(kept)
+    return f"{share} of {of_what}{known}"
+
+
 def kept_words(kept: float, interval: tuple[float, float], confidence: float, whose: str, things: str) -> str:
     """The share of the target's dependence that the draws keep, as a sentence; empty if it is not known."""
     if math.isnan(kept):
         return ""
-    low, high = (f"{100.0 * end:.0f}" for end in interval)
-    known = f" ({100.0 * confidence:g}%: {low} to {high}%)" if math.isfinite(interval[0]) else ""
-    share = "none" if interval[0] <= 0.0 and kept < _NONE else f"{100.0 * kept:.0f}%"
-    return f" The {things} keep {share} of {whose} dependence{known}."
+    return f" The {things} keep {kept_share(kept, interval, confidence, f'{whose} dependence')}."
 
 
 def form(gap: Estimate, adjusted: float, pattern: str, kept: str, *, order: int, explained: bool) -> str:

@@ -30,6 +30,7 @@ _BATCHES = 100  # of all chains together, for the correlations of the components
 _TIED = 0.01  # share of tied pairs above which a variable is described by mean and sd: its values cannot move by part of a step
 _QUANTILES = 150  # of a sample, from which shift and spread are estimated: to two digits, and in a fraction of a millisecond
 _LARGEST = 700.0  # logarithm of the largest ratio, to avoid an overflow
+_SMALL_CHANGE = 0.02  # change of the spread below which another shape is said instead: quantiles differ, but not in their width
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def margin_difference(
         shifted = _side(test, 0, own, other, alpha) != 0
         aligned = own - moved if shifted else own
         spread = _side(test, 1, aligned, other, alpha)
-        wider = spread * growth > 0
+        wider = spread * growth > 0 and abs(ratio - 1.0) > _SMALL_CHANGE
         aligned = centre + (aligned - centre) / ratio if wider else aligned
         skew, odd = _side(test, 2, aligned, other, alpha), _side(test, 3, aligned, other, alpha) != 0
     return MarginDifference(shift, ratio, _parts(shifted, wider, skew, odd or (spread != 0 and not wider)))
@@ -238,7 +239,7 @@ def _of_moments(draws: NDArray[np.float64], reference: NDArray[np.float64], test
         shift, ratio = float(np.divide(means[0] - means[1], sds[1] / scale)), float(np.divide(sds[0], sds[1]))
     beyond = [score if abs(score) > _limit(test, k, alpha) else 0.0 for k, score in enumerate(test.scores)]
     beyond += [0.0] * (ORDER - test.order)
-    wider = beyond[1] * (ratio - 1.0) > 0
+    wider = beyond[1] * (ratio - 1.0) > 0 and abs(ratio - 1.0) > _SMALL_CHANGE
     rest = any(beyond[2:]) or (beyond[1] != 0 and not wider)
     return MarginDifference(shift, ratio, _parts(beyond[0] != 0, wider, 0, rest))
 
