@@ -15,6 +15,7 @@ from pandas.io.formats.style import Styler
 from scipy.special import ndtr, ndtri
 
 import copula_discrepancy as cd
+from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE
 
 ENCLOSED = (0.95, 0.75, 0.5, 0.25)  # shares of all draws inside the contours
@@ -116,6 +117,16 @@ def facts(copulas: Sequence[cd.Copula]) -> Styler:
         }
         for copula in copulas
     ]
+    return table(rows)
+
+
+def coefficients(copulas: Sequence[cd.Copula]) -> Styler:
+    """Some coefficients of form of each copula; all families but rotations are symmetric in u and v, so that a12 = a21."""
+    cells = [(1, 1), (1, 2), (2, 1), (2, 2), (1, 3), (3, 3)]
+    rows = []
+    for copula in copulas:
+        a = copula_coefficients(copula, 4).reshape(4, 4).round(3) + 0.0  # no negative zeros
+        rows.append({"tau": copula.tau} | {f"a{j}{k}": float(a[j - 1, k - 1]) for j, k in cells})
     return table(rows)
 
 

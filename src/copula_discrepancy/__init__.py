@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from copula_discrepancy._core.caveats import Caveat
     from copula_discrepancy._core.errors import DependenceWarning, InputError
     from copula_discrepancy.compare.fidelity import DependenceFidelity
+    from copula_discrepancy.compare.form_result import Form
     from copula_discrepancy.compare.interactions import interactions
     from copula_discrepancy.compare.interactions_result import Interaction, Interactions
     from copula_discrepancy.compare.many import pairwise
@@ -78,10 +79,10 @@ _HOME = {
     "_core.caveats": "Caveat",
     "_core.errors": "DependenceWarning InputError",
     "compare.fidelity": "DependenceFidelity",
+    "compare.form_result": "Form",
     "compare.interactions": "interactions",
     "compare.interactions_result": "Interaction Interactions",
     "compare.many": "pairwise",
-    "compare.form_result": "Form",
     "compare.many_result": "Pairwise",
     "compare.margins": "Margins",
     "compare.one": "discrepancy",

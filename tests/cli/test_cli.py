@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -202,11 +203,15 @@ def test_netcdf_with_group_and_coordinates(folder, capsys):
 def test_the_demo_finds_what_is_known(capsys):
     code, out, err = run("demo", capsys=capsys)
     assert (code, err) == (0, "")
-    pair = ("theta[Phillips Exeter]", "theta[Hotchkiss]")
-    row = next(line for line in out.splitlines() if line.strip().startswith(pair_label(*pair)))
-    assert numerals(row)[:2] == ["0.19", "0.35"]  # Kendall's tau, centered against non-centered
+    told = " ".join(out.split())
+    assert "theta[Phillips Exeter] and tau have Kendall's tau 0.00, 0.00 in the reference" in told
+    assert re.search(r'nothing of this is left, the verdict is "[^"]*funnel lost', told)
+    assert re.search(r"level -?[+0-9.]+ \(p = 0\.[1-9]", told)  # strength does not see what is lost
+    assert "4% of the draws are in the lowest quarter of tau in the reference" in told
     code, out, _ = run("demo", "--json", capsys=capsys)
     told = json.loads(out)
+    (known,) = (p for p in told["pairs"] if {p["first"], p["second"]} == {"theta[Phillips Exeter]", "theta[Hotchkiss]"})
+    assert (round(known["tau"], 2), round(known["tau_target"], 2)) == (0.19, 0.35)  # centered, non-centered
     schools = [p for p in told["pairs"] if p["first"].startswith("theta") and p["second"].startswith("theta")]
     assert all(pair["level"] < 0 for pair in schools if pair["level_adjusted"] < 0.05)
     assert sum(pair["level_adjusted"] < 0.05 for pair in schools) >= 5

@@ -235,6 +235,13 @@ def test_no_family_fits(kind):
         assert Pattern.known(str(cd.pairwise(draws, iid=True).rows[0]["pattern"])).kind == LOST[kind]
 
 
+@pytest.mark.parametrize(("draws", "target"), [(cd.Clayton(3.0), cd.Gumbel(2.5)), (cd.Gumbel(2.5), cd.Clayton(3.0))])
+def test_what_is_reversed_is_told_as_the_target_has_it(draws, target):
+    result = cd.discrepancy(draws.sample(2000, rng=1), target, iid=True)
+    corner = "high high" if target.tail[1] > target.tail[0] else "low low"
+    assert result.form.code == f"{corner}: reversed"
+
+
 def test_strength_alone_has_no_pattern():
     weak, strong = (cd.Gaussian(rho).sample(2000, rng=14) for rho in (0.3, 0.8))
     result = cd.discrepancy(weak, strong, iid=True)

@@ -201,6 +201,7 @@ def discrepancy(found: cd.Discrepancy) -> None:
         tied or abs(found.level.value + found.shape.value - found.total.value) < 1e-9, "level and shape do not add up to total"
     )
     need(abs(found.tau - found.tau_target - found.level.value) < 1e-9, "level is not tau less the target's")
+    finite(found.form.density((0.0, 0.3, 1.0), (0.2, 1.0)), "form.density")
     for name in ("ckl", "ced"):
         value = found.estimates[name].value
         limit = not found.fit.regular or (found.reference is not None and not found.reference.regular)

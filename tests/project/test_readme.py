@@ -5,6 +5,8 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
 from benchmarks.report import read
 
 ROOT = Path(__file__).parents[2]
@@ -23,26 +25,32 @@ def printed(action):
     return [line.rstrip() for line in out.getvalue().strip().splitlines()]
 
 
-def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
-    """The README shows an excerpt: each of its lines occurs in the output, in this order."""
+def demo(page="demo.html"):
+    """What `make demo` prints."""
     from copula_discrepancy.cli.parser import main
 
+    command = re.search(r"/copula-discrepancy (demo .*)", (ROOT / "Makefile").read_text(encoding="utf-8")).group(1)
+    return printed(lambda: main(command.replace("demo.html", str(page)).split()))
+
+
+def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
+    """The README shows an excerpt: each of its lines occurs in the output, in this order."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(
         "copula_discrepancy.report.page.content.DETAILS", 1
     )  # of six pairs in pictures: they are not what is printed
     monkeypatch.chdir(tmp_path)
     shown = [line.rstrip() for line in block("text", "## What it found").strip().splitlines()]
-    command = re.search(r"/copula-discrepancy (demo .*)", (ROOT / "Makefile").read_text(encoding="utf-8")).group(1)
-    told = iter(printed(lambda: main(command.split())))
+    told = iter(demo())
     assert len(shown) > 8
     assert [line for line in shown if line not in told] == []  # `in` moves the iterator on
     assert (tmp_path / "demo.html").exists()
 
 
-def test_the_ten_lines_print_what_readme_shows():
-    shown = [line.rstrip() for line in block("text", "## Ten lines").strip().splitlines()]
-    assert printed(lambda: exec(block("python", "## Ten lines"), {})) == shown
+@pytest.mark.parametrize("heading", ["## Ten lines", "## A funnel"])
+def test_code_prints_what_readme_shows(heading):
+    shown = [line.rstrip() for line in block("text", heading).strip().splitlines()]
+    assert printed(lambda: exec(block("python", heading), {})) == shown
 
 
 def test_readme_names_only_what_exists():
@@ -102,3 +110,42 @@ def test_false_alarms_of_the_study_stay_below_what_was_asked():
     flagged = [float(row["pairs flagged at FDR 5%"].split("(")[0]) for row in rows]
     assert len(flagged) == 6
     assert max(flagged) <= 5.0
+
+
+TOPICS = ("Answer", "Joint", "Margins", "Worst", "Form", "Funnel", "If lost", "Neck")  # of the demo, in README's excerpt
+ROWS = (1, 2, 9)  # of its table
+
+
+def excerpt(told):
+    """The lines of the demo that README shows: some topics, and a few rows of the table."""
+    kept, topic, rows = [], "", -1
+    for k, line in enumerate(told):
+        begun = re.match(r"([A-Z][a-z ]+):\s", line)
+        topic = begun.group(1) if begun else topic if line.startswith(" " * 11) else ""
+        in_table = rows >= 0 and line.startswith(" ") and not topic
+        rows = 0 if line.startswith(" pair ") else rows + (in_table and not line.startswith(("  ~", " ─")))
+        if line.startswith(("The usual", " pair ", " ─")) or topic in TOPICS or (in_table and rows in ROWS):
+            blank = k and not told[k - 1].strip() and kept
+            kept += ["", line] if blank else [line]
+    return kept
+
+
+def regenerate():
+    """Write what code and demo print into README: `python -m tests.project.test_readme`."""
+    import tempfile
+
+    text = README
+    with tempfile.TemporaryDirectory() as folder:
+        blocks = {
+            heading: printed(lambda h=heading: exec(block("python", h), {})) for heading in ("## Ten lines", "## A funnel")
+        }
+        blocks["## What it found"] = excerpt(demo(Path(folder) / "demo.html"))
+    for heading, lines in blocks.items():
+        start = text.index(heading)
+        found = re.search(r"```text\n(.*?)```", text[start:], re.S)
+        text = text[: start + found.start(1)] + "\n".join(lines) + "\n" + text[start + found.end(1) :]
+    (ROOT / "README.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    regenerate()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import json_chunks, text_file
+from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
 from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.compare.gate import gate
@@ -106,7 +107,11 @@ def demo(options: argparse.Namespace) -> int:
             f"(that of {centered.names[worst]}).\n",
             highlight=False,
         )
-    return _answer(options, result)
+    code = _answer(options, result)
+    if _prints_table(options):
+        print()
+        _print_sentences(_console(), funnel(result, centered, other))
+    return code
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -301,6 +306,19 @@ def _console() -> "Console":
     return console
 
 
+def _print_sentences(console: "Console", sentences: dict[str, str]) -> None:
+    """Sentences with their topics in a separate column."""
+    from rich.table import Table
+    from rich.text import Text
+
+    for topic, sentence in sentences.items():
+        grid = Table.grid()  # without padding, which rich 15 includes in the width and earlier versions do not
+        grid.add_column(width=11)
+        grid.add_column(max_width=99)
+        grid.add_row(Text(f"{topic}:"), Text(sentence))
+        console.print(grid)
+
+
 def _print_triples(console: "Console", triples: Interactions, top: int, said: Sequence[str]) -> None:
     """The same for triples, below the pairs, without the notes that were printed for these."""
     console.print("\n[bold]Three variables at a time[/bold]", highlight=False)
@@ -316,12 +334,7 @@ def _print_table(console: "Console", result: Pairwise | Interactions, top: int, 
 
     answer = answer_line(cast(Any, result))
     console.print(f"[bold]{escape(answer)}[/bold]: {escape(result.title)}", highlight=False)
-    for topic, sentence in result.sentences().items():
-        grid = Table.grid()  # without padding, which rich 15 includes in the width and earlier versions do not
-        grid.add_column(width=11)
-        grid.add_column(max_width=99)
-        grid.add_row(Text(f"{topic}:"), Text(sentence))
-        console.print(grid)
+    _print_sentences(console, result.sentences())
     limit = len(result) if top == 0 else top
     rows = result.table_rows(limit)
     head, *lines = _fitting(rows, console.width) if isinstance(result, Pairwise) else rows  # long verdicts are folded

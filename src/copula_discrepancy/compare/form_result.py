@@ -28,7 +28,7 @@ class Form(Estimate):
 
     Attributes
     ----------
-    value, se, ci, pvalue, n_eff, df, confidence
+    value, se, ci, pvalue, n_eff, df, confidence, bias
         As in `Estimate`; the p-value is that of all coefficients being equal, and `n_eff` the smallest of any coefficient.
     order : int
         K.

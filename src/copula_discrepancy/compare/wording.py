@@ -68,6 +68,7 @@ _NOUNS = {
 }  # fmt: skip
 _CHANGED = {"lost": "lost", "weaker": "too weak", "stronger": "too strong", "added": "added", "reversed": "reversed"}
 WRONG_FORM = "wrong form"
+_NO_NAME = ("the spread", "extremes")  # starts of patterns that are not names of variables, whose letters stay as they are
 _NONE = 0.1  # share of the target's dependence below which, if it may be 0, none of it is said to be kept
 
 
@@ -92,7 +93,8 @@ def pattern_words(code: str, names: tuple[str, str], against: str | None, things
     said = KINDS[pattern.kind].format(a=names[0], b=names[1])
     if against is None:
         return said
-    return f"{said} {CHANGES[pattern.change].replace('the target', against).replace('the draws', f'the {things}')}"
+    change = CHANGES[pattern.change].replace("the target", against).replace("the draws", f"the {things}")
+    return f"{said}{' ' if pattern.change in ('lost', 'added') else ', '}{change}"
 
 
 def percentage(share: float) -> str:
@@ -128,7 +130,7 @@ def form(gap: Estimate, adjusted: float, pattern: str, kept: str, *, order: int,
         )
         return f"{NO_GAP} ({chance(gap.pvalue, adjusted)}). {seen}{kept}"
     if pattern:
-        said = f" {pattern[0].upper()}{pattern[1:]}."
+        said = f" {pattern[0].upper() if pattern.startswith(_NO_NAME) else pattern[0]}{pattern[1:]}."
     elif explained:
         said = " The gap in strength explains it."
     else:

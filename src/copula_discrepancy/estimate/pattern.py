@@ -97,9 +97,10 @@ def pattern_of(gap: FormGap, expected: Array) -> Pattern | None:
     simplicity = np.add.outer(np.arange(order), np.arange(order)) * math.log(_SIMPLER)
     j, k = divmod(int(np.argmax(np.abs(rest) * np.exp(simplicity))), order)
     own, target = (np.nan_to_num(side).reshape(order, order) for side in (gap.own, gap.target))
-    # the side that has more of it tells what it is
-    fuller = target if abs(target[j, k]) >= abs(own[j, k]) else own
-    return Pattern(_kind(fuller, rest, j, k), _change(own[j, k], target[j, k]))
+    change = _change(own[j, k], target[j, k])
+    # the side that has more of it tells what it is; what is reversed in the draws is told as the target has it
+    fuller = target if change == "reversed" or abs(target[j, k]) >= abs(own[j, k]) else own
+    return Pattern(_kind(fuller, rest, j, k), change)
 
 
 def _kind(fuller: Array, rest: Array, j: int, k: int) -> str:
