@@ -16,8 +16,9 @@ KERNELS = {
     "elliptical": {
         "_inverse_density", "elliptical_mixed", "elliptical_scores", "gaussian_sums", "student_from_normal", "student_sums",
     },
-    "pairs": {"_depths", "finish_pairs", "gather", "start_pairs"},
-    "ranks": {"_count_inversions", "concordance_counts", "rank_column", "sums_above"},
+    "form": {"batch_sums", "centre", "correlate", "form_pairs", "moments", "rank_effects"},
+    "pairs": {"finish_pairs", "gather", "start_pairs"},
+    "ranks": {"_count_inversions", "concordance_counts", "depths", "rank_column", "sums_above"},
 }  # fmt: skip
 # Modules of numba's whose functions may be compiled for them: arrays made and filled, min and max. Others bring along sorting,
 # iteration over any array or, for their error messages, all of Python's strings: seconds each.

@@ -247,7 +247,8 @@ def test_verdicts_with_form():
     assert judged(0.5, np.nan, np.nan, form=np.nan).verdict == LEVEL_ALONE
     assert judged(0.5, 0.5, 0.5, form=np.nan).verdict == FORM_UNTESTED
     assert len({NO_GAP, LEVEL_ALONE, FORM_UNTESTED}) == 3
-    assert judged(0.5, 0.5, 0.5, form=0.01).verdict == WRONG_FORM
+    assert judged(0.5, 0.5, 0.5, form=0.01, taus=(0.4, 0.4)).verdict == WRONG_FORM
+    assert judged(0.5, 0.5, 0.5, form=0.01).verdict == TOO_WEAK  # taus ten errors apart, and no pattern beyond that
     assert judged(0.01, 0.5, 0.5, form=0.01).verdict == TOO_WEAK  # which explains it
     named = judged(0.01, 0.5, 0.5, form=0.01, pattern="bend first: lost")
     assert faults(named.verdict) == [TOO_WEAK, form_fault("bend first: lost", against=True, automatic=True)]

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+# A difference in tau changes form by about 1.5 times as much where dependence is weak, and 2.5 times where it is strong.
+FORM_PER_TAU = 2.0
 _SEVERAL = 3  # variables, or pairs, that have a joint answer beside their own
 _SHOWN = 10  # rows of a printed table
 _SHOWN_HTML = 50  # and in a notebook, where one can scroll
@@ -711,7 +713,8 @@ class Pairwise(WithCaveats):
 def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray[np.float64]:
     """The largest of some gaps of every pair, including corners and form if these are significant; NaN if none is available.
 
-    Form counts if it has a pattern of its own or nothing else is significant: what strength explains is counted once.
+    Form is on the scale of tau (see FORM_PER_TAU), and counts if it has a pattern of its own or nothing else is significant:
+    what strength explains is counted once.
     """
     sizes = np.abs(rows[names[0]])
     for name in names[1:]:
@@ -721,9 +724,9 @@ def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray
     patterns = [Pattern.known(code) for code in codes.tolist()]
     own = np.array([pattern is not None and pattern.own for pattern in patterns], bool)[places]
     alone = (rows["form_adjusted"] < alpha) & (own | ~others)
-    for name, beyond in (*((name, rows["tails_adjusted"] < alpha) for name in CORNERS), ("form", alone)):
-        sizes = np.fmax(sizes, np.where(beyond, np.abs(rows[name]), math.nan))
-    return sizes
+    for name in CORNERS:
+        sizes = np.fmax(sizes, np.where(rows["tails_adjusted"] < alpha, np.abs(rows[name]), math.nan))
+    return np.fmax(sizes, np.where(alone, rows["form"] / FORM_PER_TAU, math.nan))
 
 
 def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:

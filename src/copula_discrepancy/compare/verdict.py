@@ -78,7 +78,9 @@ class PairTests:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The same, with one phrase for all corners, and one for all patterns."""
-        form = [wording.WRONG_FORM if self.against else "no family fits"] if self.form_counts else []
+        form = []
+        if self.form_counts:
+            form = [self._form_fault if self._by_strength else wording.WRONG_FORM if self.against else "no family fits"]
         return (*self._parametric_faults, *form, *(["wrong tails"] if self.off_corners else []))
 
     @property
@@ -90,8 +92,19 @@ class PairTests:
 
     @property
     def _main_faults(self) -> list[str]:
-        form = [wording.form_fault(self.pattern, self.against, self.automatic)] if self.form_counts else []
-        return self._parametric_faults + form
+        return self._parametric_faults + ([self._form_fault] if self.form_counts else [])
+
+    @property
+    def _by_strength(self) -> bool:
+        """Whether a gap in form without a pattern is one of strength, which its own test was too weak to find."""
+        beyond = abs(self.taus[0] - self.taus[1]) > 2.0 * math.hypot(*self.ses)
+        return self.against and not self.pattern and beyond
+
+    @property
+    def _form_fault(self) -> str:
+        if self._by_strength:
+            return wording.direction(*self.taus, *self.ses)
+        return wording.form_fault(self.pattern, self.against, self.automatic)
 
     @property
     def _parametric_faults(self) -> list[str]:

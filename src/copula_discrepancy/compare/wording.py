@@ -64,7 +64,7 @@ def tail_fault(label: str, gap: float, against: bool) -> str:
 # one or two words for each kind of pattern, and for each change
 _NOUNS = {
     "bend first": "bend", "bend second": "bend", "spread first": "funnel", "spread second": "funnel",
-    "together": "joint extremes", "apart": "separate extremes", "curve": "S-curve", "fine": "fine pattern",
+    "together": "joint extremes", "apart": "separate extremes", "curve": "S-curve",
 }  # fmt: skip
 _CHANGED = {"lost": "lost", "weaker": "too weak", "stronger": "too strong", "added": "added", "reversed": "reversed"}
 WRONG_FORM = "wrong form"
@@ -75,11 +75,12 @@ _NONE = 0.1  # share of the target's dependence below which, if it may be 0, non
 def form_fault(code: str, against: bool, automatic: bool) -> str:
     """The phrase for a significant gap in form, from the code of its pattern, which may be empty."""
     pattern = Pattern.known(code)
-    noun = None if pattern is None else _NOUNS.get(pattern.kind, "asymmetry")
+    fine = pattern is None or pattern.kind == "fine"
+    noun = None if pattern is None or fine else _NOUNS.get(pattern.kind, "asymmetry")
     if not against:
         fits = "no family fits" if automatic else "family does not fit"
         return f"{fits}: {noun}" if noun else fits
-    return WRONG_FORM if pattern is None else f"{noun} {_CHANGED[pattern.change]}"
+    return WRONG_FORM if pattern is None or noun is None else f"{noun} {_CHANGED[pattern.change]}"
 
 
 def pattern_words(code: str, names: tuple[str, str], against: str | None, things: str) -> str:

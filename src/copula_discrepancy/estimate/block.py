@@ -14,6 +14,7 @@ from copula_discrepancy._core import kernels
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.estimate.form import (
     TIMES_PER_BATCH,
+    CellSpread,
     FormSide,
     basis_table,
     batches_per_chain,
@@ -166,21 +167,23 @@ class Block:
     def finish_form(self, *, keep: bool = False) -> None:
         """The coefficients of form, with the errors that a block jackknife widens where the margins mix slowly."""
         t, cells = self.table, self.order**2
-        n_chains = 0 if self.iid else t.n_chains
-        n_batches = batches_per_chain(t.n, max(n_chains, 1))
-        doubled = bool(t.ties.any())
-        self.form_influence = np.empty((len(self.first) if keep else 0, t.n, cells))
+        n_chains = 1 if self.iid else t.n_chains
+        n_batches = batches_per_chain(t.n, n_chains)
+        mixes, doubled = self._mixes(n_batches), bool(t.ties.any())
+        self.form_influence = np.empty((len(self.first) if keep or not (self.iid or mixes.all()) else 0, t.n, cells))
         # the influence values of the fitted tau are in the place of its scores by now
         fitted = self._score if self._form_slope.any() else self._score[:0]
-        means, errors, correlations, halves = kernels.form_pairs(
+        means, squares, fourths, noise, long_run, correlations, halves = kernels.form_pairs(
             tuple(range(1, self.order + 1)), t.orders, t.ranks, t.ties, self.first, self.second,
-            basis_table(t.n, self.order, doubled), doubled, fitted, self._form_slope, n_chains, self._mixes(n_batches),
-            n_batches, self.form_influence,
+            basis_table(t.n, self.order, doubled), doubled, fitted, self._form_slope, n_chains, n_batches, self.form_influence,
         )  # fmt: skip
-        se, df, n_eff = (np.ascontiguousarray(errors[:, :, part]) for part in range(3))
+        n_all = n_chains * n_batches
+        spread = CellSpread.of_batches(squares, fourths, long_run, t.n, n_all, iid=self.iid)
+        for k in np.flatnonzero(~mixes).tolist() if not self.iid else ():
+            spread.use_chains(k, self.form_influence[k], n_chains)
         used = usable_cells(t.distinct, self.first, self.second, t.n, self.order)
-        n_blocks = n_batches * max(n_chains, 1)
-        self.form = FormSide(self.order, means, se, df, n_eff, correlations, halves, used, t.n, n_blocks)
+        se, df, n_eff = spread.without(noise, t.n)
+        self.form = FormSide(self.order, means, se, df, n_eff, correlations, halves, used, t.n, n_all)
         if not self.iid:
             self._leave_out_blocks()
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER, polynomials, slopes
@@ -42,6 +43,9 @@ TIMES_PER_BATCH = 10.0
 _BATCHES = 100  # of all chains together, for correlations between coefficients: their autocorrelations matter little
 _MOST_ALIKE = 0.6  # share of draws with one value above which the others are too few; both values of a coin are below
 _KNOWN_WELL = 3.0  # standard errors of the target's squared dependence, below which a share of it says nothing
+_NOISE_SHARE = (
+    0.6  # all of it would leave the errors of some cells a few percent too small, none those of strong dependence too large
+)
 _TINY = 1e-300
 
 
@@ -92,6 +96,46 @@ def usable_cells(
     most = np.minimum(distinct - 1, max(order_for(n, order), 1))
     inside = [degree <= np.maximum(most[places], 1)[:, None] for places in (first, second)]
     return (inside[0][:, :, None] & inside[1][:, None, :]).reshape(len(first), order * order)
+
+
+class CellSpread(NamedTuple):
+    """Long-run variances of the coefficients of a block, (pair, cell), their degrees of freedom and effective sample sizes."""
+
+    variance: Array
+    df: Array
+    n_eff: Array
+
+    @classmethod
+    def of_batches(cls, squares: Array, fourths: Array, long_run: Array, n: int, n_batches: int, *, iid: bool) -> "CellSpread":
+        """From sums of squares and of fourth powers of influence values and, for chains, from the variance of batch means.
+
+        Products of polynomials have heavy tails: the variance of a variance is (kurtosis - 1)/n of its square, that of a normal
+        sample with 2n/(kurtosis - 1) degrees of freedom. Means of batches are close to normal.
+        """
+        variance = squares / (n - 1.0)
+        if iid:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                df = np.minimum(n - 1.0, 2.0 * n / np.maximum(fourths * n / squares**2 - 1.0, 1.0))
+            return cls(variance, df, np.full_like(variance, float(n)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            n_eff = np.minimum(n * variance / long_run, n * math.log10(n))
+            return cls(variance * n / n_eff, np.full_like(variance, n_batches - 1.0), n_eff)
+
+    def use_chains(self, k: int, influence: Array, n_chains: int) -> None:
+        """Use all autocovariances of the influence values, (draw, cell), of a pair whose chains mix too slowly for batches."""
+        for cell, column in enumerate(np.ascontiguousarray(influence.T)):
+            _, self.variance[k, cell], self.n_eff[k, cell], df = kernels.long_run(column.reshape(n_chains, -1), False)
+            kurtosis = float(np.mean(column**4)) / max(float(np.mean(column**2)) ** 2, _TINY)
+            self.df[k, cell] = min(df, 2.0 * self.n_eff[k, cell] / max(kurtosis - 1.0, 1.0))
+
+    def without(self, noise: Array, n: int) -> tuple[Array, Array, Array]:
+        """Standard errors, their df and effective sizes, less most of the variance that chance adds to influence values.
+
+        What is taken off leaves the error of the variance as it is, so that its degrees of freedom fall.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.maximum(1.0 - _NOISE_SHARE * noise / self.variance, 0.25)
+        return np.sqrt(self.variance / n * share), np.maximum(self.df * share**2, 1.0), self.n_eff
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +308,8 @@ def form_gaps(
         share_spread = StandardError(float(kept_se[k]), float(least_df[k]), float(n_eff[k]))
         pvalue = float(pvalues[k]) if test and cells[k] > 1 else math.nan
         size = float(values[k]), spread, float(squared[k] - noise[k]), float(squared_se[k])
-        numbers = (*size, pvalue, float(kept[k]), share_spread)
+        share = float(kept[k]) if test else math.nan
+        numbers = (*size, pvalue, share, share_spread)
         mine, theirs = (np.where(used[k], part[k], math.nan) for part in (own.means, aims))
         found.append(FormGap(*numbers, mine, theirs, se[k], sides[0][k], sides[1][k]))
     return found

@@ -7,14 +7,11 @@ order), has it in its type, so that every order is compiled by itself, and takes
 
 import numpy as np
 
-from copula_discrepancy._core.kernels.chains import chain_run
 from copula_discrepancy._core.kernels.compiled import compiled
 from copula_discrepancy._core.kernels.ranks import depths
 
 # Draws above which chance in the rank terms adds less than a percent to a variance, and is not taken off.
 MANY_DRAWS = 2500
-# The share of that noise that is taken off: all of it would leave the errors of other cells a few percent too small.
-NOISE_SHARE = 0.6
 FASTMATH = {"reassoc", "contract"}
 
 
@@ -61,7 +58,9 @@ def rank_effects(degrees, places, rank, tied, slope, other, swapped, noise, foun
                     else:
                         found[i, width * j + k] += effect
         else:
-            group[:] = 0.0
+            for j in range(width):
+                for k in range(width):
+                    group[j, k] = 0.0
             for place in range(first, last + 1):
                 i = places[place]
                 for j in range(width):
@@ -123,9 +122,12 @@ def batch_sums(degrees, values, n_chains, n_batches, sums, halves):
     length = values.shape[0] // n_chains
     size = length // n_batches
     half = n_batches // 2
-    sums[:] = 0.0
-    halves[:] = 0.0
+    for part in range(2 * n_chains):
+        for cell in range(cells):
+            halves[part, cell] = 0.0
     for batch in range(n_chains * n_batches):
+        for cell in range(cells):
+            sums[batch, cell] = 0.0
         start = batch // n_batches * length + batch % n_batches * size
         for i in range(start, start + size):
             for cell in range(cells):
@@ -135,35 +137,32 @@ def batch_sums(degrees, values, n_chains, n_batches, sums, halves):
 
 
 @compiled(nogil=True, error_model="numpy")
-def form_pairs(degrees, orders, ranks, ties, first, second, basis, doubled, fitted, slopes, n_chains, mixes, n_batches, kept):
-    """Coefficients of form of several pairs, (pair, cell), with their errors, correlations and means of half chains.
+def form_pairs(degrees, orders, ranks, ties, first, second, basis, doubled, fitted, slopes, n_chains, n_batches, kept):
+    """Coefficients of form of several pairs, with the sums that their errors are made from.
 
     `basis`, (rank, {polynomial, derivative}, order), is by rank or, if `doubled`, by doubled mid-rank - 2. `fitted` has the
-    influence values of each pair's fitted tau, of which `slopes`, (pair, cell), times as much is taken off. `n_chains` is 0
-    for independent draws. Returns means, (pair, cell); errors, (pair, cell, {standard error, degrees of freedom, n_eff});
-    correlations, (pair, cell, cell), from `n_batches` batches of each chain; half chains, (pair, half, cell). `kept`,
-    (pair, draw, cell), receives influence values unless it is empty. Where a pair `mixes` so well that a batch is many times
-    as long as its autocorrelation, the variance is that of the means of batches.
+    influence values of each pair's fitted tau, of which `slopes`, (pair, cell), times as much is taken off. Returns means,
+    sums of squares and of fourth powers of the influence values, the variance that chance adds to them, and the long-run
+    variance from `n_batches` batches of each chain, all (pair, cell); correlations, (pair, cell, cell), from the same batches;
+    and means of half chains, (pair, half, cell). `kept`, (pair, draw, cell), receives influence values unless it is empty.
     """
     n = ranks.shape[1]
     width = len(degrees)
     cells = width * width
-    chains = max(n_chains, 1)
-    n_draws = n // chains
     n_pairs = first.size
-    total_batches = chains * n_batches
-    batch = n_draws // n_batches
+    total_batches = n_chains * n_batches
+    batch = n // n_chains // n_batches
     means = np.zeros((n_pairs, cells))
-    errors = np.empty((n_pairs, cells, 3))
+    squares = np.empty((n_pairs, cells))
+    fourths = np.empty((n_pairs, cells))
+    noise = np.zeros((n_pairs, cells))
+    long_run = np.empty((n_pairs, cells))
     correlations = np.empty((n_pairs, cells, cells))
-    halves = np.empty((n_pairs, 2 * chains, cells))
+    halves = np.empty((n_pairs, 2 * n_chains, cells))
     sums = np.empty((total_batches, cells))
     tables = np.empty((2, 2, n, width))
     values = np.empty((n, cells))
-    noise = np.empty(cells if n <= MANY_DRAWS else 0)
-    second_moment = np.empty(cells)
-    fourth_moment = np.empty(cells)
-    column = np.empty(n)
+    nothing = np.empty(0)
     for pair in range(n_pairs):
         for side in range(2):
             variable = second[pair] if side else first[pair]
@@ -183,50 +182,34 @@ def form_pairs(degrees, orders, ranks, ties, first, second, basis, doubled, fitt
                     means[pair, j * width + k] += product
         for cell in range(cells):
             means[pair, cell] /= n
-        noise[:] = 0.0
+        chance = noise[pair] if n <= MANY_DRAWS else nothing
         for side in range(2):  # all at one place: a function is compiled for each place that calls it
             variable = second[pair] if side else first[pair]
             places, rank, tied = orders[variable], ranks[variable], ties[variable] > 0
-            rank_effects(degrees, places, rank, tied, tables[side, 1], tables[1 - side, 0], side == 1, noise, values)
-        centre(degrees, values, fitted[pair] if fitted.shape[0] else column[:0], slopes[pair])
-        moments(degrees, values, second_moment, fourth_moment)
-        batch_sums(degrees, values, chains, n_batches, sums, halves[pair])
+            rank_effects(degrees, places, rank, tied, tables[side, 1], tables[1 - side, 0], side == 1, chance, values)
+        centre(degrees, values, fitted[pair] if fitted.shape[0] else nothing, slopes[pair])
+        moments(degrees, values, squares[pair], fourths[pair])
+        batch_sums(degrees, values, n_chains, n_batches, sums, halves[pair])
         correlate(sums, correlations[pair])
-        if kept.shape[0]:
-            kept[pair] = values
         for cell in range(cells):
-            variance = second_moment[cell] / (n - 1.0)
-            size = float(n)
-            # Products of polynomials have heavy tails: the variance of a variance is (kurtosis - 1)/n of its square, that of
-            # a normal sample with 2n/(kurtosis - 1) degrees of freedom.
-            df = min(n - 1.0, 2.0 * n / max(fourth_moment[cell] * n / second_moment[cell] ** 2 - 1.0, 1.0))
-            if n_chains > 0 and mixes[pair]:
-                squares = 0.0
-                for k in range(total_batches):
-                    squares += sums[k, cell] * sums[k, cell]
-                long_run = squares / (batch * (total_batches - 1.0))
-                size = min(n * variance / long_run, n * np.log10(n))
-                df = total_batches - 1.0
-            elif n_chains > 0:
-                for i in range(n):
-                    column[i] = values[i, cell]
-                _, long_run, size, slow_df = chain_run(column.reshape(n_chains, n_draws))
-                variance = long_run / n * size
-                df = min(slow_df, df * size / n)
-            square = variance / size  # of the standard error
-            added = noise[cell] if noise.size else 0.0
-            share = max(1.0 - NOISE_SHARE * added / (square * n), 0.25)
-            errors[pair, cell, 0] = np.sqrt(square * share)
-            errors[pair, cell, 1] = max(df * share * share, 1.0)  # what is taken off leaves the variance's error as it is
-            errors[pair, cell, 2] = size
-    return means, errors, correlations, halves
+            total = 0.0
+            for k in range(total_batches):
+                total += sums[k, cell] * sums[k, cell]
+            long_run[pair, cell] = total / (batch * (total_batches - 1.0))
+        if kept.shape[0]:
+            for i in range(n):
+                for cell in range(cells):
+                    kept[pair, i, cell] = values[i, cell]
+    return means, squares, fourths, noise, long_run, correlations, halves
 
 
 @compiled(nogil=True, error_model="numpy", fastmath=FASTMATH)
 def correlate(sums, correlations):
     """Correlations of cells from sums of batches, (batch, cell), of centred values."""
     cells = sums.shape[1]
-    correlations[:] = 0.0
+    for a in range(cells):
+        for b in range(cells):
+            correlations[a, b] = 0.0
     for batch in range(sums.shape[0]):
         for a in range(cells):
             for b in range(cells):
