@@ -485,23 +485,23 @@ def test_corners_that_are_off_are_marked_and_told_without_a_target_too():
     assert all(CORNERS[name].label in maps for name in off)
 
 
-def article_of(name):
-    return page_of(name).read_text(encoding="utf-8").split("<article")[1].split("</article>")[0]
+def article_of(name, place=0):
+    return page_of(name).read_text(encoding="utf-8").split("<article")[place + 1].split("</article>")[0]
 
 
 def test_form_is_in_the_details_of_a_pair_and_in_the_json():
     result = comparison("eight")
     found = json.loads(page_of("eight").with_name("report.json").read_text(encoding="utf-8"))
-    form = result.pair(*result.worst.names).form
-    detail = found["details"][0]["form"]
-    assert detail["coefficients"] == form.coefficients.tolist()
-    assert (detail["pattern"], detail["code"], detail["kept"]["value"]) == (form.pattern, form.code, form.kept.value)
-    assert form.pattern
-    assert form.pattern[1:] in unescape(article_of("eight"))
-    assert f"form {form.value:.2f}, kept {100 * form.kept.value:.0f}%" in article_of("eight")
+    for place, whole in enumerate(found["details"]):
+        form, detail = result.pair(*result[place].names).form, whole["form"]
+        assert detail["coefficients"] == form.coefficients.tolist()
+        assert (detail["pattern"], detail["code"], detail["kept"]["value"]) == (form.pattern, form.code, form.kept.value)
+        assert form.pattern[1:] in unescape(article_of("eight", place))
+        assert f"form {form.value:.2f}, kept {100 * form.kept.value:.0f}%" in article_of("eight", place)
     for gap, pair in zip(result, found["pairs"], strict=True):
         kept = None if math.isnan(gap.kept) else gap.kept
         assert (pair["form"], pair["kept"], pair["pattern"]) == (gap.form, kept, gap.pattern)
+    assert any(pair["pattern"] for pair in found["pairs"])
 
 
 def test_without_a_target_form_is_that_of_the_fitted_family():

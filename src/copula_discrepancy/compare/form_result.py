@@ -62,11 +62,11 @@ class Form(Estimate):
     >>> rng = np.random.default_rng(1)
     >>> scale, noise, lost = rng.standard_normal((3, 1000))
     >>> funnel, draws = np.stack([scale, np.exp(scale) * noise], -1), np.stack([lost, noise], -1)[::-1]
-    >>> form = cd.discrepancy(draws, funnel, iid=True).form
+    >>> form = cd.discrepancy(draws, funnel, family="gaussian", iid=True).form
     >>> form.pattern
-    'the spread of x1 follows x0 in the reference, not in the draws'
+    'the spread of x1 follows x0 in the reference, not in the rows'
     >>> round(form.value, 2), round(form.kept.value, 2), form.coefficients.shape
-    (0.9, 0.02, (4, 4))
+    (0.91, -0.06, (4, 4))
     """
 
     order: int = ORDER

@@ -182,7 +182,8 @@ def form_pairs(degrees, orders, ranks, ties, first, second, basis, doubled, fitt
                     means[pair, j * width + k] += product
         for cell in range(cells):
             means[pair, cell] /= n
-        chance = noise[pair] if n <= MANY_DRAWS else nothing
+        # neighbours of equal rank are in no order
+        chance = noise[pair] if n <= MANY_DRAWS and ties[first[pair]] == 0 and ties[second[pair]] == 0 else nothing
         for side in range(2):  # all at one place: a function is compiled for each place that calls it
             variable = second[pair] if side else first[pair]
             places, rank, tied = orders[variable], ranks[variable], ties[variable] > 0
