@@ -252,7 +252,8 @@ def rival_tests(runs: int, jobs: int, n: int = N) -> list[Report]:
         f"wrong. Simulated: {2 * rivals.PERMUTATIONS + 1} pairs of samples of independent variables. Multiplier bootstrap: "
         f"{rivals.PERMUTATIONS} replicates on a grid of {rivals.GRID} x {rivals.GRID} points. MMD has a Gaussian kernel, of "
         "bandwidth 0.5 or 0.125 in units of the range of the ranks. xi is the larger difference of both directions; "
-        f"classifiers have {rivals.FOLDS} folds. The time is that of one process, compiled loops included.",
+        f"classifiers have {rivals.FOLDS} folds, and a null distribution that makes them too careful for strong dependence. "
+        "The time is that of one process, compiled loops included.",
     )
     kinds = ("limit of the coefficients", *(null for _, null in rivals.RIVALS.values()))
     for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):

@@ -246,7 +246,7 @@ def classifier_score(kind: str, a: np.ndarray, b: np.ndarray, seed: int) -> floa
 
 @cache
 def classifier_null(kind: str, n: int) -> np.ndarray:
-    """The score for pairs of samples of independent variables; it hardly depends on the distribution of equal samples."""
+    """The score for pairs of samples of independent variables; for equal samples of strong dependence it is a bit lower."""
     rng = np.random.default_rng((31, n))
     return np.array([classifier_score(kind, *_independent(n, rng), seed) for seed in range(2 * PERMUTATIONS + 1)])
 
