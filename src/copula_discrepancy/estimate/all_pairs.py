@@ -182,7 +182,7 @@ def _judge(samples: Sequence[BatchedRanks], tiles: Sequence[Tile], result: PairF
         result.noise[at] = tests.variances[1].sum(axis=1)
     result.own[at] = tiles[0].coefficients
     result.se[at], result.z[at] = (values.reshape(-1, order, order) for values in (tests.se, tests.z))
-    by_sum = sum_pvalues(np.sum(tests.z**2, axis=1), m, tests.trace)
+    by_sum = sum_pvalues(np.sum(tests.z**2, axis=1), m, tests.trace, tests.third)
     result.pvalue[at] = cauchy([by_sum, largest_pvalues(np.abs(tests.z).max(axis=1), m)])
 
 

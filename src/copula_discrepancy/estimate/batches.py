@@ -200,12 +200,15 @@ class CellTests:
         Variances of the coefficients, for each sample.
     trace : array (row,)
         tr(R^2) of the scores of a row.
+    third : array (row,)
+        tr(R^3) of them.
     """
 
     z: NDArray[np.float64]
     se: NDArray[np.float64]
     variances: list[NDArray[np.float64]]
     trace: NDArray[np.float64]
+    third: NDArray[np.float64]
 
 
 def cell_tests(samples: Sequence[BatchedRanks], differences: Floats, sums: Sequence[Floats]) -> CellTests:
@@ -224,7 +227,7 @@ def cell_tests(samples: Sequence[BatchedRanks], differences: Floats, sums: Seque
     z = np.copysign(approximate_scores(t, df), t)
     scale = 1.0 / (total[:, :, None] * total[:, None, :])
     m = z.shape[1]
-    trace = np.full(len(z), float(m))
+    trace, chance = np.full(len(z), float(m)), np.zeros(len(z))
     for sample, covariance, variance in zip(samples, covariances, variances, strict=True):
         shares = variance / total
         alone = np.sum(shares**2, axis=1)
@@ -232,10 +235,15 @@ def cell_tests(samples: Sequence[BatchedRanks], differences: Floats, sums: Seque
         # products of estimated correlations exceed the true ones by chance, by (1 - rho^2)/df each
         by_chance = (shares.sum(axis=1) ** 2 - alone) / sample.df
         trace += np.maximum(squares - by_chance, 0.0) / (1.0 - 1.0 / sample.df)
+        chance += by_chance
     if len(samples) > 1:
         products = np.sum(covariances[0] * covariances[1] * scale, axis=(1, 2))
         trace += 2.0 * (products - np.sum(variances[0] * variances[1] / total**2, axis=1))
-    return CellTests(z, np.sqrt(total), variances, np.maximum(trace, m))
+    trace = np.maximum(trace, m)
+    correlations = sum(covariances[1:], covariances[0]) * np.sqrt(scale)
+    cubes = np.einsum("pab,pba->p", correlations @ correlations, correlations)
+    # every square of an estimated correlation is in three of the products of three; tr(R^3) is at least tr(R^2)^2 / m
+    return CellTests(z, np.sqrt(total), variances, trace, np.maximum(cubes - 3.0 * chance, trace**2 / m))
 
 
 # ---- tests -----------------------------------------------------------------------------------------------------------

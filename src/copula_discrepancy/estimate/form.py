@@ -330,7 +330,7 @@ def _quadratic(vectors: Array, matrices: Array) -> Array:
 def _pvalues(
     gaps: Array, se: Array, df: Array, used: NDArray[np.bool_], total: Array, own: FormSide, other: FormSide | None
 ) -> Array:
-    """P-value of each pair; the sum of squares of estimated correlations is reduced by the variance of the estimates."""
+    """P-value of each pair; sums of squares of estimated correlations are reduced by the variance of the estimates."""
     scores = np.where(used, normal_scores(np.where(used, gaps / se, 0.0), np.where(used, df, 1.0)), 0.0)
     scale = se[:, :, None] * se[:, None, :]
     correlations = np.where(scale > 0.0, total / scale, 0.0)
@@ -341,9 +341,14 @@ def _pvalues(
             weight = np.where(scale > 0.0, side_se[:, :, None] * side_se[:, None, :] / scale, 0.0)
             chance += weight**2 / max(side.n_batches - 1, 1)
     inside = used[:, :, None] & used[:, None, :] & ~np.eye(used.shape[1], dtype=bool)
-    squares = np.where(inside, correlations**2 - chance * (1.0 - correlations**2) ** 2, 0.0)
+    by_chance = np.where(inside, chance * (1.0 - correlations**2) ** 2, 0.0).sum(axis=(1, 2))
     cells = used.sum(axis=1)
-    return combined_pvalue(scores, cells + np.maximum(squares.sum(axis=(1, 2)), 0.0), cells)
+    known = np.where(used[:, :, None] & used[:, None, :], correlations, 0.0)
+    squared = known @ known
+    trace = np.maximum(np.trace(squared, axis1=1, axis2=2) - by_chance, cells)
+    # every square of an estimated correlation is in three of the products of three; tr(R^3) is at least tr(R^2)^2 / m
+    third = np.maximum(np.einsum("pab,pba->p", squared, known) - 3.0 * by_chance, trace**2 / np.maximum(cells, 1))
+    return combined_pvalue(scores, trace, cells, third)
 
 
 def _kept(
