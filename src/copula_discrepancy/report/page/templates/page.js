@@ -4,7 +4,8 @@ const table = document.getElementById("ranking");
 if (table) {
   table.classList.add("ready");
   const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  const number = text => text === "inf" ? Infinity : parseFloat(text.replace(/[<,]/g, ""));
+  // "<0.001" is below 0.001
+  const number = text => text === "inf" ? Infinity : parseFloat(text.replace(/[<,]/g, "")) * (text.startsWith("<") ? 0.999 : 1);
   const order = new Intl.Collator(undefined, {numeric: true}).compare;
   const missing = text => text === "-" || text === "";
   heads.forEach((head, k) => head.firstElementChild.addEventListener("click", () => {
