@@ -245,7 +245,7 @@ class Interactions(Ranking):
         return f"{count}, {wording.counted(len(self), self.unit)}, against {aim}"
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Null, Worst, Pairs, Joint, Where, Judged."""
+        """The answer in words, by topic: Answer, Tested (if nothing was found), Null, Worst, Pairs, Joint, Where, Judged."""
         return interactions_wording.sentences(self)
 
     def table_rows(self, limit: int | None = SHOWN) -> list[list[str]]:

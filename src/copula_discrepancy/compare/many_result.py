@@ -563,6 +563,8 @@ class Pairwise(Ranking):
     def sentences(self) -> dict[str, str]:
         """The answer in words, by topic: Answer, Joint, Margins, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
 
+        Where no gap was found, the topic Tested after Answer says what was tested, and what is not seen.
+
         Examples
         --------
         >>> import copula_discrepancy as cd
