@@ -29,7 +29,7 @@ def test_margins_stand_below_the_answer_and_leave_the_verdict_alone():
     np.testing.assert_array_equal(plain.rows["level_pvalue"], moved.rows["level_pvalue"])
     assert plain.margins.flagged == ()
     assert set(moved.margins.flagged) == {"x0", "x1", "x2"}
-    assert [*moved.sentences()][:3] == ["Answer", "Joint", "Margins"]
+    assert [*moved.sentences()][:4] == ["Answer", "Tested", "Joint", "Margins"]
     for text in (repr(moved), moved._repr_html_(), json.dumps(moved.to_dict()["words"])):
         assert moved.margins.line.split("(")[0] in " ".join(text.split())
     assert moved.to_dict()["margins"]["n_flagged"] == 3

@@ -104,6 +104,9 @@ def many_pairs():
     yield "a stuck variable in chains", cd.pairwise(stuck, CORRELATIONS)
     yield "variables matched by position", cd.pairwise(table(4), table(8).to_numpy(), iid=True)
     yield "more pairs than a screen has lines", cd.pairwise(wide, np.eye(7), iid=True)
+    yield "three variables at a time, nothing is off", cd.interactions(table(10), table(12), iid=True)
+    yield "three variables at a time, no target and no effect", cd.interactions(table(3), iid=True)
+    yield "all pairs at once, nothing is off", cd.screen(table(10), table(12), iid=True)
 
 
 def vines():

@@ -1,6 +1,7 @@
 """The form of all pairs at once, as users see it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,10 @@ def test_words(banana):
     plain = json.loads(json.dumps(banana.to_dict()))
     assert plain["n_flagged"] == 1
     assert plain["joint"]["n_pairs"] == len(plain["pairs"]) == 6
+    assert repr(banana).startswith(f"Form of all pairs: {banana.verdict}\n")
+    none = replace(banana, kept=np.full(6, -0.001))  # a little less than nothing
+    assert "-0%" not in repr(none)
+    assert "0% of the reference's dependence kept" in none.sentences()["Worst"]
 
 
 def test_the_same_rows_are_void():

@@ -292,6 +292,34 @@ def test_a_family_of_no_known_kind():
     assert cd.discrepancy(draws, FarlieGumbelMorgenstern(0.6), iid=True).level.pvalue > 1e-3
 
 
+class Limited(Nelsen12):
+    """tau stays below 1/2, and `_tau_at` does not say so."""
+
+    name = "Limited"
+
+    def _tau(self, theta):
+        return 0.5 - 1.0 / (3.0 * theta)
+
+
+class Downwards(Nelsen12):
+    """tau stays above -1/2 without a lower bound of theta."""
+
+    name = "Downwards"
+    parameter = Parameter("theta", -np.inf, np.inf, False)
+
+    def _tau(self, theta):
+        return theta / (2.0 * (1.0 + abs(theta)))
+
+
+@pytest.mark.parametrize(("family", "reached", "beyond"), [(Limited, 0.4, 0.8), (Downwards, -0.4, -0.8)])
+def test_a_tau_that_no_theta_has_is_refused(family, reached, beyond):
+    """A tau inside the range that the class claims, which its formula never reaches."""
+    assert family.from_tau(reached).tau == pytest.approx(reached, abs=1e-12)
+    with refused("argument") as caught:
+        family.from_tau(beyond)
+    assert all(word in str(caught.value) for word in (family.name, f"{beyond:g}", "_tau_at"))
+
+
 class Raises(cd.Clayton):
     name = "Raises"
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import json_chunks, text_file
@@ -332,7 +332,7 @@ def _print_table(console: "Console", result: Pairwise | Interactions, top: int, 
     from rich.table import Table
     from rich.text import Text
 
-    answer = answer_line(cast(Any, result))
+    answer = answer_line(result)
     console.print(f"[bold]{escape(answer)}[/bold]: {escape(result.title)}", highlight=False)
     _print_sentences(console, result.sentences())
     limit = len(result) if top == 0 else top

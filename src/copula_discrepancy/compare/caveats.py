@@ -64,6 +64,17 @@ class ComparedSample:
         """The noun for its observations."""
         return called(self.draws, self.iid)
 
+    @property
+    def few(self) -> int:
+        """Effective draws below which its tests are approximate."""
+        return few_draws(self.draws.n_chains, self.iid)
+
+    def too_few(self, n_eff: float) -> str:
+        """The sentence on too few effective draws, up to where they are too few."""
+        more = "; use more draws" if self.things == "draws" else ""
+        below = f"below {self.few}{per_chain(self.draws.n_chains, self.iid)}"
+        return f"n_eff is {n_eff:.0f}, {below}: standard errors and tests are approximate{more}"
+
     def caveat(self, code: str, sentence: str) -> Caveat:
         """A caveat about this sample."""
         return caveat_of(code, self.prefix + sentence)
@@ -194,15 +205,11 @@ def _stops(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
 
 def _effective(compared: Compared, side: ComparedSample) -> list[Caveat]:
     """Too few effective draws."""
-    limit, n_eff = few_draws(side.draws.n_chains, side.iid), compared.rows["n_eff" + side.end]
-    few = compared.rows[n_eff < limit]
+    few = compared.rows[compared.rows["n_eff" + side.end] < side.few]
     if not few.size:
         return []
     worst = few[np.argmin(few["n_eff" + side.end])]
-    more = "; use more draws" if side.things == "draws" else ""
-    below = f"below {limit}{per_chain(side.draws.n_chains, side.iid)}"
-    sentence = f"n_eff is {worst['n_eff' + side.end]:.0f}, {below}: standard errors and tests are approximate{more}"
-    return [side.caveat("few-effective-draws", compared.located(sentence, few, worst))]
+    return [side.caveat("few-effective-draws", compared.located(side.too_few(worst["n_eff" + side.end]), few, worst))]
 
 
 def _agreement(compared: Compared, side: ComparedSample) -> list[Caveat]:

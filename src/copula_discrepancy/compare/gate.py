@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.compare.interactions_result import Interactions
-from copula_discrepancy.compare.many_result import Pairwise, gap_sizes
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.sizes import gap_sizes
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import Caveat, WithCaveats
-from copula_discrepancy._core.checks import independent_sides, is_whole
+from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import interactions_wording, wording
+from copula_discrepancy.compare.ranking import SHOWN, Ranking
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import unknown_name
 from copula_discrepancy.estimate.joint import Joint
@@ -20,8 +20,6 @@ from copula_discrepancy.estimate.triples import CELLS
 if TYPE_CHECKING:
     import pandas as pd
 
-_SHOWN = 10  # rows of a printed table
-_SHOWN_HTML = 50  # and in a notebook, where one can scroll
 TRIPLE = np.dtype(
     [
         ("first", np.int32), ("second", np.int32), ("third", np.int32), ("cell", np.int8),
@@ -30,10 +28,6 @@ TRIPLE = np.dtype(
     ]
 )  # fmt: skip
 _NUMBERS = ("value", "value_se", "target", "target_se", "difference", "se", "pvalue", "adjusted")
-
-
-class _NoSuchPlace(InputError, IndexError):
-    """An index outside of the ranking: an IndexError with the library's own message."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +100,8 @@ class Interaction:
         return words | {"cell": list(self.cell), "in_pairs": self.in_pairs} | {name: getattr(self, name) for name in _NUMBERS}
 
 
-@dataclass(frozen=True, eq=False)
-class Interactions(WithCaveats):
+@dataclass(frozen=True, eq=False, repr=False)
+class Interactions(Ranking):
     """Every triple of variables compared with the reference, worst first.
 
     Result of `interactions`; print it for a summary in words. Triples with a significant gap come first, then the others, each
@@ -148,7 +142,8 @@ class Interactions(WithCaveats):
     ('gaps in 1 of 1 triple', 'gap')
     """
 
-    unit: ClassVar[str] = "triple"  # the noun for a row
+    unit: ClassVar[str] = "triple"
+    _subject: ClassVar[str] = "Three variables at a time"
 
     rows: NDArray[Any] = field(repr=False)
     coefficients: NDArray[Any] = field(repr=False)
@@ -176,11 +171,7 @@ class Interactions(WithCaveats):
         """The triple at a position of the ranking, or of three variables: ``result[0]``, ``result["a", "b", "c"]``."""
         if isinstance(key, tuple) and len(key) == 3:
             return self._gap(self.rows[self._place(key)])
-        if not is_whole(key):
-            raise InputError(f"a triple is selected by its position in the ranking or by three names, got {key!r:.60}")
-        if not -len(self) <= key < len(self):
-            raise _NoSuchPlace(f"index {key!r} is out of range for a ranking of {wording.counted(len(self), self.unit)}")
-        return self._gap(self.rows[key])
+        return self._gap(self.rows[self._checked_place(key, " or by three names")])
 
     @property
     def worst(self) -> Interaction:
@@ -234,11 +225,6 @@ class Interactions(WithCaveats):
     # ---- words -----------------------------------------------------------------------------------------------------
 
     @property
-    def things(self) -> str:
-        """The noun for the observations in messages: "draws", or "rows" for a table."""
-        return wording.called(self.samples[0], independent_sides(self.iid)[0])
-
-    @property
     def verdict(self) -> str:
         """The answer in a few words."""
         return interactions_wording.verdict(self)
@@ -259,10 +245,10 @@ class Interactions(WithCaveats):
         return f"{count}, {wording.counted(len(self), self.unit)}, against {aim}"
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Null, Worst, Pairs, Joint, Where, Judged."""
+        """The answer in words, by topic: Answer, Tested (if nothing was found), Null, Worst, Pairs, Joint, Where, Judged."""
         return interactions_wording.sentences(self)
 
-    def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:
+    def table_rows(self, limit: int | None = SHOWN) -> list[list[str]]:
         """The ranking as text, with a heading.
 
         Parameters
@@ -277,20 +263,8 @@ class Interactions(WithCaveats):
         """
         return interactions_wording.table_rows(self, limit)
 
-    def __repr__(self) -> str:
-        lines = [self._headline, *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
-        lines += wording.text_table([row[:-1] for row in self.table_rows()])  # verdicts are as long as a line
-        if len(self) > _SHOWN:
-            lines.append(f"  ... and {len(self) - _SHOWN:,} more; see to_dataframe()")
-        return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
-
-    def _repr_html_(self) -> str:
-        notes = *self.notes, *self.warnings
-        return wording.html(self._headline, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
-
-    @property
-    def _headline(self) -> str:
-        return f"Three variables at a time: {wording.answer_line(cast(Any, self), capital=False)}"
+    def _printed_rows(self) -> list[list[str]]:
+        return [row[:-1] for row in self.table_rows()]  # verdicts are as long as a line
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.joint_wording import joint_words
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.multiplicity import in_words
+from copula_discrepancy.estimate.triples import ORDER
 
 if TYPE_CHECKING:
     from copula_discrepancy.compare.interactions_result import Interaction, Interactions
@@ -79,6 +80,8 @@ def sentences(result: "Interactions") -> dict[str, str]:
     else:
         kind = "no gap found" if result.against else "no effect found"
         texts = {"Answer": f"{kind} in {triples} ({level})."}
+    if result.outcome == "no gap":
+        texts["Tested"] = tested(result)
     if not result.against:
         texts["Null"] = f"tested against {NULL}."
     worst = result[0]
@@ -98,6 +101,20 @@ def sentences(result: "Interactions") -> dict[str, str]:
     if omitted:
         texts["Judged"] = f"omitted: {listed(omitted, BRIEF)}."
     return texts
+
+
+def tested(result: "Interactions") -> str:
+    """What the tests behind "no gap found" looked at, and what they cannot see."""
+    even = ""
+    if not result.against:
+        even = (
+            ", and effects of even order, such as a correlation that changes towards both ends of a variable, which an "
+            "elliptical copula may have"
+        )
+    return (
+        f"effects of three variables, in polynomials of their ranks up to order {ORDER} of each. Not tested here: pairs, for "
+        f"which use pairwise{even}. Not seen: effects of four or more variables, and patterns finer than order {ORDER}."
+    )
 
 
 def _often(result: "Interactions") -> str:

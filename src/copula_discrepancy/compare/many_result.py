@@ -2,7 +2,7 @@
 
 import math
 import warnings as python_warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import Caveat, WithCaveats
-from copula_discrepancy._core.checks import independent_sides, is_whole, one_of, true_or_false
+from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.warn import warn
@@ -22,7 +22,9 @@ from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
+from copula_discrepancy.compare.ranking import SHOWN, Ranking
 from copula_discrepancy.compare.rows import BLOCKS, RHAT_KINDS, ROW, TESTED
+from copula_discrepancy.compare.sizes import gap_sizes
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
@@ -35,7 +37,6 @@ from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.joint import Joint, joint
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.pattern import Pattern
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS
@@ -45,23 +46,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# A difference in tau changes form by about 1.5 times as much where dependence is weak, and 2.5 times where it is strong.
-FORM_PER_TAU = 2.0
 _SEVERAL = 3  # variables, or pairs, that have a joint answer beside their own
-_SHOWN = 10  # rows of a printed table
-_SHOWN_HTML = 50  # and in a notebook, where one can scroll
 _COLUMNS = tuple(name for name in ROW.names or () if name not in (BLOCKS, *RHAT_KINDS))
 _RANKED = np.dtype(
     [*((name, ROW[name]) for name in _COLUMNS), *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)]
 )
 
 
-class _NoSuchPlace(InputError, IndexError):
-    """An index outside of the ranking: an IndexError with the library's own message."""
-
-
-@dataclass(frozen=True, eq=False)
-class Pairwise(WithCaveats):
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairwise(Ranking):
     """Every pair of variables compared with its target, worst first.
 
     Result of `pairwise`; print it for a summary in words. Pairs with a significant gap come first, then the others, each sorted
@@ -128,7 +121,8 @@ class Pairwise(WithCaveats):
     (0.54, 0.19, 0.51)
     """
 
-    unit: ClassVar[str] = "pair"  # the noun for a row
+    unit: ClassVar[str] = "pair"
+    _subject: ClassVar[str] = "Copula discrepancy"
     _made_by: ClassVar[str] = "pairwise"
 
     rows: NDArray[Any] = field(repr=False)
@@ -211,11 +205,7 @@ class Pairwise(WithCaveats):
         """The pair at a position of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
         if isinstance(key, tuple) and len(key) == 2:
             return self._gap(self.rows[self._place(*key)])
-        if not is_whole(key):
-            raise InputError(f"a pair is selected by its position in the ranking or by two names, got {key!r}")
-        if not -len(self) <= key < len(self):
-            raise _NoSuchPlace(f"index {key!r} is out of range for a ranking of {wording.counted(len(self), self.unit)}")
-        return self._gap(self.rows[key])
+        return self._gap(self.rows[self._checked_place(key, " or by two names")])
 
     @property
     def worst(self) -> PairGap:
@@ -552,16 +542,6 @@ class Pairwise(WithCaveats):
     # ---- words -----------------------------------------------------------------------------------------------------
 
     @property
-    def independent(self) -> tuple[bool, bool]:
-        """Whether the draws, and those of the reference, were treated as independent."""
-        return independent_sides(self.iid)
-
-    @property
-    def things(self) -> str:
-        """The noun for the observations in messages: "draws", or "rows" for a table."""
-        return wording.called(self.samples[0], self.independent[0])
-
-    @property
     def verdict(self) -> str:
         """The answer in a few words."""
         return ranking_wording.verdict(self)
@@ -583,6 +563,8 @@ class Pairwise(WithCaveats):
     def sentences(self) -> dict[str, str]:
         """The answer in words, by topic: Answer, Joint, Margins, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
 
+        Where no gap was found, the topic Tested after Answer says what was tested, and what is not seen.
+
         Examples
         --------
         >>> import copula_discrepancy as cd
@@ -592,7 +574,7 @@ class Pairwise(WithCaveats):
         """
         return ranking_wording.sentences(self)
 
-    def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:
+    def table_rows(self, limit: int | None = SHOWN) -> list[list[str]]:
         """The ranking as text, with a heading; only the columns that apply.
 
         Parameters
@@ -606,21 +588,6 @@ class Pairwise(WithCaveats):
             The heading, then the rows.
         """
         return ranking_wording.table_rows(self, limit)
-
-    def __repr__(self) -> str:
-        lines = [self._headline, *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
-        lines += wording.text_table(self.table_rows())
-        if len(self) > _SHOWN:
-            lines.append(f"  ... and {len(self) - _SHOWN} more; see to_dataframe()")
-        return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
-
-    def _repr_html_(self) -> str:
-        notes = *self.notes, *self.warnings
-        return wording.html(self._headline, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
-
-    @property
-    def _headline(self) -> str:
-        return f"Copula discrepancy: {wording.answer_line(self, capital=False)}"
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
@@ -708,25 +675,6 @@ class Pairwise(WithCaveats):
         from copula_discrepancy.estimate.likelihood import with_df
 
         return with_df(template, float(row["df"]))
-
-
-def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray[np.float64]:
-    """The largest of some gaps of every pair, including corners and form if these are significant; NaN if none is available.
-
-    Form is on the scale of tau (see FORM_PER_TAU), and counts if it has a pattern of its own or nothing else is significant:
-    what strength explains is counted once.
-    """
-    sizes = np.abs(rows[names[0]])
-    for name in names[1:]:
-        sizes = np.fmax(sizes, np.abs(rows[name]))
-    others = np.any([rows[f"{name}_adjusted"] < alpha for name in ("level", "shape", "tails")], axis=0)
-    codes, places = np.unique(rows["pattern"], return_inverse=True)
-    patterns = [Pattern.known(code) for code in codes.tolist()]
-    own = np.array([pattern is not None and pattern.own for pattern in patterns], bool)[places]
-    alone = (rows["form_adjusted"] < alpha) & (own | ~others)
-    for name in CORNERS:
-        sizes = np.fmax(sizes, np.where(rows["tails_adjusted"] < alpha, np.abs(rows[name]), math.nan))
-    return np.fmax(sizes, np.where(alone, rows["form"] / FORM_PER_TAU, math.nan))
 
 
 def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:

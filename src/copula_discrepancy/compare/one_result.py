@@ -16,6 +16,7 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.form_result import Form
 from copula_discrepancy.compare.margins import Margins
+from copula_discrepancy.compare.tested_wording import tested
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.estimate.agreement import Agreement
 from copula_discrepancy.estimate.bootstrap import (
@@ -461,7 +462,7 @@ class Discrepancy(WithCaveats):
         plain["reference"] = self.reference.to_dict() if self.reference is not None else None
         plain["selection"] = self.selection.to_dict() if self.selection is not None else None
         plain["margin_gaps"] = self.margin_gaps.to_dict() if self.margin_gaps is not None else None
-        return plain | {"notes": list(self.notes)} | self._recorded()
+        return plain | {"words": self.sentences(), "notes": list(self.notes)} | self._recorded()
 
     def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
         """Write a self-contained HTML page and, next to it, a .json file with every number; return the page's path.
@@ -530,6 +531,8 @@ class Discrepancy(WithCaveats):
     def sentences(self) -> dict[str, str]:
         """The answer in words, by topic: Strength, Shape, Form, Tails, Draws, and others if they apply, such as Margins.
 
+        Where no gap was found, the topic Tested comes first: what was tested, and what is not seen.
+
         Examples
         --------
         >>> import copula_discrepancy as cd
@@ -539,7 +542,8 @@ class Discrepancy(WithCaveats):
         """
         pair, other, tests = self.fit.pair, self.reference, self.tests
         whose, which = ("the target's", self.fit.family) if other is None else ("the reference's", "the reference")
-        texts = {
+        texts = {"Tested": tested(self)} if self.outcome == "no gap" else {}
+        texts |= {
             "Strength": wording.strength(
                 self.level, *tests.taus, tests.ses, whose=whose, adjusted=tests.adjusted["level"], too_rare=self.too_rare
             ),

@@ -9,11 +9,11 @@ import numpy as np
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.joint_wording import joint_words
 from copula_discrepancy.compare.rows import TESTED
+from copula_discrepancy.compare.tested_wording import fewest_for_form, tested, tested_order
 from copula_discrepancy.compare.verdict import PairTests, smallest_pvalue
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
-from copula_discrepancy.estimate.form import order_for
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name, reachable, share_beside
 
@@ -58,8 +58,10 @@ def _things_of_reference(result: "Pairwise") -> str:
 
 
 def sentences(result: "Pairwise") -> dict[str, str]:
-    """The answer in words, by topic."""
+    """The answer in words, by topic; where no gap was found, with what was tested."""
     texts = {"Answer": _answer(result)}
+    if result.outcome == "no gap":
+        texts["Tested"] = tested(result)
     if result.joint is not None:
         texts["Joint"] = f"{joint_words(result.joint, result.confidence, result.things)}."
     if result.margins is not None:
@@ -219,12 +221,8 @@ def _tails(result: "Pairwise") -> str | None:
 
 def _low_order(result: "Pairwise") -> str | None:
     """The order of form, where few draws allow less than was asked for."""
-    tested = result.rows[np.isfinite(result.rows["form_pvalue"])]
-    if not tested.size:
-        return None
-    least = int(np.nanmin([tested["n"], tested["n_target"]]))
-    allowed = order_for(least, result.order)
-    return f"tested up to order {allowed}; {least} {result.things} allow no more." if allowed < result.order else None
+    fewest, allowed = fewest_for_form(result), tested_order(result)
+    return f"tested up to order {allowed}; {fewest} {result.things} allow no more." if allowed < result.order else None
 
 
 def _form(result: "Pairwise") -> str | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy._core.checks import one_of, whole_number
+from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
@@ -13,8 +13,9 @@ from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.screen_result import Screening
 from copula_discrepancy.compare.two_samples import TwoSamples, adding
 from copula_discrepancy.estimate.all_pairs import compare_all
-from copula_discrepancy.estimate.basis import HIGHEST_ORDER, ORDER
+from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.fit_result import library_version
+from copula_discrepancy.estimate.form import checked_order
 from copula_discrepancy.estimate.joint import judged
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS, adjust_pvalues
 from copula_discrepancy.estimate.uncertainty import open_probability
@@ -119,8 +120,7 @@ def screen(
     """
     one_of(adjust, "adjust", ADJUSTMENTS)
     share, jobs = open_probability(confidence, "confidence"), checked_jobs(n_jobs)
-    if whole_number(order, "order", 1) > HIGHEST_ORDER:
-        raise InputError(f"order must be an integer from 1 to {HIGHEST_ORDER}, got {order!r}")
+    degree = checked_order(order)
     if reference is None:
         raise InputError("screen compares with a reference sample, got None; without one use summary or pairwise", "no-target")
     read = TwoSamples.read(
@@ -129,7 +129,7 @@ def screen(
     )  # fmt: skip
     d = len(read.names)
     with progress_bar(progress, "pairs", d * (d - 1) // 2) as tick:
-        forms = compare_all(read.own, read.other, order=int(order), gram=True, n_jobs=jobs, tick=adding(tick))
+        forms = compare_all(read.own, read.other, order=degree, gram=True, n_jobs=jobs, tick=adding(tick))
     joint = judged(forms, read.own, read.other, dict(read.left_out), confidence=share)
     adjusted, distance = adjust_pvalues(forms.pvalue, adjust), forms.distance
     worst = np.lexsort((-distance, adjusted >= 1.0 - share))

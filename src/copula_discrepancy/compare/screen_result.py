@@ -3,16 +3,17 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import Caveat, WithCaveats
-from copula_discrepancy._core.checks import independent_sides, is_whole
+from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.joint_wording import joint_words
+from copula_discrepancy.compare.ranking import SHOWN, Ranking
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.joint import Joint
@@ -21,11 +22,9 @@ from copula_discrepancy.estimate.multiplicity import in_words
 if TYPE_CHECKING:
     import pandas as pd
 
-_SHOWN = 10  # rows of a printed table
 
-
-@dataclass(frozen=True, eq=False)
-class Screening(WithCaveats):
+@dataclass(frozen=True, eq=False, repr=False)
+class Screening(Ranking):
     """The form of all pairs of variables compared with a reference, worst first.
 
     Result of `screen`; print it for a summary in words. Pairs with a significant gap come first, then the others, each sorted
@@ -70,6 +69,9 @@ class Screening(WithCaveats):
     >>> result.verdict, abs(round(float(result.kept[0]), 1))
     ('gaps in 1 of 3 pairs; the joint dependence differs', 0.0)
     """
+
+    unit: ClassVar[str] = "pair"
+    _subject: ClassVar[str] = "Form of all pairs"
 
     names: tuple[str, ...]
     places: NDArray[np.intp] = field(repr=False)
@@ -168,11 +170,6 @@ class Screening(WithCaveats):
     # ---- words -----------------------------------------------------------------------------------------------------
 
     @property
-    def things(self) -> str:
-        """The noun for the observations in messages: "draws", or "rows" for a table."""
-        return wording.called(self.samples[0], independent_sides(self.iid)[0])
-
-    @property
     def outcome(self) -> str:
         """The verdict as one of three words: "gap", "no gap" or "void"; a stuck variable is a gap."""
         if self.void:
@@ -206,13 +203,17 @@ class Screening(WithCaveats):
             answer = f"the form of dependence differs in {self.n_flagged:,} of {pairs} ({level})."
         else:
             answer = f"{wording.NO_GAP} in {pairs} ({level})."
-        kept = f", {100.0 * self.kept[0]:.0f}% of the reference's dependence kept" if math.isfinite(self.kept[0]) else ""
+        kept = (
+            f", {wording.percentage(float(self.kept[0]))} of the reference's dependence kept"
+            if math.isfinite(self.kept[0])
+            else ""
+        )
         worst = f"{wording.pair_label(*self.pair(0))}: distance {self.distance[0]:.2f}{kept}, {wording.chance(self.pvalue[0])}."
         texts = {"Answer": answer, "Joint": f"{joint_words(self.joint, self.confidence, self.things)}."}
         texts["Worst" if self.n_flagged else "Largest"] = worst
         return texts
 
-    def table_rows(self, limit: int | None = _SHOWN) -> list[list[str]]:
+    def table_rows(self, limit: int | None = SHOWN) -> list[list[str]]:
         """The ranking as text, with a heading.
 
         Parameters
@@ -227,26 +228,11 @@ class Screening(WithCaveats):
         """
         lines = [["pair", "distance", "kept", "p", "adjusted", "verdict"]]
         for k in range(len(self) if limit is None else min(limit, len(self))):
-            kept = f"{100.0 * self.kept[k]:.0f}%" if math.isfinite(self.kept[k]) else "-"
+            kept = wording.percentage(float(self.kept[k])) if math.isfinite(self.kept[k]) else "-"
             said = wording.VOID if self.void else "gap" if self.flagged[k] else wording.NO_GAP
             pvalues = [wording.short_pvalue(values[k]) for values in (self.pvalue, self.adjusted)]
             lines.append([wording.pair_label(*self.pair(k)), f"{self.distance[k]:.3f}", kept, *pvalues, said])
         return lines
-
-    def __repr__(self) -> str:
-        lines = [self._headline, *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
-        lines += wording.text_table(self.table_rows())
-        if len(self) > _SHOWN:
-            lines.append(f"  ... and {len(self) - _SHOWN:,} more; see to_dataframe()")
-        return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
-
-    def _repr_html_(self) -> str:
-        notes = *self.notes, *self.warnings
-        return wording.html(self._headline, self.title, self.sentences(), self.table_rows(5 * _SHOWN), notes)
-
-    @property
-    def _headline(self) -> str:
-        return f"Form of all pairs: {wording.answer_line(cast(Any, self), capital=False)}"
 
     @property
     def _differs(self) -> bool:

@@ -14,7 +14,7 @@ from copula_discrepancy._core.checks import independent_sides
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
 from copula_discrepancy.compare.pair_targets import resolve_pair_targets
-from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain
+from copula_discrepancy.compare.wording import called, halves
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
@@ -143,14 +143,11 @@ class TwoSamples:
 
 def _effective(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ...]) -> list[Caveat]:
     """Too few effective draws of the variable that mixes most slowly."""
-    limit, n_eff = few_draws(side.draws.n_chains, side.iid), batched.n / batched.time
-    if n_eff >= limit:
+    n_eff = batched.n / batched.time
+    if n_eff >= side.few:
         return []
-    below = f"below {limit}{per_chain(side.draws.n_chains, side.iid)}"
     where = f" (in {names[int(np.argmax(batched.times))]})" if not side.iid else ""
-    more = "; use more draws" if side.things == "draws" else ""
-    sentence = f"n_eff is {n_eff:.0f}, {below}: standard errors and tests are approximate{more}{where}"
-    return [side.caveat("few-effective-draws", sentence)]
+    return [side.caveat("few-effective-draws", side.too_few(n_eff) + where)]
 
 
 def _agreement(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ...]) -> list[Caveat]:

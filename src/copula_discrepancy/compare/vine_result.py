@@ -205,9 +205,9 @@ class VineGaps(Pairwise):
     # ---- words -----------------------------------------------------------------------------------------------------
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Worst, Where, Trees, Size, Draws, Reference."""
+        """The answer in words, by topic: Answer, Tested (if no gap was found), Worst, Where, Trees, Size, Draws, Reference."""
         plain = super().sentences()
-        first = ["Answer", "Worst", "Largest"]
+        first = ["Answer", "Tested", "Worst", "Largest"]
         texts = {topic: plain.pop(topic) for topic in first if topic in plain}
         plain.pop("Where", None)  # the number of edges of a variable is a property of the vine
         where = self._where()

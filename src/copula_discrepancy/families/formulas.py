@@ -10,6 +10,7 @@ import numpy as np
 
 from copula_discrepancy._core.blocks import Unit, blocks, in_blocks, stack_blocks
 from copula_discrepancy._core.checks import FloatArray, Pair
+from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.numerics import convex_remainder, stencil_derivatives
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import ACCEPT, Integral, refine
@@ -200,9 +201,13 @@ class Formulas(abc.ABC):
         # tau tends to 1 (or -1) at infinity: double theta until tau is bracketed
         reaches = [2.0**k for k in range(1024)]  # tau rounds to 1 long before this overflows
         if not math.isfinite(high):
-            high = next(start + reach for reach in reaches if self._tau(start + reach) > tau)
+            high = next((start + reach for reach in reaches if self._tau(start + reach) > tau), math.inf)
         if not math.isfinite(low):
-            low = next(-reach for reach in reaches if self._tau(-reach) < tau)
+            low = next((-reach for reach in reaches if self._tau(-reach) < tau), -math.inf)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise InputError(
+                f"no theta of {self.name} has Kendall's tau {tau:g}; if its tau has a limit other than 1 or -1, define _tau_at"
+            )
         return float(brentq(lambda t: self._tau(t) - tau, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=500))
 
     def _conditional_inverse(self, theta: float, p: FloatArray, v: FloatArray, vc: FloatArray) -> Pair:

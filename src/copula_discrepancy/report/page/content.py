@@ -138,21 +138,12 @@ def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] 
         "heading": answer_line(result),
         "state": _state(result),
         "caution": {"first": warnings[0], "more": len(warnings) - 1} if warnings else None,
-        "sentences": _said(result),
+        "sentences": result.sentences(),
         "part": part_name(result.tail),
         "things": result.things,
         "made": methods.made(command, random),
         "paper": methods.PAPER,
     }
-
-
-def _said(result: Pairwise | Discrepancy) -> dict[str, str]:
-    """The answer by topic; where no gap was found, it begins with what was tested."""
-    said = result.sentences()
-    if result.outcome != "no gap":
-        return said
-    answer = {name: said[name] for name in ("Answer",) if name in said}
-    return answer | {"Tested": meaning.tested(result)} | said
 
 
 def _first_label(result: Pairwise, worst: Sequence[details.Detail]) -> str:

@@ -106,7 +106,8 @@ def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> 
         "family_fits": [not misfit for misfit in tested.misfits],
     }
     beside = f"{result.things}: tau {result.tau:.2f}", f"{other}: tau {result.tau_target:.2f}"
-    told, notes = result.sentences(), [*explained(result.caveats), *((note, "") for note in result.notes)]
+    told = {topic: text for topic, text in result.sentences().items() if topic != "Tested"}  # the page's answer says it once
+    notes = [*explained(result.caveats), *((note, "") for note in result.notes)]
     return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, beside, numbers)
 
 

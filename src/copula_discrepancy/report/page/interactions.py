@@ -1,7 +1,7 @@
 """The section of a page on triples of variables, as plain data for the template."""
 
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.wording import answer_line, short_names
@@ -24,7 +24,7 @@ def section(result: Interactions) -> dict[str, Any]:
         for gap, (_, *cells, _) in zip(islice(result, SHOWN), lines, strict=True)
     ]
     return {
-        "heading": answer_line(cast(Any, result)),
+        "heading": answer_line(result),
         "title": result.title,
         "sentences": result.sentences(),
         "heads": heads,

@@ -12,9 +12,9 @@ from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.rows import TESTED
+from copula_discrepancy.compare.tested_wording import enumerated, has_target, tested_order
 from copula_discrepancy.compare.wording import few_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
-from copula_discrepancy.estimate.form import order_for
 from copula_discrepancy.estimate.multiplicity import in_words
 
 Told = list[tuple[str, str]]  # terms with their explanations
@@ -62,40 +62,9 @@ def of_one(result: Discrepancy) -> Told:
     return [*terms, ("What is seen", _seen(result))]
 
 
-def tested(result: Pairwise | Discrepancy) -> str:
-    """What the tests behind "no gap found" looked at, in how many pairs, and what they cannot see."""
-    if isinstance(result, Discrepancy):
-        counts, of, unit = {name: int(math.isfinite(p)) for name, p in result.tests.adjusted.items()}, 1, "pair"
-    else:
-        counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
-        of, unit = len(result), result.unit
-    words = {"level": "strength", "shape": "shape", "form": f"form up to order {_order(result)}", "tails": "the corners"}
-    every = [words[name] for name in words if counts[name] == of]
-    some = [f"{words[name]} in {counts[name]:,} of {of:,} {unit}s" for name in words if 0 < counts[name] < of]
-    missing = [words[name].split(" up")[0] for name in words if not counts[name] and (name != "level" or _against(result))]
-    parts = [f"{_listed(every)}{f', in every {unit}' if of > 1 else ''}"] if every else []
-    untested = f" Not tested: {_listed(missing)}." if missing else ""
-    unseen = "Not seen: patterns finer than form, and interactions of three or more variables."
-    return f"{'; '.join([*parts, *some])}.{untested} {unseen}"
-
-
-def _against(result: Pairwise | Discrepancy) -> bool:
-    return isinstance(result, Discrepancy) or result.kind != "nothing"
-
-
-def _order(result: Pairwise | Discrepancy) -> int:
-    """The order up to which form was tested, in every pair that was."""
-    if isinstance(result, Discrepancy):
-        return result.form.tested_order
-    rows = result.rows[np.isfinite(result.rows["form_pvalue"])]
-    counts = np.concatenate([rows["n"], rows["n_target"]])
-    known = counts[np.isfinite(counts)]
-    return order_for(int(known.min()), result.order) if known.size else result.order
-
-
 def _seen(result: Pairwise | Discrepancy) -> str:
     """What each test is for, and what none of them sees."""
-    against = _against(result)
+    against = has_target(result)
     target = "target" if against else "fitted family"
     level = f"Level compares Kendall's tau of {result.things} and target. " if against else ""
     kept = (
@@ -106,7 +75,7 @@ def _seen(result: Pairwise | Discrepancy) -> str:
     )
     return (
         f"{level}Shape compares what the fitted family makes of the {result.things} with their tau. Form compares the whole "
-        f"density of the ranks with that of the {target}, smoothed by polynomials up to order {_order(result)} of each "
+        f"density of the ranks with that of the {target}, smoothed by polynomials up to order {tested_order(result)} of each "
         "variable: it sees any kind of dependence between two variables, also one with a tau of 0, such as a funnel, a bend or "
         f"a ring. {kept}The pattern names the kind that differs most beyond what the gap in strength explains. Smoothing sees "
         "little in the corners, so these have a test of their own, tails. No test sees patterns finer than that order outside "
@@ -122,14 +91,9 @@ def _alone(result: Discrepancy, alpha: float) -> str:
         return "Nothing could be tested."
     how = "as in the ranking of all pairs" if result.in_ranking is not None else "for each other (Benjamini-Hochberg)"
     return (
-        f"Tests of {_listed(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
+        f"Tests of {enumerated(tested)} at {100 * alpha:g}%, adjusted {how}; the p-values of the table are not adjusted. "
         "One test covers the four corners. Total, CKL and CED measure the same gaps and are not part of the verdict."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names in a sentence: level, shape and tails."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 @dataclass(frozen=True)
@@ -226,7 +190,7 @@ def _adjusted(result: Pairwise) -> str:
     }.get(result.adjust, f"the probability of even one false positive is at most {alpha}")
     counted = "1 test" if tests == 1 else f"{tests:,} tests"
     return (
-        f"{counted}, of {_listed(tested)} ({rate}): {kept}. A small p-value means that chance alone seldom "
+        f"{counted}, of {enumerated(tested)} ({rate}): {kept}. A small p-value means that chance alone seldom "
         "produces such a gap; it does not measure the size of the gap. Total and CKL are not tested separately."
     )
 
