@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 import copula_discrepancy as cd
+from copula_discrepancy.data.expression import parse
 from copula_discrepancy.data.matching import matched, read_reference
-from tests.data import test_files, test_parts, test_readers
+from tests.data import test_expression, test_files, test_parts, test_readers
 from tests.data.refusals import refusal
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
@@ -91,6 +92,12 @@ def messages():
     three = np.zeros((4, 30, 3))
     for draws in (three, three[0], pd.DataFrame(three[0], columns=["mu", "tau", "x"]), {"theta": three}):
         lines.append(refusal("shape", cd.discrepancy, draws, cd.Gumbel(2.0)))
+    lines += ["", "# expressions"]
+    for text, _, code in test_expression.FAULTS:
+        lines.append(f"{code}: {refusal(code, parse, text, test_expression.OWN_NAMES.get(text, test_expression.NAMES))}")
+    lines.append(f"argument: {refusal('argument', parse, 5, ['a'])}")
+    for columns, code in (({"b": np.ones(3)}, "unknown-name"), ({"a": np.ones(3), "b": np.ones(4)}, "shape")):
+        lines.append(f"{code}: {refusal(code, parse('a > b', ['a', 'b']), columns)}")
     lines += ["", "# notes"]
     lines += [
         f"{name}: {note}" for name, (given, choices) in NOTES.items() for note in cd.as_draws(given_of(given), **choices).notes
