@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from copula_discrepancy._core.caveats import Caveat
     from copula_discrepancy._core.errors import DependenceWarning, InputError
+    from copula_discrepancy.compare.consequence import consequence
+    from copula_discrepancy.compare.consequence_result import Consequence, Effect
     from copula_discrepancy.compare.fidelity import DependenceFidelity
     from copula_discrepancy.compare.form_result import Form
     from copula_discrepancy.compare.interactions import interactions
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
 _HOME = {
     "_core.caveats": "Caveat",
     "_core.errors": "DependenceWarning InputError",
+    "compare.consequence": "consequence",
+    "compare.consequence_result": "Consequence Effect",
     "compare.fidelity": "DependenceFidelity",
     "compare.form_result": "Form",
     "compare.interactions": "interactions",
@@ -116,15 +120,15 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
 __all__ = [
-    "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Copula", "DependenceFidelity",
-    "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Form", "Frank", "Gaussian",
-    "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe", "LongRun", "Margins", "MetaCopula",
-    "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
-    "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws", "concordance", "contamination_bound",
-    "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
-    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace",
-    "pseudo_observations", "register", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
-    "tau_influence_bound", "tune", "vine",
+    "A1", "A2", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula", "DependenceFidelity",
+    "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Effect", "Estimate", "FAMILIES", "Fit",
+    "Form", "Frank", "Gaussian", "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe", "LongRun",
+    "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening", "Selection",
+    "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws",
+    "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family", "fit", "interactions",
+    "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess",
+    "plot_form", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations", "register", "reproduce", "rhat",
+    "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune", "vine",
 ]  # fmt: skip
 
 

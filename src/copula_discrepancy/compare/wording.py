@@ -12,6 +12,7 @@ from copula_discrepancy.estimate.pattern import CHANGES, KINDS, Pattern
 from copula_discrepancy.estimate.uncertainty import Estimate
 
 if TYPE_CHECKING:
+    from copula_discrepancy.compare.consequence_result import Consequence
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.ranking import Ranking
     from copula_discrepancy.data.draws import Draws
@@ -286,7 +287,7 @@ def heading(confidence: float) -> list[str]:
     return ["", "value", "se", f"{100 * confidence:g}% interval", "p", "n_eff"]
 
 
-def answer_line(result: "Discrepancy | Ranking", *, capital: bool = True) -> str:
+def answer_line(result: "Discrepancy | Ranking | Consequence", *, capital: bool = True) -> str:
     """The answer of a comparison in one line, the same wherever it is printed.
 
     If no gap was found but there are reservations, the line says so. No verdict starts with a variable's name, so its first

@@ -26,7 +26,7 @@ _FEWEST = 12  # batches of all chains together, even if each is shorter than it 
 FEWEST_DRAWS = 20  # with fewer, batches would be too few to know a variance
 # A batch has this many autocorrelation times. Shorter ones underestimate variances by about 1/2 divided by this number; longer
 # ones are too few to know them.
-_TIMES = 5.0
+TIMES = 5.0
 # Least variance of a draw's influence: perfect dependence has none, and rounding errors are not differences.
 _SMALLEST = 1e-6
 
@@ -99,7 +99,7 @@ class BatchedRanks:
         for row, k in zip(ranks, columns, strict=True):
             row[:] = table.columns[k].doubled_mid_ranks
         n_chains = 1 if iid else table.n_chains
-        times = np.array([1.0 if iid else _time(row, n_chains) for row in ranks])
+        times = np.array([1.0 if iid else rank_time(row, n_chains) for row in ranks])
         return cls(ranks, _edges(table.n, n_chains, float(times.max()), batches), n_chains, times, dtype)
 
     @property
@@ -164,8 +164,8 @@ class BatchedRanks:
         return np.ascontiguousarray(rows, self.dtype)
 
 
-def _time(doubled: NDArray[np.int32], n_chains: int) -> float:
-    """The longer autocorrelation time of phi_1 and phi_2 of a variable."""
+def rank_time(doubled: NDArray[Any], n_chains: int) -> float:
+    """The longer autocorrelation time of phi_1 and phi_2 of a variable, from its doubled mid-ranks."""
     u = doubled.reshape(n_chains, -1) / (2.0 * doubled.size) - 0.5
     times = []
     for values in (u, u * u):
@@ -178,7 +178,7 @@ def _edges(n: int, n_chains: int, time: float, most: int) -> NDArray[np.intp]:
     """The bounds of batches: long against the autocorrelation, equally many in each chain, equally long up to one draw."""
     draws = n // n_chains
     independent = time <= 1.0 and n_chains == 1
-    wanted = max(1, round(_TIMES * time)) if not independent else 1
+    wanted = max(1, round(TIMES * time)) if not independent else 1
     fewest = -(-_FEWEST // n_chains)
     per_chain = min(max(min(draws // wanted, most // n_chains), fewest), max(draws // 2, 1))
     inside = np.linspace(0, draws, per_chain + 1).astype(np.intp)[:-1]

@@ -1,7 +1,13 @@
 """The margins of one sample joined with the dependence of another, through ranks."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+
+from copula_discrepancy._core import kernels
+
+TIE_BREAKINGS = 8  # random orders of tied values that results are averaged over
 
 
 def random_order(column: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -25,3 +31,116 @@ def random_order(column: NDArray[np.float64], rng: np.random.Generator) -> NDArr
     shuffled = rng.permutation(column.size)
     order: NDArray[np.intp] = shuffled[np.argsort(column[shuffled], kind="stable")]
     return order
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a sample, with repetitions: a resample, or the sample itself.
+
+    Attributes
+    ----------
+    rows : array (m,)
+        The rows, in any order.
+    copies : array (m,)
+        How many equal ones come before each.
+    counts : array (n,)
+        How often each row of the sample occurs.
+    """
+
+    rows: NDArray[np.int32]
+    copies: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.intp], n: int) -> "Rows":
+        """These rows of a sample that has n."""
+        some = rows.astype(np.int32)  # half the memory of the default: caches hold it
+        counts, copies = np.empty(n, np.int32), np.empty(some.size, np.int32)
+        kernels.count_copies(some, counts, copies)
+        return cls(some, copies, counts)
+
+    @classmethod
+    def all(cls, n: int) -> "Rows":
+        """Every row once."""
+        return cls(np.arange(n, dtype=np.int32), np.zeros(n, np.int32), np.ones(n, np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class SortedSample:
+    """The variables of a sample with the order of their values: whose margins or whose dependence others can take.
+
+    Attributes
+    ----------
+    columns : array (variable, row)
+        The values.
+    values : array (variable, row)
+        The values of each variable, sorted.
+    orders : array (breaking, variable, row)
+        The rows that sort each variable. If there are ties, in several ways, each with ties in another random order.
+    """
+
+    columns: NDArray[np.float64]
+    values: NDArray[np.float64]
+    orders: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, columns: NDArray[np.float64], rng: np.random.Generator) -> "SortedSample":
+        """Sort every variable (variable, row); ties are broken at random, several times."""
+        first = _orders(columns, rng)
+        values = np.take_along_axis(columns, first, axis=1)
+        orders = [first]
+        if (np.diff(values, axis=1) == 0.0).any():
+            orders += [_orders(columns, rng) for _ in range(TIE_BREAKINGS - 1)]
+        return cls(columns, values, np.stack(orders))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.columns.shape[1]
+
+    @property
+    def breakings(self) -> int:
+        """In how many ways ties are broken; 1 without ties."""
+        return len(self.orders)
+
+
+def _orders(columns: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int32]:
+    return np.stack([random_order(column, rng).astype(np.int32) for column in columns])
+
+
+def joined(
+    margins: SortedSample,
+    dependence: SortedSample,
+    rows: tuple[Rows, Rows] | None = None,
+    breaking: int = 0,
+) -> NDArray[np.float64]:
+    """Rows with the margins of one sample and the dependence of another, (variable, row).
+
+    Every row of the second sample is replaced by the values that have its ranks in the first: F^-1((R - 1/2)/m) for rank R of
+    m. By Sklar's theorem this has the margins of the first sample, exactly if m is a multiple of its size, and the copula of the
+    second.
+
+    Parameters
+    ----------
+    margins : SortedSample
+        The sample whose values are taken.
+    dependence : SortedSample
+        The sample whose ranks are taken.
+    rows : (Rows, Rows), optional
+        Resamples of both; by default every row once.
+    breaking : int
+        Which of the orders of tied values is taken, counted round.
+
+    Returns
+    -------
+    array (variable, row)
+        As many rows as the (resampled) second sample has, in their order.
+    """
+    donor, host = rows or (Rows.all(margins.n), Rows.all(dependence.n))
+    out = np.empty((len(margins.columns), host.rows.size))
+    orders = dependence.orders[breaking % dependence.breakings]
+    for k, column in enumerate(out):
+        kernels.transplant(
+            margins.values[k], margins.orders[0, k], donor.counts, host.rows, host.copies, orders[k], host.counts, column
+        )
+    return out

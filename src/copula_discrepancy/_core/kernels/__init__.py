@@ -5,6 +5,7 @@ several threads at once.
 """
 
 from copula_discrepancy._core.kernels.chains import long_run, split_rhat
+from copula_discrepancy._core.kernels.coupling import count_copies, transplant
 from copula_discrepancy._core.kernels.elliptical import (
     elliptical_mixed,
     elliptical_scores,
@@ -43,6 +44,7 @@ __all__ = [
     "concordance_totals",
     "corner_influence",
     "corner_shares",
+    "count_copies",
     "dependence_rhats",
     "elliptical_mixed",
     "elliptical_scores",
@@ -65,4 +67,5 @@ __all__ = [
     "student_sums",
     "sums_above",
     "tau_and_influence",
+    "transplant",
 ]

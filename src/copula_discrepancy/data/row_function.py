@@ -1,0 +1,221 @@
+"""Functions of a row of draws: typed expressions, weights, and Python functions of arrays."""
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import real_number
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.expression import Expression, parse
+from copula_discrepancy.data.expression_parser import FUNCTIONS, KEYWORDS, QUOTED, WORD, quoted
+from copula_discrepancy.data.naming import BRIEF, listed, unknown_name
+
+_KINDS = "an expression such as 'a - b > 0', weights, or a Python function of arrays"
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RowFunction:
+    """A quantity or condition of the variables of one row; call it with columns (variable, row).
+
+    Attributes
+    ----------
+    label : str
+        What it is called in sentences.
+    names : tuple of str
+        The variables it uses: the columns it is called with, in this order.
+    is_condition : bool
+        Whether it is true or false, not a number. For a Python function this is known only after a call.
+    compute : callable
+        Values (row,), bool for a condition, from columns (variable, row).
+    is_typed : bool
+        Whether it is an expression or weights: no code of the user runs, and it can be computed in threads.
+    """
+
+    label: str
+    names: tuple[str, ...]
+    is_condition: bool
+    compute: Callable[[Values], NDArray[Any]] = field(repr=False)
+    is_typed: bool = True
+
+    def settled(self, columns: Values) -> "RowFunction":
+        """The same function after a trial on the draws: a Python function must treat every row alone.
+
+        Raises an InputError for one whose values change if other rows are left out, such as ``x - x.mean()``.
+        """
+        if self.is_typed:
+            return self
+        some = self.compute(np.ascontiguousarray(columns[:, : (columns.shape[1] + 1) // 2]))
+        every = self.compute(columns)
+        if not np.allclose(every[: some.size], some, rtol=1e-9, atol=0.0, equal_nan=True):
+            raise InputError(
+                f"function {self.label} must treat every row alone, but its values change if other rows are left out; compute "
+                "means, ranks and the like before"
+            )
+        return replace(self, is_condition=every.dtype.kind == "b")
+
+    def __call__(self, columns: Values, where: str) -> Values:
+        """Values (row,), 1 and 0 for a condition; NaN and infinite ones are an error that says where they are."""
+        values = self.compute(columns)
+        bad = ~np.isfinite(values)
+        if bad.any():
+            count, first = int(bad.sum()), int(np.argmax(bad))
+            row = ", ".join(f"{name} = {column[first]:.6g}" for name, column in zip(self.names, columns, strict=True))
+            what = "NaN or undefined" if np.isnan(values[first]) else "infinite"
+            raise InputError(
+                f"function {self.label!r:.80} is {what} for {count} of {bad.size} rows of {where}, for example at {row:.200}; "
+                "restrict it to where it has a value, as in 'a > 0 and log(a) > 1'",
+                "nan" if np.isnan(values[first]) else "infinite",
+            )
+        return values.astype(np.float64, copy=False)
+
+
+def row_function(given: Any, names: Sequence[str]) -> RowFunction:
+    """A function of a row from what the user passed.
+
+    Parameters
+    ----------
+    given : str, mapping, sequence or callable
+        An expression (see `data.expression`), a mapping from names to weights, a weight for each variable, or a function. A
+        function with two or more parameters that are all names of variables gets their values, one array (row,) each; any other
+        gets one array (row, variable) of all of them.
+    names : sequence of str
+        The variables that there are.
+
+    Returns
+    -------
+    RowFunction
+        It uses at least two variables.
+
+    Raises
+    ------
+    InputError
+        For anything else, unknown names, weights that do not fit, and functions of one variable, to which dependence does not
+        matter.
+    """
+    if isinstance(given, str):
+        found = _typed(parse(given, names))
+    elif isinstance(given, Mapping):
+        found = _weighted(_named_weights(given, names))
+    elif callable(given):
+        found = _called(given, tuple(names))
+    elif isinstance(given, Iterable):
+        found = _weighted(_listed_weights(given, names))
+    else:
+        raise InputError(f"function must be {_KINDS}, got {given!r:.60}")
+    if len(found.names) < 2:
+        raise InputError(
+            f"function {found.label!r:.80} uses one variable, {listed(found.names)}, and dependence plays no part in it; use at "
+            "least two variables (pairwise compares them one by one in its margins)",
+            "one-variable",
+        )
+    return found
+
+
+def possible_names(given: Any) -> list[str]:
+    """What may be names of variables in a function, for tables whose other columns cannot be read; empty if not known."""
+    if isinstance(given, Mapping):
+        return [*map(str, given)]
+    if callable(given):
+        names = _parameters(given)
+        return [*names] if len(names) > 1 else []
+    if not isinstance(given, str):
+        return []
+    between = [match[1].replace("``", "`") for match in QUOTED.finditer(given)]
+    words = [match[0] for match in WORD.finditer(QUOTED.sub(" ", given))]
+    return [*dict.fromkeys(word for word in (*between, *words) if word and word not in FUNCTIONS and word not in KEYWORDS)]
+
+
+def _typed(expression: Expression) -> RowFunction:
+    def compute(columns: Values) -> NDArray[Any]:
+        by_name = dict(zip(expression.names, columns, strict=True))
+        values = expression(by_name)
+        if not expression.is_condition:
+            return values
+        found = values.astype(np.float64)
+        undefined = expression.undefined(by_name)
+        return np.where(undefined, np.nan, found) if undefined.any() else found
+
+    return RowFunction(expression.text.strip(), expression.names, expression.is_condition, compute)
+
+
+def _named_weights(given: Mapping[Any, Any], names: Sequence[str]) -> dict[str, float]:
+    weights = {str(name): real_number(weight, f"the weight of {name}") for name, weight in given.items()}
+    for name in weights:
+        if name not in names:
+            raise InputError(unknown_name(name, names), "unknown-name")
+    return weights
+
+
+def _listed_weights(given: Iterable[Any], names: Sequence[str]) -> dict[str, float]:
+    values = list(given)
+    if len(values) != len(names):
+        raise InputError(
+            f"function has {len(values)} weights, but there are {len(names)} variables ({listed(names, BRIEF)}); pass one weight "
+            "each, or a dictionary from names to weights",
+            "shape",
+        )
+    return {name: real_number(weight, f"the weight of {name}") for name, weight in zip(names, values, strict=True)}
+
+
+def _weighted(weights: dict[str, float]) -> RowFunction:
+    infinite = next((name for name, weight in weights.items() if not math.isfinite(weight)), None)
+    if infinite is not None:
+        raise InputError(f"the weight of {infinite} must be finite, got {weights[infinite]}")
+    used = {name: weight for name, weight in weights.items() if weight != 0.0}
+    if not used:
+        raise InputError("all weights are 0; at least two must not be")
+    vector = np.array([*used.values()])
+    terms = [f"{weight:g}*{quoted(name) if not name.isidentifier() else name}" for name, weight in used.items()]
+    label = " + ".join(terms[:BRIEF]) + (f" + {len(terms) - BRIEF} more" if len(terms) > BRIEF else "")
+    return RowFunction(label.replace("+ -", "- "), tuple(used), False, lambda columns: vector @ columns)
+
+
+def _called(given: Callable[..., Any], names: tuple[str, ...]) -> RowFunction:
+    label = getattr(given, "__name__", type(given).__name__)
+    label = "the function" if label == "<lambda>" else label
+    parameters = _parameters(given)
+    by_name = len(parameters) > 1 and all(name in names for name in parameters)
+    if len(parameters) > 1 and not by_name:
+        unknown = next(name for name in parameters if name not in names)
+        raise InputError(
+            f"function {label}: a function of several arguments gets the variables that these are called, but "
+            f"{unknown_name(unknown, names)}; a function of one argument gets an array (row, variable)",
+            "unknown-name",
+        )
+
+    def compute(columns: Values) -> NDArray[Any]:
+        rows = columns.shape[1]
+        arguments = [column.copy() for column in columns] if by_name else [np.array(columns.T)]
+        try:
+            raw = given(*arguments)
+        except Exception as error:
+            what = "one array (row,) per argument" if by_name else f"an array (row, variable) of shape {columns.T.shape}"
+            raise InputError(f"function {label} raised {type(error).__name__}: {error}; it is called with {what}") from error
+        values = np.asarray(raw)
+        if values.dtype.kind not in "fiub":
+            raise InputError(f"function {label} must return numbers or booleans, got type {values.dtype}", "not-numeric")
+        if values.shape != (rows,):
+            raise InputError(
+                f"function {label} must return one value per row, shape ({rows},), got shape {values.shape}; it is called with "
+                "arrays of all rows",
+                "shape",
+            )
+        return values if values.dtype.kind == "b" else values.astype(np.float64)
+
+    return RowFunction(label, parameters if by_name else names, False, compute, is_typed=False)
+
+
+def _parameters(given: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the arguments that a function needs; empty if they are not known."""
+    try:
+        parameters = inspect.signature(given).parameters.values()
+    except (TypeError, ValueError):  # some functions in C have none
+        return ()
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(item.name for item in parameters if item.kind in kinds and item.default is inspect.Parameter.empty)

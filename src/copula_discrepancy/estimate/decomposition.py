@@ -1,0 +1,232 @@
+"""A summary of a function in two samples, and in the two other combinations of their margins and their dependence.
+
+By Sklar's theorem a distribution is its margins and its copula. Two samples thus have four combinations: the draws, the draws'
+margins with the reference's dependence, the reference's margins with the draws' dependence, and the reference. Differences
+between them say what is due to dependence and what to margins.
+
+Their uncertainty comes from resampling blocks of both samples. Ranks are computed again in every resample, so the cost of
+estimating margins by ranks is included: the bootstrap of the empirical copula process is consistent, for independent draws
+(Fermanian, Radulovic and Wegkamp, 2004) and for blocks of dependent ones (Bucher and Ruppert, 2013), and with it that of
+every smooth function of margins and copula.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.checks import spawned
+from copula_discrepancy._core.workers import threads
+from copula_discrepancy.estimate.coupling import Rows, SortedSample, joined
+from copula_discrepancy.estimate.resampling import BlockResampling
+from copula_discrepancy.estimate.summaries import Summary
+from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
+
+OWN, REPAIRED, SWAPPED, OTHER = range(4)  # the four combinations, in the order of all arrays below
+_CHUNK = 20  # resamples per task: each task has its own random numbers, so that results do not depend on the number of threads
+_NONE_SEEN = 1.5  # of n p: an event that was never seen in n draws has, with 95% confidence, a probability below 3/n
+_ROUNDING = 1e-9  # differences of summaries, relative to their size, that are rounding errors
+
+Function = Callable[[NDArray[np.float64], str], NDArray[np.float64]]
+Floats = NDArray[np.float64]
+
+# what is due to dependence, by which of the two is exchanged first; the rest of the difference is due to margins
+SPLITS: dict[str, tuple[float, float, float, float]] = {
+    "dependence": (1.0, -1.0, 0.0, 0.0),
+    "margins": (0.0, 0.0, 1.0, -1.0),
+    "average": (0.5, -0.5, 0.5, -0.5),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations:
+    """The values of a function in the four combinations, their summaries, and these in every resample.
+
+    Attributes
+    ----------
+    values : tuple of array (row,)
+        The function's values in the draws, in the draws' margins with the reference's dependence, in the reference's margins
+        with the draws' dependence, and in the reference.
+    points : array (summary, 4)
+        Summaries of these; with ties, means over several random orders of tied values.
+    replicates : array (resample, summary, 4)
+        The same in resamples.
+    """
+
+    values: tuple[Floats, Floats, Floats, Floats]
+    points: Floats
+    replicates: Floats
+
+
+def combine(
+    own: SortedSample,
+    other: SortedSample,
+    function: Function,
+    summaries: Sequence[Summary],
+    resampling: tuple[BlockResampling, BlockResampling],
+    *,
+    n_resamples: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    tick: Callable[[int], None],
+) -> Combinations:
+    """Compute the four combinations, and again in resamples of both samples.
+
+    Parameters
+    ----------
+    own, other : SortedSample
+        Draws and reference, with the variables of the function.
+    function : callable
+        Values (row,) of columns (variable, row); the text says which combination these are.
+    summaries : sequence of Summary
+        What is computed from the values.
+    resampling : (BlockResampling, BlockResampling)
+        How rows of the two samples are resampled.
+    n_resamples : int
+        Number of resamples.
+    rng : Generator
+        Source of the resamples.
+    n_jobs : int or None
+        Threads.
+    tick : callable
+        Called with the number of resamples made since its last call.
+
+    Returns
+    -------
+    Combinations
+        The summaries and their replicates.
+    """
+    ways = max(own.breakings, other.breakings)
+    first = function(own.columns, "the draws"), function(other.columns, "the reference")
+
+    def mixed(rows: tuple[Rows, Rows] | None, breaking: int) -> tuple[Floats, Floats]:
+        repaired = joined(own, other, rows, breaking)
+        swapped = joined(other, own, None if rows is None else rows[::-1], breaking)
+        return (
+            function(repaired, "the draws' margins with the reference's dependence"),
+            function(swapped, "the reference's margins with the draws' dependence"),
+        )
+
+    def summarised(*four: Floats) -> list[list[float]]:
+        return [[summary(values) for values in four] for summary in summaries]
+
+    mixes = [mixed(None, breaking) for breaking in range(ways)]
+    points = np.mean([summarised(first[0], *mix, first[1]) for mix in mixes], axis=0)
+
+    def resampled(task: tuple[int, int, np.random.Generator]) -> Floats:
+        begin, end, source = task
+        found = np.empty((end - begin, len(summaries), 4))
+        for k in range(begin, end):
+            rows = Rows.of(resampling[0].rows(source), own.n), Rows.of(resampling[1].rows(source), other.n)
+            found[k - begin] = summarised(first[0][rows[0].rows], *mixed(rows, k), first[1][rows[1].rows])
+        tick(end - begin)
+        return found
+
+    begins = range(0, n_resamples, _CHUNK)
+    tasks = [
+        (begin, min(begin + _CHUNK, n_resamples), source)
+        for begin, source in zip(begins, spawned(rng, len(begins)), strict=True)
+    ]
+    replicates = np.concatenate(threads(resampled, tasks, n_jobs))
+    return Combinations((first[0], *mixes[0], first[1]), points, replicates)
+
+
+def estimates(
+    points: Floats,
+    replicates: Floats,
+    summary: Summary,
+    resampling: tuple[BlockResampling, BlockResampling],
+    *,
+    split: str,
+    confidence: float,
+) -> dict[str, Estimate]:
+    """The four values and their differences, with standard errors from resamples.
+
+    Parameters
+    ----------
+    points : array (4,)
+        A summary in the four combinations.
+    replicates : array (resample, 4)
+        The same in resamples.
+    summary : Summary
+        What it is.
+    resampling : (BlockResampling, BlockResampling)
+        How rows were resampled.
+    split : {"dependence", "margins", "average"}
+        Which of the two is exchanged first.
+    confidence : float
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    dict from str to Estimate
+        "draws", "repaired", "swapped", "reference", "difference", "dependence" and "margins"; the last two add up to
+        the difference.
+    """
+    low, high = summary.limits
+    apart = (low - high, high - low)
+    one, dependence = np.eye(4), np.array(SPLITS[split])
+    difference = one[OWN] - one[OTHER]
+    parts: dict[str, tuple[Floats, tuple[float, float], bool]] = {
+        "draws": (one[OWN], summary.limits, False),
+        "repaired": (one[REPAIRED], summary.limits, False),
+        "swapped": (one[SWAPPED], summary.limits, False),
+        "reference": (one[OTHER], summary.limits, False),
+        "difference": (difference, apart, True),
+        "dependence": (dependence, apart, True),
+        "margins": (difference - dependence, apart, True),
+    }
+    return {
+        name: _estimate(points, replicates, weights, summary, resampling, limits=limits, tested=tested, confidence=confidence)
+        for name, (weights, limits, tested) in parts.items()
+    }
+
+
+def _estimate(
+    points: Floats,
+    replicates: Floats,
+    weights: Floats,
+    summary: Summary,
+    resampling: tuple[BlockResampling, BlockResampling],
+    *,
+    tested: bool,
+    confidence: float,
+    limits: tuple[float, float],
+) -> Estimate:
+    # draws enter all but the reference's own value, and the reference all but that of the draws
+    alone = {OWN: (0,), OTHER: (1,)}.get(int(np.argmax(weights)), (0, 1)) if np.count_nonzero(weights) == 1 else (0, 1)
+    sides = [resampling[k] for k in alone]
+    n_eff, df = min(side.n_eff for side in sides), _freedom(sides)
+    value, spread = float(weights @ points), float(np.std(replicates @ weights, ddof=1))
+    scale = float(np.max(np.abs(points), initial=np.std(replicates)))
+    if spread <= _ROUNDING * scale:
+        spread = 0.0
+    variance = spread**2 * max(side.inflation for side in sides)
+    if summary.kind == "probability":
+        variance += sum((w * _NONE_SEEN / n_eff) ** 2 for w, p in zip(weights, points, strict=True) if p in (0.0, 1.0))
+    if variance == 0.0:  # the function does not depend on what is exchanged, such as the mean of a sum on dependence
+        value = 0.0 if tested and abs(value) <= _ROUNDING * scale else value
+        pvalue = (1.0 if value == 0.0 else 0.0) if tested else np.nan
+        return Estimate(value, 0.0, (value, value), pvalue, n_eff, 0.0, df, confidence)
+    return Estimate.of(value, StandardError(variance**0.5, df, n_eff), tested=tested, limits=limits, confidence=confidence)
+
+
+def _freedom(sides: Sequence[BlockResampling]) -> float:
+    """Degrees of freedom of a variance that both samples contribute to, in proportion to 1/n_eff (Welch, 1947)."""
+    shares = [1.0 / side.n_eff for side in sides]
+    return sum(shares) ** 2 / sum(share**2 / side.df for share, side in zip(shares, sides, strict=True))
+
+
+def few_events(points: Floats, summary: Summary, resampling: tuple[BlockResampling, BlockResampling]) -> float:
+    """The smallest number of effective draws that decide about a probability, a quantile or a shortfall; otherwise inf."""
+    sizes = [resampling[k].n_eff for k in (0, 1, 0, 1)]
+    if summary.kind == "probability":
+        return min(size * min(p, 1.0 - p) for size, p in zip(sizes, points.tolist(), strict=True))
+    return summary.tail * min(sizes) if summary.kind in ("quantile", "shortfall") else np.inf
+
+
+def tied(*samples: SortedSample) -> NDArray[Any]:
+    """Which variables have ties in any of the samples."""
+    return np.any([(np.diff(sample.values, axis=1) == 0.0).any(axis=1) for sample in samples], axis=0)
