@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.summary import summary
     from copula_discrepancy.compare.vine import vine
     from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
+    from copula_discrepancy.compare.worst_consequences import worst_consequences
+    from copula_discrepancy.compare.worst_result import WorstConsequences
     from copula_discrepancy.data.draws import Draws, as_draws
     from copula_discrepancy.estimate.agreement import Agreement
     from copula_discrepancy.estimate.fit import fit
@@ -97,6 +99,8 @@ _HOME = {
     "compare.summary": "summary",
     "compare.vine": "vine",
     "compare.vine_result": "EdgeGap VineGaps",
+    "compare.worst_consequences": "worst_consequences",
+    "compare.worst_result": "WorstConsequences",
     "data.draws": "Draws as_draws",
     "estimate.agreement": "Agreement",
     "estimate.fit": "fit",
@@ -120,15 +124,16 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 
 __all__ = [
-    "A1", "A2", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula", "DependenceFidelity",
-    "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Effect", "Estimate", "FAMILIES", "Fit",
-    "Form", "Frank", "Gaussian", "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe", "LongRun",
-    "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening", "Selection",
-    "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws",
-    "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family", "fit", "interactions",
-    "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess",
-    "plot_form", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations", "register", "reproduce", "rhat",
-    "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune", "vine",
+    "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula",
+    "DependenceFidelity", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Effect", "Estimate",
+    "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe",
+    "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening",
+    "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "WorstConsequences",
+    "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family",
+    "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau",
+    "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations", "register",
+    "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune", "vine",
+    "worst_consequences",
 ]  # fmt: skip
 
 

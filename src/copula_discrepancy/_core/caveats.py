@@ -18,8 +18,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "why it stopped, or omit it."),
     "few-effective-draws": (RESERVATION, "With so few effective draws, a gap may be due to chance, and finding none is weak "
         "evidence. Use more draws."),
-    "few-events": (RESERVATION, "Few draws are in the tail, or satisfy the condition, that this number is about. Use more draws, "
-        "or a quantile or condition less far out."),
+    "few-events": (RESERVATION, "Few draws are in the tail, or satisfy the condition, that this number is about. Use more "
+        "draws, or a quantile or condition less far out."),
     "chains-disagree": (RESERVATION, "Longer runs may change these numbers. Look at the chains one by one: a chain that "
         "differs from the others may be in another mode, or still be warming up."),
     "chains-disagree-form": (RESERVATION, "Chains may have explored different parts of the distribution, such as the arms of "

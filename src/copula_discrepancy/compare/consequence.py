@@ -167,7 +167,11 @@ def consequence(
     """
     one_of(split, "split", tuple(SPLITS))
     sides, share = independent_sides(iid), open_probability(confidence, "confidence")
-    count, jobs, source = whole_number(n_resamples, "n_resamples", FEWEST_RESAMPLES), checked_jobs(n_jobs), random_generator(rng)
+    count, jobs, source = (
+        whole_number(n_resamples, "n_resamples", FEWEST_RESAMPLES),
+        checked_jobs(n_jobs),
+        random_generator(rng),
+    )
     selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "exclude": exclude}
     pair = TwoSets.read(draws, reference, function, sides, chains, missing, selection)
     summaries = checked_summaries(summary, q, pair.function.is_condition)
@@ -201,7 +205,7 @@ def consequence(
         blocks=(resampling[0].block, resampling[1].block),
         samples=pair.samples,
         caveats=tuple(caveats),
-        notes=(*pair.notes, *_tie_notes(own, other, pair.function.names)),
+        notes=(*pair.notes, *tie_notes(own, other, pair.function.names)),
         version=library_version(),
     )
     for caveat in result.caveats:
@@ -209,9 +213,12 @@ def consequence(
     return result
 
 
-def _tie_notes(own: SortedSample, other: SortedSample, names: Sequence[str]) -> tuple[str, ...]:
+def tie_notes(own: SortedSample, other: SortedSample, names: Sequence[str]) -> tuple[str, ...]:
+    """A note if ties were broken at random."""
     some = [name for name, ties in zip(names, tied(own, other), strict=True) if ties]
-    return (f"ties in {listed(some, BRIEF)} are broken at random; results are means over {TIE_BREAKINGS} orders",) if some else ()
+    return (
+        (f"ties in {listed(some, BRIEF)} are broken at random; results are means over {TIE_BREAKINGS} orders",) if some else ()
+    )
 
 
 @dataclass(frozen=True, eq=False)

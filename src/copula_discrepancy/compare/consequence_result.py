@@ -10,12 +10,12 @@ from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import independent_sides
 from copula_discrepancy.compare import consequence_wording, wording
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.estimate.decomposition import COMBINATIONS
 from copula_discrepancy.estimate.uncertainty import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COMBINATIONS = ("draws", "repaired", "swapped", "reference")
 DIFFERENCES = ("difference", "dependence", "margins")
 
 

@@ -24,9 +24,10 @@ from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.summaries import Summary
 from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
 
-OWN, REPAIRED, SWAPPED, OTHER = range(4)  # the four combinations, in the order of all arrays below
-_CHUNK = 20  # resamples per task: each task has its own random numbers, so that results do not depend on the number of threads
-_NONE_SEEN = 1.5  # of n p: an event that was never seen in n draws has, with 95% confidence, a probability below 3/n
+COMBINATIONS = ("draws", "repaired", "swapped", "reference")  # in the order of all arrays below
+OWN, REPAIRED, SWAPPED, OTHER = range(4)
+CHUNK = 20  # resamples per task: each task has its own random numbers, so that results do not depend on the number of threads
+NONE_SEEN = 1.5  # of n p: an event that was never seen in n draws has, with 95% confidence, a probability below 3/n
 _ROUNDING = 1e-9  # differences of summaries, relative to their size, that are rounding errors
 
 Function = Callable[[NDArray[np.float64], str], NDArray[np.float64]]
@@ -124,9 +125,9 @@ def combine(
         tick(end - begin)
         return found
 
-    begins = range(0, n_resamples, _CHUNK)
+    begins = range(0, n_resamples, CHUNK)
     tasks = [
-        (begin, min(begin + _CHUNK, n_resamples), source)
+        (begin, min(begin + CHUNK, n_resamples), source)
         for begin, source in zip(begins, spawned(rng, len(begins)), strict=True)
     ]
     replicates = np.concatenate(threads(resampled, tasks, n_jobs))
@@ -198,14 +199,14 @@ def _estimate(
     # draws enter all but the reference's own value, and the reference all but that of the draws
     alone = {OWN: (0,), OTHER: (1,)}.get(int(np.argmax(weights)), (0, 1)) if np.count_nonzero(weights) == 1 else (0, 1)
     sides = [resampling[k] for k in alone]
-    n_eff, df = min(side.n_eff for side in sides), _freedom(sides)
+    n_eff, df = min(side.n_eff for side in sides), freedom(sides)
     value, spread = float(weights @ points), float(np.std(replicates @ weights, ddof=1))
     scale = float(np.max(np.abs(points), initial=np.std(replicates)))
     if spread <= _ROUNDING * scale:
         spread = 0.0
     variance = spread**2 * max(side.inflation for side in sides)
     if summary.kind == "probability":
-        variance += sum((w * _NONE_SEEN / n_eff) ** 2 for w, p in zip(weights, points, strict=True) if p in (0.0, 1.0))
+        variance += sum((w * NONE_SEEN / n_eff) ** 2 for w, p in zip(weights, points, strict=True) if p in (0.0, 1.0))
     if variance == 0.0:  # the function does not depend on what is exchanged, such as the mean of a sum on dependence
         value = 0.0 if tested and abs(value) <= _ROUNDING * scale else value
         pvalue = (1.0 if value == 0.0 else 0.0) if tested else np.nan
@@ -213,7 +214,7 @@ def _estimate(
     return Estimate.of(value, StandardError(variance**0.5, df, n_eff), tested=tested, limits=limits, confidence=confidence)
 
 
-def _freedom(sides: Sequence[BlockResampling]) -> float:
+def freedom(sides: Sequence[BlockResampling]) -> float:
     """Degrees of freedom of a variance that both samples contribute to, in proportion to 1/n_eff (Welch, 1947)."""
     shares = [1.0 / side.n_eff for side in sides]
     return sum(shares) ** 2 / sum(share**2 / side.df for share, side in zip(shares, sides, strict=True))

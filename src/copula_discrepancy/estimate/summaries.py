@@ -107,7 +107,9 @@ def checked_summaries(summary: Any, q: Any, is_condition: bool) -> tuple[Summary
     if probabilities and not any(kind in _OF_TAILS for kind in kinds):
         raise InputError(f"q is for quantiles and shortfalls, but summary is {', '.join(map(repr, kinds))}; omit it")
     kinds = tuple("probability" if is_condition else kind for kind in dict.fromkeys(kinds))
-    each = ([Summary(kind, p) for p in probabilities] if kind in _OF_TAILS else [Summary(kind)] for kind in dict.fromkeys(kinds))
+    each = (
+        [Summary(kind, p) for p in probabilities] if kind in _OF_TAILS else [Summary(kind)] for kind in dict.fromkeys(kinds)
+    )
     return tuple(item for items in each for item in items)
 
 

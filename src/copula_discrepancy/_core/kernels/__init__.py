@@ -5,7 +5,7 @@ several threads at once.
 """
 
 from copula_discrepancy._core.kernels.chains import long_run, split_rhat
-from copula_discrepancy._core.kernels.coupling import count_copies, transplant
+from copula_discrepancy._core.kernels.coupling import count_copies, pair_effects, transplant
 from copula_discrepancy._core.kernels.elliptical import (
     elliptical_mixed,
     elliptical_scores,
@@ -56,6 +56,7 @@ __all__ = [
     "gumbel_sums",
     "leave_out",
     "long_run",
+    "pair_effects",
     "rank_column",
     "score_influence",
     "split_rhat",

@@ -6,15 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.compare import consequence_wording
-from copula_discrepancy.compare.consequence_result import COMBINATIONS, Consequence
+from copula_discrepancy.compare.consequence_result import Consequence
+from copula_discrepancy.estimate.decomposition import COMBINATIONS
 from copula_discrepancy.report.plots import look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BINS = 60
+_BINS = (12, 60)  # fewest and most
 _CUT = 0.001  # of the values at each end, which are left out of the picture: one outlier would fill it
-_LABELS = ("{things}", "{things} with the\nreference's dependence", "reference with the\ndependence of the {things}", "reference")
+_LABELS = (
+    "{things}",
+    "{things} with the\nreference's dependence",
+    "reference with the\ndependence of the {things}",
+    "reference",
+)
 
 
 def plot_consequence(result: Consequence, *, ax: Any = None) -> "Axes":
@@ -37,7 +43,8 @@ def _draw_distributions(ax: "Axes", result: Consequence) -> None:
     """Step histograms on one grid, with a line at the summary of each."""
     draws, repaired, _, reference = result.values
     ends = np.quantile(np.concatenate([draws, repaired, reference]), [_CUT, 1.0 - _CUT])
-    edges = np.linspace(*ends, _BINS + 1) if ends[0] < ends[1] else np.linspace(ends[0] - 0.5, ends[0] + 0.5, 2)
+    bins = int(min(max(2.0 * min(draws.size, reference.size) ** (1 / 3), _BINS[0]), _BINS[1]))  # Rice's rule
+    edges = np.linspace(*ends, bins + 1) if ends[0] < ends[1] else np.linspace(ends[0] - 0.5, ends[0] + 0.5, 2)
     effect = result.effects[0]
     kinds = (
         (reference, effect.reference, look.GREY, "reference", ":"),
@@ -50,7 +57,7 @@ def _draw_distributions(ax: "Axes", result: Consequence) -> None:
             ax.axvline(number.value, color=colour, linewidth=1.0, linestyle="--")
     ax.set_xlabel(look.plain(result.function, 60), **look.PLAIN)
     ax.set_ylabel("density")
-    ax.set_ylim(bottom=0.0)
+    ax.set_ylim(0.0, 1.3 * ax.get_ylim()[1])  # the legend is above the curves
     marked = f"dashed: {effect.label}" if effect.summary != "sd" else None
     ax.legend(fontsize="x-small", title=marked, title_fontsize="x-small")
 

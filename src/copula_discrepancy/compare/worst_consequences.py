@@ -1,0 +1,251 @@
+"""What wrong dependence does to sums, differences and joint extremes of all pairs, worst first."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+
+from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.checks import (
+    RandomSource,
+    independent_sides,
+    one_of,
+    random_generator,
+    true_or_false,
+    whole_number,
+)
+from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy._core.warn import warn
+from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy.compare.caveats import sample_caveats, sides_of
+from copula_discrepancy.compare.consequence import FEWEST_RESAMPLES, FEWEST_ROWS, tie_notes
+from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
+from copula_discrepancy.compare.two_samples import adding
+from copula_discrepancy.compare.wording import called
+from copula_discrepancy.compare.worst_result import EFFECT_ROW, WorstConsequences
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.estimate.coupling import SortedSample
+from copula_discrepancy.estimate.decomposition import COMBINATIONS, freedom
+from copula_discrepancy.estimate.fit_result import library_version
+from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS, adjust_pvalues
+from copula_discrepancy.estimate.pair_effects import EFFECTS, PairEffects, compare_pairs
+from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.resampling import BlockResampling
+from copula_discrepancy.estimate.tails import checked_tail
+from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length
+
+MOST = 2000  # pairs that are resampled: ten seconds for 4,000 draws on two cores
+
+
+@enough_memory
+def worst_consequences(
+    draws: Any,
+    reference: Any,
+    *,
+    tail: float = TAIL_SHARE,
+    standardize: bool = True,
+    iid: bool | str = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    n_resamples: int = 200,
+    rng: RandomSource = 1,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    exclude: str | Sequence[str] | None = None,
+    missing: str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+) -> WorstConsequences:
+    """Rank what the dependence of the draws does to sums, differences and joint extremes of all pairs, worst first.
+
+    For every pair ten numbers are computed in the draws and in the same draws with the reference's dependence, so that only
+    dependence differs: the spread of the sum and of the difference, how often each is below or above what the reference exceeds
+    in a tenth of its draws, and how often both variables are low, both high, or one low and the other high. It answers
+    what wrong dependence means if no function is known that matters; `consequence` computes it for a function of yours.
+
+    Parameters
+    ----------
+    draws : anything `as_draws` accepts, with two variables or more
+        The sample that is judged.
+    reference : anything `as_draws` accepts
+        A sample with the right dependence of the same variables (matched by name), independent of the draws.
+    tail : float
+        The share of the reference that counts as low, and as high.
+    standardize : bool
+        Divide every variable by its standard deviation in the reference, so that sums and differences do not depend on units.
+        With False they are of the values as they are.
+    iid : bool or {"draws", "reference"}
+        Treat the draws, and those of the reference, as independent.
+    confidence : float
+        Adjusted p-values below 1 - confidence count as an effect; confidence level of intervals.
+    adjust : {"bh", "by", "holm", "bonferroni", "none"}
+        How the p-values of all effects are adjusted; see `adjust_pvalues`.
+    n_resamples : int
+        Number of resamples.
+    rng : int, Generator, SeedSequence or None
+        Seed or source of the resamples and of the order of tied values; the default is a fixed seed.
+    var_names, filter_vars, group, coords, chains, exclude : optional
+        See `as_draws`; they apply to the reference as well, except a number of chains.
+    missing : {"listwise", "raise"}, optional
+        Handling of NaN: rows with a missing value are omitted (the default for tables with column names), or an error.
+    n_jobs : int, optional
+        Threads; -1, the default, is one per core.
+    progress : bool, optional
+        Show a progress bar; by default on a terminal, after two seconds.
+
+    Returns
+    -------
+    WorstConsequences
+        All pairs, those with the largest effect of dependence first; its data frame has every effect of every pair.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` rejects, a reference that is not a sample of the same variables, or fewer than two variables
+        that vary.
+
+    See Also
+    --------
+    consequence : The same for a function of your own.
+    pairwise : Where the dependence is wrong, and how.
+
+    Notes
+    -----
+    An effect is the value in the draws minus that in the draws' margins with the reference's dependence. Standard errors are
+    from resamples of both samples, as in `consequence`. With more than 2,000 pairs those with the largest effects are
+    resampled; the others count in the adjustment as if they showed nothing.
+
+    Ten numbers do not describe a dependence: one that changes none of them, such as a ring whose extremes are where they
+    should be, is seen by form in `pairwise`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 1000)
+    >>> result = cd.worst_consequences(rng.standard_normal((1000, 3)), reference, iid=True)
+    >>> result.verdict, result.to_dataframe().loc[0, ["first", "second"]].tolist()
+    ('dependence changes 1 of 3 pairs', ['x0', 'x1'])
+    """
+    one_of(adjust, "adjust", ADJUSTMENTS)
+    if missing is not None:
+        one_of(missing, "missing", ("listwise", "raise", "drop"))
+    sides, share, edge = independent_sides(iid), open_probability(confidence, "confidence"), checked_tail(tail)
+    count, jobs, source = (
+        whole_number(n_resamples, "n_resamples", FEWEST_RESAMPLES),
+        checked_jobs(n_jobs),
+        random_generator(rng),
+    )
+    in_units = true_or_false(standardize, "standardize")
+    selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "exclude": exclude}
+    aims, samples = _read(draws, reference, sides, chains, missing, selection)
+    columns = [np.stack([sample.column(k) for k in range(sample.n_variables)]) for sample in samples]
+    scale = np.std(columns[1], axis=1, ddof=1)[:, None] if in_units else 1.0
+    own, other = (SortedSample.of(values / scale, source) for values in columns)
+    first, second = (
+        BlockResampling.of(values, sample.n_chains, iid=independent)
+        for values, sample, independent in zip(columns, samples, sides, strict=True)
+    )
+    pairs = np.array([*combinations(range(len(columns[0])), 2)])
+    with progress_bar(progress, "resamples", count) as tick:
+        effects = compare_pairs(
+            own, other, pairs, (first, second), tail=edge, most=MOST, n_resamples=count, rng=source, n_jobs=jobs,
+            tick=adding(tick),
+        )  # fmt: skip
+    df = freedom((first, second))
+    rows = _rows(effects, pairs, df, share, adjust)
+    compared = sides_of(samples, (RankedTable.of(samples[0]), RankedTable.of(samples[1])), sides)
+    caveats: list[Caveat] = [*aims.caveats, *sample_caveats(compared)]
+    for side, blocks in zip(compared, (first, second), strict=True):
+        if blocks.n_eff < side.few:
+            caveats.append(side.caveat("few-effective-draws", side.too_few(blocks.n_eff)))
+    notes = (*aims.notes, *(in_a_row(samples[0]) if sides[0] else ()), *tie_notes(own, other, samples[0].names))
+    if len(pairs) > MOST:
+        notes += (
+            f"{MOST:,} of {len(pairs):,} pairs, those with the largest effects, were resampled; the others are not tested",
+        )
+    result = WorstConsequences(
+        samples[0].names,
+        rows,
+        tail=edge,
+        standardize=in_units,
+        iid=iid if isinstance(iid, str) else sides[0],
+        confidence=share,
+        adjust=adjust,
+        n_resamples=count,
+        blocks=(first.block, second.block),
+        samples=samples,
+        stuck=aims.stuck,
+        left_out=aims.left_out,
+        caveats=tuple(caveats),
+        notes=notes,
+        version=library_version(),
+    )
+    for caveat in result.caveats:
+        warn(DependenceWarning(caveat))
+    return result
+
+
+def _read(
+    draws: Any,
+    reference: Any,
+    iid: tuple[bool, bool],
+    chains: int | str | None,
+    missing: str | None,
+    selection: Mapping[str, Any],
+) -> tuple[PairTargets, tuple[Draws, Draws]]:
+    """Draws and reference with the variables that vary in both, complete rows only."""
+    given = as_draws(draws, **selection, chains=chains, missing=missing)
+    if given.incomplete:
+        given = as_draws(given, missing="listwise")
+    if given.n_variables < 2:
+        raise InputError(f"at least 2 variables are needed, got {given.n_variables} ({listed(given.names)})", "shape")
+    if reference is None:
+        raise InputError("worst_consequences compares with a reference sample, got None", "no-target")
+    aims = resolve_pair_targets(given, reference, {**selection, "missing": missing}, called(given, iid[0]))
+    if aims.kind != "reference" or aims.reference is None:
+        raise InputError(f"the reference must be a sample of the same variables, got {reference!r:.60}", "no-target")
+    other = as_draws(aims.reference, missing="listwise") if aims.reference.incomplete else aims.reference
+    for sample, independent, whose in zip((aims.draws, other), iid, ("draws", "reference"), strict=True):
+        n = sample.n_chains * sample.n_draws
+        if n < FEWEST_ROWS:
+            raise InputError(f"the {whose} must contain at least {FEWEST_ROWS} draws, got {n}", "too-few-draws")
+        if sample.ranked:
+            found = "some are too large to be distinguished as float64"
+            raise InputError(f"the values of the {whose} are needed, but {found}; subtract an offset or rescale them first")
+        if not independent:
+            require_chain_length(sample.n_draws)
+    return aims, (aims.draws, other)
+
+
+def _rows(effects: PairEffects, pairs: Any, df: float, confidence: float, adjust: str) -> Any:
+    """One row per pair and effect; of each pair the worst effect first, and pairs by these."""
+    rows = np.zeros(effects.se.shape, EFFECT_ROW)
+    rows["first"], rows["second"] = pairs[:, :1], pairs[:, 1:]
+    rows["effect"] = np.arange(len(EFFECTS))
+    for k, name in enumerate(COMBINATIONS):
+        rows[name] = effects.points[:, :, k]
+    rows["dependence"], rows["se"], rows["relative"] = effects.dependence, effects.se, effects.relative
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pvalues = 2.0 * stdtr(df, -np.abs(effects.dependence) / effects.se)
+    # an effect that no resample has is none; a pair that was not resampled counts as one without effect
+    pvalues[(effects.se == 0.0) & (effects.dependence == 0.0)] = 1.0
+    rows["pvalue"] = pvalues
+    rows["adjusted"] = np.where(np.isnan(pvalues), np.nan, adjust_pvalues(np.nan_to_num(pvalues, nan=1.0), adjust))
+    rows["flagged"] = rows["adjusted"] < 1.0 - confidence
+    rows["df"] = df
+    size = np.abs(rows["relative"])
+    # flagged effects first, the largest of them first; then by p-value
+    keys = np.where(rows["flagged"], -size, 1.0 + np.nan_to_num(rows["pvalue"], nan=2.0))
+    rows = np.take_along_axis(rows, np.argsort(keys, axis=1, kind="stable"), axis=1)
+    return rows[np.argsort(np.sort(keys, axis=1)[:, 0], kind="stable")]
