@@ -126,8 +126,8 @@ def consequence(
 
     Notes
     -----
-    Values at the ranks of another sample are quantiles F^-1((R - 1/2)/m) of the values that there are; none is interpolated. The
-    order of tied values is random, and results are means over eight such orders.
+    Values at the ranks of another sample are quantiles F^-1((R - 1/2)/m) of the values that there are; none is interpolated.
+    The order of tied values is random, and results are means over eight such orders.
 
     Intervals are the estimate plus and minus Student's t times a standard error from resamples of both samples: of rows if they
     are independent, otherwise of blocks of five autocorrelation times of the variable that mixes most slowly, from all chains,
@@ -259,8 +259,8 @@ class TwoSets:
         """Read both samples and match the function's variables."""
         if isinstance(reference, Copula | type | int | float | complex) or reference is None or is_bare_word(reference):
             raise InputError(
-                f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass a large "
-                "sample of it in the draws' margins, as repair makes it",
+                f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass the draws "
+                "that repair(draws, copula) makes",
                 "no-target",
             )
         given, selection = _read(draws, function, chains, missing, selection)

@@ -120,8 +120,9 @@ def worst_consequences(
 
     Notes
     -----
-    An effect is the value in the draws minus that in the draws' margins with the reference's dependence. Standard errors are
-    from resamples of both samples, as in `consequence`. With more than 2,000 pairs those with the largest effects are
+    An effect is the value in the draws minus that in the draws' margins with the reference's dependence. Its size, by which
+    pairs are ranked, is relative to the latter for a spread, and to `tail` for a probability. Standard errors are from
+    resamples of both samples, as in `consequence`. With more than 2,000 pairs those with the largest effects are
     resampled; the others count in the adjustment as if they showed nothing.
 
     Ten numbers do not describe a dependence: one that changes none of them, such as a ring whose extremes are where they
@@ -171,9 +172,7 @@ def worst_consequences(
             caveats.append(side.caveat("few-effective-draws", side.too_few(blocks.n_eff)))
     notes = (*aims.notes, *(in_a_row(samples[0]) if sides[0] else ()), *tie_notes(own, other, samples[0].names))
     if len(pairs) > MOST:
-        notes += (
-            f"{MOST:,} of {len(pairs):,} pairs, those with the largest effects, were resampled; the others are not tested",
-        )
+        notes += (f"{MOST:,} of {len(pairs):,} pairs, those with the largest effects, were tested; the others were not",)
     result = WorstConsequences(
         samples[0].names,
         rows,
@@ -235,7 +234,7 @@ def _rows(effects: PairEffects, pairs: Any, df: float, confidence: float, adjust
     rows["effect"] = np.arange(len(EFFECTS))
     for k, name in enumerate(COMBINATIONS):
         rows[name] = effects.points[:, :, k]
-    rows["dependence"], rows["se"], rows["relative"] = effects.dependence, effects.se, effects.relative
+    rows["dependence"], rows["se"], rows["size"] = effects.dependence, effects.se, effects.sizes
     with np.errstate(invalid="ignore", divide="ignore"):
         pvalues = 2.0 * stdtr(df, -np.abs(effects.dependence) / effects.se)
     # an effect that no resample has is none; a pair that was not resampled counts as one without effect
@@ -244,8 +243,7 @@ def _rows(effects: PairEffects, pairs: Any, df: float, confidence: float, adjust
     rows["adjusted"] = np.where(np.isnan(pvalues), np.nan, adjust_pvalues(np.nan_to_num(pvalues, nan=1.0), adjust))
     rows["flagged"] = rows["adjusted"] < 1.0 - confidence
     rows["df"] = df
-    size = np.abs(rows["relative"])
     # flagged effects first, the largest of them first; then by p-value
-    keys = np.where(rows["flagged"], -size, 1.0 + np.nan_to_num(rows["pvalue"], nan=2.0))
+    keys = np.where(rows["flagged"], -np.abs(rows["size"]), 1.0 + np.nan_to_num(rows["pvalue"], nan=2.0))
     rows = np.take_along_axis(rows, np.argsort(keys, axis=1, kind="stable"), axis=1)
     return rows[np.argsort(np.sort(keys, axis=1)[:, 0], kind="stable")]

@@ -110,8 +110,8 @@ def row_function(given: Any, names: Sequence[str]) -> RowFunction:
         raise InputError(f"function must be {_KINDS}, got {given!r:.60}")
     if len(found.names) < 2:
         raise InputError(
-            f"function {found.label!r:.80} uses one variable, {listed(found.names)}, and dependence plays no part in it; use at "
-            "least two variables (pairwise compares them one by one in its margins)",
+            f"function {found.label!r:.80} uses one variable, {listed(found.names)}, and dependence plays no part in it; "
+            "use at least two variables (pairwise compares them one by one in its margins)",
             "one-variable",
         )
     return found
@@ -156,8 +156,8 @@ def _listed_weights(given: Iterable[Any], names: Sequence[str]) -> dict[str, flo
     values = list(given)
     if len(values) != len(names):
         raise InputError(
-            f"function has {len(values)} weights, but there are {len(names)} variables ({listed(names, BRIEF)}); pass one weight "
-            "each, or a dictionary from names to weights",
+            f"function has {len(values)} weights, but there are {len(names)} variables ({listed(names, BRIEF)}); pass one "
+            "weight each, or a dictionary from names to weights",
             "shape",
         )
     return {name: real_number(weight, f"the weight of {name}") for name, weight in zip(names, values, strict=True)}

@@ -117,8 +117,8 @@ def joined(
     """Rows with the margins of one sample and the dependence of another, (variable, row).
 
     Every row of the second sample is replaced by the values that have its ranks in the first: F^-1((R - 1/2)/m) for rank R of
-    m. By Sklar's theorem this has the margins of the first sample, exactly if m is a multiple of its size, and the copula of the
-    second.
+    m. By Sklar's theorem this has the margins of the first sample, exactly if m is a multiple of its size, and the copula of
+    the second.
 
     Parameters
     ----------

@@ -44,11 +44,14 @@ class PairEffects:
         Standard errors of what is due to dependence, the first value minus the second; NaN for pairs that were not resampled.
     lines : array (pair, 4)
         The reference's quantiles of sum (low, high) and difference (low, high).
+    tail : float
+        The share of the reference below "low", and above "high".
     """
 
     points: Floats
     se: Floats
     lines: Floats
+    tail: float
 
     @property
     def dependence(self) -> Floats:
@@ -56,10 +59,13 @@ class PairEffects:
         return self.points[:, :, OWN] - self.points[:, :, REPAIRED]
 
     @property
-    def relative(self) -> Floats:
-        """The same relative to the mean of both values: from -2 to 2, and 0 if both are 0."""
-        own, repaired = self.points[:, :, OWN], self.points[:, :, REPAIRED]
-        return 2.0 * np.divide(own - repaired, own + repaired, out=np.zeros_like(own), where=own + repaired > 0.0)
+    def sizes(self) -> Floats:
+        """The same relative to the value with the right dependence, of probabilities relative to the tail's share.
+
+        A probability of 1.7% that should be 0.1% is a large ratio but a small effect.
+        """
+        units = np.where([*EFFECTS.values()], self.tail, self.points[:, :, REPAIRED])
+        return np.divide(self.dependence, units, out=np.zeros_like(units), where=units > 0.0)
 
 
 def compare_pairs(
@@ -116,10 +122,10 @@ def compare_pairs(
 
     every = np.arange(len(pairs))
     points = np.mean([computed(every, None, k) for k in range(max(own.breakings, other.breakings))], axis=0)
-    found = PairEffects(points, np.full(points.shape[:2], np.nan), lines)
+    found = PairEffects(points, np.full(points.shape[:2], np.nan), lines, tail)
     chosen = every
     if len(pairs) > most:
-        chosen = np.sort(np.argsort(-np.abs(found.relative).max(axis=1), kind="stable")[:most])
+        chosen = np.sort(np.argsort(-np.abs(found.sizes).max(axis=1), kind="stable")[:most])
 
     def resampled(task: tuple[int, int, np.random.Generator]) -> Floats:
         """Sums of the deviations of resamples from the estimate, and of their squares, (2, pair, effect)."""

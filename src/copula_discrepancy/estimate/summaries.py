@@ -106,11 +106,10 @@ def checked_summaries(summary: Any, q: Any, is_condition: bool) -> tuple[Summary
             raise InputError(f"summary={kind!r} needs q, the probability that it is for, such as q=0.01 (--q 0.01)")
     if probabilities and not any(kind in _OF_TAILS for kind in kinds):
         raise InputError(f"q is for quantiles and shortfalls, but summary is {', '.join(map(repr, kinds))}; omit it")
-    kinds = tuple("probability" if is_condition else kind for kind in dict.fromkeys(kinds))
-    each = (
-        [Summary(kind, p) for p in probabilities] if kind in _OF_TAILS else [Summary(kind)] for kind in dict.fromkeys(kinds)
-    )
-    return tuple(item for items in each for item in items)
+    found = []
+    for kind in dict.fromkeys("probability" if is_condition else kind for kind in kinds):
+        found += [Summary(kind, p) for p in probabilities] if kind in _OF_TAILS else [Summary(kind)]
+    return tuple(found)
 
 
 def _probabilities(q: Any) -> tuple[float, ...]:

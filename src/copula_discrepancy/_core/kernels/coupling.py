@@ -61,8 +61,8 @@ def pair_effects(columns, first, second, low, high, lines, out):
     """Sums, differences and joint extremes of pairs of columns (variable, row), ten numbers for each.
 
     The standard deviations of sum and difference; the shares of rows whose sum is below lines[p, 0] and above lines[p, 1],
-    whose difference is below lines[p, 2] and above lines[p, 3]; and the shares in the corners of `low` and `high`: both low, both
-    high, the first low and the second high, the first high and the second low.
+    whose difference is below lines[p, 2] and above lines[p, 3]; and the shares in the corners of `low` and `high`: both low,
+    both high, the first low and the second high, the first high and the second low.
     """
     n = columns.shape[1]
     for p in range(first.size):

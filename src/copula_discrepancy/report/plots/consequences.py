@@ -44,7 +44,8 @@ def _draw_distributions(ax: "Axes", result: Consequence) -> None:
     draws, repaired, _, reference = result.values
     ends = np.quantile(np.concatenate([draws, repaired, reference]), [_CUT, 1.0 - _CUT])
     bins = int(min(max(2.0 * min(draws.size, reference.size) ** (1 / 3), _BINS[0]), _BINS[1]))  # Rice's rule
-    edges = np.linspace(*ends, bins + 1) if ends[0] < ends[1] else np.linspace(ends[0] - 0.5, ends[0] + 0.5, 2)
+    low, high = ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)
+    edges = np.linspace(low, high, bins + 1)
     effect = result.effects[0]
     kinds = (
         (reference, effect.reference, look.GREY, "reference", ":"),
