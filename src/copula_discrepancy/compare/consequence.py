@@ -259,8 +259,8 @@ class TwoSets:
         """Read both samples and match the function's variables."""
         if isinstance(reference, Copula | type | int | float | complex) or reference is None or is_bare_word(reference):
             raise InputError(
-                f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass the draws "
-                "that repair(draws, copula) makes",
+                f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass "
+                "the draws that repair(draws, copula) makes",
                 "no-target",
             )
         given, selection = _read(draws, function, chains, missing, selection)
