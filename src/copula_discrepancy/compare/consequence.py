@@ -1,37 +1,24 @@
 """What the dependence of draws does to a decision: a function of the variables with their own and with the right dependence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from copula_discrepancy._core.caveats import Caveat, caveat_of
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import RandomSource, independent_sides, one_of, random_generator, whole_number
-from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.errors import DependenceWarning, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
-from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
 from copula_discrepancy.compare.consequence_result import Consequence, Effect
 from copula_discrepancy.compare.two_samples import adding
-from copula_discrepancy.compare.wording import called, halves
-from copula_discrepancy.data.draws import Draws, as_draws, require_varying
-from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
-from copula_discrepancy.data.naming import BRIEF, errors_about, listed, unknown_name
-from copula_discrepancy.data.repeats import in_a_row
-from copula_discrepancy.data.row_function import RowFunction, possible_names, row_function
-from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
+from copula_discrepancy.compare.whole_rows import FunctionSamples
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.coupling import TIE_BREAKINGS, SortedSample
 from copula_discrepancy.estimate.decomposition import SPLITS, combine, estimates, few_events, tied
 from copula_discrepancy.estimate.fit_result import library_version
-from copula_discrepancy.estimate.rank_table import RankedTable
-from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.summaries import checked_summaries
-from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length, split_rhat
-from copula_discrepancy.families import Copula
+from copula_discrepancy.estimate.uncertainty import open_probability
 
-FEWEST_ROWS = 20  # with fewer, resamples have too few different rows
 FEWEST_RESAMPLES = 50
 _FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
 
@@ -173,7 +160,7 @@ def consequence(
         random_generator(rng),
     )
     selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "exclude": exclude}
-    pair = TwoSets.read(draws, reference, function, sides, chains, missing, selection)
+    pair = FunctionSamples.read(draws, reference, function, sides, chains, missing, selection)
     summaries = checked_summaries(summary, q, pair.function.is_condition)
     own, other = (SortedSample.of(columns, source) for columns in pair.columns)
     resampling = pair.resampling()
@@ -219,141 +206,3 @@ def tie_notes(own: SortedSample, other: SortedSample, names: Sequence[str]) -> t
     return (
         (f"ties in {listed(some, BRIEF)} are broken at random; results are means over {TIE_BREAKINGS} orders",) if some else ()
     )
-
-
-@dataclass(frozen=True, eq=False)
-class TwoSets:
-    """Draws and reference with the variables of a function, complete rows only.
-
-    Attributes
-    ----------
-    function : RowFunction
-        The function, with its variables.
-    samples : (Draws, Draws)
-        Both samples with these variables, in this order.
-    columns : (array, array)
-        Their values, (variable, row), chain after chain.
-    iid : (bool, bool)
-        Whether the draws of each are independent.
-    notes : tuple of str
-        What was decided or left out when they were read.
-    """
-
-    function: RowFunction
-    samples: tuple[Draws, Draws]
-    columns: tuple[Any, Any]
-    iid: tuple[bool, bool]
-    notes: tuple[str, ...]
-
-    @classmethod
-    def read(
-        cls,
-        draws: Any,
-        reference: Any,
-        function: Any,
-        iid: tuple[bool, bool],
-        chains: int | str | None,
-        missing: str | None,
-        selection: Mapping[str, Any],
-    ) -> "TwoSets":
-        """Read both samples and match the function's variables."""
-        if isinstance(reference, Copula | type | int | float | complex) or reference is None or is_bare_word(reference):
-            raise InputError(
-                f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass "
-                "the draws that repair(draws, copula) makes",
-                "no-target",
-            )
-        given, selection = _read(draws, function, chains, missing, selection)
-        other = read_reference(reference, given, {**selection, "missing": missing})
-        if given.named and other.named:
-            used = row_function(function, given.names)
-            for name in used.names:
-                if name not in other.names:
-                    raise InputError(f"reference: {unknown_name(name, other.names)}", "unknown-name")
-        else:
-            given, other = matched(given, other)
-            used = row_function(function, given.names)
-        samples = _complete(given.select(used.names), ""), _complete(other.select(used.names), "reference")
-        notes = (*samples[0].notes, *(f"reference: {note}" for note in samples[1].notes))
-        notes += in_a_row(samples[0]) if iid[0] else ()
-        columns = []
-        for sample, independent, whose in zip(samples, iid, ("draws", "reference"), strict=True):
-            if sample.ranked:
-                found = "some are too large to be distinguished as float64"
-                raise InputError(f"the values of the {whose} are needed, but {found}; subtract an offset or rescale them first")
-            n = sample.n_chains * sample.n_draws
-            if n < FEWEST_ROWS:
-                raise InputError(f"the {whose} must contain at least {FEWEST_ROWS} draws, got {n}", "too-few-draws")
-            if not independent:
-                require_chain_length(sample.n_draws)
-            values = np.stack([sample.column(k) for k in range(sample.n_variables)])
-            with errors_about("reference") if whose == "reference" else errors_about("draws"):
-                for name, column in zip(sample.names, values, strict=True):
-                    require_varying(column, name)
-            columns.append(values)
-        return cls(used.settled(columns[0]), samples, (columns[0], columns[1]), iid, notes)
-
-    @property
-    def things(self) -> str:
-        """The noun for the observations."""
-        return called(self.samples[0], self.iid[0])
-
-    def resampling(self) -> tuple[BlockResampling, BlockResampling]:
-        """How the rows of both samples are resampled."""
-        first, second = (
-            BlockResampling.of(columns, sample.n_chains, iid=independent)
-            for columns, sample, independent in zip(self.columns, self.samples, self.iid, strict=True)
-        )
-        return first, second
-
-    def caveats(self, resampling: Sequence[BlockResampling], *values: Any) -> list[Caveat]:
-        """What is said of any two samples, and too few effective draws and chains that disagree on the function."""
-        tables = RankedTable.of(self.samples[0]), RankedTable.of(self.samples[1])
-        compared = sides_of(self.samples, tables, self.iid)
-        caveats = sample_caveats(compared)
-        for side, blocks, own in zip(compared, resampling, values, strict=True):
-            if blocks.n_eff < side.few:
-                caveats.append(side.caveat("few-effective-draws", side.too_few(blocks.n_eff)))
-            caveats += _agreement(side, own)
-        return caveats
-
-
-def _agreement(side: ComparedSample, values: Any) -> list[Caveat]:
-    """Chains, or halves of one chain, that disagree on the function."""
-    if not comparable(side.draws, side.iid):
-        return []
-    rhat = split_rhat(values.reshape(side.draws.n_chains, -1))
-    if not rhat > RHAT_LIMIT:
-        return []
-    parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
-    return [side.caveat("chains-disagree", f"R-hat of the function is {rhat:.3f}, above {RHAT_LIMIT}: {parts} disagree on it")]
-
-
-def _read(
-    draws: Any, function: Any, chains: int | str | None, missing: str | None, selection: Mapping[str, Any]
-) -> tuple[Draws, Mapping[str, Any]]:
-    """The draws, and the selection of variables that they were read with.
-
-    If columns that are not numbers stand in the way, only what may be names in the function is read.
-    """
-    try:
-        return as_draws(draws, **selection, chains=chains, missing=missing), selection
-    except InputError as error:
-        names = possible_names(function)
-        if error.code != "not-numeric" or selection["var_names"] is not None or not names:
-            raise
-        narrow = {**selection, "var_names": names, "filter_vars": None, "exclude": None}
-        try:
-            return as_draws(draws, **narrow, chains=chains, missing=missing), narrow
-        except InputError as other:
-            raise other if other.code == "unknown-name" else error from None
-
-
-def _complete(sample: Draws, whose: str) -> Draws:
-    """The rows that have values of all variables."""
-    if not sample.incomplete:
-        return replace(sample, notes=tuple(note for note in sample.notes if not note.startswith("missing values in")))
-    with errors_about(whose) if whose else errors_about("draws"):
-        found = as_draws(sample, missing="listwise")
-    kept = (note for note in sample.notes if not note.startswith("missing values in"))
-    return replace(found, notes=(*kept, found.notes[-1]))

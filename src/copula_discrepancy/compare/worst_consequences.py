@@ -21,12 +21,14 @@ from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.caveats import sample_caveats, sides_of
-from copula_discrepancy.compare.consequence import FEWEST_RESAMPLES, FEWEST_ROWS, tie_notes
+from copula_discrepancy.compare.consequence import FEWEST_RESAMPLES, tie_notes
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.two_samples import adding
+from copula_discrepancy.compare.whole_rows import complete, require_sample, require_values
 from copula_discrepancy.compare.wording import called
 from copula_discrepancy.compare.worst_result import EFFECT_ROW, WorstConsequences
 from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.matching import read_reference
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.coupling import SortedSample
@@ -38,7 +40,7 @@ from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.tails import checked_tail
-from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length
+from copula_discrepancy.estimate.uncertainty import open_probability
 
 MOST = 2000  # pairs that are resampled: ten seconds for 4,000 draws on two cores
 
@@ -204,27 +206,17 @@ def _read(
     selection: Mapping[str, Any],
 ) -> tuple[PairTargets, tuple[Draws, Draws]]:
     """Draws and reference with the variables that vary in both, complete rows only."""
-    given = as_draws(draws, **selection, chains=chains, missing=missing)
-    if given.incomplete:
-        given = as_draws(given, missing="listwise")
+    given = complete(as_draws(draws, **selection, chains=chains, missing=missing), "draws")
     if given.n_variables < 2:
         raise InputError(f"at least 2 variables are needed, got {given.n_variables} ({listed(given.names)})", "shape")
-    if reference is None:
-        raise InputError("worst_consequences compares with a reference sample, got None", "no-target")
-    aims = resolve_pair_targets(given, reference, {**selection, "missing": missing}, called(given, iid[0]))
-    if aims.kind != "reference" or aims.reference is None:
-        raise InputError(f"the reference must be a sample of the same variables, got {reference!r:.60}", "no-target")
-    other = as_draws(aims.reference, missing="listwise") if aims.reference.incomplete else aims.reference
-    for sample, independent, whose in zip((aims.draws, other), iid, ("draws", "reference"), strict=True):
-        n = sample.n_chains * sample.n_draws
-        if n < FEWEST_ROWS:
-            raise InputError(f"the {whose} must contain at least {FEWEST_ROWS} draws, got {n}", "too-few-draws")
-        if sample.ranked:
-            found = "some are too large to be distinguished as float64"
-            raise InputError(f"the values of the {whose} are needed, but {found}; subtract an offset or rescale them first")
-        if not independent:
-            require_chain_length(sample.n_draws)
-    return aims, (aims.draws, other)
+    require_sample(reference)
+    other = complete(read_reference(reference, given, {**selection, "missing": missing}), "reference")
+    aims = resolve_pair_targets(given, other, {}, called(given, iid[0]))
+    assert aims.reference is not None
+    samples = aims.draws, aims.reference
+    for sample, independent, whose in zip(samples, iid, ("draws", "reference"), strict=True):
+        require_values(sample, independent, whose)
+    return aims, samples
 
 
 def _rows(effects: PairEffects, pairs: Any, df: float, confidence: float, adjust: str) -> Any:

@@ -1,0 +1,180 @@
+"""Two samples whose values are combined row by row: complete rows, of the variables that a function uses."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
+from copula_discrepancy.compare.wording import called, halves
+from copula_discrepancy.data.draws import Draws, as_draws, require_varying
+from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
+from copula_discrepancy.data.naming import errors_about, unknown_name
+from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.data.row_function import RowFunction, possible_names, row_function
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
+from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.resampling import BlockResampling
+from copula_discrepancy.estimate.uncertainty import require_chain_length, split_rhat
+from copula_discrepancy.families import Copula
+
+FEWEST_ROWS = 20  # with fewer, resamples have too few different rows
+_MISSING_NOTE = "missing values in"
+
+
+def require_sample(reference: Any) -> None:
+    """Raise if a reference cannot be a sample."""
+    if isinstance(reference, Copula | type | int | float | complex) or reference is None or is_bare_word(reference):
+        raise InputError(
+            f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass the draws "
+            "that repair(draws, copula) makes",
+            "no-target",
+        )
+
+
+def require_values(sample: Draws, independent: bool, whose: str) -> None:
+    """Raise unless a sample has its values, not only ranks, and enough of them."""
+    if sample.ranked:
+        found = "some are too large to be distinguished as float64"
+        raise InputError(f"the values of the {whose} are needed, but {found}; subtract an offset or rescale them first")
+    n = sample.n_chains * sample.n_draws
+    if n < FEWEST_ROWS:
+        raise InputError(f"the {whose} must contain at least {FEWEST_ROWS} draws, got {n}", "too-few-draws")
+    if not independent:
+        require_chain_length(sample.n_draws)
+
+
+def complete(sample: Draws, whose: str) -> Draws:
+    """The rows that have values of all variables, with a note on how many were left out."""
+    notes = tuple(note for note in sample.notes if not note.startswith(_MISSING_NOTE))  # counted again, as rows
+    if not sample.incomplete:
+        return replace(sample, notes=notes)
+    with errors_about(whose):
+        found = as_draws(sample, missing="listwise")
+    return replace(found, notes=(*notes, found.notes[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSamples:
+    """Draws and reference with the variables of a function, complete rows only.
+
+    Attributes
+    ----------
+    function : RowFunction
+        The function, with its variables.
+    samples : (Draws, Draws)
+        Both samples with these variables, in this order.
+    columns : (array, array)
+        Their values, (variable, row), chain after chain.
+    iid : (bool, bool)
+        Whether the draws of each are independent.
+    notes : tuple of str
+        What was decided or left out when they were read.
+    """
+
+    function: RowFunction
+    samples: tuple[Draws, Draws]
+    columns: tuple[Any, Any]
+    iid: tuple[bool, bool]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def read(
+        cls,
+        draws: Any,
+        reference: Any,
+        function: Any,
+        iid: tuple[bool, bool],
+        chains: int | str | None,
+        missing: str | None,
+        selection: Mapping[str, Any],
+    ) -> "FunctionSamples":
+        """Read both samples and match the function's variables."""
+        require_sample(reference)
+        given, selection = _read(draws, function, chains, missing, selection)
+        other = read_reference(reference, given, {**selection, "missing": missing})
+        if given.named and other.named:
+            used = row_function(function, given.names)
+            for name in used.names:
+                if name not in other.names:
+                    raise InputError(f"reference: {unknown_name(name, other.names)}", "unknown-name")
+        else:
+            given, other = matched(given, other)
+            used = row_function(function, given.names)
+        samples = complete(given.select(used.names), "draws"), complete(other.select(used.names), "reference")
+        notes = (*samples[0].notes, *(f"reference: {note}" for note in samples[1].notes))
+        notes += in_a_row(samples[0]) if iid[0] else ()
+        columns = []
+        for sample, independent, whose in zip(samples, iid, ("draws", "reference"), strict=True):
+            require_values(sample, independent, whose)
+            values = np.stack([sample.column(k) for k in range(sample.n_variables)])
+            with errors_about("reference") if whose == "reference" else errors_about("draws"):
+                for name, column in zip(sample.names, values, strict=True):
+                    require_varying(column, name)
+            columns.append(values)
+        return cls(used.settled(columns[0]), samples, (columns[0], columns[1]), iid, notes)
+
+    @property
+    def things(self) -> str:
+        """The noun for the observations."""
+        return called(self.samples[0], self.iid[0])
+
+    def resampling(self) -> tuple[BlockResampling, BlockResampling]:
+        """How the rows of both samples are resampled."""
+        first, second = (
+            BlockResampling.of(columns, sample.n_chains, iid=independent)
+            for columns, sample, independent in zip(self.columns, self.samples, self.iid, strict=True)
+        )
+        return first, second
+
+    def caveats(self, resampling: Sequence[BlockResampling], *values: Any) -> list[Caveat]:
+        """What is said of any two samples, and too few effective draws and chains that disagree on the function."""
+        tables = RankedTable.of(self.samples[0]), RankedTable.of(self.samples[1])
+        compared = sides_of(self.samples, tables, self.iid)
+        caveats = sample_caveats(compared)
+        for side, blocks, own in zip(compared, resampling, values, strict=True):
+            if blocks.n_eff < side.few:
+                caveats.append(side.caveat("few-effective-draws", side.too_few(blocks.n_eff)))
+            caveats += _agreement(side, own)
+        return caveats
+
+
+def _agreement(side: ComparedSample, values: Any) -> list[Caveat]:
+    """Chains, or halves of one chain, that disagree on the function."""
+    if not comparable(side.draws, side.iid):
+        return []
+    rhat = split_rhat(values.reshape(side.draws.n_chains, -1))
+    if not rhat > RHAT_LIMIT:
+        return []
+    parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
+    return [side.caveat("chains-disagree", f"R-hat of the function is {rhat:.3f}, above {RHAT_LIMIT}: {parts} disagree on it")]
+
+
+def _read(
+    draws: Any, function: Any, chains: int | str | None, missing: str | None, selection: Mapping[str, Any]
+) -> tuple[Draws, Mapping[str, Any]]:
+    """The draws, and the selection of variables that they were read with.
+
+    If columns that are not numbers stand in the way, or if the function may name one that looks like an identifier, only what
+    may be a name in the function is read.
+    """
+    names = possible_names(function) if selection["var_names"] is None else []
+    problem: InputError | None = None
+    try:
+        given = as_draws(draws, **selection, chains=chains, missing=missing)
+        left_out = [name for name, _ in given.left_out if name in names]
+        if not left_out:
+            return given, selection
+        names = [name for name in names if name in given.names or name in left_out]
+    except InputError as error:
+        if error.code != "not-numeric" or not names:
+            raise
+        problem = error
+    narrow = {**selection, "var_names": names, "filter_vars": None, "exclude": None}
+    try:
+        return as_draws(draws, **narrow, chains=chains, missing=missing), narrow
+    except InputError as error:
+        raise error if problem is None or error.code == "unknown-name" else problem from None
