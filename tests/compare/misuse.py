@@ -181,10 +181,43 @@ SUMMARY = {
     "no file": Misuse(lambda: cd.summary("nowhere.csv"), "file", ("nowhere.csv",)),
 }
 
+_PAIR = pd.DataFrame(SAMPLE[:, :2], columns=["a", "b"])
+
+
+def _function(function, code, *names, reference=None, **choices):
+    other = _PAIR.iloc[::-1] + 0.1 if reference is None else reference
+    return Misuse(lambda: cd.consequence(_PAIR, other, function, **choices), code, names)
+
+
+CONSEQUENCES = {
+    "an unknown name": _function("a - c", "unknown-name", "position 5", "'c'", "a, b"),
+    "not in the language": _function("a.sum() - b", "unknown-name", "position 1"),
+    "an unknown function": _function("sin(a) - b", "unknown-name", "position 1", "'sin'", "sqrt"),
+    "an unfinished expression": _function("a - ", "expression", "position"),
+    "one variable": _function("a > 0", "one-variable", "a"),
+    "no value": _function("log(a) - b", "nan", "'log(a) - b'", "a = -1.26024"),
+    "an infinite value": _function("a / (b - b)", "infinite", "'a / (b - b)'"),
+    "a function of another length": _function(lambda a, b: a[1:], "shape", "(100,)", "(99,)"),
+    "a function of all rows": _function(lambda rows: rows[:, 0] - rows[:, 0].mean(), "argument", "the function"),
+    "a function that raises": _function(lambda rows: rows["a"], "argument", "IndexError", "(100, 2)"),
+    "a function of other names": _function(lambda a, c: a, "unknown-name", "'c'", "a, b"),
+    "three weights": _function([1, 2, 3], "shape", "3", "2", "a, b"),
+    "a constant in the reference": _function("a - b", "constant", "reference", "b", reference=_PAIR.assign(b=1.0)),
+    "a reference without the variable": _function("a - b", "unknown-name", "reference", "'b'", reference=_PAIR[["a"]]),
+    "a copula": _function("a - b", "no-target", "Gumbel", "repair", reference=cd.Gumbel(2.0)),
+    "ten rows": _function("a - b", "too-few-draws", "20", "10", reference=_PAIR[:10]),
+    "a quantile without its probability": _function("a - b", "argument", "q=0.01", summary="quantile"),
+    "a quantile of a condition": _function("a > b", "argument", "'quantile'", summary="quantile", q=0.1),
+    "an unknown summary": _function("a - b", "argument", "summary", "'median'", "quantile", summary="median"),
+    "two references": Misuse(lambda: cd.worst_consequences(_PAIR, None), "no-target", ("reference", "None")),
+    "one column": Misuse(lambda: cd.worst_consequences(_PAIR[["a"]], _PAIR), "shape", ("2", "1", "a")),
+}
+
 GROUPS = {
     "targets of pairwise": PAIRWISE_TARGETS,
     "choices of pairwise": PAIRWISE_CHOICES,
     "vine": VINE,
     "references of discrepancy": REFERENCES,
     "summary": SUMMARY,
+    "consequences": CONSEQUENCES,
 }

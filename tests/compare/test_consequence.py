@@ -10,6 +10,7 @@ from scipy.stats import binom, norm
 
 import copula_discrepancy as cd
 from tests.caveat_codes import codes_of, warned
+from tests.compare.misuse import CONSEQUENCES, refused_naming
 from tests.refusals import refused
 
 
@@ -146,6 +147,13 @@ class TestInput:
             expected = cd.consequence(DRAWS, REFERENCE, function, iid=True, n_resamples=50)
             assert result.dependence == expected.dependence
 
+    def test_a_column_that_looks_like_row_numbers_can_be_named(self):
+        draws, reference = DRAWS.assign(place=np.arange(2000)), REFERENCE.assign(place=np.arange(2000))
+        result = cd.consequence(draws, reference, "place > 1000 * b", iid=True, n_resamples=50)
+        assert result.names == ("place", "b")
+        with refused("unknown-name"):
+            cd.consequence(draws, reference, "place > 1000 * c", iid=True)
+
     def test_rows_with_missing_values_are_left_out_and_counted(self):
         draws = DRAWS.copy()
         draws.loc[:99, "a"] = np.nan
@@ -207,6 +215,12 @@ class TestInput:
     def test_one_clear_error(self, draws, reference, function, choices, code):
         with np.errstate(all="ignore"), refused(code):
             cd.consequence(draws, reference, function, **choices)
+
+    @pytest.mark.parametrize("case", CONSEQUENCES)
+    def test_errors_name_what_is_wrong(self, case):
+        call, code, names = CONSEQUENCES[case]
+        with np.errstate(all="ignore"), refused_naming(code, *names):
+            call()
 
     def test_errors_name_the_sample(self):
         with refused("constant") as caught:

@@ -118,9 +118,22 @@ def vines():
     yield "one edge", cd.vine(rng.standard_normal((200, 2)), rng.standard_normal((200, 2)), iid=True)
 
 
+def consequences():
+    """Results of `consequence` and `worst_consequences`."""
+    lost = table(1).assign(sigma=np.random.default_rng(2).permutation(table(1)["sigma"]))
+    yield "a condition", cd.consequence(lost, table(3, 800), "sigma - mu > 0.5", iid=True)
+    yield "a tail, and more", cd.consequence(lost, table(3), "0.5*mu + 0.5*sigma", summary=["quantile", "sd"], q=[0.05, 0.95])
+    yield "nothing is found", cd.consequence(table(10), table(12), "mu > nu", iid=True, split="average")
+    yield "no part for dependence", cd.consequence(lost, table(3), "mu + sigma", iid=True, split="margins")
+    yield "never seen", cd.consequence(lost, table(3), "mu > 3 and sigma < -3", iid=True)
+    yield "all pairs", cd.worst_consequences(lost, table(3, 800), iid=True)
+    yield "all pairs, nothing is found", cd.worst_consequences(table(10), table(12), iid=True)
+
+
 def messages():
     """The text of the snapshot."""
     groups = {"One pair": one_pair, "The choice of a family": selections, "Many pairs": many_pairs, "A vine": vines}
+    groups |= {"Consequences": consequences}
     blocks = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)

@@ -113,7 +113,97 @@ def check_triples(answer: cd.Interactions, given: dict[str, Any]) -> None:
     need(worst.to_dict() and worst.label and answer[worst.names].names == worst.names, "another triple by its names")
 
 
+FUNCTION = Kind(
+    lambda f: f.one(
+        "x0 - x1", "x0 > x1", "max(x0, x1) ** 2", {"x0": 1.0, "x1": -0.5}, np.ones(f.width), lambda rows: rows[:, 0]
+    ),
+    lambda f: f.one(
+        "x0 -",
+        "x0 > x9",
+        "x0",
+        "log(x0 - x1)",
+        "1/0",
+        "x0 - x0",
+        {"x9": 1},
+        {"x0": np.nan, "x1": 1.0},
+        [1.0],
+        [0.0] * f.width,
+        lambda rows: rows,
+        lambda rows: rows[:-1, 0],
+        lambda rows: rows[:, 0] * np.nan,
+        lambda x0, x1: x0 > x1,
+        anything(f),
+    ),
+)
+RESAMPLED = {
+    "iid": FLAG,
+    "confidence": CONFIDENCE,
+    "n_resamples": Kind(lambda f: f.one(50, 61), lambda f: f.one(0, 49, 2.5, anything(f))),
+    "rng": Kind(lambda f: f.one(0, 1), lambda f: f.one(-1, 1.5, "1")),
+    "n_jobs": JOBS,
+}
+
+
+def check_consequence(answer: cd.Consequence, given: dict[str, Any]) -> None:
+    need(answer.sentences() and answer.table_rows() and answer.to_dict() and len(answer.to_dataframe()), "no words")
+    for effect in answer.effects:
+        need(effect.to_dict(), "no numbers")
+        total, scale = effect.dependence.value + effect.margins.value, abs(effect.draws.value) + abs(effect.reference.value)
+        need(abs(total - effect.difference.value) <= 1e-9 * scale, "parts do not add up")
+        for part in (effect.draws, effect.repaired, effect.dependence):
+            need(part.se >= 0 and part.ci[0] <= part.ci[1], f"{part!r}")
+
+
+def check_worst(answer: cd.WorstConsequences, given: dict[str, Any]) -> None:
+    need(answer.sentences() and answer.table_rows() and answer.to_dict() and answer.overview(), "no words")
+    need(answer.described(0) and len(answer.pair(0)) == 2, "no pair")
+    need(len(answer.to_dataframe()) == 10 * len(answer), "another number of effects")
+    pvalues = answer.rows["pvalue"]
+    need(((pvalues >= 0) & (pvalues <= 1)).all(), "no p-value")
+
+
 TARGETS = [
+    Target(
+        "consequence",
+        cd.consequence,
+        {"draws": draws(None), "reference": draws(None), "function": FUNCTION},
+        check_consequence,
+        2.0,
+        (
+            "Consequence",
+            "Consequence.to_dict",
+            "Consequence.to_dataframe",
+            "Consequence.sentences",
+            "Consequence.table_rows",
+            "Effect",
+            "Effect.to_dict",
+        ),
+        options=RESAMPLED
+        | {
+            "summary": Kind(lambda f: f.one(None, "mean", ["mean"]), lambda f: f.one("sd", "median", [], anything(f))),
+            "q": Kind(lambda f: None, lambda f: f.one(0.1, [0.1, 0.9], 0, 1, "a", anything(f))),
+            "split": choice("dependence", "margins", "average"),
+            "var_names": NAMES,
+        },
+    ),
+    Target(
+        "worst_consequences",
+        cd.worst_consequences,
+        {"draws": draws(None), "reference": draws(None)},
+        check_worst,
+        1.5,
+        (
+            "WorstConsequences",
+            "WorstConsequences.to_dict",
+            "WorstConsequences.to_dataframe",
+            "WorstConsequences.overview",
+            "WorstConsequences.sentences",
+            "WorstConsequences.table_rows",
+            "WorstConsequences.described",
+            "WorstConsequences.pair",
+        ),
+        options=RESAMPLED | {"tail": TAIL, "standardize": FLAG, "adjust": choice("bh", "holm", "none"), "var_names": NAMES},
+    ),
     Target(
         "screen",
         cd.screen,

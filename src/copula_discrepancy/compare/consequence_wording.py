@@ -86,8 +86,8 @@ def _parts(effect: "Effect", result: "Consequence") -> str:
     how = _SPLITS[result.split].format(things=result.things)
     dependence, margins = (f"{figure(part, signed=True)} {_known(part)}" for part in (effect.dependence, effect.margins))
     return (
-        f"the reference has {figure(effect.reference)}. Of the difference, {figure(effect.difference, signed=True)}, "
-        f"{dependence} is due to dependence and {margins} to margins ({how})."
+        f"the reference has {figure(effect.reference)}. The difference is {figure(effect.difference, signed=True)}: "
+        f"{dependence} due to dependence and {margins} due to margins ({how})."
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.checks import LARGEST
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
 from copula_discrepancy.compare.wording import called, halves
@@ -40,6 +41,11 @@ def require_values(sample: Draws, independent: bool, whose: str) -> None:
     if sample.ranked:
         found = "some are too large to be distinguished as float64"
         raise InputError(f"the values of the {whose} are needed, but {found}; subtract an offset or rescale them first")
+    largest = float(np.abs(sample.values).max())
+    if largest > LARGEST:
+        raise InputError(
+            f"values of the {whose} must be at most {LARGEST:g} in size, got {largest:g}; rescale them", "infinite"
+        )
     n = sample.n_chains * sample.n_draws
     if n < FEWEST_ROWS:
         raise InputError(f"the {whose} must contain at least {FEWEST_ROWS} draws, got {n}", "too-few-draws")

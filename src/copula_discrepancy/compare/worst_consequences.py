@@ -42,6 +42,7 @@ from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability
 
+SMALLEST = 1e-14  # standard deviations relative to the largest value that are rounding errors
 MOST = 2000  # pairs that are resampled: ten seconds for 4,000 draws on two cores
 
 
@@ -153,8 +154,8 @@ def worst_consequences(
     selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "exclude": exclude}
     aims, samples = _read(draws, reference, sides, chains, missing, selection)
     columns = [np.stack([sample.column(k) for k in range(sample.n_variables)]) for sample in samples]
-    scale = np.std(columns[1], axis=1, ddof=1)[:, None] if in_units else 1.0
-    own, other = (SortedSample.of(values / scale, source) for values in columns)
+    scales = _scales(columns[1], samples[1].names) if in_units else np.ones(len(columns[1]))
+    own, other = (SortedSample.of(values / scales[:, None], source) for values in columns)
     first, second = (
         BlockResampling.of(values, sample.n_chains, iid=independent)
         for values, sample, independent in zip(columns, samples, sides, strict=True)
@@ -217,6 +218,16 @@ def _read(
     for sample, independent, whose in zip(samples, iid, ("draws", "reference"), strict=True):
         require_values(sample, independent, whose)
     return aims, samples
+
+
+def _scales(columns: Any, names: Sequence[str]) -> Any:
+    """Standard deviations of the reference's variables."""
+    scales = np.std(columns, axis=1, ddof=1)
+    for name, scale, column in zip(names, scales, columns, strict=True):
+        if not scale > SMALLEST * np.abs(column).max() or not scale > np.finfo(float).tiny:
+            found = f"the standard deviation of {name} in the reference is {scale:g}"
+            raise InputError(f"{found}, too small to divide by; rescale or shift it, or use standardize=False")
+    return scales
 
 
 def _rows(effects: PairEffects, pairs: Any, df: float, confidence: float, adjust: str) -> Any:

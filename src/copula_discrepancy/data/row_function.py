@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.checks import real_number
+from copula_discrepancy._core.checks import LARGEST, real_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.expression import Expression, parse
 from copula_discrepancy.data.expression_parser import FUNCTIONS, KEYWORDS, QUOTED, WORD, quoted
@@ -50,11 +50,11 @@ class RowFunction:
         """
         if self.is_typed:
             return self
-        some = self.compute(np.ascontiguousarray(columns[:, : (columns.shape[1] + 1) // 2]))
         every = self.compute(columns)
+        some = self.compute(np.ascontiguousarray(columns[:, : (columns.shape[1] + 1) // 2]))
         if not np.allclose(every[: some.size], some, rtol=1e-9, atol=0.0, equal_nan=True):
             raise InputError(
-                f"function {self.label} must treat every row alone, but its values change if other rows are left out; compute "
+                f"{self.label} must treat every row alone, but its values change if other rows are left out; compute "
                 "means, ranks and the like before"
             )
         return replace(self, is_condition=every.dtype.kind == "b")
@@ -62,11 +62,12 @@ class RowFunction:
     def __call__(self, columns: Values, where: str) -> Values:
         """Values (row,), 1 and 0 for a condition; NaN and infinite ones are an error that says where they are."""
         values = self.compute(columns)
-        bad = ~np.isfinite(values)
+        bad = ~(np.abs(values) <= LARGEST) if values.dtype.kind != "b" else np.zeros(values.shape, bool)
         if bad.any():
             count, first = int(bad.sum()), int(np.argmax(bad))
             row = ", ".join(f"{name} = {column[first]:.6g}" for name, column in zip(self.names, columns, strict=True))
-            what = "NaN or undefined" if np.isnan(values[first]) else "infinite"
+            sizes = "infinite" if np.isinf(values[first]) else f"above {LARGEST:g} in size"
+            what = "NaN or undefined" if np.isnan(values[first]) else sizes
             raise InputError(
                 f"function {self.label!r:.80} is {what} for {count} of {bad.size} rows of {where}, for example at {row:.200}; "
                 "restrict it to where it has a value, as in 'a > 0 and log(a) > 1'",
@@ -178,14 +179,15 @@ def _weighted(weights: dict[str, float]) -> RowFunction:
 
 def _called(given: Callable[..., Any], names: tuple[str, ...]) -> RowFunction:
     label = getattr(given, "__name__", type(given).__name__)
+    named = "function" if label == "<lambda>" else f"function {label}"
     label = "the function" if label == "<lambda>" else label
     parameters = _parameters(given)
     by_name = len(parameters) > 1 and all(name in names for name in parameters)
     if len(parameters) > 1 and not by_name:
         unknown = next(name for name in parameters if name not in names)
         raise InputError(
-            f"function {label}: a function of several arguments gets the variables that these are called, but "
-            f"{unknown_name(unknown, names)}; a function of one argument gets an array (row, variable)",
+            f"{named}: its arguments must be names of variables, but {unknown_name(unknown, names)}; a function of one "
+            "argument gets an array (row, variable)",
             "unknown-name",
         )
 
@@ -196,13 +198,13 @@ def _called(given: Callable[..., Any], names: tuple[str, ...]) -> RowFunction:
             raw = given(*arguments)
         except Exception as error:
             what = "one array (row,) per argument" if by_name else f"an array (row, variable) of shape {columns.T.shape}"
-            raise InputError(f"function {label} raised {type(error).__name__}: {error}; it is called with {what}") from error
+            raise InputError(f"{named} raised {type(error).__name__}: {error}; it is called with {what}") from error
         values = np.asarray(raw)
         if values.dtype.kind not in "fiub":
-            raise InputError(f"function {label} must return numbers or booleans, got type {values.dtype}", "not-numeric")
+            raise InputError(f"{named} must return numbers or booleans, got type {values.dtype}", "not-numeric")
         if values.shape != (rows,):
             raise InputError(
-                f"function {label} must return one value per row, shape ({rows},), got shape {values.shape}; it is called with "
+                f"{named} must return one value per row, shape ({rows},), got shape {values.shape}; it is called with "
                 "arrays of all rows",
                 "shape",
             )
