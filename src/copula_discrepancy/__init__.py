@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.one import discrepancy
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.pair_gap import PairGap
+    from copula_discrepancy.compare.repair import repair
+    from copula_discrepancy.compare.repair_result import Repair
     from copula_discrepancy.compare.screen import screen
     from copula_discrepancy.compare.screen_result import Screening
     from copula_discrepancy.compare.summary import summary
@@ -88,6 +90,8 @@ _HOME = {
     "compare.one": "discrepancy",
     "compare.one_result": "Discrepancy",
     "compare.pair_gap": "PairGap",
+    "compare.repair": "repair",
+    "compare.repair_result": "Repair",
     "compare.screen": "screen",
     "compare.screen_result": "Screening",
     "compare.summary": "summary",
@@ -119,11 +123,11 @@ __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Copula", "DependenceFidelity",
     "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Form", "Frank", "Gaussian",
     "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe", "LongRun", "Margins", "MetaCopula",
-    "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
+    "PairGap", "Pairwise", "PaperTest", "Repair", "Reproduction", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
     "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws", "concordance", "contamination_bound",
     "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
     "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace",
-    "pseudo_observations", "register", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
+    "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
     "tau_influence_bound", "tune", "vine",
 ]  # fmt: skip
 

@@ -1,0 +1,377 @@
+"""Draws with their own margins and the dependence of a reference: the same values, in another order."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.caveats import Caveat, caveat_of
+from copula_discrepancy._core.checks import RandomSource, is_whole, one_of, spawned
+from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.warn import warn
+from copula_discrepancy.compare.repair_result import Repair
+from copula_discrepancy.compare.repair_targets import Template, template_of
+from copula_discrepancy.compare.wording import called, counted
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import listed, unknown_name
+from copula_discrepancy.data.rearranging import Movable, movable
+from copula_discrepancy.estimate.fit_result import library_version
+from copula_discrepancy.estimate.ranks import kendall_matrix
+from copula_discrepancy.estimate.rearrangement import rearranged, rearranged_beside, template_rows
+
+Rows = NDArray[np.float64]
+_LOOKED_AT = 4000  # rows from which tau before and after is measured: its standard error is then at most 0.011
+
+
+@enough_memory
+def repair(
+    draws: Any,
+    target: Any,
+    *,
+    only: str | Sequence[str] | None = None,
+    anchor: str | None = None,
+    rng: RandomSource = 1,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    chains: int | str | None = None,
+    delimiter: str | None = None,
+    exclude: str | Sequence[str] | None = None,
+    missing: str = "raise",
+) -> Repair:
+    """Give draws the dependence of a reference, a copula or a vine by reordering them: every value is kept, none is invented.
+
+    Within each variable, the r-th smallest value goes to the row in which the reference has its r-th smallest value (the
+    Schaake shuffle of Clark et al., 2004; ensemble copula coupling of Schefzik et al., 2013). One variable, the anchor, stays
+    where it is, and the others move to it. Chains, names, types and container are kept.
+
+    Only dependence within rows is mended. Margins stay as they are, and the serial order of what moves is lost: its
+    autocorrelation, effective draws and R-hat mean nothing any more.
+
+    Parameters
+    ----------
+    draws : anything `as_draws` accepts, with two variables or more
+        The result is a container of the same kind, and its other columns, groups and attributes stay in place. Tables of other
+        libraries come back as pandas frames or Arrow tables, other arrays as NumPy's, with a note. Of a file, the result has
+        the draws, and ``save`` writes the file.
+    target : reference sample, Copula, correlation matrix, VineGaps, or a Vinecop or Bicop of pyvinecopulib
+        - A sample of the same variables, matched by name, read with the same options. Of a longer one, evenly spaced rows are
+          used; the rows of a shorter one are used several times, equally often as far as possible.
+        - A copula with its parameter, for two variables; a correlation matrix as in `pairwise`, for a Gaussian copula; the
+          result of `vine`; a fitted vine, whose variables are those of the draws in their order. As many rows as the draws
+          have are simulated from it.
+    only : str or list of str, optional
+        The variables that may move; all others stay in place. If more than one stays, the dependence among these is left as it
+        is, and the others follow them as closely as the reference allows: each row takes the ranks of a reference row that
+        is close to it in the variables that stay.
+    anchor : str, optional
+        The variable that stays in place if all may move; by default the first one that is not constant.
+    rng : int or Generator, optional
+        Breaks ties, chooses among near rows and simulates. A fixed seed by default, so that a repair can be repeated; None
+        for a different one every time.
+    var_names, filter_vars, group, coords, chains, delimiter, exclude : optional
+        See `as_draws`; they apply to the reference as well, except a number of chains. Variables that are not selected stay in
+        place, and lose whatever dependence they had with those that move.
+    missing : {"raise", "listwise"}
+        Rows with NaN in one of the variables are an error, or stay as they are while the other rows are repaired. Rows of
+        the reference with NaN are an error, or omitted.
+
+    Returns
+    -------
+    Repair
+        `draws`, the repaired container, what moved, and what is not mended. Functions that take draws accept it.
+
+    Raises
+    ------
+    InputError
+        For draws that `as_draws` rejects, a target of another kind or with other variables, a variable that is constant in
+        the reference but not in the draws, unknown names, and fewer than two variables that vary.
+
+    See Also
+    --------
+    pairwise : Finds the pairs that need it, and shows whether they still do.
+
+    Notes
+    -----
+    Ties, in the draws and in the reference, are broken at random, independently in each variable: equal values of two
+    variables ordered by row would become dependent. Constant variables stay, with a caveat.
+
+    The repaired draws have the ranks of the reference, so that comparing them with the same reference is no evidence. Compare
+    them with rows that the repair did not use. With fewer reference rows than draws, their dependence is known from those
+    rows only, and tests that count the draws as independent are too sure.
+
+    References
+    ----------
+    Clark, M., Gangopadhyay, S., Hay, L., Rajagopalan, B. and Wilby, R. (2004). The Schaake shuffle: a method for
+    reconstructing space-time variability in forecasted precipitation and temperature fields. Journal of Hydrometeorology 5,
+    243-262.
+
+    Iman, R. L. and Conover, W. J. (1982). A distribution-free approach to inducing rank correlation among input variables.
+    Communications in Statistics - Simulation and Computation 11, 311-334.
+
+    Schefzik, R., Thorarinsdottir, T. L. and Gneiting, T. (2013). Uncertainty quantification in complex simulation models
+    using ensemble copula coupling. Statistical Science 28, 616-640.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> rng = np.random.default_rng(1)
+    >>> reference = rng.standard_normal((1000, 2))
+    >>> reference[:, 1] += reference[:, 0] ** 2  # a banana
+    >>> independent = rng.standard_normal((1000, 2))
+    >>> result = cd.repair(independent, reference)
+    >>> np.array_equal(np.sort(result.draws, axis=0), np.sort(independent, axis=0))
+    True
+    >>> fresh = rng.standard_normal((1000, 2))
+    >>> fresh[:, 1] += fresh[:, 0] ** 2
+    >>> cd.pairwise(independent, fresh, iid=True).n_flagged, cd.pairwise(result, fresh, iid=True).n_flagged
+    (1, 0)
+    """
+    one_of(missing, "missing", ("raise", "listwise"))
+    options: dict[str, Any] = {
+        "var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "delimiter": delimiter,
+        "exclude": exclude,
+    }  # fmt: skip
+    reading = options | {"chains": chains, "missing": "pairs" if missing == "listwise" else "raise"}
+    files = _names_files(draws)
+    container = draws
+    if not files:
+        container, store = movable(draws, reading)
+    own = as_draws(container, **reading)
+    if files:
+        from copula_discrepancy.data.rearranging_files import movable_files  # not needed for arrays, the most common input
+
+        store = movable_files(draws, reading)
+    result = mended(
+        own, target, store, reading, only=only, anchor=anchor, rng=rng, keep_container=not files,
+        reference_options=options | {"missing": missing},
+    )  # fmt: skip
+    for caveat in result.caveats:
+        warn(DependenceWarning(caveat))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Variables by position among those of the draws: all that take part, those that move and those that stay."""
+
+    active: list[int]
+    moving: list[int]
+    staying: list[int]
+    caveats: tuple[Caveat, ...]
+
+
+def mended(
+    own: Draws,
+    target: Any,
+    store: Movable,
+    reading: Mapping[str, Any],
+    *,
+    only: Any = None,
+    anchor: Any = None,
+    rng: RandomSource = 1,
+    reference_options: Mapping[str, Any] | None = None,
+    keep_container: bool = True,
+) -> Repair:
+    """`repair` of draws that were read already, without issuing its warnings; so is a reference without `reference_options`."""
+    if own.n_variables < 2:
+        raise InputError(f"a repair needs at least two variables, got {own.n_variables} ({own.names[0]})", "shape")
+    *generators, chance = spawned(rng, own.n_variables + 2)
+    template = template_of(own, target, reference_options, chance)
+    values = own.values.reshape(-1, own.n_variables)
+    complete = np.flatnonzero(~np.isnan(values[:, template.own]).any(axis=1)) if own.incomplete else np.arange(len(values))
+    if len(complete) < 2:
+        raise InputError(f"a repair needs at least two rows without missing values, got {len(complete)}", "nan")
+    plan = _planned(own, template, values[complete], only, anchor)
+    columns = [template.own[k] for k in plan.active]
+    ours, theirs = values[np.ix_(complete, columns)], template.rows[:, plan.active]
+    fixed = [plan.active.index(k) for k in plan.staying]
+    if len(fixed) == 1:
+        chosen = template_rows(len(theirs), len(ours))
+        found, layout = rearranged(ours, theirs[chosen], fixed[0], generators)
+        used = chosen[layout]
+    else:
+        found, used = rearranged_beside(ours, theirs, fixed, [*generators[: len(columns)], generators[-1]])
+    positions = np.empty(values.shape, np.intp, order="F")
+    positions[:] = np.arange(len(values))[:, None]
+    for place, k in enumerate(columns):
+        positions[complete, k] = complete[found[:, place]]
+    after = np.take_along_axis(values, positions, axis=0)
+    moved = {template.names[k]: _share_changed(values, after, template.own[k]) for k in plan.moving}
+    taus = _taus(ours, after[np.ix_(complete, columns)], theirs, used, fixed)
+    simulated = template.kind != "reference"
+    notes = (*own.notes, *template.notes, *store.notes, *_notes(own, template, plan, len(values) - len(complete)))
+    caveats = plan.caveats
+    if not simulated and len(theirs) < len(ours):
+        sentence = f"{counted(len(theirs), 'reference row')} for {counted(len(ours), called(own, False)[:-1])}: each is used "
+        caveats += (caveat_of("few-reference-rows", sentence + "several times"),)
+    uses = np.bincount(used, minlength=len(theirs))
+    names = template.names
+    record: dict[str, Any] = {
+        "library": f"copula-discrepancy {library_version()}",
+        "function": "repair",
+        "target": template.kind,
+        "target_words": template.words,
+        "shape": list(own.values.shape),
+        "variables": list(names),
+        "moved": [names[k] for k in plan.moving],
+        "in_place": [names[k] for k in plan.staying],
+        "only": None if only is None else [only] if isinstance(only, str) else list(only),
+        "seed": int(rng) if is_whole(rng) else None if rng is None else type(rng).__name__,
+        "rows_left_as_they_were": len(values) - len(complete),
+        "reference_rows": None if simulated else len(theirs),
+        "reference_rows_used": int(np.count_nonzero(uses)),
+        "most_uses_of_a_row": int(uses.max()),
+    }
+    brief = {key: record[key] for key in ("library", "function", "target_words", "moved", "in_place", "seed")}
+    places = store.places(own.names, reading)
+    container = store.rebuilt(places, positions, brief) if keep_container else None
+    shaped = after.reshape(own.values.shape)
+    shaped.flags.writeable = False
+    sample = replace(own, values=shaped, notes=notes)
+    return Repair(
+        draws=sample if container is None else container,
+        names=names,
+        moved=moved,
+        in_place=tuple(names[k] for k in plan.staying),
+        n=len(complete),
+        positions=positions[:, list(template.own)],
+        target=template.kind,
+        reference_rows=used,
+        before=taus[0],
+        after=taus[1],
+        provenance=record,
+        sample=sample,
+        notes=notes,
+        caveats=caveats,
+        version=library_version(),
+        _files=None if keep_container else (store, places, positions),
+    )
+
+
+def _names_files(given: Any) -> bool:
+    """Whether draws are a path or a list of paths; a list that mixes them with arrays is left to `as_draws`."""
+    if isinstance(given, list | tuple):
+        return bool(given) and all(isinstance(item, str | os.PathLike) for item in given)
+    return isinstance(given, str | os.PathLike)
+
+
+def _planned(own: Draws, template: Template, values: Rows, only: Any, anchor: Any) -> _Plan:
+    """Which variables move and which stay; those that are constant in the draws take no part."""
+    names = template.names
+    wanted = _checked_only(only, names)
+    still = [k for k, place in enumerate(template.own) if not _varies(values[:, place])]
+    silent = [k for k in range(len(names)) if k not in still and not _varies(template.rows[:, k])]
+    if silent:
+        found = f"constant in the reference but not in the draws: {listed([names[k] for k in silent])}"
+        advice = "the reference says nothing about their dependence; exclude them (exclude=, --exclude), or use another reference"
+        raise InputError(f"{found}; {advice}", "constant")
+    active = [k for k in range(len(names)) if k not in still]
+    if len(active) < 2:
+        constant = listed([names[k] for k in still])
+        raise InputError(f"a repair needs at least two variables that vary, got {len(active)}; constant: {constant}", "constant")
+    if wanted is None or all(names[k] in wanted for k in active):
+        staying = [_checked_anchor(anchor, names, active)]
+        if wanted is not None and anchor is None:
+            staying = [active[0]]
+    else:
+        if anchor is not None:
+            rule = "anchor names the variable that stays if all others move; with only=, all variables not named stay"
+            raise InputError(f"{rule}, got anchor={anchor!r:.60} as well; omit one of them")
+        staying = [k for k in active if names[k] not in wanted]
+    moving = [k for k in active if k not in staying]
+    if not moving:
+        raise InputError(f"only names no variable that varies; constant: {listed([names[k] for k in still])}", "constant")
+    return _Plan(active, moving, staying, _constant_caveats(template, still))
+
+
+def _checked_only(only: Any, names: Sequence[str]) -> set[str] | None:
+    if only is None:
+        return None
+    try:
+        wanted = [only] if isinstance(only, str) else list(only)
+    except TypeError:
+        wanted = [None]
+    if not all(isinstance(name, str) for name in wanted):
+        raise InputError(f"only must be a name or a list of names, got {only!r:.80}")
+    if not wanted:
+        raise InputError("only is empty, so that no variable could move; name some, or omit it to let all of them move")
+    for name in wanted:
+        if name not in names:
+            raise InputError(f"only: {unknown_name(name, names)}", "unknown-name")
+    return set(wanted)
+
+
+def _checked_anchor(anchor: Any, names: Sequence[str], active: list[int]) -> int:
+    if anchor is None:
+        return active[0]
+    if not isinstance(anchor, str):
+        raise InputError(f"anchor must be the name of a variable, got {anchor!r:.60}")
+    if anchor not in names:
+        raise InputError(f"anchor: {unknown_name(anchor, names)}", "unknown-name")
+    if names.index(anchor) not in active:
+        raise InputError(f"anchor: {anchor} is constant, so that it gives the others no order; name a variable that varies")
+    return names.index(anchor)
+
+
+def _constant_caveats(template: Template, still: list[int]) -> tuple[Caveat, ...]:
+    """Variables without anything to reorder: constant in both samples, or only in the draws."""
+    there = {k for k in still if template.kind == "reference" and not _varies(template.rows[:, k])}
+    caveats = []
+    both, alone = [k for k in still if k in there], [k for k in still if k not in there]
+    if both:
+        caveats.append(caveat_of("constant", f"left in place because constant: {listed([template.names[k] for k in both])}"))
+    if alone:
+        named = listed([template.names[k] for k in alone])
+        caveats.append(caveat_of("constant-in-draws", f"left in place because constant in the draws: {named}"))
+    return tuple(caveats)
+
+
+def _notes(own: Draws, template: Template, plan: _Plan, incomplete: int) -> tuple[str, ...]:
+    notes: tuple[str, ...] = ()
+    if incomplete:
+        notes += (f"rows with a missing value left as they were: {incomplete:,}",)
+    names = template.names
+    if len(plan.staying) > 1:
+        staying = listed([names[k] for k in plan.staying], 8)
+        notes += (f"the dependence among the variables that stay is left as it was: {staying}",)
+    values = own.values.reshape(-1, own.n_variables)[:, list(template.own)]
+    if values.shape == template.rows.shape and np.array_equal(values, template.rows):
+        notes += ("the reference has the same rows as the draws, so that their dependence does not change",)
+    return notes
+
+
+def _varies(column: Rows) -> bool:
+    return bool(column.min() < column.max())
+
+
+def _share_changed(before: Rows, after: Rows, column: int) -> float:
+    """The share of rows whose value of a variable is another one."""
+    a, b = before[:, column], after[:, column]
+    return float(np.mean((a != b) & ~np.isnan(a)))
+
+
+def _taus(before: Rows, after: Rows, reference: Rows, used: NDArray[np.intp], fixed: list[int]) -> tuple[float, float]:
+    """The largest difference in Kendall's tau from the target, before and after, over the pairs that can change.
+
+    From at most some thousand rows, evenly spaced; a variable that is constant in them is left out. NaN without any pair.
+    """
+    places = template_rows(len(before), min(len(before), _LOOKED_AT))
+    # the rows that the repaired ones have their ranks from: with others, chance would add to the difference
+    rows = used[places] if len(fixed) == 1 else template_rows(len(reference), min(len(reference), _LOOKED_AT))
+    wanted = reference[rows]
+    samples = [wanted, before[places], after[places]]
+    kept = [k for k in range(before.shape[1]) if all(_varies(sample[:, k]) for sample in samples)]
+    if len(kept) < 2 or len(wanted) < 2 or all(k in fixed for k in kept):
+        return math.nan, math.nan
+    taus = [kendall_matrix(sample[:, kept]) for sample in samples]
+    stays = np.array([k in fixed for k in kept]) if len(fixed) > 1 else np.zeros(len(kept), bool)
+    changes = ~(stays[:, None] & stays[None, :]) & ~np.eye(len(kept), dtype=bool)
+    first, second = (float(np.abs(tau - taus[0])[changes].max()) for tau in taus[1:])
+    return first, second
