@@ -123,12 +123,12 @@ __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Copula", "DependenceFidelity",
     "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "Fit", "Form", "Frank", "Gaussian",
     "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe", "LongRun", "Margins", "MetaCopula",
-    "PairGap", "Pairwise", "PaperTest", "Repair", "Reproduction", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
-    "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws", "concordance", "contamination_bound",
-    "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
-    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace",
-    "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
-    "tau_influence_bound", "tune", "vine",
+    "PairGap", "Pairwise", "PaperTest", "Repair", "Reproduction", "Rotated", "Screening", "Selection", "SteinDiscrepancy",
+    "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "adjust_pvalues", "as_draws", "concordance",
+    "contamination_bound", "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd",
+    "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest",
+    "plot_trace", "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld",
+    "summary", "tau_influence_bound", "tune", "vine",
 ]  # fmt: skip
 
 

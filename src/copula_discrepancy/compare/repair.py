@@ -150,7 +150,7 @@ def repair(
         store = movable_files(draws, reading)
     result = mended(
         own, target, store, reading, only=only, anchor=anchor, rng=rng, keep_container=not files,
-        reference_options=options | {"missing": missing},
+        reference_options=options | {"missing": missing, "delimiter": delimiter if _names_files(target) else None},
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -190,7 +190,7 @@ def mended(
         raise InputError(f"a repair needs at least two rows without missing values, got {len(complete)}", "nan")
     plan = _planned(own, template, values[complete], only, anchor)
     columns = [template.own[k] for k in plan.active]
-    ours, theirs = values[np.ix_(complete, columns)], template.rows[:, plan.active]
+    ours, theirs = values[complete][:, columns], template.rows[:, plan.active]
     fixed = [plan.active.index(k) for k in plan.staying]
     if len(fixed) == 1:
         chosen = template_rows(len(theirs), len(ours))
@@ -204,7 +204,7 @@ def mended(
         positions[complete, k] = complete[found[:, place]]
     after = np.take_along_axis(values, positions, axis=0)
     moved = {template.names[k]: _share_changed(values, after, template.own[k]) for k in plan.moving}
-    taus = _taus(ours, after[np.ix_(complete, columns)], theirs, used, fixed)
+    taus = _taus(ours, after[complete][:, columns], theirs, used, fixed)
     simulated = template.kind != "reference"
     notes = (*own.notes, *template.notes, *store.notes, *_notes(own, template, plan, len(values) - len(complete)))
     caveats = plan.caveats
@@ -223,12 +223,14 @@ def mended(
         "moved": [names[k] for k in plan.moving],
         "in_place": [names[k] for k in plan.staying],
         "only": None if only is None else [only] if isinstance(only, str) else list(only),
-        "seed": int(rng) if is_whole(rng) else None if rng is None else type(rng).__name__,
+        "seed": rng if rng is None or is_whole(rng) else type(rng).__name__,
         "rows_left_as_they_were": len(values) - len(complete),
         "reference_rows": None if simulated else len(theirs),
         "reference_rows_used": int(np.count_nonzero(uses)),
         "most_uses_of_a_row": int(uses.max()),
     }
+    if isinstance(target, str | os.PathLike):
+        record["reference"] = os.fsdecode(target)
     brief = {key: record[key] for key in ("library", "function", "target_words", "moved", "in_place", "seed")}
     places = store.places(own.names, reading)
     container = store.rebuilt(places, positions, brief) if keep_container else None
@@ -270,12 +272,16 @@ def _planned(own: Draws, template: Template, values: Rows, only: Any, anchor: An
     silent = [k for k in range(len(names)) if k not in still and not _varies(template.rows[:, k])]
     if silent:
         found = f"constant in the reference but not in the draws: {listed([names[k] for k in silent])}"
-        advice = "the reference says nothing about their dependence; exclude them (exclude=, --exclude), or use another reference"
+        advice = (
+            "the reference says nothing about their dependence; exclude them (exclude=, --exclude), or use another reference"
+        )
         raise InputError(f"{found}; {advice}", "constant")
     active = [k for k in range(len(names)) if k not in still]
     if len(active) < 2:
         constant = listed([names[k] for k in still])
-        raise InputError(f"a repair needs at least two variables that vary, got {len(active)}; constant: {constant}", "constant")
+        raise InputError(
+            f"a repair needs at least two variables that vary, got {len(active)}; constant: {constant}", "constant"
+        )
     if wanted is None or all(names[k] in wanted for k in active):
         staying = [_checked_anchor(anchor, names, active)]
         if wanted is not None and anchor is None:

@@ -20,7 +20,7 @@ from copula_discrepancy.data.naming import BRIEF, listed
 if TYPE_CHECKING:
     from os import PathLike
 
-_SERIAL = "the order of their values is that of the repair: their autocorrelation, effective draws and R-hat mean nothing any more"
+_SERIAL = "values have the order of the repair: autocorrelation, effective draws and R-hat mean nothing any more"
 _OTHERS = "columns and variables that were not repaired stay where they were, so that their dependence on what moved is lost"
 
 
@@ -98,7 +98,7 @@ class Repair(WithCaveats):
         warning = "; comparing them with the same sample is no evidence" if self.target == "reference" else ""
         return replace(self.sample, notes=(*self.sample.notes, shared + warning))
 
-    def save(self, path: "str | PathLike[str]", *, force: bool = False) -> Path:
+    def save(self, path: "str | PathLike[str]", *, force: bool = False, record: bool = False) -> Path:
         """Write the repaired files: everything but the values that moved is as in the original files.
 
         Parameters
@@ -107,6 +107,8 @@ class Repair(WithCaveats):
             The file to write, with the ending of the original; for several files, a folder, in which they keep their names.
         force : bool
             Overwrite existing files. The original files are never overwritten.
+        record : bool
+            Also write `provenance` as JSON: fixed.repair.json beside fixed.csv, or repair.json in the folder.
 
         Returns
         -------
@@ -120,9 +122,12 @@ class Repair(WithCaveats):
         """
         if self._files is None:
             way_out = "write the result's draws with their own library"
-            raise InputError(f"save is for draws read from a file, but these came from a {type(self.draws).__name__}; {way_out}")
+            raise InputError(
+                f"save is for draws read from a file, but these came from a {type(self.draws).__name__}; {way_out}"
+            )
         store, places, positions = self._files
-        written: Path = store.save(places, positions, self.provenance, path, true_or_false(force, "force"))
+        overwrite, recorded = true_or_false(force, "force"), true_or_false(record, "record")
+        written: Path = store.save(places, positions, self.provenance, path, overwrite, record=recorded)
         return written
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,7 +151,7 @@ class Repair(WithCaveats):
         thing = called(self.sample, False)
         shares = [f"{name} ({_share(share)})" for name, share in self.moved.items()]
         told = {
-            "Moved": f"{listed(shares, BRIEF)} of the {thing} have another value; every variable keeps exactly its values",
+            "Moved": f"{listed(shares, BRIEF)}: the share of {thing} with another value; every variable keeps its values",
             "In place": listed(self.in_place, BRIEF),
         }
         if not math.isnan(self.after):
@@ -165,8 +170,8 @@ class Repair(WithCaveats):
         told["other columns"] = _OTHERS
         if self.target == "reference":
             told["evidence"] = (
-                "the draws now have the ranks of this reference; comparing them with it proves nothing: use rows that the repair "
-                "did not use"
+                "the draws now have the ranks of this reference; comparing them with it proves nothing: use rows that the "
+                "repair did not use"
             )
         m = self.provenance["reference_rows"]
         if m is not None and m < self.n:
@@ -174,7 +179,7 @@ class Repair(WithCaveats):
         return told
 
     def _serial(self) -> str:
-        return f"of {listed(list(self.moved), BRIEF)}, {_SERIAL}"
+        return f"of {listed(list(self.moved), BRIEF)}: {_SERIAL}"
 
     def __repr__(self) -> str:
         lines = [f"Repair: {self.title}"]

@@ -44,7 +44,9 @@ def template_of(draws: Draws, target: Any, options: Mapping[str, Any] | None, rn
     if isinstance(target, Copula):
         if draws.n_variables != 2:
             found = f"{target} describes two variables, but the draws have {draws.n_variables} ({listed(draws.names, 8)})"
-            raise InputError(f"{found}; select two with var_names, or pass a correlation matrix, a vine or a reference", "shape")
+            raise InputError(
+                f"{found}; select two with var_names, or pass a correlation matrix, a vine or a reference", "shape"
+            )
         return _simulated("copula", str(target), target.sample(n, rng=rng), draws)
     model = getattr(target, "model", target)
     if callable(getattr(model, "simulate", None)) and not isinstance(model, type):

@@ -99,7 +99,7 @@ class Movable:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The number of the value that each draw (n, variable) is, and the numbers that each column, and each part of it, begins at."""
+    """The number of the value that each draw (n, variable) is, and where each column, and each part of it, begins."""
 
     sources: Positions
     first: Mapping[Key, int]

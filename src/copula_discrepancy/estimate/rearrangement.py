@@ -20,7 +20,7 @@ _SEARCHED_BEYOND = 2_000
 
 
 def template_rows(available: int, needed: int) -> Order:
-    """Which of the available rows to use, ascending: evenly spaced if there are more, all equally often, or once more, if fewer.
+    """Which of the available rows to use, ascending: evenly spaced if they are more, equally often, or once more, if fewer.
 
     Parameters
     ----------
