@@ -18,7 +18,7 @@ from copula_discrepancy.compare.repair_targets import Template, template_of
 from copula_discrepancy.compare.wording import called, counted
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import listed, unknown_name
-from copula_discrepancy.data.rearranging import Movable, movable
+from copula_discrepancy.data.rearranging import Movable, movable, rebuildable
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.ranks import kendall_matrix
 from copula_discrepancy.estimate.rearrangement import rearranged, rearranged_beside, template_rows
@@ -140,14 +140,14 @@ def repair(
     }  # fmt: skip
     reading = options | {"chains": chains, "missing": "pairs" if missing == "listwise" else "raise"}
     files = _names_files(draws)
-    container = draws
-    if not files:
-        container, store = movable(draws, reading)
+    container, converted = (draws, ()) if files else rebuildable(draws)
     own = as_draws(container, **reading)
     if files:
         from copula_discrepancy.data.rearranging_files import movable_files  # not needed for arrays, the most common input
 
-        store = movable_files(draws, reading)
+        store: Movable = movable_files(draws, reading)
+    else:
+        store = movable(container, reading, converted)
     result = mended(
         own, target, store, reading, only=only, anchor=anchor, rng=rng, keep_container=not files,
         reference_options=options | {"missing": missing, "delimiter": delimiter if _names_files(target) else None},

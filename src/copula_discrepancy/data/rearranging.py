@@ -106,15 +106,13 @@ class Places:
     starts: Mapping[Key, Positions]
 
 
-def movable(given: Any, options: Mapping[str, Any]) -> tuple[Any, Movable]:
-    """A container to be read, the one passed if it can be rebuilt, and its stores."""
-    given, notes = _rebuildable(given)
+def movable(given: Any, options: Mapping[str, Any], notes: tuple[str, ...] = ()) -> Movable:
+    """The stores of a container that `rebuildable` returned and `as_draws` has read."""
     if isinstance(given, list | tuple):
         stores = tuple(_store(item, options) for item in given)
-        kind = type(given)
-        return given, Movable(stores, lambda probes, choices: as_draws(list(probes), **choices), kind, notes)
+        return Movable(stores, lambda probes, choices: as_draws(list(probes), **choices), type(given), notes)
     store = _store(given, options)
-    return given, Movable((store,), lambda probes, choices: as_draws(probes[0], **choices), lambda made: made[0], notes)
+    return Movable((store,), lambda probes, choices: as_draws(probes[0], **choices), lambda made: made[0], notes)
 
 
 def _numbers(begin: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -134,10 +132,10 @@ def _store(given: Any, options: Mapping[str, Any]) -> Store:
         return PandasStore(given) if hasattr(given, "iloc") else PolarsStore(given)
     if type(given).__module__.startswith("pyarrow"):
         return ArrowStore(given)
-    return ArrayStore(given)  # Draws, or a sampler's chains
+    return ArrayStore(given if hasattr(given, "values") else np.asarray(given))  # Draws, or a sampler's chains
 
 
-def _rebuildable(given: Any) -> tuple[Any, tuple[str, ...]]:
+def rebuildable(given: Any) -> tuple[Any, tuple[str, ...]]:
     """The container itself if a store can rebuild it; otherwise a frame or an array of the same draws, with a note."""
     if isinstance(given, Draws) or is_labelled(given) or isinstance(given, Mapping) or is_frame(given):
         if type(given).__module__.startswith("dask"):

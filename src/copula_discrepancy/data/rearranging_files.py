@@ -55,7 +55,7 @@ class TextStore(PandasStore):
         return cells
 
     def _require_same(self, name: str, cells: NDArray[Any]) -> None:
-        """Raise unless the cells are the numbers that were read: a file that was read in another way would be written wrongly."""
+        """Raise unless the cells are the numbers that were read: otherwise the file would be written wrongly."""
         try:
             numbers = cells.astype(np.float64)
         except ValueError:  # formatted numbers, quotes, empty cells
