@@ -30,8 +30,8 @@ def repair(options: argparse.Namespace) -> int:
     own_chains, other_chains = options.chains, options.reference_chains
     if other_chains is None:
         other_chains = IfThere(own_chains) if isinstance(own_chains, str) else own_chains
-    own = _read(options, options.candidate, own_chains, "pairs" if options.missing == "listwise" else "raise")
-    other = _read(options, options.reference, other_chains, options.missing)
+    own = _read(options, options.candidate, own_chains)
+    other = _read(options, options.reference, other_chains)
     for name in own.unknown:
         if name in other.unknown:
             raise own.unknown[name]
@@ -42,7 +42,7 @@ def repair(options: argparse.Namespace) -> int:
             raise InputError(f"{target} is the reference, which is never overwritten; use another name", "file")
     result = mended(
         own.draws, other.draws, store, own.reading, only=options.only, anchor=options.anchor, rng=options.seed,
-        keep_container=False,
+        missing=options.missing, keep_container=False,
     )  # fmt: skip
     result = replace(result, provenance={**result.provenance, "reference": options.reference})
     written = result.save(options.out, force=options.force, record=True)
@@ -70,7 +70,7 @@ def _check_usage(options: argparse.Namespace) -> None:
         options.parser.error(message)
 
 
-def _read(options: argparse.Namespace, path: str, chains: Any, missing: str) -> _Sample:
+def _read(options: argparse.Namespace, path: str, chains: Any) -> _Sample:
     """A sample, and the names to exclude that it does not have: the other sample may have them."""
     coords: dict[str, list[str]] = {}
     for dimension, labels in options.coords or ():
@@ -80,7 +80,7 @@ def _read(options: argparse.Namespace, path: str, chains: Any, missing: str) -> 
         reading = {
             "var_names": options.columns, "filter_vars": options.filter if options.columns or excluded else None,
             "group": options.group, "coords": coords or None, "chains": chains, "delimiter": options.delimiter,
-            "exclude": excluded or None, "missing": missing,
+            "exclude": excluded or None, "missing": "pairs",
         }  # fmt: skip
         try:
             return _Sample(as_draws(path, **reading), reading, unknown)

@@ -138,7 +138,7 @@ def repair(
         "var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "delimiter": delimiter,
         "exclude": exclude,
     }  # fmt: skip
-    reading = options | {"chains": chains, "missing": "pairs" if missing == "listwise" else "raise"}
+    reading = options | {"chains": chains, "missing": "pairs"}  # rows with missing values are found, and refused, below
     files = _names_files(draws)
     container, converted = (draws, ()) if files else rebuildable(draws)
     own = as_draws(container, **reading)
@@ -149,8 +149,8 @@ def repair(
     else:
         store = movable(container, reading, converted)
     result = mended(
-        own, target, store, reading, only=only, anchor=anchor, rng=rng, keep_container=not files,
-        reference_options=options | {"missing": missing, "delimiter": delimiter if _names_files(target) else None},
+        own, target, store, reading, only=only, anchor=anchor, rng=rng, missing=missing, keep_container=not files,
+        reference_options=options | {"missing": "pairs", "delimiter": delimiter if _names_files(target) else None},
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -176,6 +176,7 @@ def mended(
     only: Any = None,
     anchor: Any = None,
     rng: RandomSource = 1,
+    missing: str = "raise",
     reference_options: Mapping[str, Any] | None = None,
     keep_container: bool = True,
 ) -> Repair:
@@ -185,9 +186,11 @@ def mended(
     *generators, chance = spawned(rng, own.n_variables + 2)
     template = template_of(own, target, reference_options, chance)
     values = own.values.reshape(-1, own.n_variables)
-    complete = np.flatnonzero(~np.isnan(values[:, template.own]).any(axis=1)) if own.incomplete else np.arange(len(values))
-    if len(complete) < 2:
-        raise InputError(f"a repair needs at least two rows without missing values, got {len(complete)}", "nan")
+    complete = _complete(values[:, list(template.own)], template.names, missing, "draws")
+    known = _complete(template.rows, template.names, missing, "reference")
+    if len(known) < len(template.rows):
+        note = f"reference: rows with a missing value left out: {len(template.rows) - len(known):,} of {len(template.rows):,}"
+        template = replace(template, rows=template.rows[known], notes=(*template.notes, note))
     plan = _planned(own, template, values[complete], only, anchor)
     columns = [template.own[k] for k in plan.active]
     ours, theirs = values[complete][:, columns], template.rows[:, plan.active]
@@ -208,10 +211,10 @@ def mended(
     simulated = template.kind != "reference"
     notes = (*own.notes, *template.notes, *store.notes, *_notes(own, template, plan, len(values) - len(complete)))
     caveats = plan.caveats
-    if not simulated and len(theirs) < len(ours):
-        sentence = f"{counted(len(theirs), 'reference row')} for {counted(len(ours), called(own, False)[:-1])}: each is used "
-        caveats += (caveat_of("few-reference-rows", sentence + "several times"),)
     uses = np.bincount(used, minlength=len(theirs))
+    if not simulated and len(theirs) < len(ours):
+        sizes = f"{counted(len(theirs), 'reference row')} for {counted(len(ours), called(own, False)[:-1])}"
+        caveats += (caveat_of("few-reference-rows", f"{sizes}: a row is used up to {counted(int(uses.max()), 'time')}"),)
     names = template.names
     record: dict[str, Any] = {
         "library": f"copula-discrepancy {library_version()}",
@@ -262,6 +265,20 @@ def _names_files(given: Any) -> bool:
     if isinstance(given, list | tuple):
         return bool(given) and all(isinstance(item, str | os.PathLike) for item in given)
     return isinstance(given, str | os.PathLike)
+
+
+def _complete(rows: Rows, names: Sequence[str], missing: str, whose: str) -> NDArray[np.intp]:
+    """The rows without missing values; an error if there are others and these were not to be left."""
+    holes = np.isnan(rows)
+    complete = np.flatnonzero(~holes.any(axis=1))
+    if len(complete) < len(rows) and missing == "raise":
+        found = [f"{name} ({count:,} of {len(rows):,})" for name, count in zip(names, holes.sum(axis=0), strict=True) if count]
+        where = "leave those rows as they are and repair the others" if whose == "draws" else "omit those rows"
+        way_out = f"{where} (missing='listwise', --missing listwise)"
+        raise InputError(f"missing values in the {whose}: {listed(found)}; {way_out}", "nan")
+    if len(complete) < 2:
+        raise InputError(f"the {whose} must have at least two rows without missing values, got {len(complete)}", "nan")
+    return complete
 
 
 def _planned(own: Draws, template: Template, values: Rows, only: Any, anchor: Any) -> _Plan:
