@@ -471,6 +471,8 @@ def test_files_are_not_overwritten(tmp_path):
     for wrong, code in ((tmp_path / "x.parquet", "file-format"), (tmp_path / "no" / "x.csv", "file"), (3, "argument")):
         with refused(code):
             result.save(wrong)
+    with refused("file"):
+        result.save(tmp_path / f"{'x' * 300}.csv")
     (tmp_path / "folder.csv").mkdir()
     with refused("file"):
         result.save(tmp_path / "folder.csv", force=True)

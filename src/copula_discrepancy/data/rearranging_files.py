@@ -128,6 +128,16 @@ class MovableFiles(Movable):
             raise InputError(f"path must be the path of a file or folder to write, got {path!r:.60}") from None
         if "\0" in str(out):
             raise InputError(f"{str(out)!r:.80} cannot be written: a path cannot contain a null character", "file")
+        try:
+            self._require_room(out, force, record)
+        except OSError as error:
+            raise InputError(
+                f"{str(out)!r:.80} cannot be written: {error.strerror or error}; use another name", "file"
+            ) from None
+        return out
+
+    def _require_room(self, out: Path, force: bool, record: bool) -> None:
+        """Raise if a file cannot be written under this path, is one of the originals, or exists and must not be overwritten."""
         targets = self.targets(out)
         if len(self.paths) == 1:
             ending, own = _ending(out), _ending(Path(self.paths[0]))
@@ -137,12 +147,10 @@ class MovableFiles(Movable):
             raise InputError(f"{out} must be a folder: {len(self.paths)} files are written, under their own names", "file")
         if len({target.name for target in targets}) < len(targets):
             raise InputError("the files have the same names in different folders; repair them from one folder", "file")
-        parent = out.parent
-        if not parent.is_dir():
-            raise InputError(f"{out} cannot be written: the folder {parent} does not exist", "file")
-        originals = {os.path.realpath(original) for original in self.paths}
+        if not out.parent.is_dir():
+            raise InputError(f"{out} cannot be written: the folder {out.parent} does not exist", "file")
         for target in targets:
-            if os.path.realpath(target) in originals or any(_same(target, original) for original in self.paths):
+            if any(_same(target, original) for original in self.paths):
                 raise InputError(f"{target} is the input, which is never overwritten; use another name", "file")
         for target in (*targets, *([record_path(out)] if record else [])):
             if target.is_dir():
@@ -150,7 +158,6 @@ class MovableFiles(Movable):
             if os.path.lexists(target) and not force:
                 way_out = "use another name, or overwrite it with force=True (--force)"
                 raise InputError(f"{target} already exists; {way_out}", "file")
-        return out
 
 
 def record_path(out: Path) -> Path:
