@@ -257,7 +257,10 @@ def test_rows_with_missing_values_stay():
     assert result.n == complete.sum()
     assert result.draws[complete].corr(method="spearman").to_numpy().min() > 0.6
     reference.iloc[0, 0] = np.nan
-    assert codes_of(cd.repair(draws, reference, missing="listwise", rng=2)) == []
+    with_holes = cd.repair(draws, reference, missing="listwise", rng=2)
+    assert codes_of(with_holes) == []
+    assert 0 not in with_holes.reference_rows  # counted in the reference as it was passed
+    assert with_holes.provenance["reference_rows"] == 99
     with refused("nan"):
         cd.repair(draws.iloc[::7], reference, missing="listwise")
 

@@ -3,8 +3,8 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,17 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import RandomSource, is_whole, one_of, spawned
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.warn import warn
+from copula_discrepancy.compare.repair_plan import Plan, Rows, complete_rows, planned, varies
 from copula_discrepancy.compare.repair_result import Repair
 from copula_discrepancy.compare.repair_targets import Template, template_of
 from copula_discrepancy.compare.wording import called, counted
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import listed, unknown_name
-from copula_discrepancy.data.rearranging import Movable, movable, rebuildable
+from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.rearranging import Movable, brief_record, movable, rebuildable
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.ranks import kendall_matrix
 from copula_discrepancy.estimate.rearrangement import rearranged, rearranged_beside, template_rows
 
-Rows = NDArray[np.float64]
 _LOOKED_AT = 4000  # rows from which tau before and after is measured: its standard error is then at most 0.011
 
 
@@ -157,14 +157,12 @@ def repair(
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """Variables by position among those of the draws: all that take part, those that move and those that stay."""
+class _Moves(NamedTuple):
+    """For every row and variable of the draws, the row of its value; for every row, the row of the template with its ranks."""
 
-    active: list[int]
-    moving: list[int]
-    staying: list[int]
-    caveats: tuple[Caveat, ...]
+    positions: NDArray[np.intp]
+    used: NDArray[np.intp]
+    taus: tuple[float, float]
 
 
 def mended(
@@ -185,13 +183,48 @@ def mended(
         raise InputError(f"a repair needs at least two variables, got {own.n_variables} ({own.names[0]})", "shape")
     *generators, chance = spawned(rng, own.n_variables + 2)
     template = template_of(own, target, reference_options, chance)
-    values = own.values.reshape(-1, own.n_variables)
-    complete = _complete(values[:, list(template.own)], template.names, missing, "draws")
-    known = _complete(template.rows, template.names, missing, "reference")
+    names, values = template.names, own.values.reshape(-1, own.n_variables)
+    complete = complete_rows(values[:, list(template.own)], names, missing, "draws")
+    known = complete_rows(template.rows, names, missing, "reference")
     if len(known) < len(template.rows):
         note = f"reference: rows with a missing value left out: {len(template.rows) - len(known):,} of {len(template.rows):,}"
         template = replace(template, rows=template.rows[known], notes=(*template.notes, note))
-    plan = _planned(own, template, values[complete], only, anchor)
+    plan = planned(template, values[complete], only, anchor)
+    moves = _moves(values, complete, template, plan, generators)
+    after = np.take_along_axis(values, moves.positions, axis=0).reshape(own.values.shape)
+    after.flags.writeable = False
+    notes = (*own.notes, *template.notes, *store.notes, *_notes(values, template, plan, len(values) - len(complete)))
+    record = _record(own, template, plan, moves, len(values) - len(complete))
+    record |= {"only": None if only is None else [only] if isinstance(only, str) else list(only)}
+    record |= {"seed": rng if rng is None or is_whole(rng) else type(rng).__name__}
+    if isinstance(target, str | os.PathLike):
+        record["reference"] = os.fsdecode(target)
+    places = store.places(own.names, reading)
+    sample = replace(own, values=after, notes=notes)
+    return Repair(
+        draws=store.rebuilt(places, moves.positions, brief_record(record)) if keep_container else sample,
+        names=names,
+        moved={names[k]: _share_changed(own.values, after, template.own[k]) for k in plan.moving},
+        in_place=tuple(names[k] for k in plan.staying),
+        n=len(complete),
+        positions=moves.positions[:, list(template.own)],
+        target=template.kind,
+        reference_rows=known[moves.used],
+        before=moves.taus[0],
+        after=moves.taus[1],
+        provenance=record,
+        sample=sample,
+        notes=notes,
+        caveats=(*plan.caveats, *_short_reference(own, record, len(complete))),
+        version=library_version(),
+        _files=None if keep_container else (store, places, moves.positions),
+    )
+
+
+def _moves(
+    values: Rows, complete: NDArray[np.intp], template: Template, plan: Plan, generators: Sequence[np.random.Generator]
+) -> _Moves:
+    """Where values go, in the complete rows of the variables that take part."""
     columns = [template.own[k] for k in plan.active]
     ours, theirs = values[complete][:, columns], template.rows[:, plan.active]
     fixed = [plan.active.index(k) for k in plan.staying]
@@ -205,59 +238,36 @@ def mended(
     positions[:] = np.arange(len(values))[:, None]
     for place, k in enumerate(columns):
         positions[complete, k] = complete[found[:, place]]
-    after = np.take_along_axis(values, positions, axis=0)
-    moved = {template.names[k]: _share_changed(values, after, template.own[k]) for k in plan.moving}
-    taus = _taus(ours, after[complete][:, columns], theirs, used, fixed)
-    simulated = template.kind != "reference"
-    notes = (*own.notes, *template.notes, *store.notes, *_notes(own, template, plan, len(values) - len(complete)))
-    caveats = plan.caveats
-    uses = np.bincount(used, minlength=len(theirs))
-    if not simulated and len(theirs) < len(ours):
-        sizes = f"{counted(len(theirs), 'reference row')} for {counted(len(ours), called(own, False)[:-1])}"
-        caveats += (caveat_of("few-reference-rows", f"{sizes}: a row is used up to {counted(int(uses.max()), 'time')}"),)
-    names = template.names
-    record: dict[str, Any] = {
+    return _Moves(positions, used, _taus(ours, np.take_along_axis(ours, found, axis=0), theirs, used, fixed))
+
+
+def _record(own: Draws, template: Template, plan: Plan, moves: _Moves, incomplete: int) -> dict[str, Any]:
+    """What was done, ready for JSON."""
+    uses = np.bincount(moves.used, minlength=len(template.rows))
+    return {
         "library": f"copula-discrepancy {library_version()}",
         "function": "repair",
         "target": template.kind,
         "target_words": template.words,
         "shape": list(own.values.shape),
-        "variables": list(names),
-        "moved": [names[k] for k in plan.moving],
-        "in_place": [names[k] for k in plan.staying],
-        "only": None if only is None else [only] if isinstance(only, str) else list(only),
-        "seed": rng if rng is None or is_whole(rng) else type(rng).__name__,
-        "rows_left_as_they_were": len(values) - len(complete),
-        "reference_rows": None if simulated else len(theirs),
+        "variables": list(template.names),
+        "moved": [template.names[k] for k in plan.moving],
+        "in_place": [template.names[k] for k in plan.staying],
+        "rows_left_as_they_were": incomplete,
+        "reference_rows": len(template.rows) if template.kind == "reference" else None,
         "reference_rows_used": int(np.count_nonzero(uses)),
         "most_uses_of_a_row": int(uses.max()),
     }
-    if isinstance(target, str | os.PathLike):
-        record["reference"] = os.fsdecode(target)
-    brief = {key: record[key] for key in ("library", "function", "target_words", "moved", "in_place", "seed")}
-    places = store.places(own.names, reading)
-    container = store.rebuilt(places, positions, brief) if keep_container else None
-    shaped = after.reshape(own.values.shape)
-    shaped.flags.writeable = False
-    sample = replace(own, values=shaped, notes=notes)
-    return Repair(
-        draws=sample if container is None else container,
-        names=names,
-        moved=moved,
-        in_place=tuple(names[k] for k in plan.staying),
-        n=len(complete),
-        positions=positions[:, list(template.own)],
-        target=template.kind,
-        reference_rows=used,
-        before=taus[0],
-        after=taus[1],
-        provenance=record,
-        sample=sample,
-        notes=notes,
-        caveats=caveats,
-        version=library_version(),
-        _files=None if keep_container else (store, places, positions),
-    )
+
+
+def _short_reference(own: Draws, record: Mapping[str, Any], n: int) -> tuple[Caveat, ...]:
+    """A caveat if there are fewer rows in the reference than in the draws."""
+    m = record["reference_rows"]
+    if m is None or m >= n:
+        return ()
+    sizes = f"{counted(m, 'reference row')} for {counted(n, called(own, False)[:-1])}"
+    often = counted(record["most_uses_of_a_row"], "time")
+    return (caveat_of("few-reference-rows", f"{sizes}: a row is used up to {often}"),)
 
 
 def _names_files(given: Any) -> bool:
@@ -267,96 +277,7 @@ def _names_files(given: Any) -> bool:
     return isinstance(given, str | os.PathLike)
 
 
-def _complete(rows: Rows, names: Sequence[str], missing: str, whose: str) -> NDArray[np.intp]:
-    """The rows without missing values; an error if there are others and these were not to be left."""
-    holes = np.isnan(rows)
-    complete = np.flatnonzero(~holes.any(axis=1))
-    if len(complete) < len(rows) and missing == "raise":
-        found = [f"{name} ({count:,} of {len(rows):,})" for name, count in zip(names, holes.sum(axis=0), strict=True) if count]
-        where = "leave those rows as they are and repair the others" if whose == "draws" else "omit those rows"
-        way_out = f"{where} (missing='listwise', --missing listwise)"
-        raise InputError(f"missing values in the {whose}: {listed(found)}; {way_out}", "nan")
-    if len(complete) < 2:
-        raise InputError(f"the {whose} must have at least two rows without missing values, got {len(complete)}", "nan")
-    return complete
-
-
-def _planned(own: Draws, template: Template, values: Rows, only: Any, anchor: Any) -> _Plan:
-    """Which variables move and which stay; those that are constant in the draws take no part."""
-    names = template.names
-    wanted = _checked_only(only, names)
-    still = [k for k, place in enumerate(template.own) if not _varies(values[:, place])]
-    silent = [k for k in range(len(names)) if k not in still and not _varies(template.rows[:, k])]
-    if silent:
-        found = f"constant in the reference but not in the draws: {listed([names[k] for k in silent])}"
-        advice = (
-            "the reference says nothing about their dependence; exclude them (exclude=, --exclude), or use another reference"
-        )
-        raise InputError(f"{found}; {advice}", "constant")
-    active = [k for k in range(len(names)) if k not in still]
-    if len(active) < 2:
-        constant = listed([names[k] for k in still])
-        raise InputError(
-            f"a repair needs at least two variables that vary, got {len(active)}; constant: {constant}", "constant"
-        )
-    if wanted is None or all(names[k] in wanted for k in active):
-        staying = [_checked_anchor(anchor, names, active)]
-        if wanted is not None and anchor is None:
-            staying = [active[0]]
-    else:
-        if anchor is not None:
-            rule = "anchor names the variable that stays if all others move; with only=, all variables not named stay"
-            raise InputError(f"{rule}, got anchor={anchor!r:.60} as well; omit one of them")
-        staying = [k for k in active if names[k] not in wanted]
-    moving = [k for k in active if k not in staying]
-    if not moving:
-        raise InputError(f"only names no variable that varies; constant: {listed([names[k] for k in still])}", "constant")
-    return _Plan(active, moving, staying, _constant_caveats(template, still))
-
-
-def _checked_only(only: Any, names: Sequence[str]) -> set[str] | None:
-    if only is None:
-        return None
-    try:
-        wanted = [only] if isinstance(only, str) else list(only)
-    except TypeError:
-        wanted = [None]
-    if not all(isinstance(name, str) for name in wanted):
-        raise InputError(f"only must be a name or a list of names, got {only!r:.80}")
-    if not wanted:
-        raise InputError("only is empty, so that no variable could move; name some, or omit it to let all of them move")
-    for name in wanted:
-        if name not in names:
-            raise InputError(f"only: {unknown_name(name, names)}", "unknown-name")
-    return set(wanted)
-
-
-def _checked_anchor(anchor: Any, names: Sequence[str], active: list[int]) -> int:
-    if anchor is None:
-        return active[0]
-    if not isinstance(anchor, str):
-        raise InputError(f"anchor must be the name of a variable, got {anchor!r:.60}")
-    if anchor not in names:
-        raise InputError(f"anchor: {unknown_name(anchor, names)}", "unknown-name")
-    if names.index(anchor) not in active:
-        raise InputError(f"anchor: {anchor} is constant, so that it gives the others no order; name a variable that varies")
-    return names.index(anchor)
-
-
-def _constant_caveats(template: Template, still: list[int]) -> tuple[Caveat, ...]:
-    """Variables without anything to reorder: constant in both samples, or only in the draws."""
-    there = {k for k in still if template.kind == "reference" and not _varies(template.rows[:, k])}
-    caveats = []
-    both, alone = [k for k in still if k in there], [k for k in still if k not in there]
-    if both:
-        caveats.append(caveat_of("constant", f"left in place because constant: {listed([template.names[k] for k in both])}"))
-    if alone:
-        named = listed([template.names[k] for k in alone])
-        caveats.append(caveat_of("constant-in-draws", f"left in place because constant in the draws: {named}"))
-    return tuple(caveats)
-
-
-def _notes(own: Draws, template: Template, plan: _Plan, incomplete: int) -> tuple[str, ...]:
+def _notes(values: Rows, template: Template, plan: Plan, incomplete: int) -> tuple[str, ...]:
     notes: tuple[str, ...] = ()
     if incomplete:
         notes += (f"rows with a missing value left as they were: {incomplete:,}",)
@@ -364,19 +285,15 @@ def _notes(own: Draws, template: Template, plan: _Plan, incomplete: int) -> tupl
     if len(plan.staying) > 1:
         staying = listed([names[k] for k in plan.staying], 8)
         notes += (f"the dependence among the variables that stay is left as it was: {staying}",)
-    values = own.values.reshape(-1, own.n_variables)[:, list(template.own)]
-    if values.shape == template.rows.shape and np.array_equal(values, template.rows):
+    own = values[:, list(template.own)]
+    if own.shape == template.rows.shape and np.array_equal(own, template.rows):
         notes += ("the reference has the same rows as the draws, so that their dependence does not change",)
     return notes
 
 
-def _varies(column: Rows) -> bool:
-    return bool(column.min() < column.max())
-
-
 def _share_changed(before: Rows, after: Rows, column: int) -> float:
     """The share of rows whose value of a variable is another one."""
-    a, b = before[:, column], after[:, column]
+    a, b = before[..., column], after[..., column]
     return float(np.mean((a != b) & ~np.isnan(a)))
 
 
@@ -390,7 +307,7 @@ def _taus(before: Rows, after: Rows, reference: Rows, used: NDArray[np.intp], fi
     rows = used[places] if len(fixed) == 1 else template_rows(len(reference), min(len(reference), _LOOKED_AT))
     wanted = reference[rows]
     samples = [wanted, before[places], after[places]]
-    kept = [k for k in range(before.shape[1]) if all(_varies(sample[:, k]) for sample in samples)]
+    kept = [k for k in range(before.shape[1]) if all(varies(sample[:, k]) for sample in samples)]
     if len(kept) < 2 or len(wanted) < 2 or all(k in fixed for k in kept):
         return math.nan, math.nan
     taus = [kendall_matrix(sample[:, kept]) for sample in samples]

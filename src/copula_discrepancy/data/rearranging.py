@@ -115,6 +115,11 @@ def movable(given: Any, options: Mapping[str, Any], notes: tuple[str, ...] = ())
     return Movable((store,), lambda probes, choices: as_draws(probes[0], **choices), lambda made: made[0], notes)
 
 
+def brief_record(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a repair's record that its container carries."""
+    return {key: provenance[key] for key in ("library", "function", "target_words", "moved", "in_place", "seed")}
+
+
 def _numbers(begin: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
     return np.arange(begin, begin + size_of(shape), dtype=np.float64).reshape(shape)
 

@@ -20,7 +20,7 @@ from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table, in_chains
 from copula_discrepancy.data.readers.text import ParsedTable, text_table
-from copula_discrepancy.data.rearranging import Movable, Places
+from copula_discrepancy.data.rearranging import Movable, Places, brief_record
 from copula_discrepancy.data.stores import (
     ArrayStore,
     ArrowStore,
@@ -106,8 +106,7 @@ class MovableFiles(Movable):
         """Write the files with their values moved, and a record if asked; nothing is written if any file is in the way."""
         out = self.checked_path(path, force, record=record)
         targets = self.targets(out)
-        brief = {key: provenance[key] for key in ("library", "function", "target_words", "moved", "in_place", "seed")}
-        contents = self.moved(places, positions, brief)
+        contents = self.moved(places, positions, brief_record(provenance))
         for content, target, original in zip(contents, targets, self.paths, strict=True):
             with written_whole(target, ADVICE, replace=force, parents=len(targets) > 1) as temporary:
                 self.write(content, temporary, target, original)
