@@ -134,3 +134,10 @@ def test_plots_are_not_loaded(folder):
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_name_to_exclude_may_be_in_one_file_only(folder, capsys):
+    assert run("repair bad.csv reference.csv --out f.csv --exclude label", capsys)[0] == 0
+    pd.read_csv("reference.csv").assign(extra="t").to_csv("wider.csv", index=False)
+    assert run("repair bad.csv wider.csv --out g.csv --exclude label,extra", capsys)[0] == 0
+    assert (folder / "f.csv").read_bytes() == (folder / "g.csv").read_bytes()

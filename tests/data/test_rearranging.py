@@ -494,3 +494,103 @@ def test_a_result_is_draws():
     assert isinstance(twice.draws, cd.Draws)
     same_values(values(), twice.draws.values[0])
     assert dataclasses.is_dataclass(result)
+
+
+class Converts:
+    """A table of another library: column names, and a way to pandas."""
+
+    columns = ("a", "b", "c")
+
+    def to_pandas(self):
+        return frame()
+
+
+class Streams:
+    """A table of another library that supports Arrow's protocol alone."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pa.Table.from_pandas(frame()).__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (values().tolist(), np.ndarray),
+        ([values()[:30].tolist(), values()[30:].tolist()], np.ndarray),
+        (Converts(), pd.DataFrame),
+        (Streams(), pa.Table),
+        (namedtuple("columns", "a b c")(*values().T), dict),
+    ],
+)
+def test_what_is_not_rebuilt_comes_back_as_something_else_with_a_note(given, kind):
+    result = cd.repair(given, frame(dependent()))
+    assert isinstance(result.draws, kind)
+    assert any("is not rebuilt" in note for note in result.notes)
+    assert np.array_equal(result.sample.values.reshape(-1, 3), cd.repair(values(), dependent()).draws)
+
+
+class OldProtocol:
+    """A table that supports only the older protocol for tables."""
+
+    def __dataframe__(self, nan_as_null=False, allow_copy=True):
+        raise NotImplementedError
+
+
+def test_a_table_that_cannot_be_rebuilt_is_refused():
+    with refused():
+        cd.repair(OldProtocol(), frame(dependent()))
+
+
+def test_lists_of_structured_arrays_are_chains():
+    array = np.rec.fromarrays(values().T, names="a,b,c").view(np.ndarray)
+    got = cd.repair([array[:30], array[30:]], frame(dependent())).draws
+    assert np.array_equal(np.concatenate(got)["b"], cd.repair(values(), dependent()).draws[:, 1])
+
+
+def test_parquet_files_of_unequal_length_are_one_table(tmp_path):
+    """With a chain column that runs through all of them: rows are repaired by chain, and stay in their files."""
+    table = frame().assign(chain=np.tile([1, 0], N // 2))
+    table[:13].to_parquet(tmp_path / "p1.parquet")
+    table[13:].to_parquet(tmp_path / "p2.parquet")
+    out = cd.repair(str(tmp_path / "p*.parquet"), frame(dependent())).save(tmp_path / "out")
+    got = pd.concat([pd.read_parquet(out / "p1.parquet"), pd.read_parquet(out / "p2.parquet")])
+    pd.testing.assert_frame_equal(got, cd.repair(table, frame(dependent())).draws, check_flags=False)
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    table[:13].to_csv(tables / "p1.csv", index=False)
+    table[13:].to_csv(tables / "p2.csv", index=False)
+    folder = cd.repair(tables, frame(dependent())).save(tmp_path / "folder")
+    text = pd.concat([pd.read_csv(folder / "p1.csv"), pd.read_csv(folder / "p2.csv")], ignore_index=True)
+    assert np.array_equal(text.to_numpy(), got.to_numpy())
+
+
+def test_several_files_are_written_to_a_folder(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        frame().to_csv(tmp_path / folder / "t.csv", index=False)
+    paths = [tmp_path / "one" / "t.csv", tmp_path / "two" / "t.csv"]
+    with refused("file"):
+        cd.repair(paths, cd.as_draws(frame(dependent(n=2 * N)))).save(tmp_path / "out")
+    (tmp_path / "two" / "t.csv").rename(tmp_path / "two" / "u.csv")
+    result = cd.repair([paths[0], tmp_path / "two" / "u.csv"], frame(dependent(n=2 * N)))
+    (tmp_path / "file").write_text("mine")
+    with refused("file"):
+        result.save(tmp_path / "file")
+    assert sorted(path.name for path in result.save(tmp_path / "out").iterdir()) == ["t.csv", "u.csv"]
+
+
+def test_a_file_that_is_found_to_be_another_is_not_written(tmp_path, monkeypatch):
+    """If rows of text and rows that were read ever disagreed, an error, and no file with wrong values."""
+    path = tmp_path / "bad.csv"
+    frame().to_csv(path, index=False)
+    of = Cells.of
+
+    def shifted(raw, delimiter):
+        found = of(raw, delimiter)
+        return dataclasses.replace(found, rows=[found.rows[0], *found.rows[2:], found.rows[1]])
+
+    monkeypatch.setattr(Cells, "of", shifted)
+    result = cd.repair(path, frame(dependent()))
+    with refused("file-format"):
+        result.save(tmp_path / "fixed.csv")
+    assert not (tmp_path / "fixed.csv").exists()

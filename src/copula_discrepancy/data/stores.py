@@ -108,9 +108,13 @@ class FieldStore(Store):
         return filled
 
     def probe(self, values: Mapping[Key, NDArray[np.float64]]) -> Any:
-        """Fields by name: those of the array may be too narrow for positions."""
-        fields = {name: self.container[name] for name in self.container.dtype.names}
-        return fields | {key: column.reshape(self.container.shape) for key, column in values.items()}
+        """An array with fields of floats: those of the container may be too narrow for positions."""
+        own = self.container.dtype
+        kinds = [(name, np.dtype(np.float64) if name in values else own[name]) for name in own.names]
+        filled = np.empty(self.container.shape, dtype=kinds)
+        for name in own.names:
+            filled[name] = values[name].reshape(filled.shape) if name in values else self.container[name]
+        return filled
 
 
 class MappingStore(Store):
