@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
 _SERIAL = "values have the order of the repair: autocorrelation, effective draws and R-hat mean nothing any more"
-_OTHERS = "columns and variables that were not repaired stay where they were, so that their dependence on what moved is lost"
+_OTHERS = "columns, groups and variables that were not repaired stay where they were: their dependence on what moved is lost"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,7 +151,7 @@ class Repair(WithCaveats):
         thing = called(self.sample, False)
         shares = [f"{name} ({_share(share)})" for name, share in self.moved.items()]
         told = {
-            "Moved": f"{listed(shares, BRIEF)}: the share of {thing} with another value; every variable keeps its values",
+            "Moved": f"{listed(shares, BRIEF)}, as shares of {thing} with another value; every variable keeps its values",
             "In place": listed(self.in_place, BRIEF),
         }
         if not math.isnan(self.after):
