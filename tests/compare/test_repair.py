@@ -1,6 +1,7 @@
 """Repaired draws have the dependence of the reference, keep every value, and say what is not mended."""
 
 import json
+import time
 import warnings
 
 import numpy as np
@@ -225,6 +226,20 @@ def test_several_fixed_variables():
     assert any("x0, x1" in note for note in result.notes)
     assert "variables in place" in result.not_mended()
     assert result.after < 0.1 < result.before
+
+
+@pytest.mark.parametrize("only", [None, ["x3"], [f"x{k}" for k in range(398)]])
+def test_hundreds_of_variables(only):
+    """The look at tau is at a few of them, so that a repair stays fast."""
+    rng = np.random.default_rng(1)
+    draws, reference = rng.normal(size=(60, 400)), rng.normal(size=(60, 1)) + rng.normal(size=(60, 400))
+    begin = time.process_time()
+    result = cd.repair(draws, reference, only=only)
+    assert time.process_time() - begin < 20  # of all pairs, tau alone would take minutes
+    assert same_margins(draws, result.draws)
+    if only is None or len(only) > 1:  # one variable cannot follow 399 that depend on each other as they should not
+        assert result.after < result.before
+    assert len(result.moved) == (399 if only is None else len(only))
 
 
 def test_variables_that_are_not_selected_stay():

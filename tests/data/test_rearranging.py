@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import json
 from collections import Counter, namedtuple
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -468,6 +469,9 @@ def test_files_are_not_overwritten(tmp_path):
         with refused("file"):
             result.save(same, force=True)
     assert path.read_bytes() == before
+    frame(dependent()).to_csv(tmp_path / "reference.csv", index=False)
+    with refused("file"):
+        cd.repair(path, str(tmp_path / "ref*.csv")).save(tmp_path / "reference.csv", force=True)
     for wrong, code in ((tmp_path / "x.parquet", "file-format"), (tmp_path / "no" / "x.csv", "file"), (3, "argument")):
         with refused(code):
             result.save(wrong)
@@ -520,6 +524,7 @@ class Streams:
         (Converts(), pd.DataFrame),
         (Streams(), pa.Table),
         (namedtuple("columns", "a b c")(*values().T), dict),
+        (MappingProxyType(dict(zip("abc", values().T, strict=True))), dict),
     ],
 )
 def test_what_is_not_rebuilt_comes_back_as_something_else_with_a_note(given, kind):

@@ -1,7 +1,6 @@
 """The command that repairs a file: it reads both samples, reorders the candidate and writes it under another name."""
 
 import argparse
-import os
 import sys
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -36,10 +35,7 @@ def repair(options: argparse.Namespace) -> int:
         if name in other.unknown:
             raise own.unknown[name]
     store = movable_files(options.candidate, own.reading)
-    out = store.checked_path(options.out, options.force, record=True)  # before anything is computed
-    for target in (*store.targets(out), record_path(out)):
-        if os.path.exists(target) and os.path.exists(options.reference) and os.path.samefile(target, options.reference):
-            raise InputError(f"{target} is the reference, which is never overwritten; use another name", "file")
+    store.checked_path(options.out, options.force, record=True, reference=options.reference)  # before anything is computed
     result = mended(
         own.draws, other.draws, store, own.reading, only=options.only, anchor=options.anchor, rng=options.seed,
         missing=options.missing, keep_container=False,

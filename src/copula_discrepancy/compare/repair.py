@@ -24,6 +24,7 @@ from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.ranks import kendall_matrix
 from copula_discrepancy.estimate.rearrangement import rearranged, rearranged_beside, template_rows
 
+_VARIABLES = 30  # among which tau is measured: 435 pairs take a fraction of a second, all pairs of a thousand take minutes
 _LOOKED_AT = 4000  # rows from which tau before and after is measured: its standard error is then at most 0.011
 
 
@@ -297,17 +298,26 @@ def _share_changed(before: Rows, after: Rows, column: int) -> float:
     return float(np.mean((a != b) & ~np.isnan(a)))
 
 
+def _spread(items: Sequence[int], most: int) -> list[int]:
+    """At most this many of the items, evenly spaced."""
+    return [items[k] for k in template_rows(len(items), min(len(items), most))]
+
+
 def _taus(before: Rows, after: Rows, reference: Rows, used: NDArray[np.intp], fixed: list[int]) -> tuple[float, float]:
     """The largest difference in Kendall's tau from the target, before and after, over the pairs that can change.
 
-    From at most some thousand rows, evenly spaced; a variable that is constant in them is left out. NaN without any pair.
+    From at most some thousand rows and some dozen variables, evenly spaced; a variable that is constant in them is left out.
+    NaN without any pair.
     """
     places = template_rows(len(before), min(len(before), _LOOKED_AT))
     # the rows that the repaired ones have their ranks from: with others, chance would add to the difference
     rows = used[places] if len(fixed) == 1 else template_rows(len(reference), min(len(reference), _LOOKED_AT))
     wanted = reference[rows]
     samples = [wanted, before[places], after[places]]
-    kept = [k for k in range(before.shape[1]) if all(varies(sample[:, k]) for sample in samples)]
+    moved = [k for k in range(before.shape[1]) if k not in set(fixed)]
+    half = max(_VARIABLES - len(fixed), _VARIABLES // 2)
+    few = [*_spread(moved, half), *_spread(fixed, _VARIABLES - min(half, len(moved)))]
+    kept = sorted(k for k in few if all(varies(sample[:, k]) for sample in samples))
     if len(kept) < 2 or len(wanted) < 2 or all(k in fixed for k in kept):
         return math.nan, math.nan
     taus = [kendall_matrix(sample[:, kept]) for sample in samples]

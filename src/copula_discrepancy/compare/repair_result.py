@@ -49,8 +49,8 @@ class Repair(WithCaveats):
     reference_rows : array (n,)
         The row of the reference, or of the simulated sample, that each row has its ranks from.
     before, after : float
-        The largest difference in Kendall's tau from the target over all pairs that could change, measured on at most 4,000
-        rows; NaN if no pair could be measured.
+        The largest difference in Kendall's tau from the target over the pairs that could change, measured on at most 4,000
+        rows of 30 variables, evenly spaced; NaN if no pair could be measured.
     provenance : dict
         What produced the result: library, target, choices, seed, variables, rows of the reference and how often they are used.
     sample : Draws
@@ -156,6 +156,7 @@ class Repair(WithCaveats):
         }
         if not math.isnan(self.after):
             which = " with a variable that moved" if len(self.in_place) > 1 else ""
+            which += " of 30 variables" if len(self.names) > 30 else ""
             told["Dependence"] = (
                 f"the largest difference in Kendall's tau from the target, over all pairs{which}, is {self.after:.3f}; it was "
                 f"{self.before:.3f}"

@@ -4,7 +4,7 @@ Readers sort, select, flatten and skip. Instead of repeating what they do, every
 container is read again with the same options: what comes back says where each draw stands.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from itertools import pairwise
 from typing import Any
@@ -142,6 +142,8 @@ def _store(given: Any, options: Mapping[str, Any]) -> Store:
 
 def rebuildable(given: Any) -> tuple[Any, tuple[str, ...]]:
     """The container itself if a store can rebuild it; otherwise a frame or an array of the same draws, with a note."""
+    if isinstance(given, Mapping) and not isinstance(given, MutableMapping) and not is_labelled(given):
+        return _noted(given, dict(given))  # such as NumPy's .npz archives
     if isinstance(given, Draws) or is_labelled(given) or isinstance(given, Mapping) or is_frame(given):
         if type(given).__module__.startswith("dask"):
             return _noted(given, given.compute())

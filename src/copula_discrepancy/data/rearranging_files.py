@@ -104,7 +104,8 @@ class MovableFiles(Movable):
         record: bool = False,
     ) -> Path:
         """Write the files with their values moved, and a record if asked; nothing is written if any file is in the way."""
-        out = self.checked_path(path, force, record=record)
+        reference = provenance.get("reference")
+        out = self.checked_path(path, force, record=record, reference=reference)
         targets = self.targets(out)
         contents = self.moved(places, positions, brief_record(provenance))
         for content, target, original in zip(contents, targets, self.paths, strict=True):
@@ -119,8 +120,8 @@ class MovableFiles(Movable):
         """The files to write: the path itself, or files with the original names in this folder."""
         return [out] if len(self.paths) == 1 else [out / os.path.basename(path) for path in self.paths]
 
-    def checked_path(self, path: Any, force: bool, *, record: bool = False) -> Path:
-        """The path of the file or folder to write, if it may be written."""
+    def checked_path(self, path: Any, force: bool, *, record: bool = False, reference: str | None = None) -> Path:
+        """The path of the file or folder to write, if it may be written; a reference is not overwritten either."""
         try:
             out = Path(path)
         except TypeError:
@@ -128,14 +129,14 @@ class MovableFiles(Movable):
         if "\0" in str(out):
             raise InputError(f"{str(out)!r:.80} cannot be written: a path cannot contain a null character", "file")
         try:
-            self._require_room(out, force, record)
+            self._require_room(out, force, record, _files_of(reference))
         except OSError as error:
             raise InputError(
                 f"{str(out)!r:.80} cannot be written: {error.strerror or error}; use another name", "file"
             ) from None
         return out
 
-    def _require_room(self, out: Path, force: bool, record: bool) -> None:
+    def _require_room(self, out: Path, force: bool, record: bool, reference: Sequence[str]) -> None:
         """Raise if a file cannot be written under this path, is one of the originals, or exists and must not be overwritten."""
         targets = self.targets(out)
         if len(self.paths) == 1:
@@ -151,6 +152,8 @@ class MovableFiles(Movable):
         for target in targets:
             if any(_same(target, original) for original in self.paths):
                 raise InputError(f"{target} is the input, which is never overwritten; use another name", "file")
+            if any(_same(target, other) for other in reference):
+                raise InputError(f"{target} is the reference, which is never overwritten; use another name", "file")
         for target in (*targets, *([record_path(out)] if record else [])):
             if target.is_dir():
                 raise InputError(f"{target} is a folder, so no file with that name can be written; use another name", "file")
@@ -210,6 +213,16 @@ def _read_again(stores: Sequence[Store], probes: Sequence[Any], options: ReadOpt
     names = tables[0].names
     values = [table.values[:, :, [table.names.index(name) for name in names]] for table in tables]
     return Table(np.concatenate(values, axis=0 if not as_one else 1), names)
+
+
+def _files_of(reference: str | None) -> list[str]:
+    """The files of a reference; none if it was no file, or is there no more."""
+    if reference is None:
+        return []
+    try:
+        return selected_files(reference)[0]
+    except InputError:
+        return []
 
 
 def _same(target: Path, original: str) -> bool:

@@ -94,7 +94,8 @@ class FieldStore(Store):
 
     def shapes(self, names: Sequence[str]) -> dict[Key, tuple[int, ...]]:
         """The fields with these names."""
-        return {name: self.container.shape for name in self.container.dtype.names if name in set(names)}
+        wanted = set(names)
+        return {name: self.container.shape for name in self.container.dtype.names if name in wanted}
 
     def column(self, key: Key) -> Any:
         """A field."""
@@ -149,17 +150,18 @@ class MappingStore(Store):
 class PandasStore(Store):
     """A pandas frame: its columns by position, with their own types."""
 
+    def __init__(self, container: Any) -> None:
+        super().__init__(container)
+        self._places = {str(name): k for k, name in enumerate(container.columns)}  # names are unique: they were read
+
     def shapes(self, names: Sequence[str]) -> dict[Key, tuple[int, ...]]:
         """The columns with these names."""
         wanted = set(names)
         return {str(name): (len(self.container),) for name in self.container.columns if str(name) in wanted}
 
-    def _place(self, key: Key) -> int:
-        return [str(name) for name in self.container.columns].index(str(key))
-
     def column(self, key: Key) -> Any:
         """The array behind a column."""
-        return self.container.iloc[:, self._place(key)].array
+        return self.container.iloc[:, self._places[str(key)]].array
 
     def joined(self, columns: Sequence[Any]) -> Any:
         """One array of the same type."""
@@ -175,7 +177,7 @@ class PandasStore(Store):
         """A frame with the same index and columns."""
         frame = self.container.copy()
         for key, column in columns.items():
-            frame.isetitem(self._place(key), column)
+            frame.isetitem(self._places[str(key)], column)
         if provenance is not None:
             frame.attrs = {**self.container.attrs, PROVENANCE: dict(provenance)}
         return frame
@@ -186,7 +188,8 @@ class PolarsStore(Store):
 
     def shapes(self, names: Sequence[str]) -> dict[Key, tuple[int, ...]]:
         """The columns with these names."""
-        return {name: (len(self.container),) for name in self.container.columns if name in set(names)}
+        wanted = set(names)
+        return {name: (len(self.container),) for name in self.container.columns if name in wanted}
 
     def column(self, key: Key) -> Any:
         """A series."""

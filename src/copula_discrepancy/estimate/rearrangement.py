@@ -117,7 +117,8 @@ def rearranged_beside(
     theirs = _scores(reference[searched], generators[:d])
     beside, given = theirs[:, fixed], theirs[:, moved]
     chosen = _neighbours(ours, beside, _weights(beside, given), generators[d])
-    slopes = np.linalg.lstsq(beside, given, rcond=None)[0]
+    # ridge: with as many fixed columns as rows, least squares would fit chance; with few columns the penalty is negligible
+    slopes = np.linalg.solve(beside.T @ beside + len(fixed) * np.eye(len(fixed)), beside.T @ given)
     wanted = given[chosen] + (ours - beside[chosen]) @ slopes
     positions = np.empty((n, d), np.intp, order="F")
     positions[:] = np.arange(n)[:, None]
