@@ -118,15 +118,22 @@ FIRST_RELEASE = [
 ]  # fmt: skip
 ADDED = [
     "Caveat",
+    "Consequence",
+    "Effect",
     "Form",
     "Interaction",
     "Interactions",
     "Margins",
+    "Repair",
     "Screening",
+    "WorstConsequences",
+    "consequence",
     "interactions",
     "plot_form",
     "register",
+    "repair",
     "screen",
+    "worst_consequences",
 ]
 
 
