@@ -113,8 +113,9 @@ def consequence(
 
     Notes
     -----
-    Values at the ranks of another sample are quantiles F^-1((R - 1/2)/m) of the values that there are; none is interpolated.
-    The order of tied values is random, and results are means over eight such orders.
+    Values at the ranks of another sample are quantiles F^-1((R - 1 + t)/m) of the values that there are; none is interpolated.
+    If the samples have different sizes, t is uniform between 0 and 1, which keeps margins right on average. The order of tied
+    values is random, too. Results are means over eight such combinations.
 
     Intervals are the estimate plus and minus Student's t times a standard error from resamples of both samples: of rows if they
     are independent, otherwise of blocks of five autocorrelation times of the variable that mixes most slowly, from all chains,
@@ -204,5 +205,7 @@ def tie_notes(own: SortedSample, other: SortedSample, names: Sequence[str]) -> t
     """A note if ties were broken at random."""
     some = [name for name, ties in zip(names, tied(own, other), strict=True) if ties]
     return (
-        (f"ties in {listed(some, BRIEF)} are broken at random; results are means over {TIE_BREAKINGS} orders",) if some else ()
+        (f"ties in {listed(some, BRIEF)} are broken at random; results are means over {TIE_BREAKINGS} ways to do so",)
+        if some
+        else ()
     )
