@@ -118,7 +118,7 @@ def print_notes(where: "Console", notes: Sequence[str], said: Sequence[str] = ()
 
 
 def print_rows(where: "Console", rows: Sequence[Sequence[str]], words: Sequence[int], styles: Sequence[str] = ()) -> None:
-    """A table; the columns in `words` (-1: the last) are flushed left and may be folded; `styles` are those of the last cells."""
+    """A table; the columns in `words`, -1 for the last, are flushed left and may be folded; last cells have `styles`."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -134,12 +134,13 @@ def print_rows(where: "Console", rows: Sequence[Sequence[str]], words: Sequence[
 
 
 class _Layout(NamedTuple):
-    """How a ranking is printed: rows with their heading, columns of words, styles of verdicts, and where all numbers are."""
+    """How a ranking is printed: rows with their heading, columns of words, styles of verdicts, where all numbers are, a key."""
 
     rows: list[list[str]]
     words: tuple[int, ...]
     styles: list[str]
     complete: str
+    key: str = ""
 
 
 def print_ranking(
@@ -153,6 +154,8 @@ def print_ranking(
     limit = len(result) if top == 0 else top
     layout = _layout(result, limit, where.width)
     print_rows(where, layout.rows, layout.words, layout.styles)
+    if layout.key:
+        where.print(layout.key, highlight=False)
     left = len(result) - limit
     if left > 0:
         more = f"{left} more {result.unit}{'s' if left > 1 else ''}"
@@ -164,7 +167,9 @@ def _layout(result: Pairwise | Interactions | WorstConsequences, limit: int, wid
     rows = result.table_rows(limit)
     if isinstance(result, WorstConsequences):
         flags = result.rows["flagged"][:limit, 0].tolist()
-        return _Layout(fitting(rows, width), (0, 1, -1), ["red" if flag else "yellow" for flag in flags], "--json includes")
+        styles = ["red" if flag else "yellow" for flag in flags]
+        key = f"repaired: the same {result.things} with the reference's dependence, so only dependence differs"
+        return _Layout(fitting(rows, width), (0, 1, -1), styles, "--json includes", key)
     shown: Iterable[PairGap | Interaction] = result
     gaps = [*islice(shown, limit)]
     # green only if all was tested: strength alone, or a void comparison, is not good news

@@ -58,7 +58,7 @@ _RANKED = np.dtype(
 def _require_section(value: Any, name: str, kind: type, function: str) -> None:
     """Raise unless a section of a page is what the function for it returns, or None."""
     if value is not None and not isinstance(value, kind):
-        raise InputError(f"{name} must be the result of {function}(draws, reference), got {value!r:.60}")
+        raise InputError(f"{name} must be the result of {function}(draws, reference), got {type(value).__name__}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,10 +3,11 @@
 from collections.abc import Collection
 from typing import Any
 
-from copula_discrepancy.compare.wording import answer_line, short_names
+from copula_discrepancy.compare.wording import short_names
 from copula_discrepancy.compare.worst_result import WorstConsequences, effect_records
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.pair_effects import EFFECTS
+from copula_discrepancy.estimate.tails import part_name
 from copula_discrepancy.report.page.meaning import explained
 from copula_discrepancy.report.page.methods import spoken
 
@@ -15,7 +16,7 @@ _NAME = 40  # characters of a name in the table
 
 
 def section(result: WorstConsequences, said: Collection[str]) -> dict[str, Any]:
-    """Sentences, the worst pairs, and notes that the page has not `said` elsewhere."""
+    """Sentences, the worst pairs, and reservations that the page has not `said` elsewhere."""
     short = short_names(result.names, _NAME)
     (_, *heads, _), *lines = result.table_rows(SHOWN)
     rows = [
@@ -28,17 +29,21 @@ def section(result: WorstConsequences, said: Collection[str]) -> dict[str, Any]:
         }
         for row, (_, effect, *cells, verdict) in zip(result.rows[:SHOWN, 0], lines, strict=True)
     ]
-    notes = [*explained(result.caveats), *((note, "") for note in result.notes)]
     return {
-        "heading": answer_line(result),
         "title": result.title,
         "sentences": result.sentences(),
         "heads": heads,
         "rows": rows,
         "shown": len(rows),
         "total": len(result),
-        "notes": [(note, meant) for note, meant in notes if note not in said],
+        "part": part_name(result.tail),
+        "notes": [(note, meant) for note, meant in explained(result.caveats) if note not in said],
     }
+
+
+def other_notes(result: WorstConsequences | None, said: Collection[str]) -> list[tuple[str, str]]:
+    """What was decided on the way, for the end of the page: notes that it has not `said`."""
+    return [] if result is None else [(f"consequences: {note}", "") for note in result.notes if note not in said]
 
 
 def numbers(result: WorstConsequences, most: int | None) -> dict[str, Any]:

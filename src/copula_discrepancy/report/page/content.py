@@ -92,7 +92,11 @@ def of_pairs(
         "details": worst,
         "first": _first_label(result, worst),
         "sure": meaning.of_pairs(result),
-        "notes": [*meaning.explained(result.caveats), *((note, "") for note in result.notes)],
+        "notes": [
+            *meaning.explained(result.caveats),
+            *((note, "") for note in result.notes),
+            *effects.other_notes(consequences, said),
+        ],
         "methods": [*methods.of_pairs(result), *([] if consequences is None else [effects.method(consequences)])],
         "terms": methods.terms([*table["heads"], "pattern", "family"], methods.errors_of(result), result.things)
         | _own_p(result),
