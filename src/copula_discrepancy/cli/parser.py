@@ -27,9 +27,9 @@ exit codes:
 _LANGUAGE = """\
 expressions:
   + - * / **, < <= > >= == !=, and or not, parentheses, numbers, and abs exp log
-  sqrt min max. Variables by name: mu, theta[1], 'bill length'; between
-  backquotes if the name has operators or is a number: `a-b` is a variable,
-  a - b a difference. Weights are 0.6*x + 0.4*y. Put the expression in quotes."""
+  sqrt min max. Variables by name: mu, theta[1], bill length; between backquotes
+  if the name has operators or is a number: `a-b` is a variable, a - b a
+  difference. Weights are 0.6*x + 0.4*y. Put the expression in single quotes."""
 _EXIT_CODES_OF_CONSEQUENCE = """\
 exit codes:
   0    the comparison was made and is within the limit

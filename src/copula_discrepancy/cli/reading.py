@@ -1,12 +1,15 @@
 """The samples that a command reads, with the options that say how."""
 
 import argparse
+import re
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions, UnknownExcluded
 from copula_discrepancy.data.row_function import possible_names
+
+_SEVERAL_WORDS = re.compile(r"\b(?!(?:and|or|not)\b)\w+\s+(?!(?:and|or|not)\b)[^\W\d]\w*")
 
 
 def check_reading(options: argparse.Namespace) -> None:
@@ -80,4 +83,10 @@ def _read_for(
         try:
             return read(options, path, chains, None, iid, var_names=names, filter_vars=None)
         except InputError as other:  # a misspelt name is the user's, other errors are about what need not be read
-            raise other if other.code == "unknown-name" else error from None
+            if other.code != "unknown-name":
+                raise error from None
+            if not _SEVERAL_WORDS.search(function or ""):
+                raise other from None
+            raise InputError(
+                f"{other}; other columns are not numeric, so put a name of several words between backquotes", other.code
+            ) from None
