@@ -23,7 +23,6 @@ FEWEST_RESAMPLES = 50
 _FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
 
 
-@enough_memory
 def consequence(
     draws: Any,
     reference: Any,
@@ -153,6 +152,37 @@ def consequence(
     >>> abs(result.dependence.value + result.margins.value - result.difference.value) < 1e-12
     True
     """
+    result = weigh(
+        draws, reference, function, summary=summary, q=q, split=split, iid=iid, confidence=confidence, n_resamples=n_resamples,
+        rng=rng, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, exclude=exclude,
+        missing=missing, n_jobs=n_jobs, progress=progress,
+    )  # fmt: skip
+    for caveat in result.caveats:
+        warn(DependenceWarning(caveat))
+    return result
+
+
+@enough_memory
+def weigh(
+    draws: Any,
+    reference: Any,
+    function: Any,
+    *,
+    summary: str | Sequence[str] | None = None,
+    q: float | Sequence[float] | None = None,
+    split: str = "dependence",
+    iid: bool | str = False,
+    confidence: float = 0.95,
+    n_resamples: int = 400,
+    rng: RandomSource = 1,
+    chains: int | str | None = None,
+    missing: str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+    var_names: str | Sequence[str] | None = None,
+    **selection: Any,
+) -> Consequence:
+    """`consequence` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
     one_of(split, "split", tuple(SPLITS))
     sides, share = independent_sides(iid), open_probability(confidence, "confidence")
     count, jobs, source = (
@@ -160,8 +190,7 @@ def consequence(
         checked_jobs(n_jobs),
         random_generator(rng),
     )
-    selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "exclude": exclude}
-    pair = FunctionSamples.read(draws, reference, function, sides, chains, missing, selection)
+    pair = FunctionSamples.read(draws, reference, function, sides, chains, missing, {"var_names": var_names, **selection})
     summaries = checked_summaries(summary, q, pair.function.is_condition)
     own, other = (SortedSample.of(columns, source) for columns in pair.columns)
     resampling = pair.resampling()
@@ -180,7 +209,7 @@ def consequence(
         if decisive < _FEW_EVENTS:
             sentence = f"the {each.label} rests on {decisive:.1f} effective {pair.things}, so its interval is a rough guide"
             caveats.append(caveat_of("few-events", sentence))
-    result = Consequence(
+    return Consequence(
         pair.function.label,
         pair.function.names,
         pair.function.is_condition,
@@ -196,9 +225,6 @@ def consequence(
         notes=(*pair.notes, *tie_notes(own, other, pair.function.names)),
         version=library_version(),
     )
-    for caveat in result.caveats:
-        warn(DependenceWarning(caveat))
-    return result
 
 
 def tie_notes(own: SortedSample, other: SortedSample, names: Sequence[str]) -> tuple[str, ...]:
