@@ -2,13 +2,16 @@
 
 import argparse
 import re
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions, UnknownExcluded
 from copula_discrepancy.data.row_function import possible_names
 
+Sample = TypeVar("Sample")
 _SEVERAL_WORDS = re.compile(r"\b(?!(?:and|or|not)\b)\w+\s+(?!(?:and|or|not)\b)[^\W\d]\w*")
 
 
@@ -31,17 +34,42 @@ def independence(options: argparse.Namespace) -> tuple[tuple[bool, bool], bool |
     return sides, {(True, False): "draws", (False, True): "reference"}.get(sides, sides[0])
 
 
-def read(options: argparse.Namespace, path: Any, chains: Any, exclude: list[str] | None, iid: bool, **others: Any) -> Draws:
-    """A sample, read with the options of the command; `others` replace some of them."""
+def settings(options: argparse.Namespace, chains: Any, exclude: list[str] | None) -> dict[str, Any]:
+    """The options of the command as those of `as_draws`, except what to do with missing values and parts."""
     coords: dict[str, list[str]] = {}
     for dimension, labels in options.coords or ():
         coords.setdefault(dimension, []).extend(labels)
-    reading: dict[str, Any] = {
+    return {
         "var_names": options.columns, "exclude": exclude or None, "filter_vars": options.filter, "group": options.group,
         "coords": coords or None, "chains": chains, "delimiter": options.delimiter,
-        "missing": "drop" if options.missing == "listwise" else options.missing, "parts": "rows" if iid else "auto",
     }  # fmt: skip
-    return as_draws(path, **(reading | others))
+
+
+def read(options: argparse.Namespace, path: Any, chains: Any, exclude: list[str] | None, iid: bool, **others: Any) -> Draws:
+    """A sample, read with the options of the command; `others` replace some of them."""
+    missing = "drop" if options.missing == "listwise" else options.missing
+    plain = settings(options, chains, exclude) | {"missing": missing, "parts": "rows" if iid else "auto"}
+    return as_draws(path, **(plain | others))
+
+
+def without_unknown(
+    options: argparse.Namespace, attempt: Callable[[list[str]], Sample]
+) -> tuple[Sample, dict[str, UnknownExcluded]]:
+    """What `attempt` reads without the names to exclude that this sample has, and those that it does not have."""
+    excluded, missed = list(options.exclude or ()), dict[str, UnknownExcluded]()
+    while True:
+        try:
+            return attempt(excluded), missed
+        except UnknownExcluded as error:
+            missed[error.name] = error
+            excluded.remove(error.name)
+
+
+def require_known(*missed: dict[str, UnknownExcluded]) -> None:
+    """Raise if a name to exclude is in neither sample."""
+    for name in missed[0]:
+        if name in missed[1]:
+            raise missed[0][name]
 
 
 def read_both(options: argparse.Namespace, independent: tuple[bool, bool], function: str | None = None) -> tuple[Draws, Draws]:
@@ -53,26 +81,19 @@ def read_both(options: argparse.Namespace, independent: tuple[bool, bool], funct
     optional = options.reference_chains is None and isinstance(options.chains, str)
     samples, unknown = [], []
     for path, own, iid in zip((options.candidate, options.reference), chains, independent, strict=True):
-        excluded, missed = list(options.exclude or ()), {}
-        while True:
-            try:
-                samples.append(_read_for(function, options, path, IfThere(own) if optional else own, excluded, iid))
-                break
-            except UnknownExcluded as error:
-                missed[error.name] = error
-                excluded.remove(error.name)
+        read_one = partial(_read_for, function, options, path, IfThere(own) if optional else own, iid)
+        sample, missed = without_unknown(options, read_one)
+        samples.append(sample)
         unknown.append(missed)
-    for name in unknown[0]:
-        if name in unknown[1]:
-            raise unknown[0][name]
+    require_known(*unknown)
     if optional and not any(draws.chain_column == options.chains for draws in samples):
         # raises, with the available columns
-        _read_for(function, options, options.candidate, options.chains, options.exclude, independent[0])
+        _read_for(function, options, options.candidate, options.chains, independent[0], options.exclude)
     return samples[0], samples[1]
 
 
 def _read_for(
-    function: str | None, options: argparse.Namespace, path: str, chains: Any, exclude: list[str] | None, iid: bool
+    function: str | None, options: argparse.Namespace, path: str, chains: Any, iid: bool, exclude: list[str] | None
 ) -> Draws:
     try:
         return read(options, path, chains, exclude, iid)
