@@ -1,7 +1,6 @@
 """The samples that a command reads, with the options that say how."""
 
 import argparse
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -9,10 +8,9 @@ from typing import Any, TypeVar
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions, UnknownExcluded
-from copula_discrepancy.data.row_function import possible_names
+from copula_discrepancy.data.row_function import read_used
 
 Sample = TypeVar("Sample")
-_SEVERAL_WORDS = re.compile(r"\b(?!(?:and|or|not)\b)\w+\s+(?!(?:and|or|not)\b)[^\W\d]\w*")
 
 
 def check_reading(options: argparse.Namespace) -> None:
@@ -75,7 +73,7 @@ def require_known(*missed: dict[str, UnknownExcluded]) -> None:
 def read_both(options: argparse.Namespace, independent: tuple[bool, bool], function: str | None = None) -> tuple[Draws, Draws]:
     """Candidate and reference; a chain column or a name to exclude may be in one of them only, but not in neither.
 
-    If a column that is not numeric stands in the way of a `function`, only what may be names in it is read.
+    Of a `function`, only the columns that it names have to be numbers.
     """
     chains = options.chains, options.chains if options.reference_chains is None else options.reference_chains
     optional = options.reference_chains is None and isinstance(options.chains, str)
@@ -95,19 +93,12 @@ def read_both(options: argparse.Namespace, independent: tuple[bool, bool], funct
 def _read_for(
     function: str | None, options: argparse.Namespace, path: str, chains: Any, iid: bool, exclude: list[str] | None
 ) -> Draws:
-    try:
+    if function is None or options.columns is not None:
         return read(options, path, chains, exclude, iid)
-    except InputError as error:
-        names = [] if function is None or options.columns is not None else possible_names(function)
-        if error.code != "not-numeric" or not names:
-            raise
-        try:
-            return read(options, path, chains, None, iid, var_names=names, filter_vars=None)
-        except InputError as other:  # a misspelt name is the user's, other errors are about what need not be read
-            if other.code != "unknown-name":
-                raise error from None
-            if not _SEVERAL_WORDS.search(function or ""):
-                raise other from None
-            raise InputError(
-                f"{other}; other columns are not numeric, so put a name of several words between backquotes", other.code
-            ) from None
+
+    def attempt(names: list[str] | None) -> Draws:
+        if names is None:
+            return read(options, path, chains, exclude, iid)
+        return read(options, path, chains, None, iid, var_names=names, filter_vars=None)
+
+    return read_used(attempt, function)

@@ -20,7 +20,7 @@ from copula_discrepancy.estimate.summaries import checked_summaries
 from copula_discrepancy.estimate.uncertainty import open_probability
 
 FEWEST_RESAMPLES = 50
-_FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
+FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
 
 
 def consequence(
@@ -194,9 +194,10 @@ def weigh(
     summaries = checked_summaries(summary, q, pair.function.is_condition)
     own, other = (SortedSample.of(columns, source) for columns in pair.columns)
     resampling = pair.resampling()
+    additive = pair.function.is_additive(pair.columns[0]) and pair.function.is_additive(pair.columns[1])
     with progress_bar(progress, "resamples", count) as tick:
         combined = combine(
-            own, other, pair.function, summaries, resampling, n_resamples=count, rng=source,
+            own, other, pair.function, summaries, resampling, additive=additive, n_resamples=count, rng=source,
             n_jobs=jobs if pair.function.is_typed else 1, tick=adding(tick),
         )  # fmt: skip
     effects = tuple(
@@ -206,7 +207,7 @@ def weigh(
     caveats = list(pair.caveats(resampling, combined.values[0], combined.values[3]))
     for each, points in zip(summaries, combined.points, strict=True):
         decisive = few_events(points, each, resampling)
-        if decisive < _FEW_EVENTS:
+        if decisive < FEW_EVENTS:
             sentence = f"the {each.label} rests on {decisive:.1f} effective {pair.things}, so its interval is a rough guide"
             caveats.append(caveat_of("few-events", sentence))
     return Consequence(

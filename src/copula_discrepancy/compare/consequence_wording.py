@@ -54,7 +54,7 @@ def _values(effect: "Effect", result: "Consequence") -> str:
     own, repaired = (figure(number) for number in (effect.draws, effect.repaired))
     begin = f"{subject(effect, result)} is {own} in the {result.things}"
     if effect.dependence.se == 0.0 and effect.dependence.value == 0.0:
-        return f"{begin}; dependence plays no part in it"
+        return f"{begin}; dependence plays no part in it"  # of a mean: a probability that is 0 has a standard error
     return f"{begin}; with the reference's dependence and the same margins it would be {repaired}{_relative(effect)}"
 
 
@@ -100,13 +100,16 @@ def _known(part: Estimate) -> str:
 
 def _tested(result: "Consequence") -> str:
     """What an answer without an effect is about, and what it does not cover."""
-    effect = result.effects[0]
-    reach = max(abs(end) for end in effect.dependence.ci)
-    unseen = f" An effect of {figure(effect.dependence, reach)} would not have been seen." if reach > 0.0 else ""
+    part = result.effects[0].dependence
     what = "this summary" if len(result.effects) == 1 else "these summaries"
+    if part.se == 0.0:
+        known = " The mean of a sum never depends on dependence; its spread and its tails do (summary='sd', q=0.01)."
+    else:
+        low, high = (figure(part, end, signed=True) for end in part.ci)
+        known = f" Effects from {low} to {high} are not ruled out."
     return (
-        f"{what} of this function only.{unseen} Other functions may be affected: pairwise compares the dependence itself, "
-        "worst_consequences what it does to sums, differences and joint extremes of all pairs."
+        f"{what} of this function only.{known} Other summaries and functions may be affected: pairwise (compare) tests the "
+        "dependence itself."
     )
 
 

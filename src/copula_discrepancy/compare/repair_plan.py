@@ -11,6 +11,7 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.repair_targets import Template
 from copula_discrepancy.data.naming import listed, unknown_name
+from copula_discrepancy.data.readers.options import base_name
 
 Rows = NDArray[np.float64]
 
@@ -67,10 +68,13 @@ def _checked_only(only: Any, names: Sequence[str]) -> set[str] | None:
         raise InputError(f"only must be a name or a list of names, got {only!r:.80}")
     if not wanted:
         raise InputError("only is empty, so that no variable could move; name some, or omit it to let all of them move")
+    found: set[str] = set()
     for name in wanted:
-        if name not in names:
+        entries = [name] if name in names else [entry for entry in names if base_name(entry) == name]
+        if not entries:
             raise InputError(f"only: {unknown_name(name, names)}", "unknown-name")
-    return set(wanted)
+        found.update(entries)
+    return found
 
 
 def _checked_anchor(anchor: Any, names: Sequence[str], active: list[int]) -> int:

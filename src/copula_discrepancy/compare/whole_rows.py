@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from copula_discrepancy.data.draws import Draws, as_draws, require_varying
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.data.naming import errors_about, unknown_name
 from copula_discrepancy.data.repeats import in_a_row
-from copula_discrepancy.data.row_function import RowFunction, possible_names, row_function
+from copula_discrepancy.data.row_function import RowFunction, read_used, row_function
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.resampling import BlockResampling
@@ -100,8 +101,12 @@ class FunctionSamples:
     ) -> "FunctionSamples":
         """Read both samples and match the function's variables."""
         require_sample(reference)
-        given, selection = _read(draws, function, chains, missing, selection)
-        other = read_reference(reference, given, {**selection, "missing": missing})
+        if selection["var_names"] is None:
+            given = read_used(partial(_read, draws, chains=chains, missing=missing, **selection), function)
+            other = read_used(partial(_read_other, reference, given, missing=missing, **selection), function)
+        else:
+            given = as_draws(draws, **selection, chains=chains, missing=missing)
+            other = read_reference(reference, given, {**selection, "missing": missing})
         if given.named and other.named:
             used = row_function(function, given.names)
             for name in used.names:
@@ -159,28 +164,14 @@ def _agreement(side: ComparedSample, values: Any) -> list[Caveat]:
     return [side.caveat("chains-disagree", f"R-hat of the function is {rhat:.3f}, above {RHAT_LIMIT}: {parts} disagree on it")]
 
 
-def _read(
-    draws: Any, function: Any, chains: int | str | None, missing: str | None, selection: Mapping[str, Any]
-) -> tuple[Draws, Mapping[str, Any]]:
-    """The draws, and the selection of variables that they were read with.
+def _read(draws: Any, names: list[str] | None, **options: Any) -> Draws:
+    return as_draws(draws, **options | _only(names))
 
-    If columns that are not numbers stand in the way, or if the function may name one that looks like an identifier, only what
-    may be a name in the function is read.
-    """
-    names = possible_names(function) if selection["var_names"] is None else []
-    problem: InputError | None = None
-    try:
-        given = as_draws(draws, **selection, chains=chains, missing=missing)
-        left_out = [name for name, _ in given.left_out if name in names]
-        if not left_out:
-            return given, selection
-        names = [name for name in names if name in given.names or name in left_out]
-    except InputError as error:
-        if error.code != "not-numeric" or not names:
-            raise
-        problem = error
-    narrow = {**selection, "var_names": names, "filter_vars": None, "exclude": None}
-    try:
-        return as_draws(draws, **narrow, chains=chains, missing=missing), narrow
-    except InputError as error:
-        raise error if problem is None or error.code == "unknown-name" else problem from None
+
+def _read_other(reference: Any, draws: Draws, names: list[str] | None, **options: Any) -> Draws:
+    return read_reference(reference, draws, options | _only(names))
+
+
+def _only(names: list[str] | None) -> dict[str, Any]:
+    """Options that select exactly these variables."""
+    return {} if names is None else {"var_names": names, "filter_vars": None, "exclude": None}

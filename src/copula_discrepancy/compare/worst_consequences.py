@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import (
     RandomSource,
     independent_sides,
@@ -21,7 +21,7 @@ from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.caveats import sample_caveats, sides_of
-from copula_discrepancy.compare.consequence import FEWEST_RESAMPLES, tie_notes
+from copula_discrepancy.compare.consequence import FEW_EVENTS, FEWEST_RESAMPLES, tie_notes
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.two_samples import adding
 from copula_discrepancy.compare.whole_rows import complete, require_sample, require_values
@@ -200,6 +200,12 @@ def rank_consequences(
     for side, blocks in zip(compared, (first, second), strict=True):
         if blocks.n_eff < side.few:
             caveats.append(side.caveat("few-effective-draws", side.too_few(blocks.n_eff)))
+    decisive = edge * min(first.n_eff, second.n_eff)
+    if decisive < FEW_EVENTS:
+        sentence = (
+            f"low and high are {100 * edge:g}% of the reference, {decisive:.1f} effective draws: effects on them are rough"
+        )
+        caveats.append(caveat_of("few-events", sentence))
     notes = (*aims.notes, *(in_a_row(samples[0]) if sides[0] else ()), *tie_notes(own, other, samples[0].names))
     if len(pairs) > MOST:
         notes += (f"{MOST:,} of {len(pairs):,} pairs, those with the largest effects, were tested; the others were not",)

@@ -206,13 +206,11 @@ class WorstConsequences(Ranking):
             answer = f"no effect of dependence on sums, differences or joint extremes found in {pairs} ({level})."
         texts = {"Answer": answer, "Worst" if self.n_flagged else "Largest": f"{self.described(0)}."}
         if self.standardize:
-            texts["Units"] = (
-                "variables are in standard deviations of the reference; standardize=False takes values as they are."
-            )
+            texts["Units"] = "variables are divided by their standard deviation in the reference."
         if self.outcome == "no gap":
             texts["Tested"] = (
                 "ten numbers of every pair. Other functions of the variables may be affected: consequence tests one of yours, "
-                "pairwise the dependence itself."
+                "pairwise (compare) the dependence itself."
             )
         return texts
 

@@ -16,7 +16,7 @@ from copula_discrepancy.data.naming import grouped, listed, unknown_name
 
 FUNCTIONS = {"abs": 1, "exp": 1, "log": 1, "sqrt": 1, "min": 2, "max": 2}  # the fewest arguments
 _SEVERAL = {"min", "max"}  # these may have more
-KEYWORDS = {"and", "or", "not"}
+_KEYWORDS = {"and", "or", "not"}
 _DEEPEST = 100  # nested expressions: three calls each, and Python allows 1,000 in all
 _SHOWN = 80  # characters of the text in a message
 QUOTED_PART = 30  # characters of an operand in a message
@@ -31,8 +31,8 @@ _SPACE = re.compile(r"\s*")
 _OPERATOR = re.compile(r"\*\*|<=|>=|==(?!=)|!=(?!=)|<(?!>)|/(?!/)|[-+*>]|(?:and|or)\b")
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _PREFIX = re.compile(rf"-|\(|not\b|(?:{'|'.join(FUNCTIONS)})\s*\(")
-QUOTED = re.compile(r"`((?:[^`]|``)*)`")
-WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*(?:\[[^][]*\])*")  # looks like a name
+_QUOTED = re.compile(r"`((?:[^`]|``)*)`")
+_WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*(?:\[[^][]*\])*")  # looks like a name
 
 _VALUE = "a variable, a number, a function or a parenthesis"
 _FOREIGN = {  # signs that other languages, keyboards and word processors use
@@ -184,10 +184,10 @@ class _Parser:
                 continue
             right = self.next_place()
             other = self.expression(binding if sign == "**" else binding + 1)
-            if sign in KEYWORDS:
+            if sign in _KEYWORDS:
                 self.require_condition(condition, sign, start, end)
                 self.require_condition(other, sign, right, self.place)
-            condition = sign in KEYWORDS
+            condition = sign in _KEYWORDS
             self.steps.append(Operation(sign, 2))
         self.depth -= 1
         return condition
@@ -243,7 +243,7 @@ class _Parser:
 
     def quoted_name(self) -> bool:
         start = self.place
-        match = QUOTED.match(self.text, start)
+        match = _QUOTED.match(self.text, start)
         if match is None:
             self.reject(start, "the backquote has no second one after the name")
         name = match[1].replace("``", "`")
@@ -306,7 +306,7 @@ class _Parser:
             self.reject(start, f"{self.text[start : one.end]!r} can be read as {ways}")
         reading = possible[0] if possible else max(readings)
         # theta[9] where only theta is a variable: without this, the error would be about the bracket
-        word = WORD.match(self.text, start)
+        word = _WORD.match(self.text, start)
         if not possible and word and word.end() > reading.end and self.text[reading.end] in "[.":
             self.reject(start, unknown_name(word[0], self.names), "unknown-name")
         return reading
@@ -332,7 +332,7 @@ class _Parser:
             alike = self.compact.get("".join(signs), [])
             if self.text[start:end] in self.exact:
                 alike = [self.text[start:end]]
-            yield from (_Reading(end, "name", name) for name in alike if name not in KEYWORDS)
+            yield from (_Reading(end, "name", name) for name in alike if name not in _KEYWORDS)
 
     def is_possible(self, reading: _Reading) -> bool:
         """Whether an expression can go on after a reading."""
@@ -368,8 +368,8 @@ class _Parser:
         if place == len(text):
             self.reject(place, f"the expression ends where {_VALUE} is expected")
         self.reject_foreign_sign(place)
-        word = WORD.match(text, place)
-        if word and word[0] not in KEYWORDS:
+        word = _WORD.match(text, place)
+        if word and word[0] not in _KEYWORDS:
             for sign in range(*word.span()):  # a power in superscript belongs to the word
                 if not text[sign].isascii():
                     self.reject_foreign_sign(sign)
@@ -391,8 +391,8 @@ class _Parser:
         if self.text[place] == ",":
             self.reject(place, "',' separates the arguments of min and max only; decimals have a point")
         self.reject_foreign_sign(place)
-        word = WORD.match(self.text, place)
-        if word and word[0].lower() in KEYWORDS:
+        word = _WORD.match(self.text, place)
+        if word and word[0].lower() in _KEYWORDS:
             advice = "use 'and not' or 'or not'" if word[0].lower() == "not" else f"write {word[0].lower()!r} in lower case"
             self.reject(place, f"found {found} where an operator is expected; {advice}")
         self.reject(place, f"found {found} where an operator is expected, such as + - * / > == or 'and'")
@@ -406,7 +406,7 @@ class _Parser:
         """What stands at a place, with its name if it may not be on the keyboard."""
         import unicodedata
 
-        matches = (pattern.match(self.text, place) for pattern in (_OPERATOR, _FOREIGN_SIGN, _NUMBER, WORD))
+        matches = (pattern.match(self.text, place) for pattern in (_OPERATOR, _FOREIGN_SIGN, _NUMBER, _WORD))
         sign = str(next((match[0] for match in matches if match), self.text[place : place + 1]))
         is_rare = len(sign) == 1 and not sign.isascii() and (sign in _FOREIGN or not sign.isalnum())
         known = unicodedata.name(sign, "") if is_rare else ""

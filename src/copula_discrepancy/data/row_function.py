@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import LARGEST, real_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.expression import Expression, parse
-from copula_discrepancy.data.expression_parser import FUNCTIONS, KEYWORDS, QUOTED, WORD, quoted
+from copula_discrepancy.data.expression_parser import quoted
 from copula_discrepancy.data.naming import BRIEF, listed, unknown_name
+from copula_discrepancy.data.readers.options import NotNumeric
 
+_TRIED = 100  # rows in which a function is looked at
 _KINDS = "an expression such as 'a - b > 0', weights, or a Python function of arrays"
 Values = NDArray[np.float64]
 
@@ -59,6 +62,22 @@ class RowFunction:
             )
         return replace(self, is_condition=every.dtype.kind == "b")
 
+    def is_additive(self, columns: Values) -> bool:
+        """Whether it is a sum of functions of one variable each, so that its mean does not depend on dependence.
+
+        Then exchanging the values of a variable between two rows leaves the sum over both rows as it is, here in some rows.
+        """
+        if self.is_condition:
+            return False
+        count = min(columns.shape[1] // 2, _TRIED)
+        first, second = columns[:, :count].copy(), columns[:, -count:].copy()
+        total = self.compute(first) + self.compute(second)
+        for k in range(len(columns)):
+            first[k], second[k] = second[k].copy(), first[k].copy()
+            if not np.allclose(self.compute(first) + self.compute(second), total, rtol=1e-9, atol=1e-12 * np.abs(total).max()):
+                return False
+        return True
+
     def __call__(self, columns: Values, where: str) -> Values:
         """Values (row,), 1 and 0 for a condition; NaN and infinite ones are an error that says where they are."""
         values = self.compute(columns)
@@ -82,8 +101,8 @@ def row_function(given: Any, names: Sequence[str]) -> RowFunction:
     Parameters
     ----------
     given : str, mapping, sequence or callable
-        An expression (see `data.expression`), a mapping from names to weights, a weight for each variable, or a function. A
-        function with two or more parameters that are all names of variables gets their values, one array (row,) each; any other
+        An expression (see `data.expression`), a mapping or a pandas Series from names to weights, a weight for each variable,
+        or a function. A function with two or more parameters that are all names of variables gets their values, one array (row,) each; any other
         gets one array (row, variable) of all of them.
     names : sequence of str
         The variables that there are.
@@ -101,8 +120,8 @@ def row_function(given: Any, names: Sequence[str]) -> RowFunction:
     """
     if isinstance(given, str):
         found = _typed(parse(given, names))
-    elif isinstance(given, Mapping):
-        found = _weighted(_named_weights(given, names))
+    elif isinstance(given, Mapping) or _is_labelled(given):
+        found = _weighted(_named_weights(dict(given.items()), names))
     elif callable(given):
         found = _called(given, tuple(names))
     elif isinstance(given, Iterable):
@@ -118,18 +137,54 @@ def row_function(given: Any, names: Sequence[str]) -> RowFunction:
     return found
 
 
-def possible_names(given: Any) -> list[str]:
-    """What may be names of variables in a function, for tables whose other columns cannot be read; empty if not known."""
-    if isinstance(given, Mapping):
-        return [*map(str, given)]
-    if callable(given):
-        names = _parameters(given)
-        return [*names] if len(names) > 1 else []
-    if not isinstance(given, str):
-        return []
-    between = [match[1].replace("``", "`") for match in QUOTED.finditer(given)]
-    words = [match[0] for match in WORD.finditer(QUOTED.sub(" ", given))]
-    return [*dict.fromkeys(word for word in (*between, *words) if word and word not in FUNCTIONS and word not in KEYWORDS)]
+def _is_labelled(given: Any) -> bool:
+    """Whether weights have names, as a pandas Series has; one with a plain index is a list."""
+    return hasattr(given, "items") and all(isinstance(name, str) for name in getattr(given, "index", ()))
+
+
+def read_used(attempt: Callable[[list[str] | None], Draws], function: Any) -> Draws:
+    """A sample with at least the variables that a function names.
+
+    Columns that are not numbers, or that look like identifiers, matter only if the function names them: the first are then an
+    error, and the others are read after all.
+
+    Parameters
+    ----------
+    attempt : callable
+        Reads the sample: all variables of None, or those of a list of names.
+    function : str, mapping, sequence or callable
+        As in `row_function`.
+
+    Returns
+    -------
+    Draws
+        All variables, or those of the function.
+    """
+    try:
+        given = attempt(None)
+    except NotNumeric as error:
+        if not _names_variables(function):
+            raise
+        used = row_function(function, (*error.numeric, *error.others)).names
+        if any(name in error.others for name in used):
+            raise
+        return attempt([*used])
+    hidden = [name for name, _ in given.left_out]
+    if hidden and _names_variables(function):
+        try:
+            used = row_function(function, (*given.names, *hidden)).names
+        except InputError:  # raised again, with the names that there are
+            return given
+        if any(name in hidden for name in used):
+            return attempt([*used])
+    return given
+
+
+def _names_variables(function: Any) -> bool:
+    """Whether a function says which variables it uses."""
+    if callable(function) and not isinstance(function, str | Mapping):
+        return len(_parameters(function)) > 1
+    return isinstance(function, str | Mapping) or _is_labelled(function)
 
 
 def _typed(expression: Expression) -> RowFunction:

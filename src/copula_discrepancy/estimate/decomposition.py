@@ -68,6 +68,7 @@ def combine(
     summaries: Sequence[Summary],
     resampling: tuple[BlockResampling, BlockResampling],
     *,
+    additive: bool = False,
     n_resamples: int,
     rng: np.random.Generator,
     n_jobs: int | None,
@@ -85,6 +86,9 @@ def combine(
         What is computed from the values.
     resampling : (BlockResampling, BlockResampling)
         How rows of the two samples are resampled.
+    additive : bool
+        Whether the function is a sum of functions of one variable each. Its mean is then a matter of margins alone, which those
+        of samples of different sizes would show only approximately.
     n_resamples : int
         Number of resamples.
     rng : Generator
@@ -110,7 +114,11 @@ def combine(
         )
 
     def summarised(*four: Floats) -> list[list[float]]:
-        return [[summary(values) for values in four] for summary in summaries]
+        found = []
+        for summary in summaries:
+            alone = additive and summary.kind == "mean"
+            found.append([summary(values) for values in ((four[0], four[0], four[3], four[3]) if alone else four)])
+        return found
 
     mixes = [mixed(None, breaking, rng) for breaking in range(ways(own, other))]
     points = np.mean([summarised(first[0], *mix, first[1]) for mix in mixes], axis=0)

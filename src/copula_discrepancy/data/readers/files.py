@@ -26,6 +26,7 @@ from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, parts_note
 from copula_discrepancy.data.readers.text import ParsedTable, read_text, text_table
 
+RECORD = "repair.json"  # the end of the name of a repair's record, which is no sample
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _DAMAGED = (
     ValueError, EOFError, OSError, LookupError, SyntaxError, TypeError, AttributeError, RuntimeError, AssertionError,
@@ -145,7 +146,7 @@ def _inside(folder: str) -> list[str]:
         raise InputError(f"{folder}: the directory cannot be read ({error.strerror})", "file") from None
     if "_delta_log" in names:
         raise InputError(f"{folder} is a Delta table, which may contain outdated files; read it with its own library", "file")
-    paths = [os.path.join(folder, name) for name in names if not name.startswith((".", "_"))]
+    paths = [os.path.join(folder, name) for name in names if not name.startswith((".", "_")) and not name.endswith(RECORD)]
     inner = next((path for path in paths if os.path.isdir(path)), None)
     if inner is not None:
         advice = f"pass a directory of files, or a pattern such as '{inner}/*.csv'"

@@ -14,7 +14,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import LISTED, NAME_VARIABLES, listed, with_reasons
 from copula_discrepancy.data.readers.chain_columns import CHAIN_NAMES, index_levels, layout, rows_in_chains
 from copula_discrepancy.data.readers.non_variables import DATES, reason_to_leave_out
-from copula_discrepancy.data.readers.options import IfThere, ReadOptions
+from copula_discrepancy.data.readers.options import IfThere, NotNumeric, ReadOptions
 from copula_discrepancy.data.readers.table import Table
 
 _FEW = 0.1  # share of values that are not numbers below which the cells are wrong, not the column
@@ -170,7 +170,8 @@ def _values(columns: Columns, chosen: list[int], unit: str) -> tuple[NDArray[Any
         if not _is_numeric(column):
             others = [columns.names[j] for j in chosen[place + 1 :] if not _is_numeric(columns.read(j))]
             rest = [columns.names[j] for j in chosen if j != k and columns.names[j] not in others]
-            raise InputError(_not_numbers(column, columns.names[k], columns.kinds(k), others, rest, unit), "not-numeric")
+            message = _not_numbers(column, columns.names[k], columns.kinds(k), others, rest, unit)
+            raise NotNumeric(message, [columns.names[k], *others], rest)
         values[place], ranked = numeric(column, f"variable {columns.names[k]}")
         any_ranked = any_ranked or ranked
     return values.T, any_ranked

@@ -25,6 +25,14 @@ class UnknownExcluded(InputError):
         self.name = name
 
 
+class NotNumeric(InputError):
+    """Columns that are not numbers: their names, and those of the columns that are."""
+
+    def __init__(self, message: str, others: Sequence[str], numeric: Sequence[str]) -> None:
+        super().__init__(message, "not-numeric")
+        self.others, self.numeric = tuple(others), tuple(numeric)
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """Validated options of `as_draws`; `chains` is a number of chains or the name of the column that identifies them.
