@@ -26,11 +26,12 @@ import pandas as pd
 import polars as pl
 
 import copula_discrepancy as cd
-from tests.fuzz import commands, copulas, files, oracle, pairs, pictures, rankings, samplers
+from tests.fuzz import commands, copulas, files, oracle, pairs, pictures, rankings, repairs, samplers
 from tests.fuzz.arrays import Fuzz
 from tests.fuzz.target import Target
 
-ALL = tuple(target for part in (copulas, pairs, rankings, samplers, pictures, files, commands) for target in part.TARGETS)
+_PARTS = (copulas, pairs, rankings, samplers, pictures, files, commands, repairs)
+ALL = tuple(target for part in _PARTS for target in part.TARGETS)
 SECONDS = 20  # of a processor that an input may take
 _IDLE = 6  # times as long it may take by the clock, on a machine that others use too
 _TWICE = 0.1  # of all inputs are run again, to see that the answer is the same

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.one import discrepancy
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.pair_gap import PairGap
+    from copula_discrepancy.compare.repair import repair
+    from copula_discrepancy.compare.repair_result import Repair
     from copula_discrepancy.compare.screen import screen
     from copula_discrepancy.compare.screen_result import Screening
     from copula_discrepancy.compare.summary import summary
@@ -94,6 +96,8 @@ _HOME = {
     "compare.one": "discrepancy",
     "compare.one_result": "Discrepancy",
     "compare.pair_gap": "PairGap",
+    "compare.repair": "repair",
+    "compare.repair_result": "Repair",
     "compare.screen": "screen",
     "compare.screen_result": "Screening",
     "compare.summary": "summary",
@@ -127,13 +131,13 @@ __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula",
     "DependenceFidelity", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Effect", "Estimate",
     "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe",
-    "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Reproduction", "Rotated", "Screening",
-    "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "WorstConsequences",
-    "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family",
-    "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau",
-    "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations", "register",
-    "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune", "vine",
-    "worst_consequences",
+    "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Repair", "Reproduction", "Rotated",
+    "Screening", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh",
+    "WorstConsequences", "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound", "discrepancy",
+    "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis",
+    "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations",
+    "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound",
+    "tune", "vine", "worst_consequences",
 ]  # fmt: skip
 
 

@@ -30,6 +30,8 @@ ANSWERS = [
     "compare chains.csv others.csv --chains 4 --fail-above 0.9",
     "compare runs.csv chains.csv --chains path",
     "demo --top 1",
+    "repair clayton.csv few.csv --out fixed.csv",
+    "repair sheet.csv few.csv --out sheets.csv --missing listwise",
 ]
 # Commands of which the last line is kept: gates and files written, data that cannot be used, and wrong usage.
 LAST_LINES = [
@@ -62,6 +64,15 @@ LAST_LINES = [
     "check few.csv --coords school",
     "check few.csv --top -3",
     "check few.csv --jobs 0",
+    "repair few.csv chains.csv --out few.csv --force",
+    "repair few.csv chains.csv --out chains.csv --force",
+    "repair few.csv chains.csv --out fixed.csv",
+    "repair few.csv chains.csv --out fixed.npy",
+    "repair few.csv chains.csv --out nowhere/fixed.csv",
+    "repair few.csv table.csv --out new.csv",
+    "repair few.csv chains.csv --out new.csv --only z",
+    "repair few.csv chains.csv",
+    "repair few.csv chains.csv --out new.csv --seed -1",
     "reproduce experiment1 --replications 0",
     "reproduce experiment1 --sizes 100,x",
 ]

@@ -454,3 +454,10 @@ def test_the_chain_column_of_the_draws_is_that_of_the_reference():
     assert alone.samples[1].chain_column is None
     (note,) = (note for note in alone.notes if note.startswith("reference: "))
     assert "path" in note
+
+
+def test_missing_values_of_pandas_outside_of_a_frame():
+    """pandas' NA cannot be compared, which must not end in an error of pandas."""
+    text = np.array(["u", pd.NA, "w"], dtype=object)
+    refused("not-numeric", {"a": [1.0, 2.0, 3.0], "b": text})
+    refused("nan", {"a": [1.0, 2.0, 3.0], "b": [2.0, 1.0, 3.0], "chain": text})

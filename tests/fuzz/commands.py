@@ -19,7 +19,8 @@ def _command(f: Fuzz) -> list[str]:
     if f.chance(0.01):
         words = ["reproduce", "experiment1", "--replications", "2", "--sizes", "20", "--jobs", "1", "--out", "new"]
     else:
-        words = f.one(["check", "FIRST"], ["check", "FIRST"], ["compare", "FIRST", f.one("FIRST", "whole.csv")])
+        repair = ["repair", "FIRST", "whole.csv", "--out", f.one("new.csv", "new.npz", "new.nc", "whole.csv", "FIRST", "new")]
+        words = f.one(["check", "FIRST"], ["check", "FIRST"], ["compare", "FIRST", f.one("FIRST", "whole.csv")], repair)
         words = words + f.one(
             [], [], ["--family", "gumbel", "--theta", "2.5"], ["--html", "page.html"] if f.chance(0.02) else []
         )

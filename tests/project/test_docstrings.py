@@ -30,7 +30,8 @@ OF_NAMES_ONLY = {
 NO_SOURCE = {
     "results": [
         "Chains", "Discrepancy", "Draws", "EdgeGap", "Estimate", "Fit", "Interaction", "Interactions", "LongRun", "PairGap",
-        "Pairwise", "Reproduction", "Screening", "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning", "VineGaps",
+        "Pairwise", "Repair", "Reproduction", "Screening", "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning",
+        "VineGaps",
     ],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],
     "pictures": ["plot_form", "plot_pair", "plot_tau_forest", "plot_trace"],

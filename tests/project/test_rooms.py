@@ -122,10 +122,12 @@ ADDED = [
     "Interaction",
     "Interactions",
     "Margins",
+    "Repair",
     "Screening",
     "interactions",
     "plot_form",
     "register",
+    "repair",
     "screen",
 ]
 

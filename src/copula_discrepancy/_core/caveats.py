@@ -50,6 +50,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "generator."),
     "constant-in-reference": (RESERVATION, "Nothing is known about the dependence that this variable should have. Check the "
         "reference."),
+    "few-reference-rows": (RESERVATION, "The dependence of the repaired draws is known from these rows only, however many "
+        "draws there are: tests that count the draws as independent are too sure. Use a longer reference, or fewer draws."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "
         "them, or missing='listwise' for rows without missing values."),
     "pairs-left-out": (NOTE, "The score does not include these columns. Describe them in the metadata, or convert them to "

@@ -13,6 +13,7 @@ from copula_discrepancy._core.files import json_chunks, text_file
 from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
 from copula_discrepancy.cli.parser import discard_output
+from copula_discrepancy.cli.repair_command import repair
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.interactions import rank_triples
 from copula_discrepancy.compare.interactions_result import Interaction, Interactions
@@ -374,5 +375,5 @@ def _fitting(rows: list[list[str]], width: int) -> list[list[str]]:
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "check": check, "compare": compare, "demo": demo, "reproduce": reproduce,
+    "check": check, "compare": compare, "demo": demo, "repair": repair, "reproduce": reproduce,
 }  # fmt: skip

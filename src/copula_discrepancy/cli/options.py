@@ -74,6 +74,7 @@ _tail = _checked(float, lambda share: 0 < share < 0.5, "a number strictly betwee
 _size = _checked(float, lambda size: 0 <= size < math.inf, "a number that is not negative, such as 0.05")
 _rhat = _checked(float, lambda rhat: rhat >= 1, "a number of 1 or more, such as 1.01")
 _rows = _checked(lambda text: int(text) if text.isdecimal() else -1, lambda rows: rows >= 0, "a number of rows, or 0 for all")
+_seed = _checked(int, lambda seed: seed >= 0, "a whole number that is not negative, such as 1")
 _jobs = _checked(int, lambda jobs: jobs != 0, "a number of workers, or -1 for one per core")
 _json_file = _checked(str, lambda path: path == STANDARD_OUTPUT or path.endswith(".json"), "a file that ends in .json")
 
@@ -106,6 +107,24 @@ INPUT: Options = {
 TWO_INPUTS = INPUT | {
     "--reference-chains": {"type": _chains, "metavar": "N", "help": "the same for the reference (default: as --chains)"},
 }
+_SELECTED = {name: choices for name, choices in TWO_INPUTS.items() if name not in ("--missing", "--drop-missing")}
+REPAIR_INPUTS: Options = _SELECTED | {
+    "--missing": {"choices": ("listwise", "raise"), "default": "raise", "help": "empty cells: leave those rows as they are and "
+                  "repair the others, or exit with an error (default: raise)"},
+}  # fmt: skip
+REPAIR: Options = {
+    "--only": {"type": _names, "metavar": "A,B,...", "help": "variables that may move; all others stay in place"},
+    "--anchor": {"metavar": "A", "help": "the variable that stays in place if all may move (default: the first)"},
+    "--seed": {"type": _seed, "default": 1, "metavar": "N", "help": "seed that breaks ties (default: 1)"},
+}
+REPAIR_OUTPUT: Options = {
+    "--out": {"required": True, "metavar": "PATH", "help": "the file to write, in the format of the candidate; for several "
+              "files, a folder; a record of the repair goes to a .repair.json file next to it"},
+    "--json": {"nargs": "?", "const": STANDARD_OUTPUT, "choices": (STANDARD_OUTPUT,), "metavar": STANDARD_OUTPUT,
+               "help": "print what was done as JSON instead of sentences"},
+    "--force": {"action": "store_true", "help": "overwrite existing files, except the candidate and the reference"},
+    **_DEBUG,
+}  # fmt: skip
 TESTS: Options = {
     "--family": {"metavar": "NAME", "help": "clayton, gumbel, frank, joe, a1, a2, gaussian, studentt, clayton180, ... "
                  "(default: the best for each pair)"},

@@ -24,6 +24,12 @@ exit codes:
   4    undecided: the tests are void, no pair could be tested, or R-hat or
        n_eff is outside its limit
   130  interrupted"""
+_EXIT_CODES_OF_REPAIR = """\
+exit codes:
+  0    the repaired files were written
+  1    error: the data or files cannot be used, or a file exists already
+  2    invalid usage: an unknown option, or an invalid value of an option
+  130  interrupted"""
 _WITH_EXIT_CODES: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
 
 
@@ -134,6 +140,19 @@ def _parser() -> argparse.ArgumentParser:
     _add(compare.add_argument_group("input"), options.TWO_INPUTS)
     _add(compare.add_argument_group("tests"), options.TWO_TESTS)
     _add(compare.add_argument_group("limits"), options.TWO_LIMITS)
+    repair = commands.add_parser(
+        "repair", help="reorder a sample to the dependence of a reference", epilog=_EXIT_CODES_OF_REPAIR,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Reorder the values of a candidate so that its variables depend on each other\n"
+        "as in a reference sample, and write it to another file. Every value is kept:\n"
+        "cells move within their columns.",
+    )  # fmt: skip
+    repair.add_argument("candidate", help=options.SAMPLE)
+    repair.add_argument("reference", help=options.SAMPLE)
+    _add(repair.add_argument_group("input"), options.REPAIR_INPUTS)
+    _add(repair.add_argument_group("repair"), options.REPAIR)
+    _add(repair.add_argument_group("output"), options.REPAIR_OUTPUT)
+    repair.set_defaults(parser=repair)
     demo = commands.add_parser("demo", help="compare two runs of a real posterior (eight schools, two parametrisations)")
     demo.set_defaults(fail_above=None, max_rhat=None, min_n_eff=None, margins=False)
     for command in (check, compare, demo):

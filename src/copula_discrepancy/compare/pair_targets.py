@@ -55,7 +55,7 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
     if isinstance(target, Copula):
         aims = _aims("copulas", draws, things)
         return replace(aims, targets=dict.fromkeys(aims.pairs, target))
-    if _is_pair_mapping(target):
+    if is_pair_mapping(target):
         return _copulas(draws, target, things)
     matrix = correlation_matrix(target, draws)
     if matrix is not None:
@@ -114,7 +114,7 @@ def _never_varies(values: NDArray[np.float64]) -> bool:
     return bool(values[0, 0] == values[-1, -1] and np.all((values == values[0, 0]) | np.isnan(values)))
 
 
-def _is_pair_mapping(target: Any) -> bool:
+def is_pair_mapping(target: Any) -> bool:
     """Whether a target is a dictionary with pairs as keys or copulas as values; one from names to arrays is a sample."""
     if not isinstance(target, Mapping):
         return False

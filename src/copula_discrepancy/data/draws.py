@@ -185,6 +185,7 @@ def as_draws(
         - A file .csv, .tsv (both also with .gz), .parquet, .npy, .npz or .nc, or a CSV file of CmdStan; a list of files, or a
           pattern such as ``"run_*.csv"``, is one chain per file, see `parts`. A directory of tables is one table in parts; a
           directory of a sampler's files is one chain per file.
+        - An object whose method ``__draws__()`` returns a `Draws`, such as the result of `repair`.
     var_names : str or list of str, optional
         The variables to keep, in this order; ``theta`` means all of ``theta[...]``. Names that begin with ``~`` are excluded.
     filter_vars : {"like", "regex"}, optional
@@ -242,6 +243,8 @@ def as_draws(
     if missing is not None:
         one_of(missing, "missing", MISSING)
     missing = "drop" if missing == "listwise" else missing
+    if callable(getattr(type(draws), "__draws__", None)):
+        draws = draws.__draws__()
     if isinstance(draws, Draws):
         return _read_again(draws, options, missing)
     table = read(draws, options)

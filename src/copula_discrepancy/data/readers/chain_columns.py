@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import listed, require_different, unknown_name
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions
-from copula_discrepancy.data.readers.table import require_equal_lengths
+from copula_discrepancy.data.readers.table import is_missing, require_equal_lengths
 
 CHAIN_NAMES = ("chain", ".chain", "chain__")  # the second is written by Stan's posterior package, the third by cmdstanpy
 # .draw counts through all chains, .iteration within one: both give the order
@@ -107,8 +107,7 @@ def _chain_labels(name: str, labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind in "iub":
         return labels
     is_float = labels.dtype.kind == "f"
-    # NaN does not equal itself
-    missing = int(np.isnan(labels).sum()) if is_float else sum(value is None or value != value for value in labels)
+    missing = int(np.isnan(labels).sum()) if is_float else sum(map(is_missing, labels))
     if missing:
         found = f"is empty in {missing} of {labels.size} rows"
         raise InputError(f"column {name} identifies chains, but {found}; drop those rows", "nan")

@@ -39,23 +39,30 @@ def read_files(given: Any, options: ReadOptions) -> Table:
     Several files are chains in the order passed, except the plain tables of a directory, which are one table in parts. Parquet
     files of unequal length are parts too, because large tables are often written in arbitrary pieces.
     """
-    items = [given] if isinstance(given, str | os.PathLike) else list(given)
-    paths = [path for item in items for path in _expanded(item, alone=len(items) == 1)]
-    kind = _common_kind(paths)
+    paths, kind, parts = selected_files(given, options.parts)
     if len(paths) == 1:
         return _read(paths[0], kind, options)
-    parts = options.parts
-    if parts == "auto" and kind in (*_TEXTS, ".parquet") and len(items) == 1 and os.path.isdir(items[0]):
-        parts = "rows"
-    if parts == "auto" and kind == ".parquet" and len({_parquet_rows(path) for path in paths}) > 1:
-        parts = "rows"
     if parts == "rows" and kind == ".parquet":
         return _as_one_table([_parquet_part(path, options) for path in paths], paths)
-    if parts == "rows" and kind in _TEXTS:
+    if parts == "rows" and kind in TEXTS:
         return _text_parts(paths, options)
     tables = [_read(path, kind, options) for path in paths]
     # a sampler's files are always chains
     return (as_rows if parts == "rows" and not any(table.chained for table in tables) else as_chains)(tables, paths)
+
+
+def selected_files(given: Any, parts: str = "auto") -> tuple[list[str], str, str]:
+    """The files that a path, a pattern, a directory or a list of paths selects, their format, and how they are combined."""
+    items = [given] if isinstance(given, str | os.PathLike) else list(given)
+    paths = [path for item in items for path in _expanded(item, alone=len(items) == 1)]
+    kind = _common_kind(paths)
+    if len(paths) == 1:
+        return paths, kind, parts
+    if parts == "auto" and kind in (*TEXTS, ".parquet") and len(items) == 1 and os.path.isdir(items[0]):
+        parts = "rows"
+    if parts == "auto" and kind == ".parquet" and len({_parquet_rows(path) for path in paths}) > 1:
+        parts = "rows"
+    return paths, kind, parts
 
 
 def _common_kind(paths: list[str]) -> str:
@@ -77,8 +84,8 @@ def _text_parts(paths: list[str], options: ReadOptions) -> Table:
     """Text files as one table in parts; Stan's files, however, are chains."""
     texts: list[ParsedTable] = []
     for path in paths:
-        with _errors_in(path):
-            texts.append(text_table(_bytes_of(path), options, _default_delimiter(path)))
+        with errors_in(path):
+            texts.append(text_table(bytes_of(path), options, default_delimiter(path)))
     chains = [text.stan for text in texts if text.stan is not None]
     if len(chains) == len(texts):
         return as_chains(chains, paths)
@@ -87,14 +94,14 @@ def _text_parts(paths: list[str], options: ReadOptions) -> Table:
         raise InputError(f"files read together must have the same format, got Stan's CSV and {other}, which is not", "file")
     parts = []
     for path, text in zip(paths, texts, strict=True):
-        with _errors_in(path):
+        with errors_in(path):
             places, settled = needed_columns([], [str(name) for name in text.frame.columns], text.options)
         parts.append(ParsedTable(text.frame.iloc[:, places], settled, text.named, text.notes))
     return _as_one_table(parts, paths)
 
 
 def _parquet_part(path: str, options: ReadOptions) -> ParsedTable:
-    with _errors_in(path):
+    with errors_in(path):
         return ParsedTable(*_parquet_frame(path, options), named=True, notes=())
 
 
@@ -180,12 +187,12 @@ def _kind(path: str) -> str:
 
 
 def _read(path: str, kind: str, options: ReadOptions) -> Table:
-    with _errors_in(path):
+    with errors_in(path):
         return _READERS[kind](path, options)
 
 
 @contextmanager
-def _errors_in(path: str) -> Iterator[None]:
+def errors_in(path: str) -> Iterator[None]:
     """A context that turns all errors, including those of the system, into InputErrors that begin with the name of the file."""
     with errors_about(path):
         try:
@@ -198,11 +205,13 @@ def _errors_in(path: str) -> Iterator[None]:
             raise InputError(f"the file cannot be read ({error.strerror or _first_line(error)})", "file") from None
 
 
-def _default_delimiter(path: str) -> str:
+def default_delimiter(path: str) -> str:
+    """The character between values that the ending of a text file stands for."""
     return "\t" if path.lower().endswith((".tsv", ".tsv.gz")) else ","
 
 
-def _bytes_of(path: str) -> bytes:
+def bytes_of(path: str) -> bytes:
+    """The contents of a file, uncompressed."""
     opened: Any = gzip.open if path.lower().endswith(".gz") else open
     with opened(path, "rb") as file:
         return bytes(file.read())
@@ -216,7 +225,7 @@ def _parquet_frame(path: str, options: ReadOptions) -> tuple[Any, ReadOptions]:
 
 
 def _parquet_rows(path: str) -> int:
-    with _errors_in(path), _parquet(path) as file:
+    with errors_in(path), _parquet(path) as file:
         return int(file.metadata.num_rows)
 
 
@@ -307,9 +316,9 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
-_TEXTS = (".csv", ".csv.gz", ".txt", ".tsv", ".tsv.gz")
+TEXTS = (".csv", ".csv.gz", ".txt", ".tsv", ".tsv.gz")
 _READERS: dict[str, Callable[[str, ReadOptions], Table]] = {
-    **dict.fromkeys(_TEXTS, lambda path, options: read_text(_bytes_of(path), options, _default_delimiter(path))),
+    **dict.fromkeys(TEXTS, lambda path, options: read_text(bytes_of(path), options, default_delimiter(path))),
     ".parquet": lambda path, options: read_frame(*_parquet_frame(path, options)),
     ".npy": _read_npy,
     ".npz": _read_npz,

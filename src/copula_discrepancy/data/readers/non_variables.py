@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.data.readers.table import is_missing
+
 DATES, IDENTIFIER, ROW_NUMBERS = "dates", "identifier", "row numbers"
 
 _KEPT_TYPES = ("float", "double", "half", "bool", "complex", "decimal")
@@ -70,7 +72,7 @@ def _reason_for_integers(name: str, values: NDArray[Any]) -> str | None:
 
 def _reason_for_text(name: str, values: NDArray[Any]) -> str | None:
     """Text cannot be a variable, so an identifier may repeat here: many rows of one customer."""
-    filled = [value for value in values.tolist() if value is not None and value == value]  # NaN does not equal itself
+    filled = [value for value in values.tolist() if not is_missing(value)]
     if not filled:
         return None
     if all(isinstance(value, datetime.date | datetime.time | datetime.timedelta) for value in filled):

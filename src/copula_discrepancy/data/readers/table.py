@@ -70,6 +70,11 @@ def as_rows(tables: list[Table], labels: Sequence[str]) -> Table:
     return _concatenated(tables, labels, equal=False).noted(parts_note(len(labels)))
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value of any type is missing: None, pandas' NA, which cannot be compared, or NaN, which is not itself."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def parts_note(count: int) -> str:
     """A note that several tables or files were combined."""
     return f"{count} parts read as one table, rows in this order; parts='chains' reads each part as a chain"

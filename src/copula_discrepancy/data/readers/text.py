@@ -59,13 +59,19 @@ class _Text:
 
 @dataclass(frozen=True)
 class ParsedTable:
-    """A parsed file: its frame, the options for reading its columns, whether these have names, and notes; or a Stan chain."""
+    """A parsed file: its frame, the options for reading its columns, whether these have names, and notes; or a Stan chain.
+
+    The index of the frame counts the rows of the file. `columns` are the names of all of the file's columns, with Stan's names
+    of variables, and `delimiter` is what separates them.
+    """
 
     frame: Any
     options: ReadOptions
     named: bool
     notes: tuple[str, ...]
     stan: Table | None = None
+    columns: tuple[str, ...] = ()
+    delimiter: str = ","
 
 
 def read_text(raw: bytes, options: ReadOptions, default_delimiter: str) -> Table:
@@ -98,7 +104,8 @@ def text_table(raw: bytes, options: ReadOptions, default_delimiter: str) -> Pars
     begin = header_end if named else 0
     options = replace(options, delimiter=None)
     if from_stan:
-        return ParsedTable(None, options, named, (), _from_stan(_parsed(text, begin, len(names), True), names, text, options))
+        chain, frame = _from_stan(_parsed(text, begin, len(names), True), names, text, options)
+        return ParsedTable(frame, options, named, (), chain, tuple(map(stan.variable_name, names)), text.delimiter)
     frame, options = _needed_only(text, begin, names, options) or (_parsed(text, begin, len(names), False), options)
     frame, empty = _without_empty(frame, names)
     counted = _row_numbers(frame, names)
@@ -113,7 +120,7 @@ def text_table(raw: bytes, options: ReadOptions, default_delimiter: str) -> Pars
     notes = (*text.notes, *empty, *counted, *formatted)
     if not named:
         notes += (f"no header, because the first line has numbers only: variables are called {listed(names)}",)
-    return ParsedTable(frame, options, named, notes)
+    return ParsedTable(frame, options, named, notes, None, tuple(names), text.delimiter)
 
 
 def _malformed(message: str) -> InputError:
@@ -367,8 +374,8 @@ def _row_numbers(frame: Any, names: list[str]) -> tuple[str, ...]:
     return notes
 
 
-def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) -> Table:
-    """One chain of draws, without warm-up and without the sampler's columns, unless the options name them."""
+def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) -> tuple[Table, Any]:
+    """One chain of draws, without warm-up and without the sampler's columns, unless the options name them; and its frame."""
     options.refuse("a Stan CSV file", "group", "coords", "chain column")
     require_different(names)
     begin, notes = stan.rows_before_draws(text.comments, len(frame))
@@ -380,5 +387,6 @@ def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) 
         some = ", ".join(sampler[:3]) + (", ..." if len(sampler) > 3 else "")
         notes = (f"{len(sampler)} sampler column{'s' * (len(sampler) != 1)} ({some}) left out", *notes)
     # one file is one chain: a column called chain is a variable
-    table = read_frame(frame.iloc[begin:], options, chains=False)
-    return replace(table, chained=True, notes=notes + table.notes)
+    frame = frame.iloc[begin:]
+    table = read_frame(frame, options, chains=False)
+    return replace(table, chained=True, notes=notes + table.notes), frame
