@@ -3,19 +3,17 @@
 `make study` writes form.md. Every row has its own seeds, so it does not depend on what else is run, or on how many processes.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
 from benchmarks import form_data, honest_data, inference, rivals
 from benchmarks.honest import LEVEL, at_least, at_most, compared, each, percent, reached
-from benchmarks.report import Report, machine
+from benchmarks.report import Report
+from benchmarks.study import run_study
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.form import FormGap, FormSide, form_gaps
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -377,24 +375,8 @@ CASES: dict[str, tuple[Callable[[int, int], list[Report]], int]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="size, power and coverage of form, and other tests on the same data")
-    parser.add_argument("--runs", type=int, help="runs of every case (default: depends on the case)")
-    parser.add_argument("--only", choices=CASES, action="append", help="this case; may be given more than once")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--write", type=Path, help="a Markdown file for the tables")
-    options = parser.parse_args(arguments)
-    console = Console(width=200)
-    text = [f"# Form: size, power and coverage, beside other tests\n\nWritten by `make study`. {machine()}\n"]
-    for name in options.only or CASES:
-        case, runs = CASES[name]
-        start = time.perf_counter()
-        done = case(options.runs or runs, options.jobs)
-        for report in done:
-            report.show(console)
-        console.print(f"{name}: {time.perf_counter() - start:.0f} s\n")
-        text += [report.markdown() for report in done]
-        if options.write is not None:  # after every case, so that an interrupted run leaves what is done
-            options.write.write_text("\n".join(text), encoding="utf-8")
+    description = "size, power and coverage of form, and other tests on the same data"
+    run_study("Form: size, power and coverage, beside other tests", description, CASES, arguments)
 
 
 if __name__ == "__main__":

@@ -4,22 +4,19 @@
 many processes.
 """
 
-import argparse
-import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
-from rich.console import Console
 
 import copula_discrepancy as cd
 from benchmarks import honest_data as data
-from benchmarks.report import Report, machine
+from benchmarks.report import Report
+from benchmarks.study import run_study
 
 Seed = np.random.SeedSequence
 LEVEL = 0.05
@@ -327,26 +324,8 @@ CASES: dict[str, tuple[Callable[[int, int], list[Report]], int]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="false alarms and power on data from outside the library's models")
-    parser.add_argument("--runs", type=int, help="runs of every case (default: depends on the case)")
-    parser.add_argument("--only", choices=CASES, action="append", help="this case; may be given more than once")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--write", type=Path, help="a Markdown file for the tables")
-    options = parser.parse_args(arguments)
-    console = Console(width=200)
-    reports = []
-    for name in options.only or CASES:
-        case, runs = CASES[name]
-        start = time.perf_counter()
-        done = case(options.runs or runs, options.jobs)
-        for report in done:
-            report.show(console)
-        console.print(f"{name}: {time.perf_counter() - start:.0f} s\n")
-        reports += done
-    if options.write is not None:
-        title = "# False alarms and power on data from outside the library's models\n\nWritten by `make study`."
-        text = [f"{title} {machine()}\n", *(report.markdown() for report in reports)]
-        options.write.write_text("\n".join(text), encoding="utf-8")
+    description = "false alarms and power on data from outside the library's models"
+    run_study("False alarms and power on data from outside the library's models", description, CASES, arguments)
 
 
 if __name__ == "__main__":

@@ -58,8 +58,17 @@ def timed_page_of(name):
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(content, "DETAILS", {"vine": 2, "eight": 2, "many": 0, "fifty": content.DETAILS}.get(name, 1))
+        sections = {"consequences": consequences(name)} if name in WITH_CONSEQUENCES else {}
         start = time.process_time()
-        return result.to_html(folder / "report.html"), time.process_time() - start
+        return result.to_html(folder / "report.html", **sections), time.process_time() - start
+
+
+@cache
+def consequences(name):
+    """What the worst pairs of a comparison do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return cd.worst_consequences(*comparison(name).samples)
 
 
 def _eight():
@@ -190,3 +199,4 @@ _MAKERS = {
     "fifty": _fifty, "two signs": _two_signs, "short": _short, "crash": _crash, "table": _table,
 }  # fmt: skip
 NAMES = tuple(_MAKERS)
+WITH_CONSEQUENCES = ("eight", "hostile")  # pages that have this section too

@@ -415,9 +415,9 @@ def test_help_lists_every_exit_code_and_the_default_limit(capsys):
     ],
 )
 def test_each_side_may_be_independent(folder, capsys, monkeypatch, options, iid, parts):
-    import copula_discrepancy.cli.commands as commands
+    from copula_discrepancy.cli import commands, reading
 
-    passed, usual = [], commands.as_draws
+    passed, usual = [], reading.as_draws
 
     def read(path, **choices):
         passed.append(choices["parts"])
@@ -427,7 +427,7 @@ def test_each_side_may_be_independent(folder, capsys, monkeypatch, options, iid,
         passed.append(choices["iid"])
         raise cd.InputError("seen")
 
-    monkeypatch.setattr(commands, "as_draws", read)
+    monkeypatch.setattr(reading, "as_draws", read)
     monkeypatch.setattr(commands, "rank_pairs", ranked)
     write("draws.csv", chains(7))
     write("reference.csv", chains(8))
@@ -535,14 +535,14 @@ def test_the_module_runs_as_a_program(folder):
 
 
 def test_the_table_fits_the_terminal():
-    from copula_discrepancy.cli.commands import _fitting
+    from copula_discrepancy.cli.printing import fitting
 
     rows = [["pair", "tau", "target", "level", "se", "shape", "se", "p", "n_eff", "verdict"]]
     rows += [["theta[Phillips Exeter] ~ theta[Hotchkiss]", "0.19", "0.35", "-0.160", "0.034", "-0.015", "0.010", "<0.001",
               "555", "too weak"]]  # fmt: skip
-    assert _fitting(rows, 120) == rows
+    assert fitting(rows, 120) == rows
     for width, columns in ((100, 10), (85, 8), (70, 7)):
-        found = _fitting(rows, width)
+        found = fitting(rows, width)
         assert len(found[0]) == columns
         assert "\n ~ " in found[1][0]
         widest = sum(max(len(part) for row in found for part in row[k].split("\n")) + 2 for k in range(columns))

@@ -181,7 +181,7 @@ def test_memory_on_the_command_line_and_in_reproduce(monkeypatch, tmp_path, caps
     def fails(*given, **choices):
         raise MemoryError(why)
 
-    monkeypatch.setattr("copula_discrepancy.cli.commands.as_draws", fails)
+    monkeypatch.setattr("copula_discrepancy.cli.reading.as_draws", fails)
     assert main(["check", "draws.csv"]) == 1
     assert why in capsys.readouterr().err
 

@@ -94,6 +94,12 @@ class TestNumbers:
         assert result.outcome == "gap"
         assert [len(values) for values in result.values] == [2000, 5000, 2000, 5000]
 
+    def test_a_reference_of_another_length_gives_the_same_numbers(self):
+        large, small = normal(0.8, 6000, 7), normal(0.8, 900, 8)
+        for reference in (large, small):
+            result = cd.consequence(DRAWS, reference, "a - b > 1", iid=True)
+            assert abs(result.repaired.value - norm.sf(1 / np.sqrt(0.4))) < 4 * result.repaired.se
+
     def test_a_banana_has_a_price_that_no_correlation_shows(self):
         """b = a^2 + noise has no correlation with a, but a sum with it is rarely low."""
         rng = np.random.default_rng(8)
@@ -136,6 +142,16 @@ class TestCoverage:
         low, high = binom.ppf([0.0005, 0.9995], self.RUNS, 0.95)
         assert low <= covered <= high
         assert flagged >= 0.7 * self.RUNS  # the power case: half of the correlation is missing
+
+    @pytest.mark.parametrize("sizes", [(240, 300), (300, 240), (100, 700)])
+    def test_dependence_plays_no_part_in_means_of_sums(self, sizes):
+        """Whatever the two lengths; a bias of margins that is the same in every resample would be flagged in all runs."""
+        flagged = 0
+        for run in range(60):
+            x, y = (np.random.default_rng([run, n]).standard_normal((n, 2)) for n in sizes)
+            result = cd.consequence(x, y, "x0 + x1", iid=True, n_resamples=60, rng=run, n_jobs=1)
+            flagged += result.outcome == "gap"
+        assert flagged <= binom.ppf(0.9995, 60, 0.05)
 
 
 class TestInput:

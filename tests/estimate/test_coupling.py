@@ -13,22 +13,34 @@ def sample(n, seed, d=3):
     return SortedSample.of(rng.standard_normal((d, n)) + rng.standard_normal(n), rng)
 
 
-def by_hand(margin, host):
-    """F^-1((R - 1/2)/m) of two columns without ties, in fractions that are exact for these sizes."""
-    m, n = host.size, margin.size
-    places = ((2 * rankdata(host).astype(int) - 1) * n) // (2 * m)
-    return np.sort(margin)[places]
+def within_cells(values, ranks, found):
+    """Whether every value is F^-1(p) for some p between (R - 1)/m and R/m, with R from 1."""
+    n, m = values.size, ranks.size
+    low, high = (ranks - 1) * n // m, -(-(ranks * n) // m) - 1
+    return ((values[low] <= found) & (found <= values[high])).all()
 
 
-@pytest.mark.parametrize(("n", "m"), [(50, 50), (50, 20), (20, 50), (60, 20), (7, 1000), (1000, 7)])
+@pytest.mark.parametrize(("n", "m"), [(50, 50), (50, 20), (20, 50), (60, 20), (20, 60), (7, 1000), (1000, 7)])
 def test_every_row_takes_the_values_of_its_ranks(n, m):
     margins, dependence = sample(n, 1), sample(m, 2)
-    found = joined(margins, dependence)
+    found = joined(margins, dependence, np.random.default_rng(1))
     for k in range(3):
-        np.testing.assert_array_equal(found[k], by_hand(margins.columns[k], dependence.columns[k]))
-    if n == m:  # the margins are those of the first sample to the last bit, the ranks those of the second
-        np.testing.assert_array_equal(np.sort(found, axis=1), margins.values)
+        assert within_cells(margins.values[k], rankdata(dependence.columns[k]).astype(int), found[k])
+    if m % n == 0:  # the margins are those of the first sample to the last bit
+        np.testing.assert_array_equal(np.sort(found, axis=1), np.repeat(margins.values, m // n, axis=1))
+    if n == m:  # and the ranks those of the second
         np.testing.assert_array_equal(rankdata(found, axis=1), rankdata(dependence.columns, axis=1))
+
+
+@pytest.mark.parametrize(("n", "m"), [(12, 15), (15, 12), (100, 7)])
+def test_margins_of_other_lengths_are_right_on_average(n, m):
+    """Every value of the first sample is taken m/n times; the quantile at (R - 1/2)/m takes some twice as often as others."""
+    margins, dependence = sample(n, 1), sample(m, 2)
+    rng = np.random.default_rng(3)
+    runs = 4000
+    found = np.concatenate([joined(margins, dependence, rng)[0] for _ in range(runs)])
+    counts = np.array([(found == value).sum() for value in margins.values[0]]) / runs
+    np.testing.assert_allclose(counts, m / n, atol=5 * 0.5 / np.sqrt(runs))  # a count has a standard deviation of at most 1/2
 
 
 @pytest.mark.parametrize(("n", "m"), [(40, 40), (40, 25), (25, 40)])
@@ -36,20 +48,23 @@ def test_resamples_have_the_margins_and_ranks_of_their_rows(n, m):
     margins, dependence = sample(n, 3), sample(m, 4)
     rng = np.random.default_rng(5)
     mine, others = rng.integers(n, size=n), rng.integers(m, size=m)
-    found = joined(margins, dependence, (Rows.of(mine, n), Rows.of(others, m)))
+    found = joined(margins, dependence, rng, (Rows.of(mine, n), Rows.of(others, m)))
     for k in range(3):
         values = np.sort(margins.columns[k, mine])
         host = dependence.columns[k, others]
         # copies of a row have consecutive ranks, in the order in which they come
         ranks = np.argsort(np.argsort(host, kind="stable"))
-        np.testing.assert_array_equal(found[k], values[((2 * ranks + 1) * n) // (2 * m)])
+        assert within_cells(values, ranks + 1, found[k])
+        if n == m:
+            np.testing.assert_array_equal(found[k], values[ranks])
 
 
 def test_a_sample_joined_with_itself_is_itself():
     own = sample(200, 6)
-    np.testing.assert_array_equal(joined(own, own), own.columns)
-    rows = Rows.of(np.random.default_rng(1).integers(200, size=200), 200)
-    np.testing.assert_array_equal(joined(own, own, (rows, rows)), own.columns[:, rows.rows])
+    rng = np.random.default_rng(1)
+    np.testing.assert_array_equal(joined(own, own, rng), own.columns)
+    rows = Rows.of(rng.integers(200, size=200), 200)
+    np.testing.assert_array_equal(joined(own, own, rng, (rows, rows)), own.columns[:, rows.rows])
 
 
 def test_copies_are_counted():
@@ -65,13 +80,13 @@ def test_ties_are_broken_at_random_and_apart_in_every_column():
     host = SortedSample.of((rng.random((2, n)) < 0.5).astype(float), rng)
     margins = SortedSample.of((rng.random((2, n)) < 0.2).astype(float), rng)
     assert host.breakings == TIE_BREAKINGS
-    correlations = [np.corrcoef(joined(margins, host, breaking=k))[0, 1] for k in range(TIE_BREAKINGS)]
+    correlations = [np.corrcoef(joined(margins, host, rng, breaking=k))[0, 1] for k in range(TIE_BREAKINGS)]
     assert np.abs(correlations).max() < 4 / np.sqrt(n)
     assert len({round(value, 12) for value in correlations}) > 1
     orders = host.orders.copy()
     orders[0] = np.argsort(host.columns, axis=1, kind="stable")
     by_row = SortedSample(host.columns, host.values, orders)
-    assert abs(np.corrcoef(joined(margins, by_row))[0, 1]) > 10 / np.sqrt(n)  # what is avoided
+    assert abs(np.corrcoef(joined(margins, by_row, rng))[0, 1]) > 10 / np.sqrt(n)  # what is avoided
 
 
 def test_a_random_order_sorts():

@@ -39,6 +39,9 @@ def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
     if what in ("pairwise", "forest of pairs"):
         result: Any = cd.pairwise(draws, target, iid=iid)
         return result.plot(ax=_axes(), **given) if what == "pairwise" else cd.plot_tau_forest(result, ax=_axes())
+    if what == "consequence":
+        other = target.sample(30, rng=1)
+        return cd.consequence(draws, other, lambda rows: rows[:, 0] - rows[:, 1], iid=iid, n_resamples=50).plot(ax=_axes())
     result = cd.discrepancy(draws, target, iid=iid)
     if what == "gaps":
         return result.plot(ax=_axes())
@@ -72,7 +75,7 @@ def reproduce(out: Any, **given: Any) -> Any:
         )
 
 
-WHAT = ("gaps", "forest", "trace", "form", "clouds")
+WHAT = ("consequence", "gaps", "forest", "trace", "form", "clouds")
 TARGETS = [
     Target(
         "pictures of one",
@@ -80,7 +83,7 @@ TARGETS = [
         {"what": Kind(*[lambda f: f.one(*WHAT)] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
         check_plot,
         0.15,
-        ("plot_tau_forest", "plot_trace", "plot_form", "plot_pair", "Discrepancy.plot"),
+        ("plot_tau_forest", "plot_trace", "plot_form", "plot_pair", "Discrepancy.plot", "Consequence.plot"),
     ),
     Target(
         "plot_pair",

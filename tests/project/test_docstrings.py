@@ -33,6 +33,7 @@ NO_SOURCE = {
         "Pairwise", "Repair", "Reproduction", "Screening", "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning",
         "VineGaps",
     ],
+    "consequence names them": ["Consequence", "Effect", "WorstConsequences", "worst_consequences"],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],
     "pictures": ["plot_form", "plot_pair", "plot_tau_forest", "plot_trace"],
     "reading and naming": ["Copula", "Rotated", "as_draws", "family", "register"],

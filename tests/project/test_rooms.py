@@ -64,7 +64,7 @@ def test_at_most_eight_layers_type_checking_included():
     assert {room.strip().rpartition(".")[2] for layer in layers for room in layer.split("|")} == ROOMS
     # only results may reach up, for .plot() and .to_html()
     assert {line.split(" -> ")[0].rpartition(".")[2] for line in linter["contracts"][0]["ignore_imports"]} <= {
-        "one_result", "many_result",
+        "one_result", "many_result", "consequence_result",
     }  # fmt: skip
 
 
@@ -118,17 +118,22 @@ FIRST_RELEASE = [
 ]  # fmt: skip
 ADDED = [
     "Caveat",
+    "Consequence",
+    "Effect",
     "Form",
     "Interaction",
     "Interactions",
     "Margins",
     "Repair",
     "Screening",
+    "WorstConsequences",
+    "consequence",
     "interactions",
     "plot_form",
     "register",
     "repair",
     "screen",
+    "worst_consequences",
 ]
 
 

@@ -16,7 +16,7 @@ from copula_discrepancy.compare.ranking_wording import pair_tests
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.report.plots.maps import cell_colours, cell_text, colour_limit, gap_cells
-from tests.page_samples import HOSTILE, NAMES, comparison, page_of
+from tests.page_samples import HOSTILE, NAMES, comparison, consequences, page_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # As root there is no sandbox; the others keep Chromium from looking for its own updates.
@@ -205,6 +205,30 @@ def light_of(shares):
 
 def luminance(colour):
     return light_of(rgb(colour))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_the_worst_pairs_do_can_be_read(opened, scheme):
+    """The section is reached from the top, its table scrolls inside itself on a phone, and what was found stands out."""
+    page, result = opened("eight", color_scheme=scheme), consequences("eight")
+    page.locator("nav a[href='#consequences']").click()
+    box = page.locator("#consequences-head").bounding_box()
+    assert -1 <= box["y"] < 300
+    rows = page.locator("#consequences tbody tr")
+    assert rows.count() == len(result)
+    flagged, plain = (page.locator(f"#consequences tr{kind} td:nth-of-type(2)").first for kind in (".off", ":not(.off)"))
+    assert flagged.inner_text() == result.table_rows(1)[1][-1]
+    colours = [cell.evaluate("cell => getComputedStyle(cell).color") for cell in (flagged, plain)]
+    assert colours[0] != colours[1]
+    paper = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    for colour in colours:
+        light, dark = sorted((luminance(colour), paper), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert wider_than_window(page) == 0
+    verdict = flagged.bounding_box()
+    assert verdict["x"] + verdict["width"] <= 400  # pair, effect and verdict without scrolling
+    seen(page, f"consequences_{scheme}")
 
 
 @pytest.mark.parametrize("name", ["eight", "fifty"])

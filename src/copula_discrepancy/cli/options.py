@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 Options = dict[str, dict[str, Any]]  # by name, the arguments of add_argument
 STANDARD_OUTPUT = "-"  # where --json goes without a file
+PICTURES = (".png", ".pdf", ".svg")  # endings of files that a picture can be written to
+SUMMARIES = ("mean", "probability", "sd", "quantile", "shortfall")  # those of consequence()
 
 
 def _names(text: str) -> list[str]:
@@ -77,6 +79,15 @@ _rows = _checked(lambda text: int(text) if text.isdecimal() else -1, lambda rows
 _seed = _checked(int, lambda seed: seed >= 0, "a whole number that is not negative, such as 1")
 _jobs = _checked(int, lambda jobs: jobs != 0, "a number of workers, or -1 for one per core")
 _json_file = _checked(str, lambda path: path == STANDARD_OUTPUT or path.endswith(".json"), "a file that ends in .json")
+_picture_file = _checked(str, lambda path: path.lower().endswith(PICTURES), "a file that ends in .png, .pdf or .svg")
+_resamples = _checked(_whole, lambda count: count >= 50, "a whole number of 50 or more")
+_summaries = _checked(lambda text: [part.strip() for part in text.split(",")], lambda names: set(names) <= set(SUMMARIES),
+                      f"some of {', '.join(SUMMARIES)}, separated by commas")  # fmt: skip
+_probabilities = _checked(
+    lambda text: [float(part) for part in text.split(",")],
+    lambda shares: all(0 < share < 1 for share in shares),
+    "numbers strictly between 0 and 1, separated by commas, such as 0.01,0.99",
+)
 
 _DEBUG: Options = {"--debug": {"action": "store_true", "help": "show the traceback of an error"}}
 FILES = (
@@ -145,6 +156,8 @@ TESTS: Options = {
 TWO_TESTS = TESTS | {
     "--interactions": {"action": "store_true", "help": "also compare how the dependence of two variables changes "
                        "with a third, for all triples of at most 100 variables"},
+    "--consequences": {"action": "store_true", "help": "also compute what the dependence of each pair does to sums, "
+                       "differences and joint extremes"},
     "--iid-draws": {"action": "store_true", "help": "treat the rows of the candidate alone as independent"},
     "--iid-reference": {"action": "store_true", "help": "treat the rows of the reference alone as independent"},
 }  # fmt: skip
@@ -171,6 +184,39 @@ OUTPUT: Options = {
     "--top": {"type": _rows, "default": 10, "metavar": "N", "help": "rows of the table, 0 for all (default: 10)"},
     **_DEBUG,
 }
+CONSEQUENCE_INPUTS = TWO_INPUTS | {
+    "--missing": {"choices": ("pairs", "listwise", "raise"), "help": "empty cells: use the rows that have all values that the "
+                  "expression needs, use only complete rows, or exit with an error (default: pairs for a table, raise for "
+                  "chains)"},
+}  # fmt: skip
+CONSEQUENCE: Options = {
+    "--summary": {"type": _summaries, "action": "extend", "metavar": "NAME,...", "help": "what to compute from the expression: "
+                  "probability, mean, sd, quantile, shortfall (default: the probability of a condition, the quantiles with "
+                  "--q, else the mean)"},
+    "--q": {"type": _probabilities, "metavar": "P,...", "help": "the probabilities of quantiles and shortfalls, such as 0.01 "
+            "or 0.025,0.975"},
+    "--split": {"choices": ("dependence", "margins", "average"), "default": "dependence", "help": "which of the two is "
+                "exchanged first, or the mean of both orders (default: dependence)"},
+    "--confidence": {"type": _probability, "default": 0.95, "metavar": "P",
+                     "help": "confidence level of intervals and tests (default: 0.95)"},
+    "--resamples": {"type": _resamples, "default": 400, "metavar": "N", "help": "number of resamples (default: 400)"},
+    "--seed": {"type": _seed, "default": 1, "metavar": "N", "help": "seed of the resamples (default: 1)"},
+    "--jobs": TESTS["--jobs"],
+    **{name: TWO_TESTS[name] for name in ("--iid", "--iid-draws", "--iid-reference")},
+}  # fmt: skip
+CONSEQUENCE_LIMITS: Options = {
+    "--fail-above": {"type": _size, "metavar": "X", "help": "exit with 3 if the part due to dependence, of any summary, is "
+                     "significant and above X in absolute value"},
+}  # fmt: skip
+CONSEQUENCE_FORMS: Options = FORMS | {
+    "--csv": {"action": "store_true", "help": "print every number as CSV instead of a table"},
+}
+CONSEQUENCE_OUTPUT: Options = {
+    "--plot": {"type": _picture_file, "metavar": "FILE.png", "help": "also draw the expression's distribution, or the "
+               "probabilities of a condition, to a .png, .pdf or .svg file"},
+    "--force": {"action": "store_true", "help": "overwrite existing files of --plot and --json"},
+    **_DEBUG,
+}  # fmt: skip
 _EXPERIMENTS = ("all", "experiment1", "experiment2", "experiment3", "overhead")
 REPRODUCE: Options = {
     "experiment": {"nargs": "?", "default": "all", "choices": _EXPERIMENTS, "metavar": "experiment",

@@ -30,6 +30,21 @@ exit codes:
   1    error: the data or files cannot be used, or a file exists already
   2    invalid usage: an unknown option, or an invalid value of an option
   130  interrupted"""
+_LANGUAGE = """\
+expressions:
+  + - * / **, < <= > >= == !=, and or not, parentheses, numbers, and abs exp log
+  sqrt min max. Variables by name: mu, theta[1], bill length; between backquotes
+  if the name has operators or is a number: `a-b` is a variable, a - b a
+  difference. Weights are 0.6*x + 0.4*y. Put the expression in single quotes."""
+_EXIT_CODES_OF_CONSEQUENCE = """\
+exit codes:
+  0    the comparison was made and is within the limit
+  1    error: the data, the files or the expression cannot be used
+  2    invalid usage: an unknown option, or an invalid value of an option
+  3    failed: what dependence does is significant and above --fail-above
+  4    undecided: the reference has the same rows, so no test is valid; or, with
+       --fail-above, the chains disagree on the expression
+  130  interrupted"""
 _WITH_EXIT_CODES: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
 
 
@@ -140,6 +155,23 @@ def _parser() -> argparse.ArgumentParser:
     _add(compare.add_argument_group("input"), options.TWO_INPUTS)
     _add(compare.add_argument_group("tests"), options.TWO_TESTS)
     _add(compare.add_argument_group("limits"), options.TWO_LIMITS)
+    consequence = commands.add_parser(
+        "consequence", help="compute what wrong dependence does to a number that you need",
+        epilog=f"{_LANGUAGE}\n\n{_EXIT_CODES_OF_CONSEQUENCE}", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Compute an expression of the variables, such as 'a - b > 0', in the candidate, in\n"
+        "the candidate with the reference's dependence, and in the reference: what wrong\n"
+        "dependence does to it, apart from what wrong margins do.",
+    )  # fmt: skip
+    consequence.add_argument("candidate", help=options.SAMPLE)
+    consequence.add_argument("reference", help=options.SAMPLE)
+    consequence.add_argument("expression", help="a quantity such as '0.6*x + 0.4*y', or a condition such as 'a - b > 0'")
+    _add(consequence.add_argument_group("input"), options.CONSEQUENCE_INPUTS)
+    _add(consequence.add_argument_group("question"), options.CONSEQUENCE)
+    _add(consequence.add_argument_group("limits"), options.CONSEQUENCE_LIMITS)
+    output = consequence.add_argument_group("output")
+    _add(output.add_mutually_exclusive_group(), options.CONSEQUENCE_FORMS)
+    _add(output, options.CONSEQUENCE_OUTPUT)
+    consequence.set_defaults(parser=consequence)
     repair = commands.add_parser(
         "repair", help="reorder a sample to the dependence of a reference", epilog=_EXIT_CODES_OF_REPAIR,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -23,7 +23,6 @@ FEWEST_RESAMPLES = 50
 _FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
 
 
-@enough_memory
 def consequence(
     draws: Any,
     reference: Any,
@@ -113,8 +112,9 @@ def consequence(
 
     Notes
     -----
-    Values at the ranks of another sample are quantiles F^-1((R - 1/2)/m) of the values that there are; none is interpolated.
-    The order of tied values is random, and results are means over eight such orders.
+    Values at the ranks of another sample are quantiles F^-1((R - 1 + t)/m) of the values that there are; none is interpolated.
+    If the samples have different sizes, t is uniform between 0 and 1, which keeps margins right on average. The order of tied
+    values is random, too. Results are means over eight such combinations.
 
     Intervals are the estimate plus and minus Student's t times a standard error from resamples of both samples: of rows if they
     are independent, otherwise of blocks of five autocorrelation times of the variable that mixes most slowly, from all chains,
@@ -152,6 +152,37 @@ def consequence(
     >>> abs(result.dependence.value + result.margins.value - result.difference.value) < 1e-12
     True
     """
+    result = weigh(
+        draws, reference, function, summary=summary, q=q, split=split, iid=iid, confidence=confidence, n_resamples=n_resamples,
+        rng=rng, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, exclude=exclude,
+        missing=missing, n_jobs=n_jobs, progress=progress,
+    )  # fmt: skip
+    for caveat in result.caveats:
+        warn(DependenceWarning(caveat))
+    return result
+
+
+@enough_memory
+def weigh(
+    draws: Any,
+    reference: Any,
+    function: Any,
+    *,
+    summary: str | Sequence[str] | None = None,
+    q: float | Sequence[float] | None = None,
+    split: str = "dependence",
+    iid: bool | str = False,
+    confidence: float = 0.95,
+    n_resamples: int = 400,
+    rng: RandomSource = 1,
+    chains: int | str | None = None,
+    missing: str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+    var_names: str | Sequence[str] | None = None,
+    **selection: Any,
+) -> Consequence:
+    """`consequence` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
     one_of(split, "split", tuple(SPLITS))
     sides, share = independent_sides(iid), open_probability(confidence, "confidence")
     count, jobs, source = (
@@ -159,8 +190,7 @@ def consequence(
         checked_jobs(n_jobs),
         random_generator(rng),
     )
-    selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "exclude": exclude}
-    pair = FunctionSamples.read(draws, reference, function, sides, chains, missing, selection)
+    pair = FunctionSamples.read(draws, reference, function, sides, chains, missing, {"var_names": var_names, **selection})
     summaries = checked_summaries(summary, q, pair.function.is_condition)
     own, other = (SortedSample.of(columns, source) for columns in pair.columns)
     resampling = pair.resampling()
@@ -179,7 +209,7 @@ def consequence(
         if decisive < _FEW_EVENTS:
             sentence = f"the {each.label} rests on {decisive:.1f} effective {pair.things}, so its interval is a rough guide"
             caveats.append(caveat_of("few-events", sentence))
-    result = Consequence(
+    return Consequence(
         pair.function.label,
         pair.function.names,
         pair.function.is_condition,
@@ -195,14 +225,13 @@ def consequence(
         notes=(*pair.notes, *tie_notes(own, other, pair.function.names)),
         version=library_version(),
     )
-    for caveat in result.caveats:
-        warn(DependenceWarning(caveat))
-    return result
 
 
 def tie_notes(own: SortedSample, other: SortedSample, names: Sequence[str]) -> tuple[str, ...]:
     """A note if ties were broken at random."""
     some = [name for name, ties in zip(names, tied(own, other), strict=True) if ties]
     return (
-        (f"ties in {listed(some, BRIEF)} are broken at random; results are means over {TIE_BREAKINGS} orders",) if some else ()
+        (f"ties in {listed(some, BRIEF)} are broken at random; results are means over {TIE_BREAKINGS} ways to do so",)
+        if some
+        else ()
     )

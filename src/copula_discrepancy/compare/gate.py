@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.compare.consequence_result import Consequence
+from copula_discrepancy.compare.consequence_wording import figure, subject
 from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.sizes import gap_sizes
@@ -89,6 +91,40 @@ def gate(
     passed += ["R-hat and n_eff are within their limits"] if not passed and (max_rhat or min_n_eff) is not None else []
     passed += [f"margins: {result.margins.line}"] if margins and result.margins is not None else []
     return Outcome("passed", f"passed: {'; '.join(passed)}") if passed else Outcome("answered")
+
+
+def gate_consequence(result: Consequence, *, max_effect: float | None = None) -> Outcome:
+    """Judge what dependence does to a function by its size.
+
+    Parameters
+    ----------
+    result : Consequence
+        What was computed.
+    max_effect : float, optional
+        The largest part due to dependence that passes, in absolute value, for every summary. Larger ones fail if they are
+        significant; otherwise chains must agree on the function.
+
+    Returns
+    -------
+    Outcome
+        Its code, and the reason on one line.
+    """
+    if result.void:
+        return Outcome("void", f"undecided: the {result.things} and the reference are the same, so no test is valid")
+    if max_effect is None:
+        return Outcome("answered")
+    above = [effect for effect in result.effects if effect.flagged and abs(effect.dependence.value) > max_effect]
+    if above:
+        worst = max(above, key=lambda effect: abs(effect.dependence.value))
+        size = figure(worst.dependence, signed=True)
+        return Outcome("gap", f"failed: dependence changes {subject(worst, result)} by {size}, more than {max_effect:g}")
+    caveat = next((caveat for caveat in result.caveats if caveat.code == "chains-disagree"), None)
+    if caveat is not None:
+        return Outcome("unconverged", f"undecided: {caveat.sentence}; use longer chains")
+    largest = max(result.effects, key=lambda effect: abs(effect.dependence.value))
+    size = figure(largest.dependence, signed=True)
+    chance = "" if largest.flagged or largest.dependence.value == 0.0 else ", not significant"
+    return Outcome("passed", f"passed: no significant effect of dependence exceeds {max_effect:g} (largest {size}{chance})")
 
 
 def _sizes(result: Pairwise) -> NDArray[np.float64]:

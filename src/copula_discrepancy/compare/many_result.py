@@ -18,6 +18,7 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.comparison import Found
+from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
@@ -26,6 +27,7 @@ from copula_discrepancy.compare.ranking import SHOWN, Ranking
 from copula_discrepancy.compare.rows import BLOCKS, RHAT_KINDS, ROW, TESTED
 from copula_discrepancy.compare.sizes import gap_sizes
 from copula_discrepancy.compare.verdict import smallest_pvalue
+from copula_discrepancy.compare.worst_result import WorstConsequences
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import unknown_name
 from copula_discrepancy.estimate.basis import ORDER
@@ -51,6 +53,12 @@ _COLUMNS = tuple(name for name in ROW.names or () if name not in (BLOCKS, *RHAT_
 _RANKED = np.dtype(
     [*((name, ROW[name]) for name in _COLUMNS), *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)]
 )
+
+
+def _require_section(value: Any, name: str, kind: type, function: str) -> None:
+    """Raise unless a section of a page is what the function for it returns, or None."""
+    if value is not None and not isinstance(value, kind):
+        raise InputError(f"{name} must be the result of {function}(draws, reference), got {type(value).__name__}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -489,7 +497,16 @@ class Pairwise(Ranking):
 
         return plot_map(self, number, ax=ax)
 
-    def to_html(self, path: Any, *, force: bool = False, command: str | None = None, all_pairs: bool = False) -> Path:
+    def to_html(
+        self,
+        path: Any,
+        *,
+        force: bool = False,
+        command: str | None = None,
+        all_pairs: bool = False,
+        interactions: Interactions | None = None,
+        consequences: WorstConsequences | None = None,
+    ) -> Path:
         """Write a self-contained HTML page and, next to it, a .json file with its numbers; return the page's path.
 
         The page has the answer in words, maps of level and shape, the ranked table, plots of the worst pairs, and explanations
@@ -505,6 +522,11 @@ class Pairwise(Ranking):
             The command that the page shows as its origin; by default the call in Python.
         all_pairs : bool
             Write every pair to the .json file. By default it has the 10,000 worst, with a note if there are more.
+        interactions : Interactions, optional
+            What `interactions` returned for the same samples, for a section on three variables at a time.
+        consequences : WorstConsequences, optional
+            What `worst_consequences` returned for the same samples, for a section on what the worst pairs do to sums,
+            differences and joint extremes.
 
         Returns
         -------
@@ -514,12 +536,17 @@ class Pairwise(Ranking):
         Raises
         ------
         InputError
-            If the page cannot be written, or if files exist already.
+            If the page cannot be written, if files exist already, or if `interactions` or `consequences` is something else.
         """
         from copula_discrepancy.report.page import content, writing
 
         checked, every = writing.page_path(path, force), true_or_false(all_pairs, "all_pairs")
-        made = content.of_pairs(self, command or self._call(checked), all_pairs=every)
+        _require_section(interactions, "interactions", Interactions, "interactions")
+        _require_section(consequences, "consequences", WorstConsequences, "worst_consequences")
+        made = content.of_pairs(
+            self, command or self._call(checked, interactions, consequences), all_pairs=every, triples=interactions,
+            consequences=consequences,
+        )  # fmt: skip
         return writing.write_page(checked, *made, force=force)
 
     @lazy
@@ -623,12 +650,22 @@ class Pairwise(Ranking):
         names = self.names[row["first"]], self.names[row["second"]]
         return wording.pattern_words(str(row["pattern"]), names, whose, self.things)
 
-    def _call(self, path: Path) -> str:
+    def _call(self, path: Path, triples: Interactions | None, consequences: WorstConsequences | None) -> str:
         """The Python call that returns this result and writes its page."""
         from copula_discrepancy.report.page.methods import call
 
         given = ["draws", *({"nothing": [], "copulas": ["targets"]}.get(self.kind, [self.kind]))]
-        return call(self._made_by, given, {"family": self.family, **self._choices()}, path)
+        sections = {}
+        for name, function, other in (
+            ("interactions", "interactions", triples),
+            ("consequences", "worst_consequences", consequences),
+        ):
+            if other is not None:
+                options = {"iid": other.iid, "confidence": other.confidence, "adjust": other.adjust}
+                options |= {"tail": other.tail} if isinstance(other, WorstConsequences) and other.tail != TAIL_SHARE else {}
+                words = [*given, *(f"{key}={value!r}" for key, value in options.items())]
+                sections[name] = f"cd.{function}({', '.join(words)})"
+        return call(self._made_by, given, {"family": self.family, **self._choices()}, path, sections=sections)
 
     def _choices(self) -> dict[str, Any]:
         tail = {} if self.tail == TAIL_SHARE else {"tail": self.tail}

@@ -20,7 +20,10 @@ from copula_discrepancy.data.naming import BRIEF, listed
 if TYPE_CHECKING:
     from os import PathLike
 
-_SERIAL = "values have the order of the repair: autocorrelation, effective draws and R-hat mean nothing any more"
+_SERIAL = (
+    "values have the order of the repair: autocorrelation, effective draws and R-hat mean nothing any more, and tests on chains "
+    "that rely on them are too sure"
+)
 _OTHERS = "columns, groups and variables that were not repaired stay where they were: their dependence on what moved is lost"
 
 

@@ -46,7 +46,6 @@ SMALLEST = 1e-14  # standard deviations relative to the largest value that are r
 MOST = 2000  # pairs that are resampled: ten seconds for 4,000 draws on two cores
 
 
-@enough_memory
 def worst_consequences(
     draws: Any,
     reference: Any,
@@ -141,6 +140,35 @@ def worst_consequences(
     >>> result.verdict, result.to_dataframe().loc[0, ["first", "second"]].tolist()
     ('dependence changes 1 of 3 pairs', ['x0', 'x1'])
     """
+    result = rank_consequences(
+        draws, reference, tail=tail, standardize=standardize, iid=iid, confidence=confidence, adjust=adjust,
+        n_resamples=n_resamples, rng=rng, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords,
+        chains=chains, exclude=exclude, missing=missing, n_jobs=n_jobs, progress=progress,
+    )  # fmt: skip
+    for caveat in result.caveats:
+        warn(DependenceWarning(caveat))
+    return result
+
+
+@enough_memory
+def rank_consequences(
+    draws: Any,
+    reference: Any,
+    *,
+    tail: float = TAIL_SHARE,
+    standardize: bool = True,
+    iid: bool | str = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    n_resamples: int = 200,
+    rng: RandomSource = 1,
+    chains: int | str | None = None,
+    missing: str | None = None,
+    n_jobs: int | None = -1,
+    progress: bool | None = None,
+    **selection: Any,
+) -> WorstConsequences:
+    """`worst_consequences` without its warnings, for callers that report them; `selection` holds options of `as_draws`."""
     one_of(adjust, "adjust", ADJUSTMENTS)
     if missing is not None:
         one_of(missing, "missing", ("listwise", "raise", "drop"))
@@ -151,7 +179,6 @@ def worst_consequences(
         random_generator(rng),
     )
     in_units = true_or_false(standardize, "standardize")
-    selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "exclude": exclude}
     aims, samples = _read(draws, reference, sides, chains, missing, selection)
     columns = [np.stack([sample.column(k) for k in range(sample.n_variables)]) for sample in samples]
     scales = _scales(columns[1], samples[1].names) if in_units else np.ones(len(columns[1]))
@@ -176,7 +203,7 @@ def worst_consequences(
     notes = (*aims.notes, *(in_a_row(samples[0]) if sides[0] else ()), *tie_notes(own, other, samples[0].names))
     if len(pairs) > MOST:
         notes += (f"{MOST:,} of {len(pairs):,} pairs, those with the largest effects, were tested; the others were not",)
-    result = WorstConsequences(
+    return WorstConsequences(
         samples[0].names,
         rows,
         tail=edge,
@@ -193,9 +220,6 @@ def worst_consequences(
         notes=notes,
         version=library_version(),
     )
-    for caveat in result.caveats:
-        warn(DependenceWarning(caveat))
-    return result
 
 
 def _read(

@@ -1,7 +1,7 @@
 """Result of `worst_consequences`: what dependence does to sums, differences and joint extremes of all pairs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,6 +30,7 @@ EFFECT_ROW = np.dtype(
     ]
 )  # fmt: skip
 _NAME = 30  # characters of a name in a sentence
+_PART = 1000  # records made at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +163,7 @@ class WorstConsequences(Ranking):
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and text, ready for Python's json (infinite and missing numbers included)."""
-        return self.overview() | {"effects": self.to_dataframe().to_dict("records")}
+        return self.overview() | {"effects": [*effect_records(self)]}
 
     # ---- words -----------------------------------------------------------------------------------------------------
 
@@ -271,6 +272,14 @@ class WorstConsequences(Ranking):
         if EFFECTS[name]:
             return "too often" if more else "too rarely"
         return "too wide" if more else "too narrow"
+
+
+def effect_records(result: WorstConsequences, pairs: int | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of the data frame as dictionaries, of so many pairs, one after another: there may be millions."""
+    table = result.to_dataframe()
+    end = len(table) if pairs is None else min(pairs, len(result)) * len(EFFECTS)
+    for start in range(0, end, _PART):
+        yield from table[start : min(start + _PART, end)].to_dict("records")
 
 
 _SHORT = {

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
 
-TIE_BREAKINGS = 8  # random orders of tied values that results are averaged over
+TIE_BREAKINGS = 8  # random orders of tied values, and places within ranks, that results are averaged over
 
 
 def random_order(column: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
@@ -104,6 +104,11 @@ class SortedSample:
         return len(self.orders)
 
 
+def ways(own: SortedSample, other: SortedSample) -> int:
+    """How many random combinations of two samples results are averaged over: 1 if nothing is random."""
+    return TIE_BREAKINGS if own.n != other.n else max(own.breakings, other.breakings)
+
+
 def _orders(columns: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int32]:
     return np.stack([random_order(column, rng).astype(np.int32) for column in columns])
 
@@ -111,14 +116,17 @@ def _orders(columns: NDArray[np.float64], rng: np.random.Generator) -> NDArray[n
 def joined(
     margins: SortedSample,
     dependence: SortedSample,
+    rng: np.random.Generator,
     rows: tuple[Rows, Rows] | None = None,
     breaking: int = 0,
 ) -> NDArray[np.float64]:
     """Rows with the margins of one sample and the dependence of another, (variable, row).
 
-    Every row of the second sample is replaced by the values that have its ranks in the first: F^-1((R - 1/2)/m) for rank R of
-    m. By Sklar's theorem this has the margins of the first sample, exactly if m is a multiple of its size, and the copula of
-    the second.
+    Every row of the second sample is replaced by the values that have its ranks in the first: F^-1((R - 1 + t)/m) for rank R
+    of m, with t uniform between 0 and 1. By Sklar's theorem this has the margins of the first sample and the copula of the
+    second. If m is a multiple of the first sample's size, t does not matter, and the margins are exact. Otherwise they are
+    right on average: with 1/2 instead of t, values next to each other would be taken unequally often, in every resample alike,
+    and the mean of a sum would seem to depend on dependence.
 
     Parameters
     ----------
@@ -126,6 +134,8 @@ def joined(
         The sample whose values are taken.
     dependence : SortedSample
         The sample whose ranks are taken.
+    rng : Generator
+        Source of t, one for each row; not called if the (resampled) samples have the same size.
     rows : (Rows, Rows), optional
         Resamples of both; by default every row once.
     breaking : int
@@ -138,9 +148,18 @@ def joined(
     """
     donor, host = rows or (Rows.all(margins.n), Rows.all(dependence.n))
     out = np.empty((len(margins.columns), host.rows.size))
+    within = np.empty(0) if donor.rows.size == host.rows.size else rng.random(host.rows.size)
     orders = dependence.orders[breaking % dependence.breakings]
     for k, column in enumerate(out):
         kernels.transplant(
-            margins.values[k], margins.orders[0, k], donor.counts, host.rows, host.copies, orders[k], host.counts, column
+            margins.values[k],
+            margins.orders[0, k],
+            donor.counts,
+            host.rows,
+            host.copies,
+            orders[k],
+            host.counts,
+            within,
+            column,
         )
     return out

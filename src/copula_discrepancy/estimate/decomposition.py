@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import spawned
 from copula_discrepancy._core.workers import threads
-from copula_discrepancy.estimate.coupling import Rows, SortedSample, joined
+from copula_discrepancy.estimate.coupling import Rows, SortedSample, joined, ways
 from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.summaries import Summary
 from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
@@ -99,12 +99,11 @@ def combine(
     Combinations
         The summaries and their replicates.
     """
-    ways = max(own.breakings, other.breakings)
     first = function(own.columns, "the draws"), function(other.columns, "the reference")
 
-    def mixed(rows: tuple[Rows, Rows] | None, breaking: int) -> tuple[Floats, Floats]:
-        repaired = joined(own, other, rows, breaking)
-        swapped = joined(other, own, None if rows is None else rows[::-1], breaking)
+    def mixed(rows: tuple[Rows, Rows] | None, breaking: int, source: np.random.Generator) -> tuple[Floats, Floats]:
+        repaired = joined(own, other, source, rows, breaking)
+        swapped = joined(other, own, source, None if rows is None else rows[::-1], breaking)
         return (
             function(repaired, "the draws' margins with the reference's dependence"),
             function(swapped, "the reference's margins with the draws' dependence"),
@@ -113,7 +112,7 @@ def combine(
     def summarised(*four: Floats) -> list[list[float]]:
         return [[summary(values) for values in four] for summary in summaries]
 
-    mixes = [mixed(None, breaking) for breaking in range(ways)]
+    mixes = [mixed(None, breaking, rng) for breaking in range(ways(own, other))]
     points = np.mean([summarised(first[0], *mix, first[1]) for mix in mixes], axis=0)
 
     def resampled(task: tuple[int, int, np.random.Generator]) -> Floats:
@@ -121,7 +120,7 @@ def combine(
         found = np.empty((end - begin, len(summaries), 4))
         for k in range(begin, end):
             rows = Rows.of(resampling[0].rows(source), own.n), Rows.of(resampling[1].rows(source), other.n)
-            found[k - begin] = summarised(first[0][rows[0].rows], *mixed(rows, k), first[1][rows[1].rows])
+            found[k - begin] = summarised(first[0][rows[0].rows], *mixed(rows, k, source), first[1][rows[1].rows])
         tick(end - begin)
         return found
 

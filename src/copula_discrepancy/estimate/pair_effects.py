@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import spawned
 from copula_discrepancy._core.workers import threads
-from copula_discrepancy.estimate.coupling import Rows, SortedSample, joined
+from copula_discrepancy.estimate.coupling import Rows, SortedSample, joined, ways
 from copula_discrepancy.estimate.decomposition import CHUNK, NONE_SEEN, OWN, REPAIRED
 from copula_discrepancy.estimate.resampling import BlockResampling
 
@@ -106,12 +106,12 @@ def compare_pairs(
     low, high = np.quantile(other.columns, [tail, 1.0 - tail], axis=1)
     lines = _lines(other.columns, pairs, tail)
 
-    def computed(some: NDArray[np.intp], rows: tuple[Rows, Rows] | None, breaking: int) -> Floats:
+    def computed(some: NDArray[np.intp], rows: tuple[Rows, Rows] | None, breaking: int, source: np.random.Generator) -> Floats:
         """The numbers of some pairs in the four combinations, (pair, effect, 4)."""
         four = (
             own.columns if rows is None else np.ascontiguousarray(own.columns[:, rows[0].rows]),
-            joined(own, other, rows, breaking),
-            joined(other, own, None if rows is None else rows[::-1], breaking),
+            joined(own, other, source, rows, breaking),
+            joined(other, own, source, None if rows is None else rows[::-1], breaking),
             other.columns if rows is None else np.ascontiguousarray(other.columns[:, rows[1].rows]),
         )
         found = np.empty((4, some.size, len(EFFECTS)))
@@ -121,7 +121,7 @@ def compare_pairs(
         return found.transpose(1, 2, 0)
 
     every = np.arange(len(pairs))
-    points = np.mean([computed(every, None, k) for k in range(max(own.breakings, other.breakings))], axis=0)
+    points = np.mean([computed(every, None, k, rng) for k in range(ways(own, other))], axis=0)
     found = PairEffects(points, np.full(points.shape[:2], np.nan), lines, tail)
     chosen = every
     if len(pairs) > most:
@@ -133,7 +133,7 @@ def compare_pairs(
         sums = np.zeros((2, chosen.size, len(EFFECTS)))
         for k in range(begin, end):
             rows = Rows.of(resampling[0].rows(source), own.n), Rows.of(resampling[1].rows(source), other.n)
-            values = computed(chosen, rows, k)
+            values = computed(chosen, rows, k, source)
             deviations = values[:, :, OWN] - values[:, :, REPAIRED] - found.dependence[chosen]
             sums += np.stack([deviations, deviations**2])
             tick(1)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.workers import threads
+from copula_discrepancy.estimate.basis import polynomials
 from copula_discrepancy.estimate.coupling import random_order
 
 Order = NDArray[np.intp]
@@ -155,12 +156,10 @@ def _weights(fixed: Scores, moved: Scores) -> Scores:
 
 
 def _polynomials(scores: Scores) -> Scores:
-    """Orthonormal Legendre polynomials of the ranks behind normal scores; those of a variable stand side by side."""
-    from scipy.special import eval_legendre, ndtr
+    """Orthonormal polynomials of the ranks behind normal scores; those of a variable stand side by side."""
+    from scipy.special import ndtr
 
-    u = 2.0 * ndtr(scores) - 1.0
-    values = [np.sqrt(2 * j + 1) * eval_legendre(j, u) for j in range(1, _POLYNOMIALS + 1)]
-    return np.stack(values, axis=2).reshape(len(scores), -1)
+    return np.concatenate([polynomials(ndtr(column), _POLYNOMIALS) for column in scores.T]).T
 
 
 def _neighbours(ours: Scores, theirs: Scores, weights: Scores, rng: np.random.Generator) -> Order:

@@ -19,12 +19,13 @@ def count_copies(rows, counts, copies):
 
 
 @compiled(nogil=True, error_model="numpy")
-def transplant(values, order, counts, rows, copies, host_order, host_counts, out):
+def transplant(values, order, counts, rows, copies, host_order, host_counts, within, out):
     """Fill `out` with values of one sample, the donor, at the ranks that rows of another, the host, have.
 
     The donor's `values` are sorted; the k-th belongs to its row order[k], which occurs counts[order[k]] times. The host's
     `rows` may repeat; copies[p] equal ones come before the p-th, host_counts has their numbers, and `host_order` its rows from
-    the lowest to the highest. The value at rank r of m is the donor's quantile at (r + 1/2)/m; copies have consecutive ranks.
+    the lowest to the highest. The value of the p-th, at rank r of m from 0, is the donor's quantile at (r + within[p])/m;
+    copies have consecutive ranks.
     """
     m = out.size
     size = 0
@@ -41,19 +42,20 @@ def transplant(values, order, counts, rows, copies, host_order, host_counts, out
         for more in range(_SPARE, count):
             expanded[end + more] = value
         end += count
-    if size != m:
-        stretched = np.empty(m)
-        for rank in range(m):
-            stretched[rank] = expanded[((2 * rank + 1) * size) // (2 * m)]
-        expanded = stretched
     first = np.empty(host_order.size, np.int32)  # the rank of the first copy of each row
     rank = 0
     for place in range(host_order.size):
         row = host_order[place]
         first[row] = rank
         rank += host_counts[row]
+    if size == m:
+        for place in range(m):
+            out[place] = expanded[first[rows[place]] + copies[place]]
+        return
+    ratio = size / m
     for place in range(m):
-        out[place] = expanded[first[rows[place]] + copies[place]]
+        wanted = np.int64((first[rows[place]] + copies[place] + within[place]) * ratio)
+        out[place] = expanded[min(wanted, size - 1)]  # a product may be rounded up
 
 
 @compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "nsz", "contract"})

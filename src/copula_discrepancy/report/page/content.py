@@ -15,7 +15,9 @@ from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import answer_line, pair_label, short_names, short_pvalue, shortened
+from copula_discrepancy.compare.worst_result import WorstConsequences
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
+from copula_discrepancy.report.page import consequences as effects
 from copula_discrepancy.report.page import details, interactions, meaning, methods
 from copula_discrepancy.report.page.pictures import packed, png_image
 from copula_discrepancy.report.plots.maps import (
@@ -61,18 +63,24 @@ Content = dict[str, Any]
 
 
 def of_pairs(
-    result: Pairwise, command: str, *, all_pairs: bool = False, triples: Interactions | None = None
+    result: Pairwise,
+    command: str,
+    *,
+    all_pairs: bool = False,
+    triples: Interactions | None = None,
+    consequences: WorstConsequences | None = None,
 ) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many.
 
-    If `triples` were compared too, they have a section of their own.
+    If `triples` were compared too, or `consequences` computed, they have sections of their own.
     """
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
     worst = details.worst_pairs(result, DETAILS)
     pairs = iter(result)
     shown = list(islice(pairs, TABLE_ROWS))
     table = _table(result, shown, {detail.key for detail in worst})
-    content = _answer(result, command) | {
+    said = {*result.notes, *result.warnings}
+    content = _answer(result, command, resampled=consequences is not None) | {
         "title": result.title,
         "unit": result.unit,
         "alone": result.kind != "nothing" and result.adjust != "none",
@@ -80,11 +88,16 @@ def of_pairs(
         "maps": _maps(result) if len(result.names) > 2 else None,
         "table": table,
         "triples": None if triples is None else interactions.section(triples),
+        "consequences": None if consequences is None else effects.section(consequences, said),
         "details": worst,
         "first": _first_label(result, worst),
         "sure": meaning.of_pairs(result),
-        "notes": [*meaning.explained(result.caveats), *((note, "") for note in result.notes)],
-        "methods": methods.of_pairs(result),
+        "notes": [
+            *meaning.explained(result.caveats),
+            *((note, "") for note in result.notes),
+            *effects.other_notes(consequences, said),
+        ],
+        "methods": [*methods.of_pairs(result), *([] if consequences is None else [effects.method(consequences)])],
         "terms": methods.terms([*table["heads"], "pattern", "family"], methods.errors_of(result), result.things)
         | _own_p(result),
         "omitted": _omitted(result, kept) if kept < len(result) else "",
@@ -92,10 +105,14 @@ def of_pairs(
     if triples is not None and not result.void:  # right pairs are no good news if triples are wrong
         content["heading"] = f"{content['heading']}; {triples.verdict}"
         content["state"] = "off" if triples.outcome == "gap" else content["state"]
+    if consequences is not None and consequences.outcome == "gap" and result.outcome in ("no gap", "not tested"):
+        content["heading"] = f"{content['heading']}; {consequences.verdict}"
+        content["state"] = "off"
     numbers = result.overview() | {"made": content["made"]}
     numbers["details"] = [detail.numbers | {"key": detail.key} for detail in worst]
     numbers |= {"omitted": content["omitted"]} if content["omitted"] else {}
     numbers |= {} if triples is None else interactions.numbers(triples, JSON_PAIRS)
+    numbers |= {} if consequences is None else effects.numbers(consequences, None if all_pairs else JSON_PAIRS)
     return content, numbers | {f"{result.unit}s": (gap.to_dict() for gap in islice(chain(shown, pairs), kept))}
 
 
@@ -120,6 +137,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
         "maps": None,
         "table": None,
         "triples": None,
+        "consequences": None,
         "details": [detail],
         "first": "",
         "sure": meaning.of_one(result),
@@ -131,7 +149,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
     return content, detail.numbers | {"made": content["made"]}
 
 
-def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] = ()) -> Content:
+def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] = (), *, resampled: bool = False) -> Content:
     """The part common to all pages: the answer, the first warning with the number of others, and how the page was created."""
     warnings = result.warnings
     return {
@@ -141,7 +159,7 @@ def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] 
         "sentences": result.sentences(),
         "part": part_name(result.tail),
         "things": result.things,
-        "made": methods.made(command, random),
+        "made": methods.made(command, random, resampled=resampled),
         "paper": methods.PAPER,
     }
 

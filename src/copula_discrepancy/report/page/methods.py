@@ -2,7 +2,7 @@
 
 import platform
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -156,16 +156,30 @@ def typed(target: Copula) -> str:
     return re.sub(r"\b([A-Z]\w*)\(", r"cd.\1(", repr(target))
 
 
-def call(function: str, arguments: Sequence[str], options: dict[str, Any], path: Path, *, then: str = "") -> str:
-    """The Python call that creates a page, as far as the result records it; options that are None are omitted."""
+def call(
+    function: str,
+    arguments: Sequence[str],
+    options: dict[str, Any],
+    path: Path,
+    *,
+    then: str = "",
+    sections: Mapping[str, str] | None = None,
+) -> str:
+    """The Python call that creates a page, as far as the result records it; options that are None are omitted.
+
+    `sections` are further arguments of `to_html`, as code.
+    """
     parts = [*arguments, *(f"{name}={value!r}" for name, value in options.items() if value is not None)]
-    return f"cd.{function}({', '.join(parts)}){then}.to_html({str(path)!r})"
+    more = "".join(f", {name}={code}" for name, code in (sections or {}).items())
+    return f"cd.{function}({', '.join(parts)}){then}.to_html({str(path)!r}{more})"
 
 
-def made(command: str, random: Sequence[str] = ()) -> dict[str, Any]:
+def made(command: str, random: Sequence[str] = (), *, resampled: bool = False) -> dict[str, Any]:
     """Versions, date and command of a page, and which parts of it are random."""
     clouds = f"Clouds of known copulas are simulated with seed {SEED}"
     also = f", {' and '.join(random)} with the seed given there" if random else "; nothing else here is random"
+    if resampled:
+        also = f", the resamples behind consequences for consequences with theirs, {SEED} by default"
     return {
         "command": command,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

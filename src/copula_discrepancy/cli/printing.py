@@ -1,0 +1,194 @@
+"""What commands print: sentences by topic, tables that fit the terminal, JSON, and the files they write."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.files import json_chunks, text_file
+from copula_discrepancy.cli.options import STANDARD_OUTPUT
+from copula_discrepancy.compare.gate import Outcome
+from copula_discrepancy.compare.interactions_result import Interaction, Interactions
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.pair_gap import PairGap
+from copula_discrepancy.compare.wording import NO_GAP, answer_line
+from copula_discrepancy.compare.worst_result import WorstConsequences
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WRITABLE = "use a path in a writable folder"
+_FAILED, _UNDECIDED = 3, 4  # exit codes
+_NARROWEST = 80
+_UNBOUND = 120  # columns if output goes to a file or a pipe
+
+
+def say(sentence: str) -> None:
+    """Print a line on standard error."""
+    print(f"copula-discrepancy: {sentence}", file=sys.stderr)
+
+
+def exit_code(outcome: Outcome) -> int:
+    """The exit code of a gate; its reason is printed on standard error."""
+    code = _FAILED if outcome.failed else _UNDECIDED if outcome.undecided else 0
+    if outcome.sentence:
+        say(f"{outcome.sentence} (exit code {code})" if code else outcome.sentence)
+    return code
+
+
+# ---- forms and files -----------------------------------------------------------------------------------------------
+
+
+def prints_table(options: argparse.Namespace) -> bool:
+    """Whether sentences and tables are printed, not CSV or JSON alone."""
+    return not options.csv and options.json != STANDARD_OUTPUT
+
+
+def json_file(options: argparse.Namespace) -> Path | None:
+    """The file for all numbers, if there is to be one."""
+    return None if options.json in (None, STANDARD_OUTPUT) else Path(options.json)
+
+
+def check_room(path: Path | None, force: bool) -> None:
+    """Check that a file can be written, before anything is computed."""
+    if path is not None and not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: the folder {path.parent} does not exist", code="file")
+    if path is not None and os.path.lexists(path) and not force:
+        raise InputError(f"{path} already exists; use another name, or overwrite it with --force", code="file")
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print numbers as JSON, in characters that the terminal has."""
+    ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+    sys.stdout.writelines(json_chunks(content, ascii_only=ascii_only))
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write numbers to a file."""
+    with text_file(path, WRITABLE) as file:
+        file.writelines(json_chunks(content))
+
+
+def print_written(options: argparse.Namespace, line: str) -> None:
+    """Say which files were written: below the table, or on standard error if standard output is data."""
+    if line:
+        print(f"\n{line}" if prints_table(options) else line, file=sys.stdout if prints_table(options) else sys.stderr)
+
+
+# ---- sentences and tables ------------------------------------------------------------------------------------------
+
+
+def console() -> "Console":
+    """Where sentences and tables are printed; wide enough for them if it is no terminal."""
+    from rich.console import Console
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would exit with 1, the code for errors
+
+    made = Output()
+    made.width = max(made.width, _NARROWEST) if made.is_terminal else _UNBOUND
+    return made
+
+
+def print_sentences(where: "Console", sentences: Mapping[str, str]) -> None:
+    """Sentences with their topics in a separate column."""
+    from rich.table import Table
+    from rich.text import Text
+
+    for topic, sentence in sentences.items():
+        grid = Table.grid()  # without padding, which rich 15 includes in the width and earlier versions do not
+        grid.add_column(width=11)
+        grid.add_column(max_width=99)
+        grid.add_row(Text(f"{topic}:"), Text(sentence))
+        where.print(grid)
+
+
+def print_notes(where: "Console", notes: Sequence[str], said: Sequence[str] = ()) -> None:
+    """Notes below a table, but for those that were `said` before."""
+    from rich.text import Text
+
+    for note in notes:
+        if note not in said:
+            where.print(Text(f"note: {note}"), highlight=False, soft_wrap=not where.is_terminal)
+
+
+def print_rows(where: "Console", rows: Sequence[Sequence[str]], words: Sequence[int], styles: Sequence[str] = ()) -> None:
+    """A table; the columns in `words`, -1 for the last, are flushed left and may be folded; last cells have `styles`."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    head, *lines = rows
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for k, name in enumerate(head):
+        text = k in words or k - len(head) in words
+        table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
+    for line, style in zip(lines, styles or [""] * len(lines), strict=True):
+        table.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
+    where.print(table)
+
+
+class _Layout(NamedTuple):
+    """How a ranking is printed: rows with their heading, columns of words, styles of verdicts, where all numbers are, a key."""
+
+    rows: list[list[str]]
+    words: tuple[int, ...]
+    styles: list[str]
+    complete: str
+    key: str = ""
+
+
+def print_ranking(
+    where: "Console", result: Pairwise | Interactions | WorstConsequences, top: int, said: Sequence[str] = ()
+) -> None:
+    """The answer in words, then the ranking; notes that were `said` before are not repeated."""
+    from rich.markup import escape
+
+    where.print(f"[bold]{escape(answer_line(result))}[/bold]: {escape(result.title)}", highlight=False)
+    print_sentences(where, result.sentences())
+    limit = len(result) if top == 0 else top
+    layout = _layout(result, limit, where.width)
+    print_rows(where, layout.rows, layout.words, layout.styles)
+    if layout.key:
+        where.print(layout.key, highlight=False)
+    left = len(result) - limit
+    if left > 0:
+        more = f"{left} more {result.unit}{'s' if left > 1 else ''}"
+        where.print(f"and {more} (--top 0 shows all; {layout.complete} every number)", highlight=False)
+    print_notes(where, (*result.notes, *result.warnings), said)
+
+
+def _layout(result: Pairwise | Interactions | WorstConsequences, limit: int, width: int) -> _Layout:
+    rows = result.table_rows(limit)
+    if isinstance(result, WorstConsequences):
+        flags = result.rows["flagged"][:limit, 0].tolist()
+        styles = ["red" if flag else "yellow" for flag in flags]
+        key = f"repaired: the same {result.things} with the reference's dependence, so only dependence differs"
+        return _Layout(fitting(rows, width), (0, 1, -1), styles, "--json includes", key)
+    shown: Iterable[PairGap | Interaction] = result
+    gaps = [*islice(shown, limit)]
+    # green only if all was tested: strength alone, or a void comparison, is not good news
+    fine = [gap.verdict == NO_GAP and not result.void for gap in gaps]
+    styles = ["red" if gap.flagged else "green" if good else "yellow" for gap, good in zip(gaps, fine, strict=True)]
+    if isinstance(result, Pairwise):
+        return _Layout(fitting(rows, width), (0, -1), styles, "--csv and --json include")
+    return _Layout(rows, (0, -1), styles, "--json includes")  # long verdicts are folded
+
+
+def fitting(rows: list[list[str]], width: int) -> list[list[str]]:
+    """The table for a narrow terminal: pairs on two lines, then without standard errors, then without effective draws."""
+    narrow = [[row[0].replace(" ~ ", "\n ~ ", 1), *row[1:]] for row in rows]
+    layouts = [rows, narrow]
+    for left_out in ({"se"}, {"se", "n_eff", "R-hat"}):
+        kept = [k for k, name in enumerate(rows[0]) if name not in left_out]
+        layouts.append([[row[k] for k in kept] for row in narrow])
+    for layout in layouts:
+        widths = [max(len(part) for row in layout for part in row[k].split("\n")) for k in range(len(layout[0]))]
+        if sum(widths) + 2 * len(widths) <= width:
+            return layout
+    return layouts[-1]
