@@ -11,6 +11,7 @@ from benchmarks.report import read
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+HEADINGS = ("## Ten lines", "## A funnel", "## What it costs")  # of sections with code and what it prints
 
 
 def block(language, after=""):
@@ -47,7 +48,7 @@ def test_the_demo_prints_what_readme_shows(monkeypatch, tmp_path):
     assert (tmp_path / "demo.html").exists()
 
 
-@pytest.mark.parametrize("heading", ["## Ten lines", "## A funnel"])
+@pytest.mark.parametrize("heading", HEADINGS)
 def test_code_prints_what_readme_shows(heading):
     shown = [line.rstrip() for line in block("text", heading).strip().splitlines()]
     assert printed(lambda: exec(block("python", heading), {})) == shown
@@ -136,9 +137,7 @@ def regenerate():
 
     text = README
     with tempfile.TemporaryDirectory() as folder:
-        blocks = {
-            heading: printed(lambda h=heading: exec(block("python", h), {})) for heading in ("## Ten lines", "## A funnel")
-        }
+        blocks = {heading: printed(lambda h=heading: exec(block("python", h), {})) for heading in HEADINGS}
         blocks["## What it found"] = excerpt(demo(Path(folder) / "demo.html"))
     for heading, lines in blocks.items():
         start = text.index(heading)

@@ -60,10 +60,10 @@ def consequence(
         A sample with the right dependence, independent of the draws. Variables are matched by name; it may have more rows,
         fewer, and other variables.
     function : str, dict, sequence of float or callable
-        A function of a row. An expression: ``"a - b > 0"``, ``"0.6*equity + 0.4*bonds"``, ``"max(x, y)"``, with + - * / **,
+        A function of a row. An expression: ``"a - b > 0"``, ``"0.6*equity + 0.4*bonds"``, ``"max(x, y)"``, with ``+ - * / **``,
         comparisons, and, or, not, abs, min, max, exp, log, sqrt, and names of variables, such as ``theta[1]``, or names with
         other characters between backquotes. Weights, by name or one for each variable. Or a Python function: one with
-        several arguments that are names of variables gets an array (row,) of each; any other gets one array (row, variable).
+        several arguments, names of variables, gets an array (row,) of each; one with one argument an array (row, variable).
         It returns a number, or True or False, for each row, and is called for every resample.
     summary : {"probability", "mean", "sd", "quantile", "shortfall"} or list of them, optional
         What is computed from the function's values. The default is the probability of a condition, the quantiles if `q` is

@@ -1,5 +1,6 @@
 """A function of the variables in the draws, with the reference's dependence, and in the reference."""
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BINS = (12, 60)  # fewest and most
+_ROOM = 1.35  # of the height of the curves, which leaves room for the legend
 _CUT = 0.001  # of the values at each end, which are left out of the picture: one outlier would fill it
 _LABELS = (
     "{things}",
@@ -40,27 +42,29 @@ def plot_consequence(result: Consequence, *, ax: Any = None) -> "Axes":
 
 
 def _draw_distributions(ax: "Axes", result: Consequence) -> None:
-    """Step histograms on one grid, with a line at the summary of each."""
+    """Step histograms on one grid, with lines at the first summary of each, and at others of its kind."""
     draws, repaired, _, reference = result.values
     ends = np.quantile(np.concatenate([draws, repaired, reference]), [_CUT, 1.0 - _CUT])
     bins = int(min(max(2.0 * min(draws.size, reference.size) ** (1 / 3), _BINS[0]), _BINS[1]))  # Rice's rule
     low, high = ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)
     edges = np.linspace(low, high, bins + 1)
-    effect = result.effects[0]
+    kind = result.effects[0].summary
+    places = [effect for effect in result.effects if effect.summary == kind != "sd"]
     kinds = (
-        (reference, effect.reference, look.GREY, "reference", ":"),
-        (repaired, effect.repaired, look.ORANGE, f"{result.things} with the reference's dependence", "-"),
-        (draws, effect.draws, look.BLUE, result.things, "-"),
+        (reference, "reference", look.GREY, "reference", ":"),
+        (repaired, "repaired", look.ORANGE, f"{result.things} with the reference's dependence", "-"),
+        (draws, "draws", look.BLUE, result.things, "-"),
     )
-    for values, number, colour, label, line in kinds:
+    for values, name, colour, label, line in kinds:
         ax.stairs(_density(values, edges), edges, color=colour, label=label, linestyle=line, linewidth=1.4)
-        if effect.summary != "sd" and ends[0] <= number.value <= ends[1]:
-            ax.axvline(number.value, color=colour, linewidth=1.0, linestyle="--")
+        for number in (getattr(effect, name) for effect in places):
+            if ends[0] <= number.value <= ends[1]:
+                ax.axvline(number.value, ymax=1.0 / _ROOM, color=colour, linewidth=1.0, linestyle="--")
     ax.set_xlabel(look.plain(result.function, 60), **look.PLAIN)
     ax.set_ylabel("density")
-    ax.set_ylim(0.0, 1.3 * ax.get_ylim()[1])  # the legend is above the curves
-    marked = f"dashed: {effect.label}" if effect.summary != "sd" else None
-    ax.legend(fontsize="x-small", title=marked, title_fontsize="x-small")
+    ax.set_ylim(0.0, _ROOM * ax.get_ylim()[1])  # the legend is above the curves
+    marked = fill(f"dashed: {', '.join(effect.label for effect in places)}", 60) if places else None
+    ax.legend(fontsize="x-small", title=marked, title_fontsize="x-small", loc="upper right")
 
 
 def _density(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
