@@ -204,7 +204,7 @@ CONSEQUENCES = {
     "three weights": _function([1, 2, 3], "shape", "3", "2", "a, b"),
     "a constant in the reference": _function("a - b", "constant", "reference", "b", reference=_PAIR.assign(b=1.0)),
     "a reference without the variable": _function("a - b", "unknown-name", "reference", "'b'", reference=_PAIR[["a"]]),
-    "a copula": _function("a - b", "no-target", "Gumbel", "repair", reference=cd.Gumbel(2.0)),
+    "a copula": _function("a - b", "no-target", "Gumbel", "copula", reference=cd.Gumbel(2.0)),
     "ten rows": _function("a - b", "too-few-draws", "20", "10", reference=_PAIR[:10]),
     "a quantile without its probability": _function("a - b", "argument", "q=0.01", summary="quantile"),
     "a quantile of a condition": _function("a > b", "argument", "'quantile'", summary="quantile", q=0.1),

@@ -151,6 +151,10 @@ class TestCoverage:
             x, y = (np.random.default_rng([run, n]).standard_normal((n, 2)) for n in sizes)
             result = cd.consequence(x, y, "x0 + x1", iid=True, n_resamples=60, rng=run, n_jobs=1)
             flagged += result.outcome == "gap"
+            assert (result.dependence.value, result.dependence.se) == (0.0, 0.0)
+            assert "dependence plays no part in it" in result.sentences()["Answer"]
+            nearly = cd.consequence(x, y, "x0 + x1 + 1e-6 * x0 * x1", iid=True, n_resamples=60, rng=run, n_jobs=1)
+            flagged += nearly.outcome == "gap"
         assert flagged <= binom.ppf(0.9995, 60, 0.05)
 
 
@@ -169,6 +173,27 @@ class TestInput:
         assert result.names == ("place", "b")
         with refused("unknown-name"):
             cd.consequence(draws, reference, "place > 1000 * c", iid=True)
+
+    def test_names_of_any_kind_in_a_table_with_text(self):
+        names = {"a": "EUR/USD", "b": "Bund 10Y (%)"}
+        draws, reference = DRAWS.rename(columns=names).assign(regime="calm"), REFERENCE.rename(columns=names).assign(regime="x")
+        for function in ("EUR/USD - Bund 10Y (%) > 1", "`EUR/USD` - `Bund 10Y (%)` > 1"):
+            result = cd.consequence(draws, reference, function, iid=True, n_resamples=50)
+            assert result.names == ("EUR/USD", "Bund 10Y (%)")
+        with refused("unknown-name") as caught:
+            cd.consequence(draws, reference, "sin(EUR/USD) > Bund 10Y (%)")
+        assert "position 1: there is no function 'sin'" in str(caught.value)
+        with refused("not-numeric") as caught:
+            cd.consequence(draws, reference, "EUR/USD > regime")
+        assert "variable regime" in str(caught.value)
+
+    def test_weights_with_labels_are_matched_by_name(self):
+        weights = pd.Series({"b": 2.0, "a": 1.0})
+        labelled = cd.consequence(DRAWS, REFERENCE, weights, summary="sd", iid=True, n_resamples=50)
+        named = cd.consequence(DRAWS, REFERENCE, "a + 2*b", summary="sd", iid=True, n_resamples=50)
+        assert labelled.draws.value == pytest.approx(named.draws.value, rel=1e-12)
+        plain = cd.consequence(DRAWS, REFERENCE, pd.Series([1.0, 2.0]), summary="sd", iid=True, n_resamples=50)
+        assert plain.draws.value == pytest.approx(named.draws.value, rel=1e-12)
 
     def test_rows_with_missing_values_are_left_out_and_counted(self):
         draws = DRAWS.copy()
@@ -266,6 +291,17 @@ class TestCaveats:
         with warned("few-effective-draws", "chains-disagree"):
             result = cd.consequence(walks, REFERENCE.to_numpy(), "x0 > x1", iid="reference", n_resamples=50)
         assert result.dependence.df < 30
+
+    def test_a_slow_variable_that_hardly_matters_does_not_widen_intervals(self):
+        """Blocks are made for the function, not for the slowest of its variables."""
+        rng = np.random.default_rng(11)
+        slow = np.cumsum(rng.standard_normal(2000))
+        draws, reference = DRAWS.assign(c=slow), REFERENCE.assign(c=rng.permutation(slow))
+        fast = cd.consequence(draws, reference, "a - b + 0.0001 * c > 1", iid="reference", n_resamples=100)
+        assert fast.blocks[0] < 10
+        with warned("few-effective-draws"):
+            blocked = cd.consequence(draws, reference, "a - b + c > 1", iid="reference", n_resamples=100)
+        assert blocked.blocks[0] == 2000 // 12
 
     def test_no_effect_says_what_was_tested(self):
         result = cd.consequence(normal(0.5, 1000, 3), normal(0.5, 1000, 4), "a > b", iid=True, n_resamples=50)

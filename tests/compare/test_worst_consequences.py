@@ -100,7 +100,7 @@ def test_words(lost):
         row[0] = row[0][np.argsort(row[0]["effect"] != [*QUESTIONS].index(effect), kind="stable")]
         shown = replace(lost, rows=row)
         assert "a" in shown.described(0)
-        assert shown.table_rows()[1][-1] in ("too wide", "too narrow", "too often", "too rarely", "no effect found")
+        assert shown.table_rows()[1][-1] in ("wider", "narrower", "more often", "less often", "no effect found")
 
 
 def test_nothing_is_found_between_halves():

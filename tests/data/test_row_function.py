@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copula_discrepancy.data.row_function import possible_names, row_function
+from copula_discrepancy.data.row_function import row_function
 from tests.refusals import refused
 
 NAMES = ("a", "b", "theta[1]")
@@ -106,8 +106,10 @@ def test_errors_say_where():
     assert "b = -6" in str(caught.value)
 
 
-def test_possible_names():
-    assert possible_names("max(theta[1], a) > `odd name` and not b") == ["odd name", "theta[1]", "a", "b"]
-    assert possible_names({"a": 1, "b": 2}) == ["a", "b"]
-    assert possible_names(lambda a, b: a) == ["a", "b"]
-    assert possible_names(lambda rows: rows) == possible_names([1, 2]) == []
+@pytest.mark.parametrize(
+    ("function", "additive"),
+    [("a + 2*b", True), ("exp(a) - b ** 2", True), ("a * b", False), ("max(a, b)", False), ("a > b", False)],
+)
+def test_sums_of_functions_of_one_variable_are_known(function, additive):
+    columns = np.random.default_rng(1).standard_normal((2, 300))
+    assert row_function(function, ("a", "b")).is_additive(columns) is additive

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata
 
 from copula_discrepancy.estimate.coupling import TIE_BREAKINGS, Rows, SortedSample, joined, random_order
-from copula_discrepancy.estimate.resampling import BlockResampling
+from copula_discrepancy.estimate.resampling import BlockResampling, additive_part
 
 
 def sample(n, seed, d=3):
@@ -136,9 +136,17 @@ class TestBlocks:
         blocks = BlockResampling(1, 45 * 1_000_000, (1 + rho) / (1 - rho), b)
         assert 1 / blocks.inflation == pytest.approx(kept, abs=1e-4)  # terms of order rho^b
 
-    def test_a_block_is_at_most_half_a_chain(self):
+    def test_there_are_at_least_twelve_blocks(self):
         walk = np.cumsum(np.random.default_rng(4).standard_normal((1, 400)), axis=1)
         blocks = BlockResampling.of(walk, 1, iid=False)
-        assert blocks.block == 200
-        assert np.isfinite(blocks.inflation)
-        assert blocks.df == 1.0
+        assert blocks.block == 33
+        assert blocks.inflation == pytest.approx(2.0 * (1 + 1 / blocks.df))  # at most twice the variance
+        assert blocks.df == pytest.approx(400 / 33 - 1)
+        assert BlockResampling.of(walk, 100, iid=False).block == 2  # and at most half a chain
+
+    def test_the_additive_part_is_what_variables_contribute_alone(self):
+        rng = np.random.default_rng(5)
+        a, b = rng.standard_normal((2, 4000))
+        found = additive_part(2 * a + b**2 + a * b, np.stack([a, b]))
+        assert np.corrcoef(found, 2 * a + b**2)[0, 1] > 0.97
+        assert abs(np.corrcoef(found, a * b)[0, 1]) < 0.1

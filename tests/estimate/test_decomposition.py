@@ -24,10 +24,11 @@ def run(x, y, function, summaries, *, n_resamples=100, n_jobs=1, seed=1, iid=Tru
     own, other = SortedSample.of(x, rng), SortedSample.of(y, rng)
     blocks = tuple(BlockResampling.of(columns, n_chains, iid=iid) for columns in (x, y))
     done = []
-    found = combine(
-        own, other, lambda columns, where: function(*columns), summaries, blocks, n_resamples=n_resamples, rng=rng,
-        n_jobs=n_jobs, tick=done.append,
+    found, used = combine(
+        own, other, lambda columns, where: function(*columns), summaries, lambda values: blocks, n_resamples=n_resamples,
+        rng=rng, n_jobs=n_jobs, tick=done.append,
     )  # fmt: skip
+    assert used is blocks
     assert sum(done) == n_resamples
     return found, blocks
 

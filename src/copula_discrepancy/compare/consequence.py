@@ -117,10 +117,10 @@ def consequence(
     values is random, too. Results are means over eight such combinations.
 
     Intervals are the estimate plus and minus Student's t times a standard error from resamples of both samples: of rows if they
-    are independent, otherwise of blocks of five autocorrelation times of the variable that mixes most slowly, from all chains,
-    with a correction for the covariances between blocks. Ranks and margins are computed again in every resample. The bootstrap
-    of the empirical copula is consistent with independent draws (Fermanian et al., 2004) and with blocks of dependent ones
-    (Bucher and Ruppert, 2013), so the intervals account for margins being estimated by ranks.
+    are independent, otherwise of blocks of five autocorrelation times of the function, from all chains, with a correction for
+    the covariances between blocks. Ranks and margins are computed again in every resample. The bootstrap of the empirical
+    copula is consistent with independent draws (Fermanian et al., 2004) and with blocks of dependent ones (Bucher and Ruppert,
+    2013), so the intervals account for margins being estimated by ranks.
 
     The answer is about this function and this summary. Another one may be affected although this one is not: the mean of a sum
     does not depend on dependence at all.
@@ -193,11 +193,10 @@ def weigh(
     pair = FunctionSamples.read(draws, reference, function, sides, chains, missing, {"var_names": var_names, **selection})
     summaries = checked_summaries(summary, q, pair.function.is_condition)
     own, other = (SortedSample.of(columns, source) for columns in pair.columns)
-    resampling = pair.resampling()
     additive = pair.function.is_additive(pair.columns[0]) and pair.function.is_additive(pair.columns[1])
     with progress_bar(progress, "resamples", count) as tick:
-        combined = combine(
-            own, other, pair.function, summaries, resampling, additive=additive, n_resamples=count, rng=source,
+        combined, resampling = combine(
+            own, other, pair.function, summaries, pair.resampling, additive=additive, n_resamples=count, rng=source,
             n_jobs=jobs if pair.function.is_typed else 1, tick=adding(tick),
         )  # fmt: skip
     effects = tuple(

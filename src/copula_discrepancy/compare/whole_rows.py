@@ -19,7 +19,7 @@ from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.data.row_function import RowFunction, read_used, row_function
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
 from copula_discrepancy.estimate.rank_table import RankedTable
-from copula_discrepancy.estimate.resampling import BlockResampling
+from copula_discrepancy.estimate.resampling import BlockResampling, additive_part
 from copula_discrepancy.estimate.uncertainty import require_chain_length, split_rhat
 from copula_discrepancy.families import Copula
 
@@ -31,8 +31,8 @@ def require_sample(reference: Any) -> None:
     """Raise if a reference cannot be a sample."""
     if isinstance(reference, Copula | type | int | float | complex) or reference is None or is_bare_word(reference):
         raise InputError(
-            f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass the draws "
-            "that repair(draws, copula) makes",
+            f"reference must be a sample with the right dependence, got {reference!r:.60}; for a known copula, pass a "
+            "sample of it with the right margins",
             "no-target",
         )
 
@@ -133,13 +133,20 @@ class FunctionSamples:
         """The noun for the observations."""
         return called(self.samples[0], self.iid[0])
 
-    def resampling(self) -> tuple[BlockResampling, BlockResampling]:
-        """How the rows of both samples are resampled."""
-        first, second = (
-            BlockResampling.of(columns, sample.n_chains, iid=independent)
-            for columns, sample, independent in zip(self.columns, self.samples, self.iid, strict=True)
-        )
-        return first, second
+    def resampling(self, values: tuple[Any, Any, Any, Any]) -> tuple[BlockResampling, BlockResampling]:
+        """How the rows of both samples are resampled, from the function's values in the four combinations.
+
+        Blocks are made for what the results depend on: the function in each sample's own rows, with its own and with the
+        other's margins, and the part of it through which margins enter. A variable that hardly matters to it may mix slowly.
+        """
+        blocks = []
+        sides = zip(self.columns, self.samples, self.iid, ((0, 2), (3, 1)), strict=True)
+        for columns, sample, independent, own in sides:
+            series = [values[k] for k in own]
+            if not independent:
+                series += [additive_part(one, columns) for one in series]
+            blocks.append(BlockResampling.of(np.stack(series), sample.n_chains, iid=independent))
+        return blocks[0], blocks[1]
 
     def caveats(self, resampling: Sequence[BlockResampling], *values: Any) -> list[Caveat]:
         """What is said of any two samples, and too few effective draws and chains that disagree on the function."""

@@ -251,7 +251,7 @@ class WorstConsequences(Ranking):
         list of list of str
             The heading, then the rows.
         """
-        lines = [["pair", "largest effect on", self.things, "repaired", "reference", "p", "verdict"]]
+        lines = [["pair", "largest effect on", self.things, "repaired", "reference", "p", "due to dependence"]]
         for k in range(len(self) if limit is None else min(limit, len(self))):
             row, (a, b) = self.rows[k, 0], self.pair(k)
             name = [*EFFECTS][row["effect"]]
@@ -268,8 +268,8 @@ class WorstConsequences(Ranking):
             return wording.NOT_TESTED if math.isnan(row["pvalue"]) else "no effect found"
         name, more = [*EFFECTS][row["effect"]], row["dependence"] > 0.0
         if EFFECTS[name]:
-            return "too often" if more else "too rarely"
-        return "too wide" if more else "too narrow"
+            return "more often" if more else "less often"
+        return "wider" if more else "narrower"
 
 
 def effect_records(result: WorstConsequences, pairs: int | None = None) -> Iterator[dict[str, Any]]:

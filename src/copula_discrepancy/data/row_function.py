@@ -102,8 +102,8 @@ def row_function(given: Any, names: Sequence[str]) -> RowFunction:
     ----------
     given : str, mapping, sequence or callable
         An expression (see `data.expression`), a mapping or a pandas Series from names to weights, a weight for each variable,
-        or a function. A function with two or more parameters that are all names of variables gets their values, one array (row,) each; any other
-        gets one array (row, variable) of all of them.
+        or a function. A function with two or more parameters, all names of variables, gets their values, one array (row,)
+        each; one with one parameter gets one array (row, variable) of all of them.
     names : sequence of str
         The variables that there are.
 

@@ -10,6 +10,14 @@ from copula_discrepancy._core import kernels
 TIE_BREAKINGS = 8  # random orders of tied values, and places within ranks, that results are averaged over
 
 
+FEW_TIES = 0.01  # the share of tied rows below which their order does not matter
+
+
+def tied_share(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of rows whose value is that of the one before, for sorted variables (variable, row)."""
+    return np.mean(np.diff(values, axis=1) == 0.0, axis=1)
+
+
 def random_order(column: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """The positions that sort a column, equal values in random order.
 
@@ -76,7 +84,8 @@ class SortedSample:
     values : array (variable, row)
         The values of each variable, sorted.
     orders : array (breaking, variable, row)
-        The rows that sort each variable. If there are ties, in several ways, each with ties in another random order.
+        The rows that sort each variable. If there are more than a few ties, in several ways, each with ties in another random
+        order.
     """
 
     columns: NDArray[np.float64]
@@ -89,7 +98,7 @@ class SortedSample:
         first = _orders(columns, rng)
         values = np.take_along_axis(columns, first, axis=1)
         orders = [first]
-        if (np.diff(values, axis=1) == 0.0).any():
+        if tied_share(values).max() > FEW_TIES:
             orders += [_orders(columns, rng) for _ in range(TIE_BREAKINGS - 1)]
         return cls(columns, values, np.stack(orders))
 

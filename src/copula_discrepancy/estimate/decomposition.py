@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import spawned
 from copula_discrepancy._core.workers import threads
-from copula_discrepancy.estimate.coupling import Rows, SortedSample, joined, ways
+from copula_discrepancy.estimate.coupling import FEW_TIES, Rows, SortedSample, joined, tied_share, ways
 from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.summaries import Summary
 from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
@@ -32,6 +32,7 @@ _ROUNDING = 1e-9  # differences of summaries, relative to their size, that are r
 
 Function = Callable[[NDArray[np.float64], str], NDArray[np.float64]]
 Floats = NDArray[np.float64]
+Resampling = tuple[BlockResampling, BlockResampling]
 
 # what is due to dependence, by which of the two is exchanged first; the rest of the difference is due to margins
 SPLITS: dict[str, tuple[float, float, float, float]] = {
@@ -66,14 +67,14 @@ def combine(
     other: SortedSample,
     function: Function,
     summaries: Sequence[Summary],
-    resampling: tuple[BlockResampling, BlockResampling],
+    blocks: Callable[[tuple[Floats, Floats, Floats, Floats]], Resampling],
     *,
     additive: bool = False,
     n_resamples: int,
     rng: np.random.Generator,
     n_jobs: int | None,
     tick: Callable[[int], None],
-) -> Combinations:
+) -> tuple[Combinations, Resampling]:
     """Compute the four combinations, and again in resamples of both samples.
 
     Parameters
@@ -84,8 +85,8 @@ def combine(
         Values (row,) of columns (variable, row); the text says which combination these are.
     summaries : sequence of Summary
         What is computed from the values.
-    resampling : (BlockResampling, BlockResampling)
-        How rows of the two samples are resampled.
+    blocks : callable
+        How rows of the two samples are resampled, from the function's values in the four combinations.
     additive : bool
         Whether the function is a sum of functions of one variable each. Its mean is then a matter of margins alone, which those
         of samples of different sizes would show only approximately.
@@ -102,6 +103,8 @@ def combine(
     -------
     Combinations
         The summaries and their replicates.
+    (BlockResampling, BlockResampling)
+        How rows were resampled.
     """
     first = function(own.columns, "the draws"), function(other.columns, "the reference")
 
@@ -123,6 +126,9 @@ def combine(
     mixes = [mixed(None, breaking, rng) for breaking in range(ways(own, other))]
     points = np.mean([summarised(first[0], *mix, first[1]) for mix in mixes], axis=0)
 
+    values = first[0], *mixes[0], first[1]
+    resampling = blocks(values)
+
     def resampled(task: tuple[int, int, np.random.Generator]) -> Floats:
         begin, end, source = task
         found = np.empty((end - begin, len(summaries), 4))
@@ -138,7 +144,7 @@ def combine(
         for begin, source in zip(begins, spawned(rng, len(begins)), strict=True)
     ]
     replicates = np.concatenate(threads(resampled, tasks, n_jobs))
-    return Combinations((first[0], *mixes[0], first[1]), points, replicates)
+    return Combinations(values, points, replicates), resampling
 
 
 def estimates(
@@ -236,5 +242,5 @@ def few_events(points: Floats, summary: Summary, resampling: tuple[BlockResampli
 
 
 def tied(*samples: SortedSample) -> NDArray[Any]:
-    """Which variables have ties in any of the samples."""
-    return np.any([(np.diff(sample.values, axis=1) == 0.0).any(axis=1) for sample in samples], axis=0)
+    """Which variables have more than a few ties in any of the samples."""
+    return np.any([tied_share(sample.values) > FEW_TIES for sample in samples], axis=0)

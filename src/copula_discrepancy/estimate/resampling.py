@@ -5,14 +5,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.estimate.basis import centred_ranks, polynomials
 from copula_discrepancy.estimate.batches import TIMES, rank_time
 from copula_discrepancy.estimate.ranks import rank_column
 
+_FEWEST = 12  # blocks, even if each is shorter than it should be: a variance from fewer is hardly known
 _MOST_LOST = 0.5  # of a variance: a correction that more than doubles it rests on a time that is hardly known
 
 
+def additive_part(values: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What of values (draw,) is a sum of functions of one variable each (variable, draw): polynomials of their ranks.
+
+    Through it the margins of a sample enter a function's mean, with the autocorrelation of those variables that matter to it.
+    """
+    design = np.concatenate([polynomials(centred_ranks(rank_column(column))) for column in columns])
+    centred = values - values.mean()
+    weights = np.linalg.lstsq(design @ design.T, design @ centred, rcond=None)[0]
+    found: NDArray[np.float64] = weights @ design
+    return found
+
+
 def longest_time(columns: NDArray[np.float64], n_chains: int) -> float:
-    """The longest autocorrelation time of several variables (variable, draw): of their ranks, or of the ranks' squares."""
+    """The longest autocorrelation time of several series (series, draw): of their ranks, or of the ranks' squares."""
     return max(rank_time(rank_column(column).doubled_mid_ranks, n_chains) for column in columns)
 
 
@@ -40,12 +54,12 @@ class BlockResampling:
 
     @classmethod
     def of(cls, columns: NDArray[np.float64], n_chains: int, *, iid: bool) -> "BlockResampling":
-        """Blocks for several variables (variable, draw); single draws if these are independent."""
+        """Blocks for several series (series, draw); single draws if these are independent."""
         n = columns.shape[1]
         if iid:
             return cls(1, n, 1.0, 1)
         time, n_draws = longest_time(columns, n_chains), n // n_chains
-        return cls(n_chains, n_draws, time, min(round(TIMES * time), max(n_draws // 2, 1)))
+        return cls(n_chains, n_draws, time, max(min(round(TIMES * time), n // _FEWEST, n_draws // 2), 1))
 
     @property
     def n(self) -> int:
