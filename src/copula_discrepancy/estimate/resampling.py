@@ -9,8 +9,7 @@ from copula_discrepancy.estimate.basis import centred_ranks, polynomials
 from copula_discrepancy.estimate.batches import TIMES, rank_time
 from copula_discrepancy.estimate.ranks import rank_column
 
-_FEWEST = 12  # blocks, even if each is shorter than it should be: a variance from fewer is hardly known
-_MOST_LOST = 0.5  # of a variance: a correction that more than doubles it rests on a time that is hardly known
+_FEWEST = 12  # blocks, even if each is shorter than it should be: resamples of fewer are hardly different from each other
 
 
 def additive_part(values: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -73,19 +72,20 @@ class BlockResampling:
 
     @property
     def df(self) -> float:
-        """Degrees of freedom of a variance from as many blocks as the sample has."""
-        return max(self.n / self.block - 1.0, 1.0)
+        """Degrees of freedom of a variance from as many blocks of the length they should have as the sample has."""
+        return max(self.n / max(self.block, TIMES * self.time if self.block > 1 else 1.0) - 1.0, 1.0)
 
     @property
     def inflation(self) -> float:
         """The factor by which the variance between resamples is too small.
 
         K independent blocks of length b vary about their own mean, which takes 1/K of the variance, and lose the covariances
-        between neighbours: of an AR(1) process with coefficient rho the share 2 rho / ((1 - rho^2) b), which is
-        (t - 1/t) / (2b) for the autocorrelation time t.
+        between blocks. An AR(1) process with coefficient rho, whose autocorrelation time is t = (1 + rho)/(1 - rho), keeps the
+        share (1 + 2 sum_{k < b} (1 - k/b) rho^k) / t: about 1 - t/(2b) if b is several times t, and b/t if it is far less.
         """
-        lost = min(0.5 * (self.time - 1.0 / self.time) / self.block, _MOST_LOST)
-        return (1.0 + 1.0 / self.df) / (1.0 - lost)
+        rho, b = (self.time - 1.0) / (self.time + 1.0), self.block
+        within = rho / (1.0 - rho) - rho * (1.0 - rho**b) / (b * (1.0 - rho) ** 2)
+        return (1.0 + 1.0 / self.df) * self.time / (1.0 + 2.0 * within)
 
     def rows(self, rng: np.random.Generator) -> NDArray[np.intp]:
         """The rows of one resample, (n,), with repetitions."""
