@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+import xarray as xr
 
 import copula_discrepancy as cd
 from tests.caveat_codes import codes_of, warned
@@ -391,3 +392,21 @@ def test_names_that_differ():
             cd.repair(draws, pd.DataFrame(rng.normal(size=(20, len(names))), columns=names))
     with refused():
         cd.repair(pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "a"]), draws)
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, lambda table: xr.Dataset({name: ("draw", table[name]) for name in table})])
+def test_repaired_containers_say_so_when_they_are_read_again(container):
+    """Comparing them with the reference that they took their ranks from is no evidence."""
+    rng = np.random.default_rng(5)
+    draws, reference = (container(pd.DataFrame(rng.standard_normal((60, 2)), columns=["a", "b"])) for _ in range(2))
+    repaired = cd.repair(draws, reference).draws
+    assert any(note.startswith("repaired: ") for note in cd.as_draws(repaired).notes)
+    assert not any(note.startswith("repaired: ") for note in cd.as_draws(draws).notes)
+
+
+def test_only_takes_all_of_a_variable():
+    rng = np.random.default_rng(6)
+    draws, reference = ({"mu": rng.standard_normal((2, 50)), "theta": rng.standard_normal((2, 50, 2))} for _ in range(2))
+    repaired = cd.repair(draws, reference, only="theta")
+    assert set(repaired.moved) == {"theta[0]", "theta[1]"}
+    np.testing.assert_array_equal(repaired.draws["mu"], draws["mu"])

@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 
 import copula_discrepancy as cd
-from copula_discrepancy.data.stores import PROVENANCE
+from copula_discrepancy.data.readers.table import REPAIRED
 from copula_discrepancy.data.text_cells import Cells
 from tests.refusals import refused
 
@@ -170,7 +170,7 @@ def test_pandas_keeps_index_types_and_other_columns():
         assert sorted(after[name]) == sorted(table[name])
     assert not after["b"].equals(table["b"])
     assert after.attrs["source"] == "a sampler"
-    assert after.attrs[PROVENANCE]["moved"] == ["b", "c"]
+    assert after.attrs[REPAIRED]["moved"] == ["b", "c"]
     json.dumps(after.attrs)
 
 
@@ -246,7 +246,7 @@ def test_datasets_keep_coordinates_attributes_and_the_order_of_dimensions():
     assert got["theta"].dims == given["theta"].dims
     assert got["theta"].attrs == given["theta"].attrs
     assert got.attrs["made_by"] == "hand"
-    assert json.loads(got.attrs[PROVENANCE])["in_place"] == ["mu"]
+    assert json.loads(got.attrs[REPAIRED])["in_place"] == ["mu"]
     assert got["energy"].equals(given["energy"])
     assert flat(given).tobytes() == values().tobytes()
     one = cd.repair(given, reference, var_names=names, coords={"school": ["B"]}).draws

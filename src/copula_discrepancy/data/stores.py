@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP
+from copula_discrepancy.data.readers.table import REPAIRED
 
 Key = Hashable
 Positions = NDArray[np.intp]
-PROVENANCE = "copula_discrepancy_repair"  # the attribute of frames and datasets that says what was done
 
 
 class Store(ABC):
@@ -179,7 +179,7 @@ class PandasStore(Store):
         for key, column in columns.items():
             frame.isetitem(self._places[str(key)], column)
         if provenance is not None:
-            frame.attrs = {**self.container.attrs, PROVENANCE: dict(provenance)}
+            frame.attrs = {**self.container.attrs, REPAIRED: dict(provenance)}
         return frame
 
 
@@ -285,7 +285,7 @@ class LabelledStore(Store):
         else:
             changed = next(iter(filled.values()), self.container.copy())
         if provenance is not None:  # as text: netCDF has no dictionaries
-            changed = changed.assign_attrs({PROVENANCE: json.dumps(dict(provenance))})
+            changed = changed.assign_attrs({REPAIRED: json.dumps(dict(provenance))})
         return changed
 
 

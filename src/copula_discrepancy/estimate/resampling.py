@@ -73,7 +73,7 @@ class BlockResampling:
     @property
     def df(self) -> float:
         """Degrees of freedom of a variance from as many blocks of the length they should have as the sample has."""
-        return max(self.n / max(self.block, TIMES * self.time if self.block > 1 else 1.0) - 1.0, 1.0)
+        return max(self.n / max(self.block, round(TIMES * self.time) if self.block > 1 else 1) - 1.0, 1.0)
 
     @property
     def inflation(self) -> float:

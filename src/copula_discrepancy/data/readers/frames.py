@@ -15,7 +15,7 @@ from copula_discrepancy.data.naming import LISTED, NAME_VARIABLES, listed, with_
 from copula_discrepancy.data.readers.chain_columns import CHAIN_NAMES, index_levels, layout, rows_in_chains
 from copula_discrepancy.data.readers.non_variables import DATES, reason_to_leave_out
 from copula_discrepancy.data.readers.options import IfThere, NotNumeric, ReadOptions
-from copula_discrepancy.data.readers.table import Table
+from copula_discrepancy.data.readers.table import Table, repair_notes
 
 _FEW = 0.1  # share of values that are not numbers below which the cells are wrong, not the column
 
@@ -93,11 +93,13 @@ def _read_pandas(frame: Any, options: ReadOptions, chains: bool) -> Table:
     levels = [None if name is None else str(name) for name in frame.index.names]
     n_levels = index_levels(levels, options)
     notes: tuple[str, ...] = ()
+    repaired = repair_notes(frame.attrs)
     if not n_levels:
         frame, notes = _sorted_by_date(frame)
         named = [level for level in levels if level is not None]
         if named:
             notes = (f"index {listed(named)} left out", *notes)
+    notes += repaired
     names = (*(str(level) for level in levels[:n_levels]), *(str(name) for name in frame.columns))
     types = frame.dtypes.to_numpy()
 

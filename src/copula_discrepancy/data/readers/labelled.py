@@ -14,7 +14,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import grouped, listed, require_different, unknown_name
 from copula_discrepancy.data.readers.frames import Columns, is_frame, read_columns
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
-from copula_discrepancy.data.readers.table import Table
+from copula_discrepancy.data.readers.table import Table, repair_notes
 
 
 def is_labelled(given: Any) -> bool:
@@ -50,7 +50,7 @@ def read_dataset(given: Any, options: ReadOptions) -> Table:
     others = {name: [dim for dim in array.dims if dim not in ("chain", "draw")] for name, array in arrays.items()}
     names, entries = _selected({name: [arrays[name][dim].values for dim in others[name]] for name in arrays}, options)
     _require_draws({variable: arrays[variable] for variable in entries})
-    return _filled(arrays, names, entries)
+    return _filled(arrays, names, entries).noted(*repair_notes(given.attrs))
 
 
 def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:

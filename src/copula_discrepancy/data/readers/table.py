@@ -1,6 +1,7 @@
 """Draws as read, before missing values are handled, and the combination of several tables into one."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import NAME_VARIABLES, require_same_names, with_reasons
 
+REPAIRED = "copula_discrepancy_repair"  # the attribute of frames and datasets that says what a repair did
 PARTS_OF_ONE = ", or, if they are parts of one table, use parts='rows' (--iid)"
 
 
@@ -37,6 +39,18 @@ class Table:
     def noted(self, *notes: str) -> "Table":
         """The same table with further notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+
+def repair_notes(attributes: Any) -> tuple[str, ...]:
+    """A note if a frame or dataset records that it was repaired: it shares ranks with the sample that served as reference."""
+    record = attributes.get(REPAIRED) if isinstance(attributes, Mapping) else None
+    if isinstance(record, str):  # files hold text
+        try:
+            record = json.loads(record)
+        except ValueError:
+            return ()
+    words = record.get("target_words") if isinstance(record, Mapping) else None
+    return (f"repaired: these draws have the ranks of {words}; comparing them with it is no evidence",) if words else ()
 
 
 def in_chains(table: Table, chains: int | str | None) -> Table:
