@@ -404,6 +404,14 @@ def test_repaired_containers_say_so_when_they_are_read_again(container):
     assert not any(note.startswith("repaired: ") for note in cd.as_draws(draws).notes)
 
 
+def test_a_reference_of_few_effective_rows_is_told():
+    rng = np.random.default_rng(7)
+    walk = np.cumsum(rng.standard_normal((600, 2)), axis=0)
+    with warned("few-reference-rows"):
+        cd.repair(rng.standard_normal((600, 2)), walk)
+    assert not cd.repair(rng.standard_normal((600, 2)), rng.standard_normal((600, 2))).caveats
+
+
 def test_only_takes_all_of_a_variable():
     rng = np.random.default_rng(6)
     draws, reference = ({"mu": rng.standard_normal((2, 50)), "theta": rng.standard_normal((2, 50, 2))} for _ in range(2))

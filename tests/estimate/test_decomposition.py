@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from copula_discrepancy.estimate.coupling import SortedSample
-from copula_discrepancy.estimate.decomposition import SPLITS, combine, estimates, few_events
+from copula_discrepancy.estimate.decomposition import SPLITS, combine, contradiction, estimates, few_events
 from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.summaries import Summary, checked_summaries
 from tests.refusals import refused
@@ -49,7 +49,7 @@ class TestSummaries:
     def test_the_others_are_numpy_s(self):
         values = np.random.default_rng(2).standard_normal(101)
         assert Summary("mean")(values) == values.mean()
-        assert Summary("sd")(values) == values.std(ddof=1)
+        assert Summary("sd")(values) == values.std()
         assert Summary("quantile", 0.25)(values) == np.quantile(values, 0.25)
         assert Summary("probability")(values > 0) == np.mean(values > 0)
 
@@ -146,6 +146,21 @@ class TestFourCombinations:
         assert few_events(np.zeros(4), Summary("quantile", 0.99), blocks) == pytest.approx(5.0)
         assert few_events(np.array([0.5, 0.1, 0.2, 0.999]), Summary("probability"), blocks) == pytest.approx(4.0)
         assert few_events(np.zeros(4), MEAN, blocks) == np.inf
+
+    def test_what_all_resamples_agree_on_is_not_known(self):
+        rng = np.random.default_rng(6)
+        x, y = rng.integers(0, 4, (2, 2, 400)).astype(float)
+        median = Summary("quantile", 0.5)
+        found, blocks = run(x, y, lambda a, b: np.minimum(a + b, 3.0), (median,))
+        assert np.ptp(found.replicates) == 0.0
+        number = parts(found, blocks, median)["dependence"]
+        assert np.isnan(number.se)
+        assert np.isnan(number.pvalue)
+
+    def test_contradictions_are_of_effects_with_opposite_signs_in_samples_that_agree(self):
+        cases = {(0.0, 0.3, 0.3, 0.0): 0.3, (0.0, 0.3, -0.3, 0.0): 0.0, (0.0, 0.3, 0.9, 0.6): 0.0, (1.0, 1.0, 1.0, 1.0): 0.0}
+        found = contradiction(np.array([*cases]))
+        assert found.tolist() == pytest.approx([*cases.values()])
 
     def test_chains_have_wider_intervals_than_independent_draws(self):
         rng = np.random.default_rng(3)

@@ -18,6 +18,9 @@ KINDS: dict[str, tuple[str, str]] = {
         "why it stopped, or omit it."),
     "few-effective-draws": (RESERVATION, "With so few effective draws, a gap may be due to chance, and finding none is weak "
         "evidence. Use more draws."),
+    "tied-values": (RESERVATION, "Of equal values nobody knows which is larger, so the repaired draws are independent within "
+        "ties, and part of an effect may be due to that. Compare samples with the same values, or rely on functions that do "
+        "not tell tied values apart."),
     "few-events": (RESERVATION, "Few draws are in the tail, or satisfy the condition, that this number is about. Use more "
         "draws, or a quantile or condition less far out."),
     "chains-disagree": (RESERVATION, "Longer runs may change these numbers. Look at the chains one by one: a chain that "

@@ -1,9 +1,12 @@
 """What the dependence of draws does to a decision: a function of the variables with their own and with the right dependence."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from copula_discrepancy._core.caveats import caveat_of
+import numpy as np
+
+from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import RandomSource, independent_sides, one_of, random_generator, whole_number
 from copula_discrepancy._core.errors import DependenceWarning, enough_memory
 from copula_discrepancy._core.progress import progress_bar
@@ -16,10 +19,11 @@ from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.coupling import TIE_BREAKINGS, SortedSample
 from copula_discrepancy.estimate.decomposition import SPLITS, combine, estimates, few_events, tied
 from copula_discrepancy.estimate.fit_result import library_version
-from copula_discrepancy.estimate.summaries import checked_summaries
+from copula_discrepancy.estimate.summaries import Summary, checked_summaries
 from copula_discrepancy.estimate.uncertainty import open_probability
 
 FEWEST_RESAMPLES = 50
+KOLMOGOROV = 1.63  # the distance of two empirical distributions, in units of its standard error, that 1% of samples exceed
 FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
 
 
@@ -204,6 +208,8 @@ def weigh(
         for each, points, replicates in zip(summaries, combined.points, combined.replicates.transpose(1, 0, 2), strict=True)
     )
     caveats = list(pair.caveats(resampling, combined.values[0], combined.values[3]))
+    caveats += tie_caveats(own, other, pair.function.names, [side.n_eff for side in resampling])
+    caveats += heavy_caveats(combined.values, summaries)
     for each, points in zip(summaries, combined.points, strict=True):
         decisive = few_events(points, each, resampling)
         if decisive < FEW_EVENTS:
@@ -225,6 +231,36 @@ def weigh(
         notes=(*pair.notes, *tie_notes(own, other, pair.function.names)),
         version=library_version(),
     )
+
+
+def tie_caveats(own: SortedSample, other: SortedSample, names: Sequence[str], sizes: Sequence[float]) -> list[Caveat]:
+    """Tied variables whose values occur otherwise often in the two samples: dependence within ties is not in the data."""
+    limit = KOLMOGOROV * math.sqrt(sum(1.0 / size for size in sizes))
+    apart = []
+    for name, ties, mine, others in zip(names, tied(own, other), own.values, other.values, strict=True):
+        if ties:
+            both = np.concatenate([mine, others])
+            shares = [np.searchsorted(values, both, side="right") / values.size for values in (mine, others)]
+            if np.abs(shares[0] - shares[1]).max() > limit:
+                apart.append(name)
+    if not apart:
+        return []
+    sentence = f"{listed(apart, BRIEF)}: tied values occur otherwise often in the two samples; what is within ties is not known"
+    return [caveat_of("tied-values", sentence)]
+
+
+def heavy_caveats(values: Sequence[Any], summaries: Sequence[Summary]) -> list[Caveat]:
+    """A few rows that decide about a mean or a spread."""
+    if not any(each.kind in ("mean", "sd") for each in summaries):
+        return []
+    rows = []
+    for one in (values[0], values[3]):
+        squares = np.sort((one - one.mean()) ** 2)[::-1]
+        rows.append(int(np.searchsorted(np.cumsum(squares), 0.5 * squares.sum())) + 1)
+    if min(rows) >= FEW_EVENTS:
+        return []
+    sentence = f"{min(rows)} rows carry half of the variance of the function, so intervals of its mean and spread are rough"
+    return [caveat_of("few-events", sentence)]
 
 
 def tie_notes(own: SortedSample, other: SortedSample, names: Sequence[str]) -> tuple[str, ...]:

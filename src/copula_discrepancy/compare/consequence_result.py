@@ -179,9 +179,11 @@ class Consequence(WithCaveats):
 
     @property
     def outcome(self) -> str:
-        """The verdict as one of three words: "gap", "no gap" or "void"."""
+        """The verdict in a word or two: "gap", "no gap", "not tested" or "void"."""
         if self.void:
             return "void"
+        if all(np.isnan(effect.dependence.pvalue) for effect in self.effects):
+            return "not tested"
         return "gap" if any(effect.flagged for effect in self.effects) else "no gap"
 
     @property

@@ -33,6 +33,8 @@ def verdict(result: "Consequence") -> str:
     """The answer in a few words."""
     if result.void:
         return wording.VOID
+    if result.outcome == "not tested":
+        return wording.NOT_TESTED
     return FOUND if result.outcome == "gap" else NONE_FOUND
 
 
@@ -44,7 +46,7 @@ def sentences(result: "Consequence") -> dict[str, str]:
     texts = {"Answer": f"{_capital(_values(first, result))}.", "Parts": _parts(first, result)}
     if others:
         texts["Also"] = f"{_capital('; '.join(_short(effect, result.things) for effect in others))}."
-    if result.outcome == "no gap":
+    if result.outcome in ("no gap", "not tested"):
         texts["Tested"] = _tested(result)
     return texts
 
@@ -73,10 +75,12 @@ def _relative(effect: "Effect") -> str:
     own, repaired = effect.draws.value, effect.repaired.value
     if effect.summary == "probability" or not effect.flagged or own * repaired <= 0.0:
         return ""
+    if abs(own) < 2.0 * effect.draws.se:  # hardly different from 0
+        return ""
     change = abs(repaired) / abs(own) - 1.0
     if not abs(change) >= 0.005:
         return ""
-    size = f"{abs(change):.0%}" if abs(change) < 10.0 else f"{abs(change):.1g} times"
+    size = f"{abs(change):.0%}" if abs(change) < 10.0 else f"{abs(change):,.0f} times"
     of = " in absolute value" if own < 0.0 else ""
     return f", {size} {'larger' if change > 0 else 'smaller'}{of}"
 
@@ -94,6 +98,8 @@ def _parts(effect: "Effect", result: "Consequence") -> str:
 def _known(part: Estimate) -> str:
     if part.se == 0.0:
         return "(exactly)"
+    if math.isnan(part.se):
+        return "(error not known)"
     low, high = (figure(part, value, signed=True) for value in part.ci)
     return f"({100 * part.confidence:g}%: {low} to {high}, {wording.chance(part.pvalue)})"
 
@@ -102,7 +108,9 @@ def _tested(result: "Consequence") -> str:
     """What an answer without an effect is about, and what it does not cover."""
     part = result.effects[0].dependence
     what = "this summary" if len(result.effects) == 1 else "these summaries"
-    if part.se == 0.0:
+    if math.isnan(part.se):
+        known = " All resamples have the same value, so it cannot be tested."
+    elif part.se == 0.0:
         known = " The mean of a sum never depends on dependence; its spread and its tails do (summary='sd', q=0.01)."
     else:
         low, high = (figure(part, end, signed=True) for end in part.ci)

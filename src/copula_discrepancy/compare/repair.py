@@ -23,8 +23,11 @@ from copula_discrepancy.data.rearranging import Movable, brief_record, movable, 
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.ranks import kendall_matrix
 from copula_discrepancy.estimate.rearrangement import rearranged, rearranged_beside, template_rows
+from copula_discrepancy.estimate.resampling import longest_time
 
 _VARIABLES = 30  # among which tau is measured: 435 pairs take a fraction of a second, all pairs of a thousand take minutes
+_ENOUGH = 0.5  # effective rows of the reference, as a share of the draws: autocorrelation is known roughly only
+_SEVERAL = 100  # rows from which it is known at all
 _LOOKED_AT = 4000  # rows from which tau before and after is measured: its standard error is then at most 0.011
 
 
@@ -216,7 +219,7 @@ def mended(
         provenance=record,
         sample=sample,
         notes=notes,
-        caveats=(*plan.caveats, *_short_reference(own, record, len(complete))),
+        caveats=(*plan.caveats, *_short_reference(own, template, record, len(complete))),
         version=library_version(),
         _files=None if keep_container else (store, places, moves.positions),
     )
@@ -261,11 +264,19 @@ def _record(own: Draws, template: Template, plan: Plan, moves: _Moves, incomplet
     }
 
 
-def _short_reference(own: Draws, record: Mapping[str, Any], n: int) -> tuple[Caveat, ...]:
-    """A caveat if there are fewer rows in the reference than in the draws."""
+def _short_reference(own: Draws, template: Template, record: Mapping[str, Any], n: int) -> tuple[Caveat, ...]:
+    """A caveat if there are fewer rows in the reference than in the draws, or far fewer effective ones."""
     m = record["reference_rows"]
-    if m is None or m >= n:
+    if m is None:
         return ()
+    if m >= n:
+        if m < _SEVERAL:
+            return ()
+        effective = m / longest_time(np.ascontiguousarray(template.rows[:, :_VARIABLES].T), 1)
+        if effective >= _ENOUGH * n:
+            return ()
+        sentence = f"successive reference rows are correlated: {m:,} of them count as {effective:,.0f}, for {n:,} draws"
+        return (caveat_of("few-reference-rows", sentence),)
     sizes = f"{counted(m, 'reference row')} for {counted(n, called(own, False)[:-1])}"
     often = counted(record["most_uses_of_a_row"], "time")
     return (caveat_of("few-reference-rows", f"{sizes}: a row is used up to {often}"),)

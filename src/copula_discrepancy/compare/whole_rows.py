@@ -137,14 +137,16 @@ class FunctionSamples:
         """How the rows of both samples are resampled, from the function's values in the four combinations.
 
         Blocks are made for what the results depend on: the function in each sample's own rows, with its own and with the
-        other's margins, and the part of it through which margins enter. A variable that hardly matters to it may mix slowly.
+        other's margins, the part of it through which margins enter, and the rest, through which dependence does. A variable
+        that hardly matters to it may mix slowly.
         """
         blocks = []
         sides = zip(self.columns, self.samples, self.iid, ((0, 2), (3, 1)), strict=True)
         for columns, sample, independent, own in sides:
             series = [values[k] for k in own]
             if not independent:
-                series += [additive_part(one, columns) for one in series]
+                parts = [additive_part(one, columns) for one in series]
+                series += [*parts, *(one - part for one, part in zip(series, parts, strict=True))]
             blocks.append(BlockResampling.of(np.stack(series), sample.n_chains, iid=independent))
         return blocks[0], blocks[1]
 

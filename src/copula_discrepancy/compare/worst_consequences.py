@@ -21,7 +21,7 @@ from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.caveats import sample_caveats, sides_of
-from copula_discrepancy.compare.consequence import FEW_EVENTS, FEWEST_RESAMPLES, tie_notes
+from copula_discrepancy.compare.consequence import FEW_EVENTS, FEWEST_RESAMPLES, tie_caveats, tie_notes
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.two_samples import adding
 from copula_discrepancy.compare.whole_rows import complete, require_sample, require_values
@@ -31,18 +31,20 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.matching import read_reference
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.estimate.basis import centred_ranks
 from copula_discrepancy.estimate.coupling import SortedSample
 from copula_discrepancy.estimate.decomposition import COMBINATIONS, freedom
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS, adjust_pvalues
 from copula_discrepancy.estimate.pair_effects import EFFECTS, PairEffects, compare_pairs
 from copula_discrepancy.estimate.rank_table import RankedTable
-from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.ranks import TAIL_SHARE, rank_column
 from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability
 
 SMALLEST = 1e-14  # standard deviations relative to the largest value that are rounding errors
+PRODUCTS = 300  # pairs whose autocorrelation is looked at
 MOST = 2000  # pairs that are resampled: ten seconds for 4,000 draws on two cores
 
 
@@ -184,7 +186,7 @@ def rank_consequences(
     scales = _scales(columns[1], samples[1].names) if in_units else np.ones(len(columns[1]))
     own, other = (SortedSample.of(values / scales[:, None], source) for values in columns)
     first, second = (
-        BlockResampling.of(values, sample.n_chains, iid=independent)
+        BlockResampling.of(values if independent else _with_products(values), sample.n_chains, iid=independent)
         for values, sample, independent in zip(columns, samples, sides, strict=True)
     )
     pairs = np.array([*combinations(range(len(columns[0])), 2)])
@@ -200,6 +202,7 @@ def rank_consequences(
     for side, blocks in zip(compared, (first, second), strict=True):
         if blocks.n_eff < side.few:
             caveats.append(side.caveat("few-effective-draws", side.too_few(blocks.n_eff)))
+    caveats += tie_caveats(own, other, samples[0].names, (first.n_eff, second.n_eff))
     decisive = edge * min(first.n_eff, second.n_eff)
     if decisive < FEW_EVENTS:
         sentence = (
@@ -250,6 +253,14 @@ def _read(
     return aims, samples
 
 
+def _with_products(columns: Any) -> Any:
+    """The variables, and products of the ranks of pairs of them: a dependence may change more slowly than its variables."""
+    u = np.stack([centred_ranks(rank_column(column)) for column in columns]) - 0.5
+    pairs = np.array([*combinations(range(len(columns)), 2)])
+    some = pairs[np.linspace(0, len(pairs) - 1, min(len(pairs), PRODUCTS)).astype(int)]
+    return np.concatenate([columns, u[some[:, 0]] * u[some[:, 1]]])
+
+
 def _scales(columns: Any, names: Sequence[str]) -> Any:
     """Standard deviations of the reference's variables."""
     scales = np.std(columns, axis=1, ddof=1)
@@ -267,9 +278,10 @@ def _rows(effects: PairEffects, pairs: Any, df: float, confidence: float, adjust
     rows["effect"] = np.arange(len(EFFECTS))
     for k, name in enumerate(COMBINATIONS):
         rows[name] = effects.points[:, :, k]
-    rows["dependence"], rows["se"], rows["size"] = effects.dependence, effects.se, effects.sizes
+    rows["dependence"], rows["se"], rows["bias"] = effects.dependence, effects.se, effects.bias
+    rows["size"] = effects.sizes
     with np.errstate(invalid="ignore", divide="ignore"):
-        pvalues = 2.0 * stdtr(df, -np.abs(effects.dependence) / effects.se)
+        pvalues = 2.0 * stdtr(df, -np.abs(effects.dependence - effects.bias) / effects.se)
     # an effect that no resample has is none; a pair that was not resampled counts as one without effect
     pvalues[(effects.se == 0.0) & (effects.dependence == 0.0)] = 1.0
     rows["pvalue"] = pvalues

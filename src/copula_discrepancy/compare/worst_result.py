@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EFFECT_ROW = np.dtype(
     [
         ("first", np.int32), ("second", np.int32), ("effect", np.int8),
-        *((name, float) for name in (*COMBINATIONS, "dependence", "se", "df", "size", "pvalue", "adjusted")),
+        *((name, float) for name in (*COMBINATIONS, "dependence", "se", "bias", "df", "size", "pvalue", "adjusted")),
         ("flagged", bool),
     ]
 )  # fmt: skip
@@ -46,8 +46,9 @@ class WorstConsequences(Ranking):
     rows : structured array (pair, effect)
         Pairs with a significant effect first, then by p-value; of each pair the worst effect first. Fields: the places of both
         variables among `names`, the effect, its value in the four combinations of margins and dependence (see `Effect`), what
-        is due to dependence with its standard error and degrees of freedom, its size (relative to the value with the right
-        dependence for a spread, to `tail` for a probability), p-value, adjusted p-value, and whether it is significant.
+        is due to dependence with its standard error, bias (which interval and p-value subtract) and degrees of freedom, its
+        size (relative to the value with the right dependence for a spread, to `tail` for a probability), p-value, adjusted
+        p-value, and whether it is significant.
     tail : float
         The share of the reference that counts as low, and as high.
     standardize, iid, confidence, adjust, n_resamples
@@ -139,7 +140,8 @@ class WorstConsequences(Ranking):
         columns = {"first": labels[flat["first"]], "second": labels[flat["second"]]}
         columns |= {"effect": np.array([*EFFECTS], dtype=object)[flat["effect"]]}
         columns |= {name: flat[name] for name in (*COMBINATIONS, "dependence", "se")}
-        columns |= {"ci_low": flat["dependence"] - reach, "ci_high": flat["dependence"] + reach}
+        centre = flat["dependence"] - flat["bias"]
+        columns |= {"ci_low": centre - reach, "ci_high": centre + reach}
         return pd.DataFrame(columns | {name: flat[name] for name in ("size", "pvalue", "adjusted", "flagged")})
 
     def overview(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.lazy import lazy
 
 TIE_BREAKINGS = 8  # random orders of tied values, and places within ranks, that results are averaged over
 
@@ -107,6 +108,14 @@ class SortedSample:
         """Number of rows."""
         return self.columns.shape[1]
 
+    @lazy
+    def signs(self) -> NDArray[np.float64]:
+        """Whether each variable rises or falls with the first, by Spearman's rho."""
+        ranks = np.empty(self.columns.shape)
+        np.put_along_axis(ranks, self.orders[0].astype(np.intp), np.arange(self.n, dtype=np.float64)[None], axis=1)
+        centred = ranks - ranks.mean(axis=1, keepdims=True)
+        return np.sign(centred @ centred[0])
+
     @property
     def breakings(self) -> int:
         """In how many ways ties are broken; 1 without ties."""
@@ -132,10 +141,10 @@ def joined(
     """Rows with the margins of one sample and the dependence of another, (variable, row).
 
     Every row of the second sample is replaced by the values that have its ranks in the first: F^-1((R - 1 + t)/m) for rank R
-    of m, with t uniform between 0 and 1. By Sklar's theorem this has the margins of the first sample and the copula of the
-    second. If m is a multiple of the first sample's size, t does not matter, and the margins are exact. Otherwise they are
-    right on average: with 1/2 instead of t, values next to each other would be taken unequally often, in every resample alike,
-    and the mean of a sum would seem to depend on dependence.
+    of m, with t uniform between 0 and 1 (1 - t in variables that fall as the first one rises). By Sklar's theorem this has the
+    margins of the first sample and the copula of the second. If m is a multiple of the first sample's size, t does not matter,
+    and the margins are exact. Otherwise they are right on average: with 1/2 instead of t, values next to each other would be
+    taken unequally often, in every resample alike, and the mean of a sum would seem to depend on dependence.
 
     Parameters
     ----------
@@ -157,18 +166,11 @@ def joined(
     """
     donor, host = rows or (Rows.all(margins.n), Rows.all(dependence.n))
     out = np.empty((len(margins.columns), host.rows.size))
-    within = np.empty(0) if donor.rows.size == host.rows.size else rng.random(host.rows.size)
+    rising = np.empty(0) if donor.rows.size == host.rows.size else rng.random(host.rows.size)
+    falling = 1.0 - rising
     orders = dependence.orders[breaking % dependence.breakings]
     for k, column in enumerate(out):
-        kernels.transplant(
-            margins.values[k],
-            margins.orders[0, k],
-            donor.counts,
-            host.rows,
-            host.copies,
-            orders[k],
-            host.counts,
-            within,
-            column,
-        )
+        within = rising if not rising.size or dependence.signs[k] >= 0.0 else falling
+        donated = margins.values[k], margins.orders[0, k], donor.counts
+        kernels.transplant(*donated, host.rows, host.copies, orders[k], host.counts, within, column)
     return out

@@ -28,7 +28,6 @@ COMBINATIONS = ("draws", "repaired", "swapped", "reference")  # in the order of 
 OWN, REPAIRED, SWAPPED, OTHER = range(4)
 CHUNK = 20  # resamples per task: each task has its own random numbers, so that results do not depend on the number of threads
 NONE_SEEN = 1.5  # of n p: an event that was never seen in n draws has, with 95% confidence, a probability below 3/n
-_ROUNDING = 1e-9  # differences of summaries, relative to their size, that are rounding errors
 
 Function = Callable[[NDArray[np.float64], str], NDArray[np.float64]]
 Floats = NDArray[np.float64]
@@ -213,18 +212,37 @@ def _estimate(
     alone = {OWN: (0,), OTHER: (1,)}.get(int(np.argmax(weights)), (0, 1)) if np.count_nonzero(weights) == 1 else (0, 1)
     sides = [resampling[k] for k in alone]
     n_eff, df = min(side.n_eff for side in sides), freedom(sides)
-    value, spread = float(weights @ points), float(np.std(replicates @ weights, ddof=1))
-    scale = float(np.max(np.abs(points), initial=np.std(replicates)))
-    if spread <= _ROUNDING * scale:
-        spread = 0.0
-    variance = spread**2 * max(side.inflation for side in sides)
+    value, repeated = float(weights @ points), replicates @ weights
+    spread = float(np.std(repeated, ddof=1))
+    if spread == 0.0 and tested and np.ptp(replicates[:, OWN]) > 0.0 and value == 0.0:
+        # equal in every resample: the mean of a sum does not depend on dependence
+        return Estimate(0.0, 0.0, (0.0, 0.0), 1.0, n_eff, 0.0, df, confidence)
+    # Ranks that are known with an error only join values that do not belong together, which adds to spreads and takes from
+    # joint extremes. A resample has this error once more, and so shows how large it is. What is subtracted is uncertain too.
+    mixes = weights[REPAIRED] != 0.0 or weights[SWAPPED] != 0.0
+    bias = float(np.mean(repeated)) - value if mixes else 0.0
+    variance = spread**2 * max(side.inflation for side in sides) + bias**2
+    variance += float(contradiction(points)) ** 2 if mixes else 0.0
     if summary.kind == "probability":
         variance += sum((w * NONE_SEEN / n_eff) ** 2 for w, p in zip(weights, points, strict=True) if p in (0.0, 1.0))
-    if variance == 0.0:  # the function does not depend on what is exchanged, such as the mean of a sum on dependence
-        value = 0.0 if tested and abs(value) <= _ROUNDING * scale else value
-        pvalue = (1.0 if value == 0.0 else 0.0) if tested else np.nan
-        return Estimate(value, 0.0, (value, value), pvalue, n_eff, 0.0, df, confidence)
-    return Estimate.of(value, StandardError(variance**0.5, df, n_eff), tested=tested, limits=limits, confidence=confidence)
+    if variance == 0.0:  # all resamples agree, as on a quantile of counts: this says nothing about other samples
+        return Estimate.unknown(value, confidence=confidence)
+    error = StandardError(variance**0.5, df, n_eff)
+    return Estimate.of(value, error, bias=bias, tested=tested, limits=limits, confidence=confidence)
+
+
+def contradiction(points: Floats) -> Floats:
+    """How much the effects of dependence at the margins of the two samples contradict each other, from values (..., 4).
+
+    Values joined through ranks that are known with an error are off in the same direction in both exchanged combinations. If
+    draws and reference agree, and exchanging dependence seems to raise the one as much as it lowers the other, then it is this
+    error that is seen, as in variables that add up to a constant. It is 0 in all other cases.
+    """
+    own, repaired, swapped, other = np.moveaxis(points, -1, 0)
+    first, second = own - repaired, swapped - other
+    half = 0.5 * np.abs(first - second)
+    found: Floats = np.where((first * second < 0.0) & (np.abs(own - other) <= half), half, 0.0)
+    return found
 
 
 def freedom(sides: Sequence[BlockResampling]) -> float:

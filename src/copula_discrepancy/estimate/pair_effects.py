@@ -10,7 +10,7 @@ from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import spawned
 from copula_discrepancy._core.workers import threads
 from copula_discrepancy.estimate.coupling import Rows, SortedSample, joined, ways
-from copula_discrepancy.estimate.decomposition import CHUNK, NONE_SEEN, OWN, REPAIRED
+from copula_discrepancy.estimate.decomposition import CHUNK, NONE_SEEN, OWN, REPAIRED, contradiction
 from copula_discrepancy.estimate.resampling import BlockResampling
 
 # What is looked at in every pair, in the order of the kernel's numbers, and whether it is a probability
@@ -42,6 +42,8 @@ class PairEffects:
         dependence, and the reference.
     se : array (pair, effect)
         Standard errors of what is due to dependence, the first value minus the second; NaN for pairs that were not resampled.
+    bias : array (pair, effect)
+        By how much these are off on average, as in `decomposition`; p-values subtract it, and standard errors include it.
     lines : array (pair, 4)
         The reference's quantiles of sum (low, high) and difference (low, high).
     tail : float
@@ -50,6 +52,7 @@ class PairEffects:
 
     points: Floats
     se: Floats
+    bias: Floats
     lines: Floats
     tail: float
 
@@ -122,7 +125,7 @@ def compare_pairs(
 
     every = np.arange(len(pairs))
     points = np.mean([computed(every, None, k, rng) for k in range(ways(own, other))], axis=0)
-    found = PairEffects(points, np.full(points.shape[:2], np.nan), lines, tail)
+    found = PairEffects(points, np.full(points.shape[:2], np.nan), np.zeros(points.shape[:2]), lines, tail)
     chosen = every
     if len(pairs) > most:
         chosen = np.sort(np.argsort(-np.abs(found.sizes).max(axis=1), kind="stable")[:most])
@@ -143,8 +146,10 @@ def compare_pairs(
     sources = spawned(rng, len(begins))
     tasks = [(begin, min(begin + CHUNK, n_resamples), source) for begin, source in zip(begins, sources, strict=True)]
     first, second = np.sum(threads(resampled, tasks, n_jobs), axis=0)
+    found.bias[chosen] = first / n_resamples
     variance = np.maximum(second - first**2 / n_resamples, 0.0) / (n_resamples - 1.0)
-    variance *= max(side.inflation for side in resampling)
+    variance = variance * max(side.inflation for side in resampling) + found.bias[chosen] ** 2
+    variance += contradiction(found.points[chosen]) ** 2
     # an event that was never seen has a probability nevertheless
     never = (found.points[chosen][:, :, (OWN, REPAIRED)] == 0.0) & np.array([*EFFECTS.values()])[:, None]
     variance += never.sum(axis=2) * (NONE_SEEN / min(side.n_eff for side in resampling)) ** 2

@@ -52,7 +52,7 @@ class Summary:
     def __call__(self, values: NDArray[Any]) -> float:
         """The summary of values (n,)."""
         if self.kind == "sd":
-            return float(np.std(values, ddof=1))
+            return float(np.std(values))  # not n - 1: values that occur several times each must have the same spread
         if self.kind == "quantile":
             return float(np.quantile(values, self.q))
         if self.kind == "shortfall":

@@ -102,8 +102,8 @@ def pair_effects(columns, first, second, low, high, lines, out):
             corner_1 += x_high * y_high
             corner_2 += x_low * y_high
             corner_3 += x_high * y_low
-        out[p, 0] = np.sqrt(sums / (n - 1))
-        out[p, 1] = np.sqrt(differences / (n - 1))
+        out[p, 0] = np.sqrt(sums / n)
+        out[p, 1] = np.sqrt(differences / n)
         out[p, 2] = shares_0 / n
         out[p, 3] = shares_1 / n
         out[p, 4] = shares_2 / n
