@@ -23,6 +23,7 @@ from copula_discrepancy.estimate.summaries import Summary, checked_summaries
 from copula_discrepancy.estimate.uncertainty import open_probability
 
 FEWEST_RESAMPLES = 50
+FEW_ROWS = 0.03  # share of rows that carry half of a variance; of normal ones a tenth does
 KOLMOGOROV = 1.63  # the distance of two empirical distributions, in units of its standard error, that 1% of samples exceed
 FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
 
@@ -257,7 +258,7 @@ def heavy_caveats(values: Sequence[Any], summaries: Sequence[Summary]) -> list[C
     for one in (values[0], values[3]):
         squares = np.sort((one - one.mean()) ** 2)[::-1]
         rows.append(int(np.searchsorted(np.cumsum(squares), 0.5 * squares.sum())) + 1)
-    if min(rows) >= FEW_EVENTS:
+    if min(rows) >= min(FEW_EVENTS, FEW_ROWS * min(values[0].size, values[3].size)):
         return []
     sentence = f"{min(rows)} rows carry half of the variance of the function, so intervals of its mean and spread are rough"
     return [caveat_of("few-events", sentence)]

@@ -26,8 +26,8 @@ from copula_discrepancy.estimate.rearrangement import rearranged, rearranged_bes
 from copula_discrepancy.estimate.resampling import longest_time
 
 _VARIABLES = 30  # among which tau is measured: 435 pairs take a fraction of a second, all pairs of a thousand take minutes
-_ENOUGH = 0.5  # effective rows of the reference, as a share of the draws: autocorrelation is known roughly only
-_SEVERAL = 100  # rows from which it is known at all
+_ENOUGH = 0.25  # effective rows of the reference, as a share of the draws: autocorrelation is known roughly only
+_SEVERAL = 500  # rows from which it is known at all
 _LOOKED_AT = 4000  # rows from which tau before and after is measured: its standard error is then at most 0.011
 
 
