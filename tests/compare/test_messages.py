@@ -120,6 +120,7 @@ def results(monkeypatch):
     binary = [table(seed).assign(k=table(seed + 2)["a"] > 0) for seed in (12, 13)]
     yield "three variables at a time, one of them binary", cd.interactions(*binary, iid=True)
     yield "all pairs at once, chains in two places", cd.screen(apart, chains[:, ::-1])
+    yield "ties in one sample only", cd.consequence(table(12), table(13).round(), "a > b", iid=True, n_resamples=50)
     yield "a far quantile, of chains in two places", cd.consequence(apart, chains, "x0 + x1", q=0.001, n_resamples=50)
     yield "a repair with a short reference", cd.repair(table(12), table(13, 60))
     yield "a repair of a constant", cd.repair(table(12).assign(c=1.0), table(13))

@@ -247,7 +247,7 @@ class Consequence(WithCaveats):
         >>> import numpy as np
         >>> import copula_discrepancy as cd
         >>> a, b = np.random.default_rng(1).standard_normal((2, 500, 2))
-        >>> ax = cd.consequence(a, b, "x0 + x1", q=0.01, iid=True).plot()
+        >>> ax = cd.consequence(a, b, "x0 + x1", q=0.05, iid=True).plot()
         """
         from copula_discrepancy.report.plots.consequences import plot_consequence
 

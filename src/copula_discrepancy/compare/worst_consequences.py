@@ -139,8 +139,8 @@ def worst_consequences(
     >>> rng = np.random.default_rng(1)
     >>> reference = rng.multivariate_normal(np.zeros(3), [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 1000)
     >>> result = cd.worst_consequences(rng.standard_normal((1000, 3)), reference, iid=True)
-    >>> result.verdict, result.to_dataframe().loc[0, ["first", "second"]].tolist()
-    ('dependence changes 1 of 3 pairs', ['x0', 'x1'])
+    >>> result.outcome, result.to_dataframe().loc[0, ["first", "second"]].tolist()
+    ('gap', ['x0', 'x1'])
     """
     result = rank_consequences(
         draws, reference, tail=tail, standardize=standardize, iid=iid, confidence=confidence, adjust=adjust,

@@ -72,6 +72,8 @@ class RowFunction:
         count = min(columns.shape[1] // 2, _TRIED)
         first, second = columns[:, :count].copy(), columns[:, -count:].copy()
         values = self.compute(first), self.compute(second)
+        if not all(np.isfinite(one).all() for one in values):
+            return False  # refused elsewhere, with its rows
         total = values[0] + values[1]
         # relative to how much it varies, beyond rounding errors of its size: x * y is nearly additive far from zero
         close = 1e-9 * float(np.std(np.concatenate(values))) + 16.0 * np.finfo(float).eps * float(np.abs(total).max())

@@ -228,7 +228,9 @@ def _estimate(
     if variance == 0.0:  # all resamples agree, as on a quantile of counts: this says nothing about other samples
         return Estimate.unknown(value, confidence=confidence)
     error = StandardError(variance**0.5, df, n_eff)
-    return Estimate.of(value, error, bias=bias, tested=tested, limits=limits, confidence=confidence)
+    # quantiles of resamples, which have ties, are off in ways of their own
+    shift = 0.0 if summary.kind in ("quantile", "shortfall") else bias
+    return Estimate.of(value, error, bias=shift, tested=tested, limits=limits, confidence=confidence)
 
 
 def contradiction(points: Floats) -> Floats:
