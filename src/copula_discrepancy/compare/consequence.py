@@ -24,6 +24,7 @@ from copula_discrepancy.estimate.uncertainty import open_probability
 
 FEWEST_RESAMPLES = 50
 FEW_ROWS = 0.03  # share of rows that carry half of a variance; of normal ones a tenth does
+LARGE_TIES = 0.01  # the probability of a tie from which dependence within ties matters: values rounded to a thirtieth of an sd
 KOLMOGOROV = 1.63  # the distance of two empirical distributions, in units of its standard error, that 1% of samples exceed
 FEW_EVENTS = 10.0  # effective draws in a tail, below which its quantile is hardly known
 
@@ -238,8 +239,8 @@ def tie_caveats(own: SortedSample, other: SortedSample, names: Sequence[str], si
     """Tied variables whose values occur otherwise often in the two samples: dependence within ties is not in the data."""
     limit = KOLMOGOROV * math.sqrt(sum(1.0 / size for size in sizes))
     apart = []
-    for name, ties, mine, others in zip(names, tied(own, other), own.values, other.values, strict=True):
-        if ties:
+    for name, mine, others in zip(names, own.values, other.values, strict=True):
+        if max(_chance_of_a_tie(mine), _chance_of_a_tie(others)) > LARGE_TIES:
             both = np.concatenate([mine, others])
             shares = [np.searchsorted(values, both, side="right") / values.size for values in (mine, others)]
             if np.abs(shares[0] - shares[1]).max() > limit:
@@ -248,6 +249,13 @@ def tie_caveats(own: SortedSample, other: SortedSample, names: Sequence[str], si
         return []
     sentence = f"{listed(apart, BRIEF)}: tied values occur otherwise often in the two samples; what is within ties is not known"
     return [caveat_of("tied-values", sentence)]
+
+
+def _chance_of_a_tie(values: Any) -> float:
+    """The probability that two rows have the same value, for sorted values; repeated states of a chain hardly count."""
+    edges = np.flatnonzero(np.diff(values) != 0.0)
+    sizes = np.diff(np.concatenate([[-1], edges, [values.size - 1]]))
+    return float(np.sum((sizes / values.size) ** 2))
 
 
 def heavy_caveats(values: Sequence[Any], summaries: Sequence[Summary]) -> list[Caveat]:
