@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -66,10 +67,10 @@ def test_its_commands_are_understood(capsys):
     from copula_discrepancy.cli.parser import main
 
     commands = re.findall(r"^\$ copula-discrepancy ([^#\n]+)", README, re.M)
-    assert len(commands) == 3
+    assert len(commands) == 5
     for command in commands:  # wrong usage would be 2; the files are not here
-        assert main(command.split()) == 1
-        assert command.split()[1] in capsys.readouterr().err
+        assert main(shlex.split(command)) == 1
+        assert shlex.split(command)[1] in capsys.readouterr().err
 
 
 def test_its_picture_is_what_its_code_draws():
