@@ -137,6 +137,7 @@ def joined(
     rng: np.random.Generator,
     rows: tuple[Rows, Rows] | None = None,
     breaking: int = 0,
+    out: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Rows with the margins of one sample and the dependence of another, (variable, row).
 
@@ -158,6 +159,8 @@ def joined(
         Resamples of both; by default every row once.
     breaking : int
         Which of the orders of tied values is taken, counted round.
+    out : array (variable, row), optional
+        Where to write them: memory that was used before takes a third of the time of fresh memory.
 
     Returns
     -------
@@ -165,12 +168,13 @@ def joined(
         As many rows as the (resampled) second sample has, in their order.
     """
     donor, host = rows or (Rows.all(margins.n), Rows.all(dependence.n))
-    out = np.empty((len(margins.columns), host.rows.size))
+    out = np.empty((len(margins.columns), host.rows.size)) if out is None else out
+    scratch = np.empty(donor.rows.size + kernels.SPARE), np.empty(dependence.n, np.int32)
     rising = np.empty(0) if donor.rows.size == host.rows.size else rng.random(host.rows.size)
     falling = 1.0 - rising
     orders = dependence.orders[breaking % dependence.breakings]
     for k, column in enumerate(out):
         within = rising if not rising.size or dependence.signs[k] >= 0.0 else falling
         donated = margins.values[k], margins.orders[0, k], donor.counts
-        kernels.transplant(*donated, host.rows, host.copies, orders[k], host.counts, within, column)
+        kernels.transplant(*donated, host.rows, host.copies, orders[k], host.counts, within, *scratch, column)
     return out

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import spawned
-from copula_discrepancy._core.workers import threads
+from copula_discrepancy._core.workers import blas_threads
 from copula_discrepancy.estimate.coupling import FEW_TIES, Rows, SortedSample, joined, tied_share, ways
 from copula_discrepancy.estimate.resampling import BlockResampling
 from copula_discrepancy.estimate.summaries import Summary
@@ -107,9 +107,11 @@ def combine(
     """
     first = function(own.columns, "the draws"), function(other.columns, "the reference")
 
-    def mixed(rows: tuple[Rows, Rows] | None, breaking: int, source: np.random.Generator) -> tuple[Floats, Floats]:
-        repaired = joined(own, other, source, rows, breaking)
-        swapped = joined(other, own, source, None if rows is None else rows[::-1], breaking)
+    def mixed(
+        rows: tuple[Rows, Rows] | None, breaking: int, source: np.random.Generator, out: Any = (None, None)
+    ) -> tuple[Floats, Floats]:
+        repaired = joined(own, other, source, rows, breaking, out[0])
+        swapped = joined(other, own, source, None if rows is None else rows[::-1], breaking, out[1])
         return (
             function(repaired, "the draws' margins with the reference's dependence"),
             function(swapped, "the reference's margins with the draws' dependence"),
@@ -131,9 +133,10 @@ def combine(
     def resampled(task: tuple[int, int, np.random.Generator]) -> Floats:
         begin, end, source = task
         found = np.empty((end - begin, len(summaries), 4))
+        out = np.empty((len(own.columns), other.n)), np.empty((len(own.columns), own.n))
         for k in range(begin, end):
             rows = Rows.of(resampling[0].rows(source), own.n), Rows.of(resampling[1].rows(source), other.n)
-            found[k - begin] = summarised(first[0][rows[0].rows], *mixed(rows, k, source), first[1][rows[1].rows])
+            found[k - begin] = summarised(first[0][rows[0].rows], *mixed(rows, k, source, out), first[1][rows[1].rows])
         tick(end - begin)
         return found
 
@@ -142,7 +145,7 @@ def combine(
         (begin, min(begin + CHUNK, n_resamples), source)
         for begin, source in zip(begins, spawned(rng, len(begins)), strict=True)
     ]
-    replicates = np.concatenate(threads(resampled, tasks, n_jobs))
+    replicates = np.concatenate(blas_threads(resampled, tasks, n_jobs))
     return Combinations(values, points, replicates), resampling
 
 

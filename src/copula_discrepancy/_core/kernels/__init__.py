@@ -5,7 +5,7 @@ several threads at once.
 """
 
 from copula_discrepancy._core.kernels.chains import long_run, split_rhat
-from copula_discrepancy._core.kernels.coupling import count_copies, pair_effects, transplant
+from copula_discrepancy._core.kernels.coupling import SPARE, count_copies, pair_effects, transplant
 from copula_discrepancy._core.kernels.elliptical import (
     elliptical_mixed,
     elliptical_scores,
@@ -37,6 +37,7 @@ from copula_discrepancy._core.kernels.stein import stein_sums, stein_tile
 from copula_discrepancy._core.kernels.vector import clayton_derivatives, clayton_sums, gumbel_derivatives, gumbel_sums
 
 __all__ = [
+    "SPARE",
     "clayton_derivatives",
     "clayton_sums",
     "concordance_counts",

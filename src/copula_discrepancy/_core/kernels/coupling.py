@@ -4,7 +4,7 @@ import numpy as np
 
 from copula_discrepancy._core.kernels.compiled import compiled
 
-_SPARE = 3  # copies of a value that are written without asking how many there are: more are rare, and a wrong guess is slow
+SPARE = 3  # copies of a value that are written without asking how many there are: more are rare, and a wrong guess is slow
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -19,19 +19,19 @@ def count_copies(rows, counts, copies):
 
 
 @compiled(nogil=True, error_model="numpy")
-def transplant(values, order, counts, rows, copies, host_order, host_counts, within, out):
+def transplant(values, order, counts, rows, copies, host_order, host_counts, within, expanded, first, out):
     """Fill `out` with values of one sample, the donor, at the ranks that rows of another, the host, have.
 
     The donor's `values` are sorted; the k-th belongs to its row order[k], which occurs counts[order[k]] times. The host's
     `rows` may repeat; copies[p] equal ones come before the p-th, host_counts has their numbers, and `host_order` its rows from
     the lowest to the highest. The value of the p-th, at rank r of m from 0, is the donor's quantile at (r + within[p])/m;
-    copies have consecutive ranks.
+    copies have consecutive ranks. `expanded`, of SPARE values more than the donor's rows have copies, and `first`, of the
+    host's rows, are overwritten: with the donor's values in order, and with the rank of the first copy of each row.
     """
     m = out.size
     size = 0
     for row in range(counts.size):
         size += counts[row]
-    expanded = np.empty(size + _SPARE)
     end = 0
     for k in range(values.size):
         value = values[k]
@@ -39,10 +39,9 @@ def transplant(values, order, counts, rows, copies, host_order, host_counts, wit
         expanded[end] = value  # overwritten by the next value if there is no copy of this one
         expanded[end + 1] = value
         expanded[end + 2] = value
-        for more in range(_SPARE, count):
+        for more in range(SPARE, count):
             expanded[end + more] = value
         end += count
-    first = np.empty(host_order.size, np.int32)  # the rank of the first copy of each row
     rank = 0
     for place in range(host_order.size):
         row = host_order[place]
