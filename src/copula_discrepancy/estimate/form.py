@@ -260,7 +260,13 @@ class FormGap(NamedTuple):
 
 
 def form_gaps(
-    own: FormSide, other: FormSide | None, targets: Array | None, tested: Sequence[bool], *, fitted: bool = False
+    own: FormSide,
+    other: FormSide | None,
+    targets: Array | None,
+    tested: Sequence[bool],
+    *,
+    fitted: bool = False,
+    fewest_cells: int = 2,
 ) -> list[FormGap]:
     """The gaps in form of a block of pairs, from a reference sample or from known coefficients (NaN if there are none).
 
@@ -274,6 +280,8 @@ def form_gaps(
         Whether each pair can be tested.
     fitted : bool
         Whether the targets are fits to the draws themselves, so that there is nothing to keep.
+    fewest_cells : int
+        Coefficients that a pair needs to be tested; a single one of two ordered columns is the strength that level tests.
     """
     aims = other.means if other is not None else targets
     assert aims is not None
@@ -306,7 +314,7 @@ def form_gaps(
     for k, test in enumerate(tested):
         spread = StandardError(float(value_se[k]), float(least_df[k]), float(n_eff[k]))
         share_spread = StandardError(float(kept_se[k]), float(least_df[k]), float(n_eff[k]))
-        pvalue = float(pvalues[k]) if test and cells[k] > 1 else math.nan
+        pvalue = float(pvalues[k]) if test and cells[k] >= fewest_cells else math.nan
         size = float(values[k]), spread, float(squared[k] - noise[k]), float(squared_se[k])
         share = float(kept[k]) if test else math.nan
         numbers = (*size, pvalue, share, share_spread)
