@@ -21,7 +21,7 @@ from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
-from copula_discrepancy.data.draws import Draws, as_draws, require_ordered
+from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.basis import ORDER
@@ -215,7 +215,6 @@ def rank_pairs(
             "shape",
         )
     aims = resolve_pair_targets(given, target, selection, called(given, sides[0]), every_kind=True)
-    require_ordered(aims.draws)
     template, estimate_df = _template(family, aims, method)
     samples = aims.draws, aims.reference
     comparison = comparison_of(

@@ -29,7 +29,8 @@ from copula_discrepancy.compare.sizes import gap_sizes
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.compare.worst_result import WorstConsequences
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import unknown_name
+from copula_discrepancy.data.kinds import is_ordered
+from copula_discrepancy.data.naming import listed, unknown_name
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.batches import FEWEST_DRAWS, left_out_columns
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
@@ -340,6 +341,7 @@ class Pairwise(Ranking):
         """
         place = self._place(first, second)
         row = self.rows[place]
+        self._require_ordered(row)
         i, j = int(row["first"]), int(row["second"])
         if self.kind == "nothing":
             raise InputError(
@@ -367,6 +369,17 @@ class Pairwise(Ranking):
             caveats=tuple(caveats),
             notes=tuple(dict.fromkeys((*self.notes, *result.notes))),
         )
+
+    def _require_ordered(self, row: Any) -> None:
+        """Raise for a pair with categories without an order, which no copula describes."""
+        if not self.ordered(row):
+            names = [self.names[int(row[end])] for end in ("first", "second")]
+            unordered = [name for name in names if not is_ordered(self.samples[0].kind(self.names.index(name)))]
+            raise InputError(
+                f"{listed(unordered)} has categories without order, so no copula describes {self.label(row)}; use "
+                f"result.levels({names[0]!r}, {names[1]!r}), or give its order, kinds={{{unordered[0]!r}: [lowest, ...]}}",
+                "not-numeric",
+            )
 
     def _found(self, place: int) -> Found:
         """What is known of a pair."""
@@ -399,6 +412,7 @@ class Pairwise(Ranking):
         """
         place = self._place(first, second)
         row = self.rows[place]
+        self._require_ordered(row)
         template = (self.targets or {}).get((int(row["first"]), int(row["second"]))) or self._family(row)
         if template is None:
             raise InputError(f"out of memory for {self.label(row)}, so no family was chosen; use fit() with a family", "memory")
@@ -561,8 +575,11 @@ class Pairwise(Ranking):
             return None
         if min(sample.n_chains * sample.n_draws for sample in (draws, reference)) < FEWEST_DRAWS:
             return None
-        tables = RankedTable.of(draws), RankedTable.of(reference)
-        if len(self.names) - len(left_out_columns(tables)) < _SEVERAL:
+        ordered = [name for k, name in enumerate(draws.names) if is_ordered(draws.kind(k))]
+        if len(ordered) < _SEVERAL:
+            return None
+        tables = RankedTable.of(draws.select(ordered)), RankedTable.of(reference.select(ordered))
+        if len(ordered) - len(left_out_columns(tables)) < _SEVERAL:
             return None
         return joint(*tables, iid=self.independent, order=self.order, confidence=self.confidence)
 
@@ -632,6 +649,21 @@ class Pairwise(Ranking):
             Such as ``mu ~ tau``.
         """
         return wording.pair_label(self.names[row["first"]], self.names[row["second"]])
+
+    def ordered(self, row: Any) -> bool:
+        """Whether both variables of a row have an order; if not, it has form only.
+
+        Parameters
+        ----------
+        row : structured scalar
+            One of `rows`.
+
+        Returns
+        -------
+        bool
+            False if one of them is nominal.
+        """
+        return all(is_ordered(self.samples[0].kind(int(row[end]))) for end in ("first", "second"))
 
     def pattern(self, row: Any) -> str:
         """The kind of dependence that differs in a row beyond strength, in words; empty if there is none.

@@ -21,6 +21,7 @@ from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.coded_samples import CodedSamples
 from copula_discrepancy.estimate.divergence import shannon_scores
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS, announce
@@ -203,7 +204,8 @@ def comparison_of(
         tables.append(None if sample is None else RankedTable.of(sample, uniform=margins == "uniform"))
     compared = [sample is not None and comparable(sample, alone) for sample, alone in zip(samples, iid, strict=True)]
     assert tables[0] is not None
-    return PairComparison(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), **choices)
+    coded = None if samples[1] is None or margins == "uniform" else CodedSamples.of(samples[0], samples[1])
+    return PairComparison(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), coded=coded, **choices)
 
 
 def detailed(

@@ -13,11 +13,13 @@ from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.correlations import correlation_matrix
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.data.naming import listed, unknown_name
 from copula_discrepancy.families import Copula, Gaussian
 
 Place = tuple[int, int]
+UNORDERED = "without order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +91,17 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
             sentence = f"omitted because constant in the {whose} but not in the {other}: {listed(alone)}"
             caveats.append(caveat_of(code, sentence))
     constant = {name: "constant" for name in draws.names if name in here or name in there}
+    if reference is None:  # neither copulas nor families describe levels without an order
+        constant |= {name: UNORDERED for k, name in enumerate(draws.names) if not is_ordered(draws.kind(k))}
+        without = [name for name, why in constant.items() if why == UNORDERED]
+        if without:
+            sentence = f"omitted because their values have no order: {listed(without)}"
+            caveats.append(caveat_of("variables-left-out", sentence))
     names = [name for name in draws.names if name not in constant]
     if len(names) < 2 <= draws.n_variables:
         check = "check the sampler" if things == "draws" else "select other columns"
         raise InputError(
-            f"pairs need at least two variables that vary, got {len(names)}; constant: {listed([*constant])}; {check}",
+            f"pairs need at least two variables that vary, got {len(names)}; {_omitted(constant)}; {check}",
             "constant",
         )
     notes = draws.notes
@@ -105,6 +113,12 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
     stuck = tuple(name for name in here if name not in there)
     pairs = tuple(combinations(range(kept.n_variables), 2))
     return PairTargets(kind, kept, pairs, reference, None, notes, tuple(caveats), stuck, constant, margins)
+
+
+def _omitted(reasons: Mapping[str, str]) -> str:
+    """Variables that are in no pair, by reason."""
+    kinds = dict.fromkeys(reasons.values())
+    return "; ".join(f"{why}: {listed([name for name, given in reasons.items() if given == why])}" for why in kinds)
 
 
 def _constant(draws: Draws) -> list[str]:

@@ -108,6 +108,7 @@ def pair_tests(result: "Pairwise", row: Any) -> PairTests:
         result.void,
         str(row["pattern"]),
         result.family is None,
+        result.ordered(row),
     )
 
 
@@ -135,9 +136,9 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
     ]
     lines = [[*head, *(["R-hat"] if compared else []), "verdict"]]
     for row in result.rows[: len(result) if limit is None else limit]:
-        cells = [result.label(row), f"{row['tau']:.2f}", *([] if against or result.family else [_family(row)])]
+        cells = [result.label(row), _number(row["tau"]), *([] if against or result.family else [_family(row)])]
         if against:
-            cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
+            cells += [_number(row["tau_target"]), *_gap(row["level"], row["level_se"])]
         cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
         cells.append(f"{row['form']:.2f}" if math.isfinite(row["form"]) else "-")
         cells += [wording.percentage(float(row["kept"])) if math.isfinite(row["kept"]) else "-"] if against else []
@@ -147,6 +148,10 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
         cells += [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"] if compared else []
         lines.append([*cells, pair_verdict(result, row)])
     return lines
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "-"
 
 
 def _family(row: Any) -> str:
@@ -281,6 +286,10 @@ def _about(result: "Pairwise", gap: "PairGap") -> str:
         return f"{pair}: the fitted {gap.family} copula has {difference}{verdict}."
     where = "the reference" if result.kind == "reference" else "the target"
     chance = f", {wording.chance(gap.pvalue)}" if math.isfinite(gap.pvalue) else ""
+    if math.isnan(gap.tau):
+        kept = f", {wording.percentage(gap.kept)} of its dependence kept" if math.isfinite(gap.kept) else ""
+        size = f" (form {gap.form:.2f}{kept}{chance})" if math.isfinite(gap.form) else ""
+        return f"{pair}: {gap.verdict}{size}."
     shape = f", shape {gap.shape:+.3f}" if math.isfinite(gap.shape) and result.method != "moment" else ""
     text = f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.tau_target:.2f} in {where}, {gap.verdict}"
     return f"{text} (level {gap.level:+.3f}{shape}{chance})."

@@ -65,9 +65,12 @@ def tail_fault(label: str, gap: float, against: bool) -> str:
 # one or two words for each kind of pattern, and for each change
 _NOUNS = {
     "bend first": "bend", "bend second": "bend", "spread first": "funnel", "spread second": "funnel",
-    "together": "joint extremes", "apart": "separate extremes", "curve": "S-curve",
+    "together": "joint extremes", "apart": "separate extremes", "curve": "S-curve", "levels": "association",
 }  # fmt: skip
-_CHANGED = {"lost": "lost", "weaker": "too weak", "stronger": "too strong", "added": "added", "reversed": "reversed"}
+_CHANGED = {
+    "lost": "lost", "weaker": "too weak", "stronger": "too strong", "added": "added", "reversed": "reversed",
+    "other": "different",
+}  # fmt: skip
 WRONG_FORM = "wrong form"
 _NO_NAME = ("the spread", "extremes")  # starts of patterns that are not names of variables, whose letters stay as they are
 _NONE = 0.1  # share of the target's dependence below which, if it may be 0, none of it is said to be kept

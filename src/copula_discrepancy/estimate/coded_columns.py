@@ -1,4 +1,4 @@
-"""Columns as codes: the level of a category, of a flag or of one of few values, or a bin of ranks of a column of many values."""
+"""Columns as codes: levels of categories, flags and few values, or bins of ranks of a column of many values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ OTHER = "other"
 _BINS = 128  # of ranks: coefficients of polynomials up to order 4 are off by less than 1e-3 of a standard error of 1e5 rows
 _SPIKE = 0.6  # share of one value above which ranks say too little (see `form.can_be_tested`)
 _HEAVY = 0.1  # share above which a value of a column with a spike is a level of its own
-_PIECES = 6  # levels of ranks beside the heavy values of a column with a spike
+_PIECES = 4  # levels of ranks beside the heavy values of a column with a spike
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,8 @@ class CodedColumn:
         Whether codes have an order.
     pooled : tuple of str
         Levels that were too rare and are in the level "other".
+    strata : tuple of int
+        Levels with the same number are divided by rank; empty if none are.
     """
 
     codes: Codes
@@ -40,6 +42,7 @@ class CodedColumn:
     size: int
     ordered: bool
     pooled: tuple[str, ...] = ()
+    strata: tuple[int, ...] = ()
 
     @property
     def has_levels(self) -> bool:
@@ -132,12 +135,15 @@ def _with_spike(samples: Sequence[NDArray[np.float64]], heavy: NDArray[np.float6
         light = known[~np.isin(known, heavy)]
         rest[k] = np.bincount(np.searchsorted(heavy, light), minlength=gaps)
     shares = (rest / np.maximum(rest.sum(axis=1, keepdims=True), 1.0)).mean(axis=0)
-    pieces = np.where(shares > 0.0, np.maximum(np.round(_PIECES * shares), 1.0), 0.0).astype(np.int64)
+    wanted = np.minimum(np.round(_PIECES * shares), rest.min(axis=0) // (2 * FEWEST_ROWS))
+    pieces = np.where(shares > 0.0, np.maximum(wanted, 1.0), 0.0).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(pieces + 1)])  # each gap is followed by a heavy value, except the last
     names: list[str] = []
+    strata: list[int] = []
     for gap, count in enumerate(pieces.tolist()):
         names += [_between(heavy, gap, piece, count) for piece in range(count)]
         names += [f"{heavy[gap]:g}"] if gap < len(heavy) else []
+        strata += [2 * gap] * count + ([2 * gap + 1] if gap < len(heavy) else [])
     found = []
     for sample in samples:
         codes = np.full(sample.size, -1, np.int64)
@@ -151,7 +157,7 @@ def _with_spike(samples: Sequence[NDArray[np.float64]], heavy: NDArray[np.float6
                 ranks = _mid_ranks(sample[known][inside])
                 placed[inside] = starts[gap] + np.minimum((ranks * count).astype(np.int64), count - 1)
         codes[known] = placed
-        found.append(CodedColumn(codes.astype(np.int32), tuple(names), len(names), True))
+        found.append(CodedColumn(codes.astype(np.int32), tuple(names), len(names), True, (), tuple(strata)))
     return found
 
 

@@ -17,6 +17,7 @@ from copula_discrepancy.estimate.level_tables import (
     contrasts,
     levels_and_ranks,
     ordered_functions,
+    with_boundaries,
 )
 
 Array = NDArray[np.float64]
@@ -25,6 +26,7 @@ Pair = tuple[CodedColumn, CodedColumn]
 # Rows that a place of a table of two columns with levels should have, expected or observed: tests leave out rarer ones, whose
 # scores are far from normal.
 _ROWS_IN_A_PLACE = 2.0
+_NO_VARIANCE = 1e-12  # of influence values, which are of the order of 1
 _NEVER = "too few rows in all levels but one"
 
 
@@ -57,6 +59,19 @@ class LevelGap(NamedTuple):
     rhats: tuple[float, ...]
     shares: tuple[Array, Array]
 
+    def on_grid(self, order: int) -> FormGap:
+        """The gap of two ordered columns with a cell for every pair of polynomials, NaN for those that they do not have."""
+
+        def spread(values: Array, empty: float) -> Array:
+            grid = np.full((order, order), empty)
+            grid[: self.shape[0], : self.shape[1]] = values.reshape(self.shape)
+            return grid.ravel()
+
+        form = self.form
+        own, target = (spread(values, math.nan) for values in (form.own, form.target))
+        errors = [spread(values, 0.0) for values in (form.errors, form.own_errors, form.target_errors)]
+        return form._replace(own=own, target=target, errors=errors[0], own_errors=errors[1], target_errors=errors[2])
+
 
 @dataclass(frozen=True, eq=False)
 class _Axis:
@@ -65,6 +80,7 @@ class _Axis:
     place: NDArray[np.int64]
     labels: tuple[str, ...]
     ordered: bool
+    strata: NDArray[np.int64] | None = None
 
     @property
     def size(self) -> int:
@@ -107,6 +123,8 @@ def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_cha
     if any(min(table.sum(axis=1 - side).min() for table in tables) < 1 for side in (0, 1) if axes[side].has_levels):
         return _NEVER
     estimated = _both_ways(tables, axes, order)
+    if any(axis.strata is not None for axis in axes):
+        estimated = estimated.with_boundaries(axes)
     serial = [
         None if alone else _Serial.of(sizes, x, y, rows, chains)
         for alone, sizes, (x, y), rows, chains in zip(
@@ -157,7 +175,13 @@ def _merged(column: CodedColumn, counts: NDArray[np.int64]) -> _Axis:
     for start, stop in zip(edges, ends, strict=True):
         first, last = column.labels[start], column.labels[stop - 1]
         labels.append(first if first == last else f"{first} to {last}")
-    return _Axis(place, tuple(labels), True)
+    strata = None
+    if column.strata:
+        # levels of several strata in one are no longer divided by rank
+        alone = max(column.strata) + 1
+        members = [{column.strata[k] for k in range(start, stop)} for start, stop in zip(edges, ends, strict=True)]
+        strata = np.array([min(each) if len(each) == 1 else alone + k for k, each in enumerate(members)])
+    return _Axis(place, tuple(labels), True, strata)
 
 
 class _Estimated(NamedTuple):
@@ -169,18 +193,25 @@ class _Estimated(NamedTuple):
     shares: tuple[Array, Array]
     used: NDArray[np.bool_]
 
+    def with_boundaries(self, axes: Sequence[_Axis]) -> "_Estimated":
+        """The same with the errors of levels that are divided by rank."""
+        strata = [np.arange(axis.size) if axis.strata is None else axis.strata for axis in axes]
+        own = [with_boundaries(found, strata) for found in self.own]
+        null = own if self.null is self.own else [with_boundaries(found, strata) for found in self.null]
+        return self._replace(own=own, null=null)
+
     def gap(self, tables: Sequence[Array], serial: "Sequence[_Serial | None]") -> tuple[FormGap, list[FormSide]]:
         """The gap: sizes and their errors from either sample, the p-value from both together."""
         n = [int(table.sum()) for table in tables]
         every = np.ones_like(self.used)
         sides = [_side(found, size, slow, every) for found, size, slow in zip(self.own, n, serial, strict=True)]
         (gap,) = form_gaps(sides[0], sides[1], None, [True], fewest_cells=1)
-        if not self.used.any():
+        # perfect dependence in both samples has no error, and nothing to test
+        used = self.used & (sum(np.diag(found.covariance) for found in self.null) > _NO_VARIANCE)
+        if not used.any():
             return gap._replace(pvalue=math.nan), sides
         known = self.null is not self.own
-        tests = [
-            _side(found, size, slow, self.used, known=known) for found, size, slow in zip(self.null, n, serial, strict=True)
-        ]
+        tests = [_side(found, size, slow, used, known=known) for found, size, slow in zip(self.null, n, serial, strict=True)]
         (tested,) = form_gaps(tests[0], tests[1], None, [True], fewest_cells=1)
         return gap._replace(pvalue=tested.pvalue), sides
 
@@ -199,10 +230,11 @@ def _both_ways(tables: Sequence[Array], axes: Sequence[_Axis], order: int) -> _E
     function = _functions(axes[side], share, order)
     found = [levels_and_ranks(table, function, share, order) for table in turned]
     shape, nothing = (function.shape[1], order), np.empty(0)
-    shares = (share, nothing)
-    if side == 1:
-        found, shape, shares = [_turned(one, shape) for one in found], (shape[1], shape[0]), (nothing, share)
-    return _Estimated(found, found, shape, (shares[0], shares[1]), np.ones(shape[0] * shape[1], bool))
+    every = np.ones(shape[0] * shape[1], bool)
+    if side == 0:
+        return _Estimated(found, found, shape, (share, nothing), every)
+    found = [_turned(one, shape) for one in found]
+    return _Estimated(found, found, (shape[1], shape[0]), (nothing, share), every)
 
 
 def _functions(axis: _Axis, shares: Array, order: int) -> Array:
@@ -274,6 +306,7 @@ def _side(found: Influence, n: int, serial: _Serial | None, used: NDArray[np.boo
         variance, n_eff, df = variance * serial.ratio, n / serial.ratio, np.minimum(df, serial.df)
         halves = serial.halves
     se = np.sqrt(variance / n)
-    inside = used & (se > 0.0)
-    rows = (part[None] for part in (found.coefficients, se, np.maximum(df, 1.0), n_eff, correlations, halves, inside))
-    return FormSide(1, *rows, n=n, n_batches=n)
+    return FormSide(
+        1, found.coefficients[None], se[None], np.maximum(df, 1.0)[None], n_eff[None], correlations[None], halves[None],
+        used[None], n, n,
+    )  # fmt: skip

@@ -41,6 +41,7 @@ _ROUNDS, _CLOSE = 500, 1e-10  # of raking: each costs a few microseconds, and fe
 # Raking a table with empty cells may not converge. A millionth of a row in each cell makes it do so, and moves no coefficient
 # by more than its rounding to six digits.
 _PSEUDOCOUNT = 1e-6
+_TINY = 1e-300
 
 
 class Influence(NamedTuple):
@@ -68,6 +69,38 @@ class Influence(NamedTuple):
         second, fourth = (np.tensordot(self.frequency, self.values**power, axes=2) for power in (2, 4))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.where(second > 0.0, fourth / second**2, math.inf))
+
+
+def with_boundaries(found: Influence, strata: Sequence[NDArray[np.int64]]) -> Influence:
+    """Influence values of levels of which some are divided by rank within a stratum, such as the rows above a spike at 0.
+
+    A row in such a stratum moves the boundaries between its levels by (1{row below} - t), t the share of the stratum below the
+    boundary: rows there change from the level below to the one above. What the second column is at a boundary is taken as the
+    mean of the two levels.
+
+    Parameters
+    ----------
+    found : Influence
+        With fixed levels.
+    strata : two arrays of int
+        The stratum of each level of either column; levels of one stratum are consecutive and divided by rank.
+    """
+    values = np.array(found.values)
+    for axis, groups in enumerate(strata):
+        frequency = found.frequency if axis == 0 else found.frequency.T
+        fixed = found.values if axis == 0 else found.values.transpose(1, 0, 2)
+        moved = np.zeros((groups.size, found.coefficients.size))
+        share = frequency.sum(axis=1)
+        within = frequency / np.maximum(share, _TINY)[:, None]
+        for stratum in np.unique(groups):
+            (levels,) = np.nonzero(groups == stratum)
+            below = np.cumsum(share[levels]) / max(float(share[levels].sum()), _TINY)
+            for k, level in enumerate(levels[:-1].tolist()):
+                there = 0.5 * (within[level] + within[level + 1])
+                shift = there @ (fixed[level + 1] - fixed[level])
+                moved[levels] += ((np.arange(levels.size) <= k) - below[k])[:, None] * shift
+        values += moved[:, None] if axis == 0 else moved[None]
+    return found._replace(values=values)
 
 
 def contrasts(shares: Array) -> Array:
@@ -134,7 +167,8 @@ def both_levels(
     """
     joints = [raked(table, *shares) for table in tables]
     average = np.mean(joints, axis=0)
-    own, null = [], []
+    own: list[Influence] = []
+    null: list[Influence] = []
     for table, joint in zip(tables, joints, strict=True):
         observed = table / table.sum()
         coefficients = np.einsum("xy,xj,yk->jk", joint, *functions).ravel()
