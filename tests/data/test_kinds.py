@@ -71,6 +71,8 @@ def test_kinds_of_pandas_columns(case):
 @pytest.mark.parametrize("case", [name for name in COLUMNS if name != "clock"])
 @pytest.mark.parametrize("make", ["arrow", "parquet"])
 def test_arrow_and_parquet_keep_the_kinds(case, make, tmp_path):
+    if (case, make) == ("numbered", "parquet"):
+        pytest.skip("the format has no categories of numbers")
     column, expected = COLUMNS[case]
     frame = table(x=column)
     if make == "parquet":
@@ -307,7 +309,8 @@ def test_kinds_of_columns_that_do_not_exist(tmp_path):
 
 def test_metadata_of_sdv():
     columns = {
-        "number": {"sdtype": "numerical"}, "x": {"sdtype": "categorical"}, "o": {"sdtype": "categorical", "order": ["S", "M", "L"]},
+        "number": {"sdtype": "numerical"}, "x": {"sdtype": "categorical"},
+        "o": {"sdtype": "categorical", "order": ["S", "M", "L"]},
         "day": {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}, "mail": {"sdtype": "email"}, "ssn": {"sdtype": "ssn"},
         "k": {"sdtype": "id"}, "elsewhere": {"sdtype": "numerical"},
     }  # fmt: skip
@@ -360,7 +363,7 @@ def test_levels_are_matched_by_label():
 
 
 def ordered(labels, *values):
-    return pd.Categorical(cycle(*values), labels, ordered=True)
+    return pd.Categorical(cycle(*values), list(labels), ordered=True)
 
 
 def test_orders_must_agree():

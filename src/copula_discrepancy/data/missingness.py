@@ -18,8 +18,8 @@ def with_missingness(draws: Draws, reference: Draws | None) -> tuple[Draws, Draw
     """Both samples with an indicator for each column that has missing values, and the pairs that mean nothing.
 
     An indicator is 1 where the value is missing and 0 where it is present, of kind "missing". A column gets one if at least
-    five of its rows are missing and five are present in either sample. Columns that are missing in the same rows of both samples
-    share one. Chains get none, because missing values are errors there.
+    five of its values are missing and five are present in either sample. Columns that are missing in the same rows of both
+    samples share one. Chains get none, because missing values are errors there.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def with_missingness(draws: Draws, reference: Draws | None) -> tuple[Draws, Draw
     if not groups:
         return draws, reference, frozenset()
     names = list(draws.names)
-    skipped = set()
+    skipped: set[tuple[int, int]] = set()
     for columns in groups.values():
         skipped.update((k, len(names)) for k in columns)
         names.append(_name([draws.names[k] for k in columns], names))

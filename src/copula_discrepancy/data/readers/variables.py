@@ -234,7 +234,7 @@ def _from_objects(name: str, values: NDArray[Any]) -> Variable:
         other = next(key for key in filled if not isinstance(key, str | bytes | bool | numbers.Real))
         raise NotReadable(f"variable {name} has values of type {type(other).__name__}, {other!r:.40}", "not-numeric")
     texts = [None if is_missing(key) else label_of(key) for key in keys]
-    labels = tuple(sorted({text for text in texts if text is not None}))
+    labels = in_natural_order({text for text in texts if text is not None})
     place = {label: float(k) for k, label in enumerate(labels)}
     lookup = [np.nan if text is None else place[text] for text in texts]
     return Variable(recoded(codes.astype(np.float64), lookup), NOMINAL, labels, from_text=True)
