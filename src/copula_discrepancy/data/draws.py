@@ -43,6 +43,11 @@ class Draws:
         The column of a table that identifies the chains.
     incomplete : bool
         Whether some values are missing, NaN, as with ``missing="pairs"``.
+    kinds : tuple of str
+        The kind of each variable: "numeric", "boolean", "ordinal", "nominal", "date", "duration" or "missing"; empty if all are
+        numeric.
+    levels : tuple of tuple of str
+        The labels of each variable, whose values are their positions 0, 1, 2, ...; () for numbers, empty if none has labels.
 
     See Also
     --------
@@ -65,6 +70,8 @@ class Draws:
     left_out: tuple[tuple[str, str], ...] = ()
     chain_column: str | None = None
     incomplete: bool = False
+    kinds: tuple[str, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
 
     @property
     def n_chains(self) -> int:
@@ -104,6 +111,48 @@ class Draws:
             raise InputError(f"variable must be the index of one of {self.n_variables} variables, got {variable!r:.60}")
         # always a copy: the user may change the draws while a result is in use
         return np.array(self.values[:, :, variable], order="C").reshape(-1)
+
+    def kind(self, variable: int) -> str:
+        """The kind of a variable, by its position: "numeric" unless `kinds` says otherwise.
+
+        Parameters
+        ----------
+        variable : int
+            Its position among `names`.
+
+        Returns
+        -------
+        str
+            One of "numeric", "boolean", "ordinal", "nominal", "date", "duration", "missing".
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.as_draws({"a": [1.0, 2.0], "b": [3.0, 4.0]}).kind(1)
+        'numeric'
+        """
+        return self.kinds[variable] if self.kinds else "numeric"
+
+    def labels(self, variable: int) -> tuple[str, ...]:
+        """The labels of a variable's values, by its position; () for numbers.
+
+        Parameters
+        ----------
+        variable : int
+            Its position among `names`.
+
+        Returns
+        -------
+        tuple of str
+            The label of value 0, of value 1, ...
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.as_draws({"a": [1.0, 2.0], "b": [3.0, 4.0]}).labels(1)
+        ()
+        """
+        return self.levels[variable] if self.levels else ()
 
     def select(self, names: Sequence[str]) -> "Draws":
         """The draws of these variables, in this order.
@@ -149,7 +198,8 @@ class Draws:
         values = self.values[:, :, places]
         values.flags.writeable = False
         incomplete = self.incomplete and bool(np.isnan(values).any())
-        return replace(self, values=values, names=tuple(self.names[k] for k in places), incomplete=incomplete)
+        names, kinds, levels = (tuple(kept[k] for k in places) if kept else () for kept in (self.names, self.kinds, self.levels))
+        return replace(self, values=values, names=names, incomplete=incomplete, kinds=kinds, levels=levels)
 
 
 def as_draws(
