@@ -198,7 +198,9 @@ class Draws:
         values = self.values[:, :, places]
         values.flags.writeable = False
         incomplete = self.incomplete and bool(np.isnan(values).any())
-        names, kinds, levels = (tuple(kept[k] for k in places) if kept else () for kept in (self.names, self.kinds, self.levels))
+        kinds = tuple(self.kinds[k] for k in places) if self.kinds else ()
+        levels = tuple(self.levels[k] for k in places) if self.levels else ()
+        names = tuple(self.names[k] for k in places)
         return replace(self, values=values, names=names, incomplete=incomplete, kinds=kinds, levels=levels)
 
 
