@@ -1,5 +1,7 @@
 """Small tables with columns of every kind, for pictures and pages: penguins, a ship's passengers, and orders in a shop."""
 
+import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,7 +11,7 @@ import copula_discrepancy as cd
 LONG = "a very long name of a level that no axis has room for, number "
 
 
-def table(columns, rows=None):
+def table(columns):
     """Draws of columns {name: (kind, labels, values)}."""
     values = np.stack([np.asarray(values, dtype=float) for _, _, values in columns.values()], axis=1)[None]
     kinds, levels = (tuple(column[k] for column in columns.values()) for k in (0, 1))
@@ -82,3 +84,25 @@ def orders(seed=1, n=1500, mixed=False, levels=15):
         "amount": ("numeric", (), amount),
         "wait": ("duration", (), wait),
     })  # fmt: skip
+
+
+@cache
+def compared(name):
+    """A ranking of one of the tables, mixed against not, whose pairs with a nominal column have a form and nothing else."""
+    make = {"penguins": penguins, "passengers": passengers, "orders": orders}[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return formal_only(cd.pairwise(make(2, mixed=True), make(1), iid=True, missing="pairs"))
+
+
+def formal_only(result):
+    """A ranking whose pairs with a nominal column have no level, shape or tails."""
+    rows, draws = result.rows.copy(), result.samples[0]
+    nominal = np.array([draws.kind(draws.names.index(name)) == "nominal" for name in result.names])
+    without = nominal[rows["first"]] | nominal[rows["second"]]
+    gone = ("tau", "level", "shape", "total", "tails", "low_low", "high_high", "low_high", "high_low", "ckl", "theta", "df")
+    for field in rows.dtype.names:
+        if field.startswith(gone):
+            rows[field][without] = np.nan
+    rows["family"][without], rows["pattern"][without] = "", ""
+    return replace(result, rows=rows)

@@ -211,9 +211,7 @@ def _tell(ax: "Axes", samples: tuple[Sample, ...], beyond: int) -> None:
     """A legend with the number of rows of each sample, and what the axis does not show."""
     from matplotlib.patches import Patch
 
-    handles: dict[str, Any] = {
-        f"{sample.whose}: {sample.counted}": Patch(facecolor=sample.color, alpha=0.7, linewidth=0) for sample in samples
-    }
+    handles: dict[str, Any] = {sample.title: Patch(facecolor=sample.color, alpha=0.7, linewidth=0) for sample in samples}
     ax.legend(
         list(handles.values()), list(handles), loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize="x-small",
         borderaxespad=0.2, borderpad=0.0, handlelength=1.2, handletextpad=0.5, frameon=False,

@@ -54,6 +54,11 @@ class Sample:
         rows = counted(self.n, self.things.removesuffix("s"))
         return f"{rows}, {self.omitted:,} without a value left out" if self.omitted else rows
 
+    @property
+    def title(self) -> str:
+        """Whose rows they are, and how many."""
+        return self.counted if self.whose == self.things else f"{self.whose}: {self.counted}"
+
 
 @dataclass(frozen=True)
 class TwoColumns:
@@ -131,6 +136,11 @@ class TwoColumns:
             values[which] = place[values[which].astype(np.int64)]
             samples.append(replace(sample, values=(values[0], values[1])))
         return replace(self, columns=(columns[0], columns[1]), samples=tuple(samples))
+
+
+def pair_is_ordered(draws: Draws, names: Sequence[str]) -> bool:
+    """Whether all these columns have an order, and with it a level, a shape and tails."""
+    return all(is_ordered(draws.kind(draws.names.index(name))) for name in names if name in draws.names)
 
 
 def day(value: float) -> str:

@@ -94,7 +94,7 @@ def _draw_one(
     key = f"orange: more than if independent\nblue: fewer; full colour at \N{PLUS-MINUS SIGN}{limit:g}"
     ax.set_xlabel(f"{look.plain(pair.columns[0].name)}\n{key}", fontsize="x-small", **look.PLAIN)
     ax.set_ylabel(look.plain(pair.columns[1].name), fontsize="small", **look.PLAIN)
-    look.title_above(ax, f"{sample.whose}\n{sample.counted}", "small" if side > 130.0 else "x-small")
+    look.title_above(ax, sample.title.replace(", ", "\n"), "small" if side > 130.0 else "x-small")
 
 
 def _ends(shares: NDArray[np.float64]) -> NDArray[np.float64]:
