@@ -17,7 +17,7 @@ _SAID = 6  # levels, or cells, that a description names
 _LABEL = 40  # characters of a label in a description
 # What each kind of picture shows, for the paragraph above the pictures.
 EXPLAINED = {
-    LEVELS: "Numbers by level: the reference above each line, the {things} below it; a thick bar is the middle half, the "
+    LEVELS: "Numbers by level: the {reference} above each line, the {things} below it; a thick bar is the middle half, the "
     "stroke the median, and bars to the right are the shares of the levels.",
     MOSAIC: "Mosaics: the area of a tile is its share of the rows, a percentage its share of the column; orange tiles are more "
     "frequent than if the two columns were independent, blue ones less.",

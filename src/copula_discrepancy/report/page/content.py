@@ -177,7 +177,11 @@ def _first_label(result: Pairwise, worst: Sequence[details.Detail]) -> str:
 
 def _drawn(worst: Sequence[details.Detail], things: str) -> list[str]:
     """What the pictures show that are no clouds."""
-    return [text.format(things=things) for kind, text in EXPLAINED.items() if any(one.picture == kind for one in worst)]
+    return [
+        text.format(reference="reference", things=things)
+        for kind, text in EXPLAINED.items()
+        if any(one.picture == kind for one in worst)
+    ]
 
 
 def _own_p(result: Pairwise) -> dict[str, str]:

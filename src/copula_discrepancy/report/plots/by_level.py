@@ -18,7 +18,7 @@ _RIDGES = 8  # levels with room for densities; more have boxes
 _FEWEST = 20  # rows below which a density says more than they know: each row is a stroke instead
 _HEIGHT = 0.42  # of a density, in rows: those of adjacent levels do not touch
 _BOX = (0.08, 0.30)  # thinnest and thickest box, in rows
-_NOTHING = 0.004  # of the highest density: less than a line is wide
+_NEAR = 0.05  # widths of the axis beyond its values at which the line of a density ends
 _GRID = 240  # points of a density: finer than a picture's pixels need
 _FAR = 1.6  # a range so many times that of the middle 98% squeezes them: the axis ends there, and says how many are beyond
 _BARS = (1.02, 0.16)  # where the bars of shares begin and how long the longest is, in widths of the panel
@@ -94,9 +94,9 @@ def _draw_ridges(
         if density is not None:
             edge = place + up * _HEIGHT * density / highest
             ax.fill_between(grid, place, edge, color=sample.color, alpha=0.45, linewidth=0, zorder=2)
-            # no line where there is nothing
-            line = np.where(density > _NOTHING * highest, edge, np.nan)
-            ax.plot(grid, line, color=sample.color, linewidth=0.9, zorder=3)
+            near = _NEAR * (limits[1] - limits[0])
+            known = (grid >= values.min() - near) & (grid <= values.max() + near)
+            ax.plot(grid[known], edge[known], color=sample.color, linewidth=0.9, zorder=3)
             low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
             ax.plot([low, high], [place + 0.055 * up] * 2, color=sample.color, linewidth=2.2, solid_capstyle="butt", zorder=4)
             ax.plot([middle] * 2, [place, place + 0.15 * up], color=look.ink(), linewidth=1.5, solid_capstyle="butt", zorder=5)

@@ -74,7 +74,7 @@ class TwoColumns:
             raise InputError(f"first and second must be two variables, got {first!r:.60} twice", "unknown-name")
         given = [(reference, whose[0], look.ORANGE)] if reference is not None else []
         tables = [*given, (draws, whose[1], look.BLUE)]
-        prepared = [_prepared([table for table, *_ in tables], name) for name in (first, second)]
+        prepared = [column_of([table for table, *_ in tables], name) for name in (first, second)]
         samples = []
         for k, (table, name, color) in enumerate(tables):
             x, y = (values[k] for _, values in prepared)
@@ -148,7 +148,7 @@ def day(value: float) -> str:
     return str(np.datetime64("1970-01-01") + np.timedelta64(int(np.floor(value)), "D"))
 
 
-def _prepared(tables: Sequence[Draws], name: str) -> tuple[Column, list[NDArray[np.float64]]]:
+def column_of(tables: Sequence[Draws], name: str) -> tuple[Column, list[NDArray[np.float64]]]:
     """A column, and its values in each sample: positions among its levels if they are few or have no order."""
     places = [_place(table, name) for table in tables]
     # the reference says what the column should be, unless only the draws have a kind
