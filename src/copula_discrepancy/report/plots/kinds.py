@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SIZES = {CLOUD: (6.4, 3.7), LEVELS: (6.0, 3.6), MOSAIC: (6.8, 3.9)}  # inches of a new figure
+_ROOM_FOR_DATES = 150.0  # points of a side with room for three dates, as layouts may make it smaller
 _LEVEL = 0.34  # inches of each level beyond the first few, in a picture by level
 
 
@@ -135,7 +136,10 @@ def _draw_cloud(ax: "Axes", pair: TwoColumns, sample: Sample, points: int) -> No
         if column.kind == DATE and values.size:
             # ranks, as for every column, but a reader knows dates
             days = np.quantile(values, (0.0, 0.5, 1.0), method="lower")
-            axis.set_ticks([0.0, 0.5, 1.0], [day(one) for one in days], fontsize="x-small")
+            written = [day(one) for one in days]
+            if look.square_width(ax) < _ROOM_FOR_DATES:
+                written[1] = ""
+            axis.set_ticks([0.0, 0.5, 1.0], written, fontsize="x-small")
             upright = axis is ax.yaxis
             for label, place in zip(axis.get_ticklabels(), ("left", "center", "right"), strict=True):
                 if upright:  # beside the axis there is little room

@@ -1,6 +1,8 @@
 """Two columns with few levels as a mosaic: areas are shares of rows, colours the departure from independence."""
 
+import math
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,8 +93,10 @@ def _draw_one(
     _label_rows(ax, pair.columns[1].levels, middles, side)
     ax.tick_params(length=0)
     # the key is part of the label, which every layout gives room below turned names
-    key = f"orange: more than if independent\nblue: fewer; full colour at \N{PLUS-MINUS SIGN}{limit:g}"
-    ax.set_xlabel(f"{look.plain(pair.columns[0].name)}\n{key}", fontsize="x-small", **look.PLAIN)
+    key = "orange: more than if independent", f"blue: fewer; full colour at \N{PLUS-MINUS SIGN}{limit:g}"
+    room = max(int(side / (_SIGN * look.text_size(look.X_SMALL))), 12)
+    words = [look.plain(pair.columns[0].name), *(fill(line, room) for line in key)]
+    ax.set_xlabel("\n".join(words), fontsize="x-small", **look.PLAIN)
     ax.set_ylabel(look.plain(pair.columns[1].name), fontsize="small", **look.PLAIN)
     look.title_above(ax, sample.title.replace(", ", "\n"), "small" if side > 130.0 else "x-small")
 
@@ -127,19 +131,30 @@ def _label_columns(
         words = [look.plain(label, int(most)) for label, most in zip(labels, room, strict=True)]
         ax.set_xticks(middles, words, fontsize="x-small", **look.PLAIN)
         return
-    places = apart(middles, _LINE * size / side)
-    ax.set_xticks(places, [look.plain(label, _TURNED) for label in labels], rotation=90, fontsize="x-small", **look.PLAIN)
+    every, places = _spread(middles, _LINE * size / side)
+    turned = [look.plain(label, _TURNED) for label in labels[::every]]
+    ax.set_xticks(places, turned, rotation=90, fontsize="x-small", **look.PLAIN)
 
 
 def _label_rows(ax: "Axes", labels: Sequence[str], middles: NDArray[np.float64], side: float) -> None:
     """Labels beside the cells of the first column, kept apart where cells are thin."""
-    places = 1.0 - apart(1.0 - middles, _LINE * look.text_size(look.X_SMALL) / side)
-    ax.set_yticks(places, [look.plain(label, _TURNED) for label in labels], fontsize="x-small", **look.PLAIN)
+    every, places = _spread(1.0 - middles, _LINE * look.text_size(look.X_SMALL) / side)
+    ax.set_yticks(1.0 - places, [look.plain(label, _TURNED) for label in labels[::every]], fontsize="x-small", **look.PLAIN)
+
+
+def _spread(middles: NDArray[np.float64], line: float) -> tuple[int, NDArray[np.float64]]:
+    """How many labels to go on by, and where they stand: in a very small panel not all have room.
+
+    A layout may make the panel a third smaller than it is now, for labels such as these.
+    """
+    least = 1.5 * line
+    every = max(1, math.ceil(middles.size * least)) if middles.size * least > 1.2 else 1
+    return every, apart(middles[::every], least)
 
 
 def apart(places: NDArray[np.float64], least: float) -> NDArray[np.float64]:
     """Increasing places between 0 and 1, moved as little as needed to be this far from each other."""
-    if places.size * least >= 1.0:  # no room: evenly spaced
+    if (places.size - 1) * least >= 1.0:  # no room: evenly spaced
         return np.linspace(0.0, 1.0, places.size)
     moved = places.astype(np.float64).copy()
     for k in range(1, moved.size):
