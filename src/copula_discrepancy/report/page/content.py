@@ -19,7 +19,9 @@ from copula_discrepancy.compare.worst_result import WorstConsequences
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import consequences as effects
 from copula_discrepancy.report.page import details, interactions, meaning, methods
+from copula_discrepancy.report.page.columns import EXPLAINED
 from copula_discrepancy.report.page.pictures import packed, png_image
+from copula_discrepancy.report.plots.columns import pair_is_ordered
 from copula_discrepancy.report.plots.maps import (
     KEPT,
     SIZES,
@@ -90,6 +92,7 @@ def of_pairs(
         "triples": None if triples is None else interactions.section(triples),
         "consequences": None if consequences is None else effects.section(consequences, said),
         "details": worst,
+        "drawn": _drawn(worst, result.things),
         "first": _first_label(result, worst),
         "sure": meaning.of_pairs(result),
         "notes": [
@@ -139,6 +142,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
         "triples": None,
         "consequences": None,
         "details": [detail],
+        "drawn": [],
         "first": "",
         "sure": meaning.of_one(result),
         "notes": detail.notes,
@@ -169,6 +173,15 @@ def _first_label(result: Pairwise, worst: Sequence[details.Detail]) -> str:
     if worst and worst[0].key != "pair-1":
         return f"Worst {result.unit} of the first tree"
     return f"Worst {result.unit}" if result.n_flagged else f"{result.unit.capitalize()} with the largest gap"
+
+
+def _drawn(worst: Sequence[details.Detail], things: str) -> list[str]:
+    """What the pictures show that are no clouds."""
+    return [
+        text.format(reference="reference", things=things)
+        for kind, text in EXPLAINED.items()
+        if any(one.picture == kind for one in worst)
+    ]
 
 
 def _own_p(result: Pairwise) -> dict[str, str]:
@@ -259,7 +272,8 @@ def _number(value: float, form: str) -> str:
 def _maps(result: Pairwise) -> Content:
     """Level, shape and the share kept (without a target, form) of all pairs, and every corner with a gap, as heat maps."""
     against, shaped = result.kind != "nothing", result.method != "moment"
-    numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
+    known = {name: bool(np.isfinite(result.rows[name]).any()) or not _unordered(result) for name in ("level", "shape")}
+    numbers = [name for name, there in (("level", against), ("shape", shaped)) if there and known[name]]
     numbers += [name for name in (KEPT if against else "form",) if np.isfinite(result.rows[name]).any()]
     numbers += [name for name in CORNERS if beyond_chance(result, name).any()]
     kept = _kept(result)
@@ -277,9 +291,15 @@ def _maps(result: Pairwise) -> Content:
         "sides": "Blue is below the target, orange above it; each map has its own scale"
         if against
         else _family_sides(result, numbers),
+        "unordered": _unordered(result),
         "maps": [_map(result, name, part) for name, part in cells.items()],
         "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
     }
+
+
+def _unordered(result: Pairwise) -> bool:
+    """Whether a variable has no order: its pairs have no level, shape or tails."""
+    return not all(pair_is_ordered(result.samples[0], [name]) for name in result.names)
 
 
 def _family_sides(result: Pairwise, numbers: Sequence[str]) -> str:

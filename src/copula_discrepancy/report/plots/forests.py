@@ -17,6 +17,7 @@ from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
 from copula_discrepancy.report.plots import look
+from copula_discrepancy.report.plots.columns import pair_is_ordered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -264,10 +265,15 @@ def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, cro
         ax.annotate(text, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small")
         return
     for place in stuck:
-        ax.text(
-            0.5, place, "does not vary", transform=frame, ha="center", va="center", fontsize="x-small", style="italic",
-            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
-        )  # fmt: skip
+        _write_across(ax, place, "does not vary")
+
+
+def _write_across(ax: "Axes", place: float, words: str) -> None:
+    """Words instead of the tau of a row that has none."""
+    ax.text(
+        0.5, place, words, transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize="x-small", style="italic",
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
+    )  # fmt: skip
 
 
 # ---- the worst pairs -----------------------------------------------------------------------------------------------
@@ -287,6 +293,8 @@ def pair_taus(result: Pairwise, pair: PairGap) -> PairTaus:
     draws, reference = result.samples
     own = not getattr(pair, "given", ())
     aim = Estimate.unknown(pair.tau_target) if not math.isnan(pair.tau_target) else None
+    if not pair_is_ordered(draws, pair.names):
+        return PairTaus((), Estimate.unknown(math.nan), None)
     if not own:
         return PairTaus((), Estimate.unknown(pair.tau), aim)
     pooled, chains = _sample_taus(result, draws, result.independent[0], pair)
@@ -306,8 +314,10 @@ def _sample_taus(result: Pairwise, draws: Draws, iid: bool, pair: PairGap) -> tu
 def _pairs_forest(result: Pairwise, chosen: Sequence[PairGap], ax: Any) -> "Axes":
     with look.canvas(ax, size=(5.2, 0.9 + 0.42 * len(chosen))) as axes:
         found = [pair_taus(result, pair) for pair in chosen]
-        for place, taus in enumerate(found):
+        for place, (taus, pair) in enumerate(zip(found, chosen, strict=True)):
             _draw_pair(axes, place, taus)
+            if not pair_is_ordered(result.samples[0], pair.names):
+                _write_across(axes, place, "no order, so no tau")
         axes.set_ylim(len(chosen) - 0.5, -0.5)
         for edge in range(1, len(chosen)):
             axes.axhline(edge - 0.5, color=look.GREY, linewidth=0.3)
