@@ -101,6 +101,7 @@ def fill_form(row: Any, form: FormGap, pattern: Pattern | None) -> None:
     row["form"], row["form_se"], row["form_pvalue"] = form.value, form.spread.se, form.pvalue
     row["kept"], row["kept_se"] = form.kept, form.kept_spread.se
     row["dependence"], row["dependence_target"] = form.dependence
+    row["dependence_se"], row["dependence_target_se"] = form.dependence_errors
     row["pattern"] = "" if pattern is None else pattern.code
 
 

@@ -15,7 +15,8 @@ from copula_discrepancy.compare.correlations import correlation_matrix
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
-from copula_discrepancy.data.naming import listed, unknown_name
+from copula_discrepancy.data.missingness import with_missingness
+from copula_discrepancy.data.naming import BRIEF, listed, unknown_name
 from copula_discrepancy.families import Copula, Gaussian
 
 Place = tuple[int, int]
@@ -76,7 +77,32 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
             "no-target",
         )
     draws, reference = matched(draws, read_reference(target, draws, options, every_kind=every_kind))
-    return _aims("reference", draws, things, reference)
+    if not every_kind:
+        return _aims("reference", draws, things, reference)
+    given, (draws, other, skipped) = draws, with_missingness(draws, reference)
+    assert other is not None
+    meaningless = {(draws.names[i], draws.names[j]) for i, j in skipped}
+    draws, reference, told = _missing_in_both(draws, other, given.names)
+    aims = _aims("reference", draws, things, reference)
+    names = aims.draws.names
+    pairs = tuple((i, j) for i, j in aims.pairs if (names[i], names[j]) not in meaningless)
+    return replace(aims, pairs=pairs, caveats=(*aims.caveats, *told))
+
+
+def _missing_in_both(draws: Draws, reference: Draws, columns: tuple[str, ...]) -> tuple[Draws, Draws, list[Caveat]]:
+    """Both samples without indicators of values that only one of them lacks: the other has nothing to compare."""
+    indicators = [name for name in draws.names if name not in columns]
+    alone = {}
+    for name in indicators:
+        for sample, where in ((draws, "reference"), (reference, "draws")):
+            if _constant(sample.select([name])):
+                alone[name] = where
+    if not alone:
+        return draws, reference, []
+    kept = [name for name in draws.names if name not in alone]
+    which = [f"{name} in the {where} only" for name, where in alone.items()]
+    sentence = f"{listed(which, BRIEF)}: what missing values depend on was not compared there"
+    return draws.select(kept), reference.select(kept), [caveat_of("missing-in-one", sentence)]
 
 
 def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) -> PairTargets:

@@ -252,6 +252,16 @@ class FormGap(NamedTuple):
         own, target = (math.sqrt(max(float(np.nansum(a**2 - np.where(np.isfinite(a), se, 0.0) ** 2)), 0.0)) for a, se in sides)
         return own, target
 
+    @property
+    def dependence_errors(self) -> tuple[float, float]:
+        """Standard errors of `dependence` of variables that are independent, or nearly so."""
+        sizes = zip(self.dependence, (self.own_errors, self.target_errors), (self.own, self.target), strict=True)
+        found = []
+        for size, se, known in sizes:
+            squared_se = math.sqrt(2.0 * float(np.sum(np.where(np.isfinite(known), se, 0.0) ** 4)))
+            found.append(squared_se / (2.0 * max(size, math.sqrt(squared_se / 2.0), _TINY)))
+        return found[0], found[1]
+
     def interval(self, confidence: float) -> tuple[float, float]:
         """Confidence interval of the value: the root of that of its square, which is close to normal."""
         reach = StandardError(self.squared_se, self.spread.df, self.spread.n_eff).reach(confidence)
