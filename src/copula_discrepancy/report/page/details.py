@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -47,20 +47,23 @@ class Detail:
     notes: list[tuple[str, str]] = field(default_factory=list)
     beside: tuple[str, ...] = ()  # a few words on each of the two clouds, which are the first pictures
     numbers: dict[str, Any] = field(default_factory=dict)
+    where: str = ""  # the group of rows, if not all
 
 
-def worst_pairs(result: Pairwise, count: int) -> list[Detail]:
+def worst_pairs(result: Pairwise, count: int, *, key: str = "pair", where: str = "") -> list[Detail]:
     """The first pairs of a ranking; if a pair has no pictures, its text gives the reason.
+
+    Keys begin with `key`; `where` is the group of rows that the ranking is about.
 
     Edges of a vine from its second tree on have no draws of their own, and are skipped.
     """
     drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
     with page_style():
-        return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
+        found = [_of_pair(result, gap, rank, f"{key}-{rank}") for rank, gap in islice(drawable, count)]
+    return [replace(detail, where=where) for detail in found]
 
 
-def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
-    key = f"pair-{rank}"
+def _of_pair(result: Pairwise, gap: PairGap, rank: int, key: str) -> Detail:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DependenceWarning)  # the page shows them next to the pictures
