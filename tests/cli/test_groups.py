@@ -25,7 +25,7 @@ def test_printed(files, capsys):
     assert run(files, "--by", "species") == 0
     printed = capsys.readouterr().out
     assert (
-        printed.index("Gaps within 3 of 3 groups") < printed.index("Simpson's reversal: within") < printed.index("\nall rows ")
+        printed.index("Gaps within 3 of 3 groups") < printed.index("Simpson's reversal: within") < printed.index("\n all rows ")
     )
     assert run(files, "--by", "species", "--columns", "x,y", "--top", "1") == 0
     assert "and 2 more groups (--top 0 shows all; --csv and --json include every number)" in capsys.readouterr().out
