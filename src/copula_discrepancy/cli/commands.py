@@ -21,7 +21,7 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.worst_consequences import rank_consequences
 from copula_discrepancy.compare.worst_result import WorstConsequences, effect_records
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, as_draws, ordered_only
 from copula_discrepancy.families import Copula, family
 
 
@@ -61,9 +61,10 @@ def compare(options: argparse.Namespace) -> int:
     common = {"iid": iid, "confidence": options.confidence, "adjust": options.adjust, "n_jobs": options.jobs}
     triples = consequences = None
     if options.interactions:  # first: triples take seconds, and there may be too many variables for them
-        triples = rank_triples(draws, reference, missing="pairs", **common)
+        triples = rank_triples(ordered_only(draws), ordered_only(reference), missing="pairs", **common)
     if options.consequences:
-        consequences = rank_consequences(draws, reference, missing="listwise", tail=options.tail, **common)
+        ordered = ordered_only(draws), ordered_only(reference)
+        consequences = rank_consequences(*ordered, missing="listwise", tail=options.tail, **common)
     result = _judge(options, draws, reference, iid=iid, family=options.family)
     return _answer(options, result, _Extras(triples, consequences))
 

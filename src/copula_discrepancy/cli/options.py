@@ -10,6 +10,7 @@ Value = TypeVar("Value")
 Options = dict[str, dict[str, Any]]  # by name, the arguments of add_argument
 STANDARD_OUTPUT = "-"  # where --json goes without a file
 PICTURES = (".png", ".pdf", ".svg")  # endings of files that a picture can be written to
+KINDS = ("numeric", "ordinal", "nominal", "boolean", "date", "id")  # those of as_draws(kinds=)
 SUMMARIES = ("mean", "probability", "sd", "quantile", "shortfall")  # those of consequence()
 
 
@@ -36,6 +37,20 @@ def _coordinate(text: str) -> tuple[str, list[str]]:
     if not (dimension.strip() and equals and labels.strip()):
         raise argparse.ArgumentTypeError(f"must be a dimension and its labels, such as school=Choate,Deerfield, got {text!r}")
     return dimension.strip(), [label.strip() for label in labels.split(",")]
+
+
+def _kind(text: str) -> tuple[str, str | list[str]]:
+    """A column and its kind, or its values, lowest first: zip=nominal, size=S,M,L."""
+    column, equals, given = text.rpartition("=")
+    if not (column.strip() and equals and given.strip()):
+        raise argparse.ArgumentTypeError(f"must be a column and its kind, such as zip=nominal or size=S,M,L, got {text!r}")
+    if given.strip() in KINDS:
+        return column.strip(), given.strip()
+    levels = _names(given)
+    if len(levels) < 2:
+        kinds = ", ".join(KINDS)
+        raise argparse.ArgumentTypeError(f"must be one of {kinds}, or several values, lowest first (size=S,M,L), got {text!r}")
+    return column.strip(), levels
 
 
 def _checked(convert: Callable[[str], Value], allowed: Callable[[Value], bool], rule: str) -> Callable[[str], Value]:
@@ -114,6 +129,11 @@ INPUT: Options = {
     "--drop-missing": {"action": "store_const", "dest": "missing", "const": "pairs", "help": "same as --missing pairs"},
     "--chains": {"type": _chains, "metavar": "N", "help": "number of chains, one after another in the rows; or the name of the "
                  "column that identifies the chain"},
+}  # fmt: skip
+KIND: Options = {
+    "--kinds": {"type": _kind, "nargs": "+", "action": "extend", "metavar": "A=KIND", "help": "kinds of columns: numeric, "
+                "ordinal, nominal (no order), boolean, date or id (left out), such as zip=nominal; or the values of a column, "
+                "lowest first, such as size=S,M,L (default: as the columns look)"},
 }  # fmt: skip
 TWO_INPUTS = INPUT | {
     "--reference-chains": {"type": _chains, "metavar": "N", "help": "the same for the reference (default: as --chains)"},

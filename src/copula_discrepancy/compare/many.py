@@ -22,7 +22,7 @@ from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, as_draws, require_ordered
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.basis import ORDER
@@ -81,6 +81,7 @@ def pairwise(
     chains: int | str | None = None,
     exclude: str | Sequence[str] | None = None,
     missing: str | None = None,
+    kinds: Any = None,
     tail: float = TAIL_SHARE,
     order: int = ORDER,
     n_jobs: int | None = -1,
@@ -127,6 +128,8 @@ def pairwise(
     missing : {"pairs", "listwise", "raise"}, optional
         Handling of NaN: each pair uses the rows that have both values; rows with a missing value are omitted from every pair;
         or an error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
+    kinds : dict, optional
+        Kinds of columns, ``{"zip": "nominal", "size": ["S", "M", "L"]}``, or SDV's metadata, for both samples; see `as_draws`.
     tail : float
         The fraction of each variable that counts as its tail, such as 0.1, 0.05 or 0.01.
     order : int
@@ -206,7 +209,7 @@ def pairwise(
     result: Pairwise | GroupedPairwise = rank(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
         exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
-        exclude=exclude, tail=tail, order=order, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
+        exclude=exclude, kinds=kinds, tail=tail, order=order, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -249,7 +252,8 @@ def rank_pairs(
             "column separator",
             "shape",
         )
-    aims = resolve_pair_targets(given, target, selection, called(given, sides[0]))
+    aims = resolve_pair_targets(given, target, selection, called(given, sides[0]), every_kind=True)
+    require_ordered(aims.draws)
     template, estimate_df = _template(family, aims, method)
     samples = aims.draws, aims.reference
     comparison = comparison_of(

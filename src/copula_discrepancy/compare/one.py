@@ -16,7 +16,7 @@ from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
 from copula_discrepancy.compare.wording import called, pair_label
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
@@ -169,7 +169,7 @@ def discrepancy(
     share = open_probability(confidence, "confidence")
     tail_level, degree = checked_tail(tail), checked_order(order)
     missing = "listwise" if isinstance(missing, str) and missing == "pairs" else missing
-    given = two_variables(as_draws(draws, missing=missing), margins)
+    given = two_variables(numeric_draws(draws, missing=missing), margins)
     aim = resolve_target(target, family, given, missing)
     if free_df and (aim.copula is None or student_part(aim.copula) is None):
         given_target = repr(target) if aim.reference is None else "a reference sample, whose df is estimated in any case"

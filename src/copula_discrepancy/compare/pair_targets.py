@@ -42,14 +42,19 @@ class PairTargets:
     margins: tuple[Draws, Draws] | None = None
 
 
-def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairTargets:
-    """Match a target to the variables of the draws; constant variables are omitted with a note."""
-    aims = _resolved(draws, target, options, things)
+def resolve_pair_targets(
+    draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws", *, every_kind: bool = False
+) -> PairTargets:
+    """Match a target to the variables of the draws; constant variables are omitted with a note.
+
+    Without `every_kind`, a reference must have numbers or ordered levels.
+    """
+    aims = _resolved(draws, target, options, things, every_kind)
     automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
 
 
-def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairTargets:
+def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str, every_kind: bool) -> PairTargets:
     if target is None:
         return replace(_aims("nothing", draws, things), stuck=())  # without a target, a constant variable is no fault
     if isinstance(target, Copula):
@@ -68,7 +73,7 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
             f"correlation matrix or None, got {target!r}",
             "no-target",
         )
-    draws, reference = matched(draws, read_reference(target, draws, options))
+    draws, reference = matched(draws, read_reference(target, draws, options, every_kind=every_kind))
     return _aims("reference", draws, things, reference)
 
 
