@@ -224,9 +224,9 @@ def test_several_columns_make_combinations():
     rng = np.random.default_rng(13)
     draws, reference = (null(rng, 200, 2).assign(sex=lambda t: np.arange(len(t)) // 2 % 2) for _ in range(2))
     result = rank_groups(draws, reference, by=["species", "sex"], iid=True)
-    assert list(result.groups) == ["0, 0", "0, 1", "1, 0", "1, 1"]
+    assert list(result.groups) == ["0 / 0", "0 / 1", "1 / 0", "1 / 1"]
     assert result.by == ("species", "sex")
-    assert result["0, 1"].names == ("x", "y", "z")
+    assert result["0 / 1"].names == ("x", "y", "z")
     assert set(result.overall.names) == {"x", "y", "z", "species", "sex"}
     assert result.title.startswith("by species and sex: ")
 
@@ -247,10 +247,58 @@ def test_a_column_that_is_not_selected_still_defines_groups():
     assert np.sum(weighted["0"].weights) == 2.0
 
 
+LABELS = {
+    "text": np.array(["Gentoo", "Adelie"], dtype=object),
+    "truth values": np.array([False, True]),
+    "numbers": np.array([0.5, 2.0]),
+    "ordered categories": pd.Categorical(["small", "large"], categories=["small", "large"], ordered=True),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_every_kind_of_label(labels):
+    rng = np.random.default_rng(21)
+    draws, reference = (null(rng, 60, 2) for _ in range(2))
+    for table in (draws, reference):
+        table["species"] = LABELS[labels][table["species"].to_numpy()]
+    reference = reference.iloc[::-1]  # levels are matched by label, not by the order in which they occur
+    result = rank_groups(draws, reference, by="species", iid=True)
+    expected = {
+        "text": ["Adelie", "Gentoo"],
+        "truth values": ["False", "True"],
+        "numbers": ["0.5", "2"],
+        "ordered categories": ["small", "large"],
+    }
+    assert list(result.groups) == expected[labels]
+    first = draws["species"].astype(str) == ("0.5" if labels == "numbers" else expected[labels][0])
+    assert result[expected[labels][0]]["x", "y"].tau == cd.kendall_tau(draws["x"][first], draws["y"][first])
+    assert ("species" in result.overall.names) == (labels != "text")
+
+
+def test_labels_of_another_order_and_of_one_sample_only():
+    rng = np.random.default_rng(22)
+    names = np.array(["Chinstrap", "Adelie", "Gentoo"])
+    draws, reference = null(rng, 60, 3), null(rng, 60, 2)
+    draws["species"], reference["species"] = names[draws["species"]], names[[2, 0]][reference["species"]]
+    result = rank_groups(draws, reference, by="species", iid=True)
+    assert set(result.groups) == {"Chinstrap", "Gentoo"}
+    assert result.left_out == {"Adelie": "only in the draws, 60 rows"}
+    inside = draws[draws["species"] == "Gentoo"]
+    assert result["Gentoo"]["x", "y"].tau == cd.kendall_tau(inside["x"], inside["y"])
+
+
+def test_what_says_nothing_by_itself_is_named_with_its_column():
+    rng = np.random.default_rng(23)
+    tables = [null(rng, 40, 2).assign(smoker=np.arange(80) % 2 == 0) for _ in range(2)]
+    assert rank_groups(*tables, by="smoker", iid=True).named == {"False": "smoker False", "True": "smoker True"}
+
+
 @pytest.mark.parametrize("kind", ["dict", "array", "csv", "parquet", "polars", "arrow"])
 def test_every_kind_of_table(kind, tmp_path):
     rng = np.random.default_rng(16)
     tables, by = [null(rng, 40, 2), null(rng, 40, 2)], "species"
+    if kind != "array":
+        tables = [t.assign(species=np.array(["a", "b"])[t["species"]]) for t in tables]
     if kind == "dict":
         tables = [{name: t[name].to_numpy() for name in t} for t in tables]
     elif kind == "array":
@@ -265,8 +313,9 @@ def test_every_kind_of_table(kind, tmp_path):
             getattr(t, f"to_{kind}")(path, index=False)
         tables = paths
     result = rank_groups(*tables, by=by, iid=True)
-    assert list(result.groups) == ["0", "1"]
-    assert result.sizes("0") == (40, 40)
+    labels = ["0", "1"] if kind == "array" else ["a", "b"]
+    assert list(result.groups) == labels
+    assert result.sizes(labels[0]) == (40, 40)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +323,8 @@ def test_every_kind_of_table(kind, tmp_path):
     [
         ("specis", "unknown-name", "did you mean 'species'"),
         ("x", "too-many-groups", "bins"),
+        ("text", "too-many-groups", "bins"),
+        ("day", "dates", "its year"),
         (["species", "many"], "too-many-groups", "combinations"),
         ([], "argument", "empty list"),
         (3, "argument", "name of a column"),
@@ -283,9 +334,11 @@ def test_every_kind_of_table(kind, tmp_path):
 )
 def test_columns_that_cannot_be_used(by, code, words):
     rng = np.random.default_rng(17)
-    tables = [null(rng, 40, 4).assign(many=np.arange(160) % 37) for _ in range(2)]
+    days = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(160) % 40, unit="D")
+    texts = [f"customer {k}" for k in range(160)]
+    tables = [null(rng, 40, 4).assign(many=np.arange(160) % 37, text=texts, day=days) for _ in range(2)]
     with pytest.raises(cd.InputError, match=words) as caught:
-        cd.pairwise(*tables, by=by, iid=True)
+        cd.pairwise(*tables, by=by, iid=True, exclude=["text", "day"])
     assert caught.value.code == code
     assert MOST_GROUPS == 50
 

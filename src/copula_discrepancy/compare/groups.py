@@ -1,6 +1,7 @@
 """Every pair of variables compared with a reference sample within groups of rows, and over all rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from copula_discrepancy.compare.wording import counted
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.data.naming import BRIEF, errors_about, listed
+from copula_discrepancy.data.readers.options import NotNumeric
 from copula_discrepancy.data.row_groups import RowGroups, checked_by, group_labels, rows_of, with_group_columns
 from copula_discrepancy.estimate.form import FEWEST_FOR_FORM
 from copula_discrepancy.families import Copula
@@ -45,14 +47,14 @@ def rank_groups(
     names = checked_by(by)
     if chains is not None:
         raise InputError(f"by is for tables without chains, got chains={chains!r:.60}; omit one of the two", "shape")
-    keys = ("var_names", "filter_vars", "group", "coords", "exclude")
+    keys = ("var_names", "filter_vars", "group", "coords", "exclude", "kinds")
     selection = {key: options.pop(key) for key in keys if key in options}
     # rows are matched to their groups before rows with missing values are dropped
     reading = selection | {"missing": "pairs" if missing in ("listwise", "drop") else missing}
     given = as_draws(draws, **reading)
     _require_sample(target, given)
-    other = read_reference(target, given, reading)
-    coords: dict[str, Any] = {key: value for key, value in selection.items() if key in ("group", "coords")}
+    other = read_reference(target, given, reading, every_kind=True)
+    coords: dict[str, Any] = {key: value for key, value in selection.items() if key in ("group", "coords", "kinds")}
     samples = []
     for sample, source in ((given, draws), (other, target)):
         samples.append(with_group_columns(sample, names, partial(_read_columns, source, coords)))
@@ -119,10 +121,10 @@ def compare_groups(
     folder = None if checkpoint is None else _folder(checkpoint)
     choices = choices | {"missing": missing}
     variables = [name for name in draws.names if name not in (added or ())]
-    overall = rank_pairs(
-        draws.select(variables), reference.select(variables), weights=weights, progress=progress,
-        checkpoint=None if folder is None else folder / "all_rows", **choices,
-    )  # fmt: skip
+    whole = partial(
+        rank_pairs, weights=weights, progress=progress, checkpoint=None if folder is None else folder / "all_rows", **choices
+    )
+    overall = _over_all_rows(whole, draws.select(variables), reference.select(variables), by)
     inner = [name for name in variables if name not in by]
     own_weights = _weights(overall, inner)
     left_out = _one_sided(groups[0], groups[1])
@@ -166,6 +168,19 @@ def compare_groups(
         adjust=overall.adjust,
         version=overall.version,
     )
+
+
+def _over_all_rows(whole: Callable[..., Pairwise], draws: Draws, reference: Draws, by: Sequence[str]) -> Pairwise:
+    """The comparison of all rows, with the columns that define groups if their values can be compared."""
+    try:
+        return whole(draws, reference)
+    except NotNumeric as error:
+        if not {*error.others} <= {*by}:
+            raise
+        rest = [name for name in draws.names if name not in error.others]
+        result = whole(draws.select(rest), reference.select(rest))
+        note = f"{listed(error.others)} {'defines' if len(error.others) == 1 else 'define'} groups, without an order to compare"
+        return replace(result, notes=(*result.notes, note))
 
 
 def _folder(checkpoint: Any) -> Path:

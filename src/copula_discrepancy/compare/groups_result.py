@@ -40,7 +40,7 @@ class GroupedPairwise(Ranking):
         The comparison of all rows; it includes the columns in `by` if they are variables.
     groups : mapping from str to Pairwise
         The comparison within every group, in the order of the columns' values; the label of a group of several columns has
-        their values, separated by commas.
+        their values, separated by slashes: "Adelie / male".
     reversals : tuple of Reversal
         Pairs whose dependence has the wrong sign within groups, Simpson's reversals first.
     paradoxes : tuple of Reversal

@@ -16,21 +16,25 @@ if TYPE_CHECKING:
 
 NO_GROUP = "(no group)"  # rows without a value of the column
 ALL_ROWS = "all rows"
+_TRUTH_VALUES = ("true", "false", "yes", "no", "on", "off")
 _NAME = 32  # characters of a group's name in a table
 
 
 def group_names(by: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
-    """What every group is called in a sentence: its label, or, if that is a number, "cyl 4"."""
+    """What every group is called in a sentence: its label or, if that says nothing by itself, "cyl 4", "smoker yes"."""
+    plain = len(by) == 1 and all(_says_nothing(label) for label in labels if label != NO_GROUP)
+    return {label: f"{by[0]} {label}" if plain and label != NO_GROUP else label for label in labels}
 
-    def is_number(text: str) -> bool:
-        try:
-            float(text)
-        except ValueError:
-            return False
+
+def _says_nothing(label: str) -> bool:
+    """Whether a label is a number, a truth value or a single letter."""
+    if len(label) == 1 or label.lower() in _TRUTH_VALUES:
         return True
-
-    numbers = len(by) == 1 and all(is_number(label) for label in labels if label != NO_GROUP)
-    return {label: f"{by[0]} {label}" if numbers and label != NO_GROUP else label for label in labels}
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
 
 
 def left_out_words(left_out: Mapping[str, str]) -> str:

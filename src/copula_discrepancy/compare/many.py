@@ -47,7 +47,7 @@ def pairwise(
     confidence: float = 0.95, adjust: str = "bh", weights: Any = None, exact: bool = False,
     var_names: str | Sequence[str] | None = None, filter_vars: str | None = None, group: str = "posterior",
     coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
-    missing: str | None = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
+    missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: None = None,
 ) -> Pairwise: ...  # fmt: skip
 
@@ -58,7 +58,7 @@ def pairwise(
     confidence: float = 0.95, adjust: str = "bh", weights: Any = None, exact: bool = False,
     var_names: str | Sequence[str] | None = None, filter_vars: str | None = None, group: str = "posterior",
     coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
-    missing: str | None = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
+    missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: str | Sequence[str],
 ) -> "GroupedPairwise": ...  # fmt: skip
 

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.kinds import DATE, DURATION, HASHED
 from copula_discrepancy.data.naming import errors_about, listed
+from copula_discrepancy.data.readers.table import kind_fields
 
 MOST_GROUPS = 50  # more are hardly groups but a variable of its own, and too many to read
 _DIGITS = 15  # of a number as a label: all that survive a round trip through text
 _FEWER = "use a column with fewer values, or put them into bins first (pandas.cut, pandas.qcut)"
-_BETWEEN = ", "  # between the labels of several columns
+_BETWEEN = " / "  # between the labels of several columns: not a comma, which separates groups in sentences
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,11 @@ def _beside(sample: Draws, others: Draws) -> Draws:
         left_out=kept,
         ranked=sample.ranked or others.ranked,
         incomplete=sample.incomplete or others.incomplete,
+        **kind_fields(
+            [read.kind(k) for read in (sample, others) for k in range(read.n_variables)],
+            [read.labels(k) for read in (sample, others) for k in range(read.n_variables)],
+            [*sample.chosen, *others.chosen],
+        ),
     )
 
 
@@ -86,6 +93,8 @@ def group_labels(draws: Draws, by: Sequence[str]) -> RowGroups:
         For more than 50 groups.
     """
     places = [draws.names.index(name) for name in by]
+    for name, k in zip(by, places, strict=True):
+        _require_groups(draws, name, k)
     columns = [draws.values[0, :, k] for k in places]
     known = ~np.any([np.isnan(column) for column in columns], axis=0)
     texts, codes = [], []
@@ -107,16 +116,28 @@ def group_labels(draws: Draws, by: Sequence[str]) -> RowGroups:
         )
     labels = [[column[code] for column, code in zip(texts, row, strict=True)] for row in combinations]
     joined = [_BETWEEN.join(parts) for parts in labels]
-    if len(set(joined)) < len(joined):  # a label that contains the comma
+    if len(set(joined)) < len(joined):  # a label that contains the separator
         joined = [_BETWEEN.join(f"{name}={part}" for name, part in zip(by, parts, strict=True)) for parts in labels]
     positions, members = np.flatnonzero(known), members.reshape(-1)
     rows = {label: positions[members == k] for k, label in enumerate(joined)}
     return RowGroups(rows, int(np.sum(~known)))
 
 
+def _require_groups(draws: Draws, name: str, variable: int) -> None:
+    """Raise for a column whose values are no groups, whatever their number."""
+    if draws.kind(variable) in (DATE, DURATION):
+        raise InputError(
+            f"by={name!r} holds dates or durations; groups need a column with few values, such as its year", "dates"
+        )
+    if draws.labels(variable) == HASHED:
+        found = f"by={name!r} has so many different values that they were hashed"
+        raise InputError(f"{found}; groups need a column with at most {MOST_GROUPS}: {_FEWER}", "too-many-groups")
+
+
 def value_labels(draws: Draws, variable: int, values: NDArray[np.float64]) -> list[str]:
     """Values of a variable as text: its labels, or the numbers."""
-    return [f"{value:.{_DIGITS}g}" for value in values]
+    labels = draws.labels(variable)
+    return [labels[int(value)] if labels else f"{value:.{_DIGITS}g}" for value in values]
 
 
 def rows_of(draws: Draws, rows: NDArray[np.intp], names: Sequence[str]) -> Draws:
