@@ -61,6 +61,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "them one by one."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "
         "them, or missing='listwise' for rows without missing values."),
+    "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "
+        "all rows. Use larger groups, or collect more rows."),
     "pairs-left-out": (NOTE, "The score does not include these columns. Describe them in the metadata, or convert them to "
         "numbers."),
     "quadrature": (NOTE, "This concerns the Shannon scores only; the gaps and their tests are not affected."),

@@ -174,6 +174,8 @@ TESTS: Options = {
     "--iid": {"action": "store_true", "help": "treat rows as independent; not for Markov chains or time series"},
 }  # fmt: skip
 TWO_TESTS = TESTS | {
+    "--by": {"type": _names, "metavar": "A,B,...", "help": "also compare within groups of rows, by the values of a column or "
+             "the combinations of several; for tables without chains"},
     "--interactions": {"action": "store_true", "help": "also compare how the dependence of two variables changes "
                        "with a third, for all triples of at most 100 variables"},
     "--consequences": {"action": "store_true", "help": "also compute what the dependence of each pair does to sums, "

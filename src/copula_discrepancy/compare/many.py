@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,31 @@ from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability
 from copula_discrepancy.families import resolve_family
 
+if TYPE_CHECKING:
+    from copula_discrepancy.compare.groups_result import GroupedPairwise
+
+
+@overload
+def pairwise(
+    draws: Any, target: Any = None, *, family: Any = None, method: str = "mle", iid: bool | str = False,
+    confidence: float = 0.95, adjust: str = "bh", weights: Any = None, exact: bool = False,
+    var_names: str | Sequence[str] | None = None, filter_vars: str | None = None, group: str = "posterior",
+    coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
+    missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: None = None,
+) -> Pairwise: ...  # fmt: skip
+
+
+@overload
+def pairwise(
+    draws: Any, target: Any = None, *, family: Any = None, method: str = "mle", iid: bool | str = False,
+    confidence: float = 0.95, adjust: str = "bh", weights: Any = None, exact: bool = False,
+    var_names: str | Sequence[str] | None = None, filter_vars: str | None = None, group: str = "posterior",
+    coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
+    missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: str | Sequence[str],
+) -> "GroupedPairwise": ...  # fmt: skip
+
 
 def pairwise(
     draws: Any,
@@ -61,7 +87,8 @@ def pairwise(
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
-) -> Pairwise:
+    by: str | Sequence[str] | None = None,
+) -> "Pairwise | GroupedPairwise":
     """Compare the dependence of every pair of variables with a target, and rank the pairs, worst first.
 
     Each pair gets the level, shape, form and total gap of `discrepancy`, with standard errors that hold on Markov chains, the
@@ -116,18 +143,24 @@ def pairwise(
         adjust, weights and n_jobs may change.
     progress : bool, optional
         Show a progress bar; by default on a terminal, after two seconds.
+    by : str or list of str, optional
+        A column with at most 50 values, such as a category, or several: the samples are also compared within groups of rows
+        that have the same values there. For a table without chains and a reference sample with the same column. Groups with
+        fewer than 24 rows in either sample are left out, with a warning. See `GroupedPairwise`.
 
     Returns
     -------
-    Pairwise
+    Pairwise or GroupedPairwise
         The ranked pairs; print it for a summary in words, or use `to_dataframe`, `matrix`, `pair`. With a reference sample,
-        its `margins` compare the variables one by one, which ranks do not; they do not enter the verdict.
+        its `margins` compare the variables one by one, which ranks do not; they do not enter the verdict. With `by`, one
+        `Pairwise` for every group and one for all rows, whose p-values are adjusted together.
 
     Raises
     ------
     InputError
         For draws that `as_draws` rejects (NaN and infinite values are counted and located), fewer than two varying variables,
-        or a target that does not match them: the message lists the variables that only one side has. For a checkpoint that
+        or a target that does not match them: the message lists the variables that only one side has. For groups `by` a column
+        that does not exist, with too many values, or of which no group can be compared. For a checkpoint that
         cannot be written or belongs to another call. If every pair runs out of memory or a worker process dies; single pairs
         that run out of memory have no results, count as not tested, and are listed in the result's warnings.
 
@@ -168,7 +201,12 @@ def pairwise(
     >>> result.worst.names, result.worst.verdict, result.n_flagged
     (('x0', 'x1'), 'too weak', 1)
     """
-    result = rank_pairs(
+    rank: Any = rank_pairs
+    if by is not None:
+        from copula_discrepancy.compare.groups import rank_groups  # it ranks the pairs of every group, by the function below
+
+        rank = partial(rank_groups, by=by)
+    result: Pairwise | GroupedPairwise = rank(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
         exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
         exclude=exclude, kinds=kinds, tail=tail, order=order, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,

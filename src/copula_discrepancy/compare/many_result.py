@@ -2,10 +2,10 @@
 
 import math
 import warnings as python_warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ _COLUMNS = tuple(name for name in ROW.names or () if name not in (BLOCKS, *RHAT_
 _RANKED = np.dtype(
     [*((name, ROW[name]) for name in _COLUMNS), *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)]
 )
+
+Ranked = TypeVar("Ranked", bound="Pairwise")
 
 
 def _require_section(value: Any, name: str, kind: type, function: str) -> None:
@@ -183,26 +185,19 @@ class Pairwise(Ranking):
             The ranked result.
         """
         pvalues = np.stack([rows[f"{name}_pvalue"] for name in TESTED])
-        adjusted = adjust_pvalues(pvalues, adjust)
-        flagged = (adjusted < 1.0 - confidence).any(axis=0)
         table = np.empty(len(rows), _RANKED)
         for name in _COLUMNS:
             table[name] = rows[name]
-        for name, values in zip(TESTED, adjusted, strict=True):
-            table[f"{name}_adjusted"] = values
-        table["flagged"] = flagged
-        size = gap_sizes(table, ("level", "shape"), 1.0 - confidence)
-        order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~flagged))
-        chosen = _strength(rows) if weights is None else weights
-        return cls(
-            rows=table[order],
-            blocks=rows[BLOCKS][order],
-            weights=chosen[order],
+        unranked = cls(
+            rows=table,
+            blocks=rows[BLOCKS],
+            weights=_strength(rows) if weights is None else weights,
             own_weights=weights is not None,
             confidence=confidence,
             adjust=adjust,
             **kept,
         )
+        return with_adjusted(unranked, adjust_pvalues(pvalues, adjust))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -744,6 +739,26 @@ class Pairwise(Ranking):
         from copula_discrepancy.estimate.likelihood import with_df
 
         return with_df(template, float(row["df"]))
+
+
+def with_adjusted(result: Ranked, adjusted: NDArray[np.float64]) -> Ranked:
+    """The result with these adjusted p-values, (test, pair) in the order of its rows, flagged and sorted by them."""
+    alpha = 1.0 - result.confidence
+    table = result.rows.copy()
+    for name, values in zip(TESTED, adjusted, strict=True):
+        table[f"{name}_adjusted"] = values
+    table["flagged"] = (adjusted < alpha).any(axis=0)
+    size = gap_sizes(table, ("level", "shape"), alpha)
+    order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~table["flagged"]))
+    return replace(result, rows=table[order], blocks=result.blocks[order], weights=result.weights[order])
+
+
+def adjusted_together(results: Sequence[Ranked]) -> list[Ranked]:
+    """Results whose p-values are adjusted for the tests of all of them, by the method that they share."""
+    pvalues = [np.stack([result.rows[f"{name}_pvalue"] for name in TESTED]) for result in results]
+    adjusted = adjust_pvalues(np.concatenate(pvalues, axis=1), results[0].adjust)
+    ends = np.cumsum([len(result) for result in results])[:-1]
+    return [with_adjusted(result, own) for result, own in zip(results, np.split(adjusted, ends, axis=1), strict=True)]
 
 
 def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:

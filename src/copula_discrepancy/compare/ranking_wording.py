@@ -67,7 +67,7 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     if result.margins is not None:
         same = f"not tested: the {result.things} and the reference are the same."
         texts["Margins"] = same if result.void else f"{result.margins.line}."
-    texts["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
+    texts["Worst" if result.n_flagged else "Largest"] = about(result, result.worst)
     form = " ".join(filter(None, [_form(result), _low_order(result)]))
     if form:
         texts["Form"] = form
@@ -275,7 +275,7 @@ def _judged(result: "Pairwise") -> str | None:
     return f"{tested:,} of {_counted(result, possible)} were tested; omitted: {listed(omitted, BRIEF)}."
 
 
-def _about(result: "Pairwise", gap: "PairGap") -> str:
+def about(result: "Pairwise", gap: "PairGap") -> str:
     """A pair in a sentence."""
     pair = gap.short_label
     if result.kind == "nothing":

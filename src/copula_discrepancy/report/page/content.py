@@ -71,13 +71,14 @@ def of_pairs(
     all_pairs: bool = False,
     triples: Interactions | None = None,
     consequences: WorstConsequences | None = None,
+    pictured: int = DETAILS,
 ) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many.
 
-    If `triples` were compared too, or `consequences` computed, they have sections of their own.
+    If `triples` were compared too, or `consequences` computed, they have sections of their own. `pictured` pairs have pictures.
     """
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
-    worst = details.worst_pairs(result, DETAILS)
+    worst = details.worst_pairs(result, pictured)
     pairs = iter(result)
     shown = list(islice(pairs, TABLE_ROWS))
     table = _table(result, shown, {detail.key for detail in worst})
@@ -89,6 +90,7 @@ def of_pairs(
         "ranked": True,
         "maps": _maps(result) if len(result.names) > 2 else None,
         "table": table,
+        "groups": None,
         "triples": None if triples is None else interactions.section(triples),
         "consequences": None if consequences is None else effects.section(consequences, said),
         "details": worst,
@@ -139,6 +141,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
         "ranked": result.margins == "rank",
         "maps": None,
         "table": None,
+        "groups": None,
         "triples": None,
         "consequences": None,
         "details": [detail],
@@ -158,7 +161,7 @@ def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] 
     warnings = result.warnings
     return {
         "heading": answer_line(result),
-        "state": _state(result),
+        "state": state_of(result),
         "caution": {"first": warnings[0], "more": len(warnings) - 1} if warnings else None,
         "sentences": result.sentences(),
         "part": part_name(result.tail),
@@ -190,7 +193,7 @@ def _own_p(result: Pairwise) -> dict[str, str]:
     )
 
 
-def _state(result: Discrepancy | Pairwise) -> str:
+def state_of(result: Discrepancy | Pairwise) -> str:
     """The colour of the answer; one with reservations, or about variables whose margins differ, is neither good nor bad."""
     if result.outcome == "gap":
         return "off"

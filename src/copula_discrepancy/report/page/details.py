@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from statistics import NormalDist
 from typing import Any
@@ -51,20 +51,24 @@ class Detail:
     beside: tuple[str, ...] = ()  # a few words on each of the two clouds, which are the first pictures
     numbers: dict[str, Any] = field(default_factory=dict)
     picture: str = CLOUD  # what the first pictures are
+    where: str = ""  # the group of rows, if not all
 
 
-def worst_pairs(result: Pairwise, count: int) -> list[Detail]:
+def worst_pairs(result: Pairwise, count: int, *, key: str = "pair", where: str = "") -> list[Detail]:
     """The first pairs of a ranking; if a pair has no pictures, its text gives the reason.
+
+    Keys begin with `key`; `where` is the group of rows that the ranking is about.
 
     Edges of a vine from its second tree on have no draws of their own, and are skipped.
     """
     drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
     with page_style():
-        return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
+        found = [_of_pair(result, gap, rank, f"{key}-{rank}") for rank, gap in islice(drawable, count)]
+    return [replace(detail, where=where) for detail in found]
 
 
-def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
-    key, columns = f"pair-{rank}", _suitable(result, gap)
+def _of_pair(result: Pairwise, gap: PairGap, rank: int, key: str) -> Detail:
+    columns = _suitable(result, gap)
     if columns is not None and not pair_is_ordered(result.samples[0], gap.names):
         return _unordered(result, gap, key, columns)
     try:

@@ -156,7 +156,7 @@ def draw_chains(forest: Forest, ax: Any) -> "Axes":
     with look.canvas(ax, size=(5.2, max(0.9 + 0.19 * min(len(rows), _MOST_ROWS), 1.7))) as axes:
         for place, row in zip(places, rows, strict=True):
             if row.pooled or not crowded:
-                _draw_row(axes, place, row)
+                draw_row(axes, place, row)
         if crowded:
             _draw_crowd(axes, places, rows)
         if forest.tau_aimed is not None:
@@ -214,7 +214,8 @@ def _draw_crowd(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> Non
             )
 
 
-def _draw_row(ax: "Axes", place: float, row: Row) -> None:
+def draw_row(ax: "Axes", place: float, row: Row) -> None:
+    """A tau with its interval: filled for the draws, hollow for the reference, larger for all together."""
     if math.isnan(row.tau.value):
         return
     marks = _DRAWS if row.of_draws else _hollow(ax)
@@ -326,16 +327,16 @@ def _pairs_forest(result: Pairwise, chosen: Sequence[PairGap], ax: Any) -> "Axes
         axes.grid(False, axis="y")
         axes.xaxis.set_major_locator(look.few_ticks(axes))
         axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small", **look.PLAIN)
-        _pairs_legend(axes, found, f"all {result.things}", "reference" if result.samples[1] is not None else "target")
+        pairs_legend(axes, found, f"all {result.things}", "reference" if result.samples[1] is not None else "target")
     return axes
 
 
 def _draw_pair(ax: "Axes", place: int, taus: PairTaus) -> None:
     chains = [chain.value for chain in taus.chains]
     ax.plot(chains, [place - 0.26] * len(chains), "|", color=look.BLUE, markersize=5.0, markeredgewidth=0.9)
-    _draw_row(ax, place, Row("", taus.pooled, True, True))
+    draw_row(ax, place, Row("", taus.pooled, True, True))
     if taus.aim is not None:
-        _draw_row(ax, place + 0.26, Row("", taus.aim, True, False))
+        draw_row(ax, place + 0.26, Row("", taus.aim, True, False))
 
 
 def _pair_words(pair: PairGap) -> str:
@@ -347,7 +348,8 @@ def _pair_words(pair: PairGap) -> str:
     return f"{first}{between}{second}{condition}"
 
 
-def _pairs_legend(ax: "Axes", found: Sequence[PairTaus], pooled: str, aim: str) -> None:
+def pairs_legend(ax: "Axes", found: Sequence[PairTaus], pooled: str, aim: str) -> None:
+    """What chains, draws and target look like, of those that were drawn."""
     from matplotlib.lines import Line2D
 
     handles = {
