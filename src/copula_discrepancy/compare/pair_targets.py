@@ -42,14 +42,16 @@ class PairTargets:
     margins: tuple[Draws, Draws] | None = None
 
 
-def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairTargets:
-    """Match a target to the variables of the draws; constant variables are omitted with a note."""
-    aims = _resolved(draws, target, options, things)
+def resolve_pair_targets(
+    draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws", *, fewest: int = 2
+) -> PairTargets:
+    """Match a target to the variables of the draws; constant variables are omitted with a note, and `fewest` must vary."""
+    aims = _resolved(draws, target, options, things, fewest)
     automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
 
 
-def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairTargets:
+def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str, fewest: int) -> PairTargets:
     if target is None:
         return replace(_aims("nothing", draws, things), stuck=())  # without a target, a constant variable is no fault
     if isinstance(target, Copula):
@@ -69,10 +71,10 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
             "no-target",
         )
     draws, reference = matched(draws, read_reference(target, draws, options))
-    return _aims("reference", draws, things, reference)
+    return _aims("reference", draws, things, reference, fewest)
 
 
-def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) -> PairTargets:
+def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None, fewest: int = 2) -> PairTargets:
     """All pairs of variables that vary in both samples; caveats about the others, and those constant in the draws only."""
     here, there = _constant(draws), [] if reference is None else _constant(reference)
     both = [name for name in here if name in there or reference is None]
@@ -85,12 +87,10 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
             caveats.append(caveat_of(code, sentence))
     constant = {name: "constant" for name in draws.names if name in here or name in there}
     names = [name for name in draws.names if name not in constant]
-    if len(names) < 2 <= draws.n_variables:
+    if len(names) < fewest <= draws.n_variables:
         check = "check the sampler" if things == "draws" else "select other columns"
-        raise InputError(
-            f"pairs need at least two variables that vary, got {len(names)}; constant: {listed([*constant])}; {check}",
-            "constant",
-        )
+        need = "pairs need at least two variables that vary" if fewest > 1 else "lags need at least one variable that varies"
+        raise InputError(f"{need}, got {len(names)}; constant: {listed([*constant])}; {check}", "constant")
     notes = draws.notes
     margins = None if reference is None else (draws, reference)
     if reference is not None:
@@ -103,14 +103,14 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
 
 
 def _constant(draws: Draws) -> list[str]:
-    return [name for k, name in enumerate(draws.names) if _never_varies(draws.values[:, :, k])]
+    return [name for k, name in enumerate(draws.names) if never_varies(draws.values[:, :, k])]
 
 
-def _never_varies(values: NDArray[np.float64]) -> bool:
+def never_varies(values: NDArray[np.float64]) -> bool:
     """Whether all values that are not missing are equal."""
     if np.isnan(values[0, 0]) or np.isnan(values[-1, -1]):
         known = values[~np.isnan(values)]
-        return bool(np.all(known == known[0]))
+        return bool(np.all(known == known[:1]))
     return bool(values[0, 0] == values[-1, -1] and np.all((values == values[0, 0]) | np.isnan(values)))
 
 
