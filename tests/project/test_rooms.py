@@ -130,6 +130,7 @@ ADDED = [
     "consequence",
     "interactions",
     "plot_form",
+    "plot_lags",
     "register",
     "repair",
     "screen",

@@ -56,6 +56,10 @@ def compare(options: argparse.Namespace) -> int:
         if getattr(options, option) and options.csv:
             options.parser.error(f"--{option} cannot be used with --csv, which prints one table; use --json")
     independent, iid = reading.independence(options)
+    if options.lags is not None and any(independent):
+        options.parser.error("--lags cannot be used with --iid: the rows of a path are not independent of its past")
+    if options.lags is not None and options.missing == "listwise":
+        options.parser.error("--lags cannot be used with --missing listwise, which breaks paths; use --missing pairs")
     draws, reference = reading.read_both(options, independent)
     common = {"iid": iid, "confidence": options.confidence, "adjust": options.adjust, "n_jobs": options.jobs}
     triples = consequences = None
@@ -63,7 +67,7 @@ def compare(options: argparse.Namespace) -> int:
         triples = rank_triples(draws, reference, missing="pairs", **common)
     if options.consequences:
         consequences = rank_consequences(draws, reference, missing="listwise", tail=options.tail, **common)
-    result = _judge(options, draws, reference, iid=iid, family=options.family)
+    result = _judge(options, draws, reference, iid=iid, family=options.family, lags=options.lags)
     return _answer(options, result, _Extras(triples, consequences))
 
 

@@ -155,19 +155,15 @@ def _and(words: Sequence[str]) -> str:
 
 def time_rows(result: "Pairwise") -> list[list[str]]:
     """The answer by kind and lag as text, with a heading: flagged pairs of all, and the worst pair of each kind."""
-    lags = result.lags
-    each = lags if len(lags) <= _COLUMNS else ()
-    head = ["kind", *([f"lag {lag}" for lag in each] or ["flagged"]), "worst", "verdict"]
+    each = (0, *result.lags) if len(result.lags) <= _COLUMNS else ()
     lines = []
     for kind, entries in _by_kind(result).items():
         found = {entry["lag"]: f"{entry['flagged']} of {entry['pairs']}" for entry in entries}
         flagged, pairs = (sum(entry[name] for entry in entries) for name in ("flagged", "pairs"))
         worst = _first_of(result, entries)
-        same = [f"{flagged} of {pairs}", *[""] * (len(each) - 1)]
-        cells = [found.get(lag, "-") for lag in each] if each and 0 not in found else same
-        label = f"{kind} (lag 0)" if 0 in found else kind
-        lines.append([label, *cells, worst["worst"], worst["verdict"]])
-    return [head, *lines]
+        cells = [found.get(lag, "-") for lag in each] or [f"{flagged} of {pairs}"]
+        lines.append([kind, *cells, worst["worst"], worst["verdict"]])
+    return [["kind", *([f"lag {lag}" for lag in each] or ["flagged"]), "worst", "verdict"], *lines]
 
 
 def _first_of(result: "Pairwise", entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -100,7 +100,8 @@ class Ranking(WithCaveats, ABC):
 
     def _repr_html_(self) -> str:
         notes = *self.notes, *self.warnings
-        return wording.html(self._headline, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
+        rows, second = self.table_rows(_SHOWN_HTML), self._second_table()
+        return wording.html(self._headline, self.title, self.sentences(), rows, notes, second)
 
     @property
     def _headline(self) -> str:

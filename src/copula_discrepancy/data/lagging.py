@@ -22,6 +22,7 @@ CLUSTERING, SPILLOVER, LEVERAGE = "volatility clustering", "volatility spillover
 KINDS = (SAME_TIME, OWN_PAST, OTHERS_PAST, CLUSTERING, SPILLOVER, LEVERAGE)
 
 MOST_PAIRS = 20_000  # ten minutes on two cores at 2,000 draws; the adjustment for so many tests leaves little power, too
+_LONGEST = 100_000  # steps; more than any path has
 FEWEST_STEPS = 4  # steps of a path that have a past: the fewest from which a long-run variance can be estimated
 _FEWEST_VALUES = 3  # the distance of a variable with two values from its median is the variable again
 _ROUNDING = 4.0  # units in the last place: distances of decimal numbers, such as 0.3 - 0.2 and 0.1 - 0.2, differ by one or two
@@ -104,15 +105,16 @@ def checked_lags(lags: Any) -> tuple[int, ...]:
     if lags is None:
         return ()
     rule = "lags must be a whole number of steps, such as 5 for 1 to 5, or a list of different ones, such as [1, 5, 20]"
+    if is_whole(lags) and 1 <= lags <= _LONGEST:
+        return tuple(range(1, int(lags) + 1))
     if is_whole(lags):
-        if lags < 1:
-            raise InputError(f"{rule}, all of them 1 or more, got {lags!r}; the same time is always compared", "argument")
-        return tuple(range(1, int(lags) + 1)) if lags <= MOST_PAIRS else (int(lags),)  # the length of paths refuses it
+        way_out = "the same time is always compared" if lags < 1 else "list the lags that matter"
+        raise InputError(f"{rule}, from 1 to {_LONGEST:,}, got {lags!r:.60}; {way_out}", "argument")
     if isinstance(lags, str) or not isinstance(lags, Sequence | np.ndarray) or not len(lags):
         raise InputError(f"{rule}, got {lags!r:.60}", "argument")
     for lag in lags:
-        if not is_whole(lag) or lag < 1:
-            raise InputError(f"{rule}, all of them 1 or more, got {lag!r:.60} among them", "argument")
+        if not is_whole(lag) or not 1 <= lag <= _LONGEST:
+            raise InputError(f"{rule}, from 1 to {_LONGEST:,}, got {lag!r:.60} among them", "argument")
     steps = sorted(int(lag) for lag in lags)
     if len({*steps}) < len(steps):
         raise InputError(f"{rule}, got {lags!r:.60}, in which one occurs twice", "argument")
@@ -160,7 +162,7 @@ def _what_is_volatility(lagging: Lagging) -> str:
 
 
 def lagged(draws: Draws, lagging: Lagging) -> Draws:
-    """The draws with a column for each of those in `lagging`; the first steps of each path, which have no past, are left out."""
+    """The draws with the columns of `lagging`; the first steps of each path, which have too short a past, are left out."""
     longest = lagging.lags[-1]
     n_chains, n_draws = draws.values.shape[:2]
     places = [draws.names.index(name) for name in lagging.variables]
@@ -230,12 +232,12 @@ def _require_steps(sample: Draws, whose: str, lags: tuple[int, ...]) -> None:
     """Raise if paths are too short for the longest lag."""
     if sample.n_draws >= lags[-1] + FEWEST_STEPS:
         return
-    paths = f"{sample.n_chains} paths" if sample.n_chains > 1 else "one path"
+    paths = f"{'have' if whose == 'draws' else 'has'} " + (f"{sample.n_chains} paths" if sample.n_chains > 1 else "one path")
     most = sample.n_draws - FEWEST_STEPS
     way_out = f"use lags of at most {most}" if most >= 1 else "use longer paths"
     raise InputError(
-        f"lags of up to {lags[-1]} need paths of at least {lags[-1] + FEWEST_STEPS} steps, but the {whose} have {paths} of "
-        f"{sample.n_draws}; {way_out}; arrays must be (path, step, variable), and tables have a column that identifies the path "
+        f"lags of up to {lags[-1]} need paths of at least {lags[-1] + FEWEST_STEPS} steps, but the {whose} {paths} of "
+        f"{sample.n_draws}; {way_out}; arrays must be (path, step, variable), and in a table a column identifies the path "
         "(chains=, --chains)",
         "too-few-draws",
     )
@@ -248,9 +250,9 @@ def _require_few(lagging: Lagging) -> None:
     distances = sum(column.absolute for column in now)
     count = d * (d - 1) // 2 + steps * (d * d + distances * distances + distances * d)
     if count > MOST_PAIRS:
+        many = f"{d} variables with {steps} lag{'s' * (steps != 1)} are {count:,} pairs"
         raise InputError(
-            f"{d} variables with {steps} lag{'s' * (steps != 1)} are {count:,} pairs, more than {MOST_PAIRS:,}; use fewer lags, such as "
-            "lags=[1, 5], or fewer variables (var_names, --columns)",
+            f"{many}, more than {MOST_PAIRS:,}; use fewer lags, such as lags=[1, 5], or fewer variables (var_names, --columns)",
             "shape",
         )
 
