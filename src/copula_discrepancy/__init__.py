@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.report.plots.clouds import plot_pair
     from copula_discrepancy.report.plots.densities import plot_form
     from copula_discrepancy.report.plots.forests import plot_tau_forest
+    from copula_discrepancy.report.plots.lags import plot_lags
     from copula_discrepancy.report.plots.traces import plot_trace
     from copula_discrepancy.studies.baselines.classic import ess, naive_tau, paper_ess, rhat
     from copula_discrepancy.studies.baselines.stein import SteinDiscrepancy, ksd
@@ -121,6 +122,7 @@ _HOME = {
     "report.plots.clouds": "plot_pair",
     "report.plots.densities": "plot_form",
     "report.plots.forests": "plot_tau_forest",
+    "report.plots.lags": "plot_lags",
     "report.plots.traces": "plot_trace",
     "studies.baselines.classic": "ess naive_tau paper_ess rhat",
     "studies.baselines.stein": "SteinDiscrepancy ksd",
@@ -139,7 +141,7 @@ __all__ = [
     "Reversal", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps",
     "WellingTeh", "WorstConsequences", "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound",
     "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
-    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace",
+    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace",
     "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
     "tau_influence_bound", "tune", "vine", "worst_consequences",
 ]  # fmt: skip

@@ -44,6 +44,10 @@ def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
     if what == "consequence":
         other = target.sample(30, rng=1)
         return cd.consequence(draws, other, lambda rows: rows[:, 0] - rows[:, 1], iid=iid, n_resamples=50).plot(ax=_axes())
+    if what == "lags":
+        found = cd.pairwise(draws, np.random.default_rng(1).standard_normal((40, 2)), **given)
+        need(found.by_lag()["pairs"].sum() == len(found), "pairs without a kind")
+        return cd.plot_lags(found, ax=Figure().subplots(1, 3))
     result = cd.discrepancy(draws, target, iid=iid)
     if what == "gaps":
         return result.plot(ax=_axes())
@@ -150,6 +154,17 @@ TARGETS = [
         },
         lambda a, g: None,
         0.01,
+    ),
+    Target(
+        "plot_lags",
+        plot,
+        {"what": Kind(*[lambda f: "lags"] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.05,
+        ("Pairwise.by_lag",),
+        options={
+            "lags": Kind(lambda f: f.one(1, 2, [1, 3]), lambda f: f.one(0, -1, 1.5, "2", [], [1, 1], 10**400, anything(f)))
+        },
     ),
     Target(
         "Tuning.plot",

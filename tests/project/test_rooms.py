@@ -132,6 +132,7 @@ ADDED = [
     "consequence",
     "interactions",
     "plot_form",
+    "plot_lags",
     "register",
     "repair",
     "screen",

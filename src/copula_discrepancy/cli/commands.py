@@ -57,6 +57,10 @@ def compare(options: argparse.Namespace) -> int:
     if options.by is not None:
         return compare_by_groups(options)
     independent, iid = reading.independence(options)
+    if options.lags is not None and any(independent):
+        options.parser.error("--lags cannot be used with --iid: the rows of a path are not independent of its past")
+    if options.lags is not None and options.missing == "listwise":
+        options.parser.error("--lags cannot be used with --missing listwise, which breaks paths; use --missing pairs")
     draws, reference = reading.read_both(options, independent)
     common = {"iid": iid, "confidence": options.confidence, "adjust": options.adjust, "n_jobs": options.jobs}
     triples = consequences = None
@@ -65,7 +69,7 @@ def compare(options: argparse.Namespace) -> int:
     if options.consequences:
         ordered = ordered_only(draws), ordered_only(reference)
         consequences = rank_consequences(*ordered, missing="listwise", tail=options.tail, **common)
-    result = _judge(options, draws, reference, iid=iid, family=options.family)
+    result = _judge(options, draws, reference, iid=iid, family=options.family, lags=options.lags)
     return _answer(options, result, _Extras(triples, consequences))
 
 

@@ -85,6 +85,11 @@ def _chains(text: str) -> int | str:
 
 _chain_count = _checked(_whole, lambda count: count >= 1, "an integer number of chains >= 1, or the name of a column")
 _sizes = _checked(lambda text: [*map(_whole, text.split(","))], bool, "comma-separated integers, such as 100,1e4")
+_lags = _checked(
+    lambda text: [*map(_whole, text.split(","))] if "," in text else _whole(text),
+    lambda lags: min(lags if isinstance(lags, list) else [lags]) >= 1,
+    "a whole number of steps, such as 5 for 1 to 5, or several, such as 1,5,20",
+)
 _probability = _checked(float, lambda share: 0 < share < 1, "a number strictly between 0 and 1, such as 0.95")
 _order = _checked(int, lambda order: 1 <= order <= 8, "a whole number from 1 to 8, such as 4")
 _tail = _checked(float, lambda share: 0 < share < 0.5, "a number strictly between 0 and 0.5, such as 0.1")
@@ -180,6 +185,8 @@ TWO_TESTS = TESTS | {
                        "with a third, for all triples of at most 100 variables"},
     "--consequences": {"action": "store_true", "help": "also compute what the dependence of each pair does to sums, "
                        "differences and joint extremes"},
+    "--lags": {"type": _lags, "metavar": "L", "help": "also compare each variable with its own past and that of the others, 1 "
+               "to L steps before, or at the steps listed (1,5,20); each chain is a path"},
     "--iid-draws": {"action": "store_true", "help": "treat the rows of the candidate alone as independent"},
     "--iid-reference": {"action": "store_true", "help": "treat the rows of the reference alone as independent"},
 }  # fmt: skip

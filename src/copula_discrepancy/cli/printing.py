@@ -15,6 +15,7 @@ from copula_discrepancy.compare.gate import Outcome
 from copula_discrepancy.compare.groups_result import GroupedPairwise
 from copula_discrepancy.compare.interactions_result import Interaction, Interactions
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.over_time_wording import time_rows
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import NO_GAP, answer_line
 from copula_discrepancy.compare.worst_result import WorstConsequences
@@ -175,6 +176,8 @@ def print_ranking(
     if left > 0:
         more = f"{left} more {result.unit}{'s' if left > 1 else ''}"
         where.print(f"and {more} (--top 0 shows all; {layout.complete} every number)", highlight=False)
+    if isinstance(result, Pairwise) and result.lags:
+        print_rows(where, time_rows(result), (0, -2, -1))
     print_notes(where, (*result.notes, *result.warnings), said)
 
 

@@ -46,18 +46,24 @@ class PairTargets:
 
 
 def resolve_pair_targets(
-    draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws", *, every_kind: bool = False
+    draws: Draws,
+    target: Any,
+    options: Mapping[str, Any],
+    things: str = "draws",
+    *,
+    every_kind: bool = False,
+    fewest: int = 2,
 ) -> PairTargets:
-    """Match a target to the variables of the draws; constant variables are omitted with a note.
+    """Match a target to the variables of the draws; constant variables are omitted with a note, and `fewest` must vary.
 
     Without `every_kind`, a reference must have numbers or ordered levels.
     """
-    aims = _resolved(draws, target, options, things, every_kind)
+    aims = _resolved(draws, target, options, things, every_kind, fewest)
     automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
 
 
-def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str, every_kind: bool) -> PairTargets:
+def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str, every_kind: bool, fewest: int) -> PairTargets:
     if target is None:
         return replace(_aims("nothing", draws, things), stuck=())  # without a target, a constant variable is no fault
     if isinstance(target, Copula):
@@ -78,12 +84,12 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
         )
     draws, reference = matched(draws, read_reference(target, draws, options, every_kind=every_kind))
     if not every_kind:
-        return _aims("reference", draws, things, reference)
+        return _aims("reference", draws, things, reference, fewest)
     given, (draws, other, skipped) = draws, with_missingness(draws, reference)
     assert other is not None
     meaningless = {(draws.names[i], draws.names[j]) for i, j in skipped}
     draws, reference, told = _missing_in_both(draws, other, given.names)
-    aims = _aims("reference", draws, things, reference)
+    aims = _aims("reference", draws, things, reference, fewest)
     names = aims.draws.names
     pairs = tuple((i, j) for i, j in aims.pairs if (names[i], names[j]) not in meaningless)
     return replace(aims, pairs=pairs, caveats=(*aims.caveats, *told))
@@ -105,7 +111,7 @@ def _missing_in_both(draws: Draws, reference: Draws, columns: tuple[str, ...]) -
     return draws.select(kept), reference.select(kept), [caveat_of("missing-in-one", sentence)]
 
 
-def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) -> PairTargets:
+def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None, fewest: int = 2) -> PairTargets:
     """All pairs of variables that vary in both samples; caveats about the others, and those constant in the draws only."""
     here, there = _constant(draws), [] if reference is None else _constant(reference)
     both = [name for name in here if name in there or reference is None]
@@ -124,12 +130,10 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
             sentence = f"omitted because their values have no order: {listed(without)}"
             caveats.append(caveat_of("variables-left-out", sentence))
     names = [name for name in draws.names if name not in constant]
-    if len(names) < 2 <= draws.n_variables:
+    if len(names) < fewest <= draws.n_variables:
         check = "check the sampler" if things == "draws" else "select other columns"
-        raise InputError(
-            f"pairs need at least two variables that vary, got {len(names)}; {_omitted(constant)}; {check}",
-            "constant",
-        )
+        need = "pairs need at least two variables that vary" if fewest > 1 else "lags need at least one variable that varies"
+        raise InputError(f"{need}, got {len(names)}; {_omitted(constant)}; {check}", "constant")
     notes = draws.notes
     margins = None if reference is None else (draws, reference)
     if reference is not None:
@@ -148,14 +152,14 @@ def _omitted(reasons: Mapping[str, str]) -> str:
 
 
 def _constant(draws: Draws) -> list[str]:
-    return [name for k, name in enumerate(draws.names) if _never_varies(draws.values[:, :, k])]
+    return [name for k, name in enumerate(draws.names) if never_varies(draws.values[:, :, k])]
 
 
-def _never_varies(values: NDArray[np.float64]) -> bool:
+def never_varies(values: NDArray[np.float64]) -> bool:
     """Whether all values that are not missing are equal."""
     if np.isnan(values[0, 0]) or np.isnan(values[-1, -1]):
         known = values[~np.isnan(values)]
-        return bool(np.all(known == known[0]))
+        return bool(np.all(known == known[:1]))
     return bool(values[0, 0] == values[-1, -1] and np.all((values == values[0, 0]) | np.isnan(values)))
 
 

@@ -265,8 +265,9 @@ def _judged(result: "Pairwise") -> str | None:
     """How many of all pairs were tested, if columns or pairs were omitted."""
     tested = int(np.sum(result.tested))
     d = len(result.names) + len(result.left_out)
-    possible = d * (d - 1) // 2 if result.unit == "pair" and result.kind != "copulas" else len(result)
-    if tested == possible:
+    every = result.unit == "pair" and result.kind != "copulas" and not result.lags
+    possible = d * (d - 1) // 2 if every else len(result)
+    if tested == possible and not (result.lags and result.left_out):
         return None
     omitted = [f"{name} ({reason})" for name, reason in result.left_out.items()]
     untested = len(result) - tested
@@ -297,7 +298,7 @@ def about(result: "Pairwise", gap: "PairGap") -> str:
 
 def _often(result: "Pairwise") -> str | None:
     """The variables that most flagged pairs share, if there are enough pairs."""
-    if len(result.names) <= _OFTEN or result.n_flagged < _OFTEN:
+    if len(result.names) <= _OFTEN or result.n_flagged < _OFTEN or result.lags:  # kinds of pairs say more than columns
         return None
     flagged, rows = result.rows[: result.n_flagged], result.rows
     counts = Counter([*flagged["first"].tolist(), *flagged["second"].tolist()])

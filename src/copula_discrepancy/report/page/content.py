@@ -18,7 +18,7 @@ from copula_discrepancy.compare.wording import answer_line, pair_label, short_na
 from copula_discrepancy.compare.worst_result import WorstConsequences
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import consequences as effects
-from copula_discrepancy.report.page import details, interactions, meaning, methods
+from copula_discrepancy.report.page import details, interactions, meaning, methods, over_time
 from copula_discrepancy.report.page.columns import EXPLAINED
 from copula_discrepancy.report.page.pictures import packed, png_image
 from copula_discrepancy.report.plots.columns import pair_is_ordered
@@ -88,7 +88,9 @@ def of_pairs(
         "unit": result.unit,
         "alone": result.kind != "nothing" and result.adjust != "none",
         "ranked": True,
-        "maps": _maps(result) if len(result.names) > 2 else None,
+        # most pairs of columns of the past are not compared: a map would be nearly empty
+        "maps": _maps(result) if len(result.names) > 2 and not result.lags else None,
+        "time": over_time.section(result) if result.lags else None,
         "table": table,
         "groups": None,
         "triples": None if triples is None else interactions.section(triples),
@@ -140,6 +142,7 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
         "alone": False,
         "ranked": result.margins == "rank",
         "maps": None,
+        "time": None,
         "table": None,
         "groups": None,
         "triples": None,
