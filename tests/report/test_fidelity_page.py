@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.report.page import fidelity, strip
 from copula_discrepancy.report.page.fidelity import GOOD, column_scores, write_fidelity_page
 from tests.kinds_data import breakdown, table
 from tests.lean_pages import not_drawn
@@ -188,3 +189,15 @@ def test_the_pictures_have_unique_ids_and_descriptions(tmp_path):
     assert "fare by class; medians in the real table and in the synthetic table" in html
     assert "Mosaic of survived by sex in the synthetic table" in html
     assert len(html) < 500_000
+
+
+def test_of_many_columns_those_that_lost_most_are_shown(page_of, monkeypatch):
+    monkeypatch.setattr(strip, "SHOWN", 3)
+    monkeypatch.setattr(fidelity, "SHOWN", 3)
+    found, real, synthetic = breakdown("passengers")
+    html, _ = page_of(found, real, synthetic)
+    rows = re.search(r'<table class="strip">.*?</table>', html, re.S)[0].split("<tbody>")[1]
+    scores = column_scores(found["pairs"])
+    known = sorted(score for score in scores.values() if not math.isnan(score))
+    assert sorted(scores[name] for name in text_of(rows, "th")) == known[:3]
+    assert "4 more columns, which kept more, are not shown" in html

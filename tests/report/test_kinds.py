@@ -436,3 +436,13 @@ def test_pages_of_continuous_columns_keep_their_clouds(tmp_path):
     assert "(up) against" in html
     assert "Mosaic" not in html
     assert "no order" not in html
+
+
+def test_few_values_are_counted_in_all_rows():
+    """The first thousand rows show one value, all rows nine: too many for levels."""
+    values = np.concatenate([np.zeros(2000), np.arange(9.0)])
+    other = np.random.default_rng(1).normal(size=2009)
+    sample = table({"count": ("numeric", (), values), "number": ("numeric", (), other)})
+    assert TwoColumns.of(sample, None, "count", "number").picture == "cloud"
+    fewer = table({"count": ("numeric", (), np.minimum(values, 7.0)), "number": ("numeric", (), other)})
+    assert TwoColumns.of(fewer, None, "count", "number").picture == "levels"
