@@ -1,5 +1,6 @@
 """Pictures of two columns that suit their kinds: what is drawn, where, and that all of it can be read."""
 
+import json
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -379,3 +380,69 @@ def test_forests_say_that_there_is_no_tau():
     ax = cd.plot_tau_forest(compared("penguins"), pairs=6, ax=Figure(figsize=(5, 4)).subplots())
     assert words(ax).count("no order, so no tau") == 5
     assert len(ax.get_yticklabels()) == 6
+
+
+# ---- pages of such rankings ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The pages of two rankings, with their JSON."""
+    pages = {}
+    for name in ("penguins", "passengers"):
+        path = compared(name).to_html(tmp_path_factory.mktemp("pages") / f"{name}.html")
+        pages[name] = path.read_text(encoding="utf-8"), json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    return pages
+
+
+def test_a_page_draws_pairs_by_their_kinds(written):
+    html, numbers = written["penguins"]
+    details = html.split('<section id="details"')[1].split('<section id="sure"')[0]
+    articles = {part.split('"')[0]: part for part in details.split('<article id="')[1:]}
+    shown = {tuple(entry[key] for key in ("first", "second")) for entry in numbers["details"] if "first" in entry}
+    assert len(shown) == 5  # those with a nominal column
+    assert "Mosaic of island by species in the reference, 400 rows" in details
+    assert re.search(r"bill length by species; medians in the reference and in the rows: Adelie [\d.]+ and [\d.]+", details)
+    for place, entry in enumerate(numbers["details"], start=1):
+        article = articles[f"pair-{place}"]
+        unordered = "first" in entry
+        assert ("not defined, as shape and tails are not" in article) == unordered
+        assert article.count("<figure>") == (6 if not unordered else 1 if "medians" in article else 2)
+    assert "Numbers by level: the reference above each line, the rows below it" in details
+    assert "Mosaics: the area" in details
+
+
+def test_a_page_says_nothing_is_nan(written):
+    for html, _ in written.values():
+        body = html.split('<section id="maps"')[1].split("<script>")[0]
+        visible = re.sub(r"<svg\b.*?</svg>|<script\b.*?</script>|<[^>]*>", " ", body, flags=re.S)
+        assert not re.search(r"\bnan\b", visible)
+    assert "Pairs with a column that has no order have no level" in written["penguins"][0]
+
+
+def test_a_page_has_one_picture_beside_the_answer_if_the_worst_pair_is_drawn_by_level(written):
+    html, _ = written["passengers"]
+    first = html.split('<figure class="first">')[1].split("</figure>")[0]
+    assert first.count("<svg") == 1
+    assert "<bdi>class</bdi> and <bdi>fare</bdi>" in first
+    assert "(up) against" not in first
+    anchor = re.search(r'<use href="#([^"]+)"', first)[1]
+    assert f'id="{anchor}"' in html
+
+
+def test_pages_of_continuous_columns_keep_their_clouds(tmp_path):
+    samples = (cd.as_draws(cd.Gumbel(2.0).sample(300, rng=seed)) for seed in (1, 2))
+    html = cd.pairwise(*samples, iid=True).to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "(up) against" in html
+    assert "Mosaic" not in html
+    assert "no order" not in html
+
+
+def test_few_values_are_counted_in_all_rows():
+    """The first thousand rows show one value, all rows nine: too many for levels."""
+    values = np.concatenate([np.zeros(2000), np.arange(9.0)])
+    other = np.random.default_rng(1).normal(size=2009)
+    sample = table({"count": ("numeric", (), values), "number": ("numeric", (), other)})
+    assert TwoColumns.of(sample, None, "count", "number").picture == "cloud"
+    fewer = table({"count": ("numeric", (), np.minimum(values, 7.0)), "number": ("numeric", (), other)})
+    assert TwoColumns.of(fewer, None, "count", "number").picture == "levels"

@@ -17,7 +17,7 @@ from copula_discrepancy.report.page import methods
 from copula_discrepancy.report.page.columns import EXPLAINED, column_pictures, words_beside
 from copula_discrepancy.report.page.meaning import explained
 from copula_discrepancy.report.page.pictures import packed, page_style, png_image
-from copula_discrepancy.report.page.strip import strip
+from copula_discrepancy.report.page.strip import SHOWN, strip
 from copula_discrepancy.report.page.writing import page_path, write_page
 from copula_discrepancy.report.plots.columns import TwoColumns
 from copula_discrepancy.report.plots.maps import cell_colours, white_reads_better
@@ -137,6 +137,7 @@ def _content(breakdown: Mapping[str, Any], real: Draws, synthetic: Draws, pictur
         "caution": {"first": str(caveats[0]), "more": len(caveats) - 1} if caveats else None,
         "uses": _uses(pairs, by_column),
         "columns": strip(real, synthetic, by_column, dict(breakdown.get("left_out", {}))),
+        "more_columns": max(len(real.names) - SHOWN, 0),
         "maps": _map(pairs, real) if len(by_column) > 2 else None,
         "table": _table(pairs, {detail["key"] for detail in details}),
         "groups": _groups(breakdown.get("groups")),

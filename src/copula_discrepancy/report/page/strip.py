@@ -11,6 +11,7 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import DATE, DURATION, is_ordered
 from copula_discrepancy.report.plots.columns import column_of, day
 
+SHOWN = 200  # columns on a page; the JSON next to it has all
 _NAME = 40  # characters of a name
 _LABEL = 24  # characters of a level
 _LEVELS = 3  # levels that are named
@@ -22,10 +23,18 @@ _OUTER = 0.005  # quantile at which a histogram ends: one far value must not squ
 def strip(real: Draws, synthetic: Draws, scores: dict[str, float], left_out: dict[str, str]) -> list[dict[str, Any]]:
     """A row for each column that both tables have, in the order of the real one, and for those that were left out."""
     shown = [name for name in real.names if name in synthetic.names]
+    if len(shown) > SHOWN:  # those that lost most
+        kept = set(sorted(shown, key=lambda name: _rank(scores.get(name)))[:SHOWN])
+        shown = [name for name in shown if name in kept]
     rows = [_row(real, synthetic, name) | {"kept": _kept(scores.get(name)), "why": left_out.get(name, "")} for name in shown]
     empty = {"kind": "", "holds": "", "missing": ("", ""), "bars": None, "alt": "", "kept": "-"}
-    rows += [{"name": shortened(name, _NAME), "why": why, **empty} for name, why in left_out.items() if name not in shown]
-    return rows
+    rows += [{"name": shortened(name, _NAME), "why": why, **empty} for name, why in left_out.items() if name not in real.names]
+    return rows[: 2 * SHOWN]
+
+
+def _rank(score: float | None) -> float:
+    """For sorting: columns without a score, or without dependence, come last."""
+    return 2.0 if score is None or math.isnan(score) else score
 
 
 def _kept(score: float | None) -> str:

@@ -15,6 +15,7 @@ from copula_discrepancy.report.plots import look
 
 FEW = 8  # values of an ordered column that is drawn by level: more are seen better along an axis, and in a mosaic of 8 by 8
 MOST_LEVELS = {"levels": 12, "mosaic": FEW}  # rows of boxes, and rows or columns of a mosaic, that have room for their labels
+_FIRST = 1000  # rows in which nearly every column of numbers shows more values than that
 WHOSE = ("reference", "draws")  # names of the two samples in pictures
 CLOUD, LEVELS, MOSAIC = "cloud", "levels", "mosaic"
 
@@ -151,19 +152,17 @@ def day(value: float) -> str:
 def column_of(tables: Sequence[Draws], name: str) -> tuple[Column, list[NDArray[np.float64]]]:
     """A column, and its values in each sample: positions among its levels if they are few or have no order."""
     places = [_place(table, name) for table in tables]
-    # the reference says what the column should be, unless only the draws have a kind
     kinds = [table.kind(k) for table, k in zip(tables, places, strict=True)]
     labels = [table.labels(k) for table, k in zip(tables, places, strict=True)]
     values = [table.column(k) for table, k in zip(tables, places, strict=True)]
+    # the reference, which is first, says what the column is, unless only the draws have labels
     kind = next((kind for kind, own in zip(kinds, labels, strict=True) if own), kinds[0])
+    if is_ordered(kind) and _many(values):
+        return Column(name, kind), values
     if all(labels):
         union = [*dict.fromkeys(label for own in labels for label in own)]
-        if is_ordered(kind) and len(_distinct(values)) > FEW:
-            return Column(name, kind), values
         return Column(name, kind, tuple(union)), [_recoded(v, own, union) for v, own in zip(values, labels, strict=True)]
     distinct = _distinct(values)
-    if is_ordered(kind) and len(distinct) > FEW:
-        return Column(name, kind), values
     said = tuple(day(value) if kind == DATE else f"{value:g}" for value in distinct)
     codes = [np.where(np.isnan(v), np.nan, np.searchsorted(distinct, v)) for v in values]
     return Column(name, kind, said or ("no value",)), codes
@@ -173,6 +172,11 @@ def _place(table: Draws, name: str) -> int:
     if not isinstance(name, str) or name not in table.names:
         raise InputError(unknown_name(str(name), table.names), "unknown-name")
     return table.names.index(name)
+
+
+def _many(values: Sequence[NDArray[np.float64]]) -> bool:
+    """Whether there are too many different numbers for levels; of most columns the first rows tell."""
+    return len(_distinct([one[:_FIRST] for one in values])) > FEW or len(_distinct(values)) > FEW
 
 
 def _distinct(values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
