@@ -318,7 +318,7 @@ def rank_pairs(
         iid=iid if isinstance(iid, str) else sides[0],
         confidence=share,
         adjust=adjust,
-        weights=_weights(weights, given.names, aims.draws, rows),
+        weights=_weights(weights, tuple(dict.fromkeys((*given.names, *aims.draws.names))), aims.draws, rows),
         samples=samples,
         targets=aims.targets,
         template=template,
