@@ -14,10 +14,10 @@ from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.many import rank_pairs
-from copula_discrepancy.compare.metadata import Description
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import answer_line
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, as_draws, ordered_only
+from copula_discrepancy.data.kinds import ChosenKinds
 from copula_discrepancy.data.matching import matched
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.ranks import kendall_tau
@@ -29,7 +29,7 @@ from copula_discrepancy.families import Copula
 _WEAK_TAU = 0.05
 _CHANCE = 0.05  # the fraction of faithful copies with a false gap
 # options of `as_draws`; the other choices belong to the comparison
-_READING = ("var_names", "filter_vars", "group", "coords", "delimiter", "missing", "exclude")
+_READING = ("var_names", "filter_vars", "group", "coords", "delimiter", "missing", "exclude", "kinds")
 
 
 class DependenceFidelity:
@@ -99,11 +99,11 @@ class DependenceFidelity:
         ----------
         real_data, synthetic_data : data frame, or anything `as_draws` accepts
             Tables with the same numeric columns, in any order, and independent rows.
-        metadata : dict, optional
-            SDMetrics' description of a table, ``{"columns": {"a": {"sdtype": "numerical"}, ...}}``: its numerical, ordinal and
-            boolean columns are compared, and categorical ones that have an ``order`` (a list of values, lowest first) or are
-            ordered by ``"numerical_value"``. The others are omitted, with a note in `compute_breakdown`. Without metadata all
-            columns are compared.
+        metadata : dict, or object with to_dict, optional
+            SDMetrics' description of a table, ``{"columns": {"a": {"sdtype": "numerical"}, ...}}``: the kinds of its columns.
+            Categorical columns are ordered if they have an ``order`` (a list of values, lowest first) or are ordered by
+            ``"numerical_value"``. Identifiers, personal data such as addresses, and columns that it does not describe are
+            omitted, with a note in `compute_breakdown`. Without metadata the kinds are those of `as_draws`.
         **choices : object
             Options of `as_draws`, for both tables (var_names, missing, ...), and of `pairwise` (family, n_jobs, ...).
 
@@ -160,14 +160,19 @@ class DependenceFidelity:
             raise InputError(f"real_data must be a table, got {real_data!r:.60}")
         left_out: dict[str, str] = {}
         if metadata is not None:
-            (synthetic_data, real_data), columns, unordered = Description.of(metadata).apply(synthetic_data, real_data)
-            if "var_names" not in choices:
-                choices["var_names"], left_out = columns, unordered
+            if choices.get("kinds") is not None:
+                raise InputError("metadata and kinds both give the kinds of columns; pass one of them")
+            choices["kinds"] = ChosenKinds.of(metadata, "metadata")
         selection = {"missing": None} | {name: choices.pop(name) for name in _READING if name in choices}
         read = as_draws(synthetic_data, **selection), as_draws(real_data, **selection)
         for draws in reversed(read):
             left_out |= {name: reason for name, reason in draws.left_out if name not in left_out}
-        synthetic, real = matched(*read)
+        synthetic, real = (ordered_only(sample) for sample in matched(*read))
+        left_out |= {name: reason for name, reason in real.left_out if name not in left_out}
+        if metadata is not None and real.n_variables < 2:
+            why = "; omitted: " + listed([f"{name} ({reason})" for name, reason in left_out.items()]) if left_out else ""
+            found = f"got {listed(real.names)}{why}"
+            raise InputError(f"metadata must describe at least two columns that can be compared, {found}")
         alive = [name for name in real.names if _varies(real, name)]
         left_out |= {name: "constant in the real table" for name in real.names if name not in alive}
         lost = _lost(synthetic, real, alive)

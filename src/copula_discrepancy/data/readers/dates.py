@@ -125,8 +125,9 @@ def _iso(label: str) -> tuple[float, bool] | None:
 
 
 def is_time_index(days: NDArray[np.float64]) -> bool:
-    """Whether dates only rise, or only fall, from row to row: they number the rows of a series and are no variable."""
-    if days.size < 3 or np.isnan(days).any():
-        return False
-    steps = np.diff(days)
-    return bool((steps > 0).all() or (steps < 0).all())
+    """Whether dates only rise, or only fall, from row to row: they number the rows of a series and are no variable.
+
+    Missing dates are passed over.
+    """
+    steps = np.diff(days[~np.isnan(days)])
+    return bool(steps.size > 1 and ((steps > 0).all() or (steps < 0).all()))

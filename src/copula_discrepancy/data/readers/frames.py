@@ -268,8 +268,9 @@ def _starts_of_periods(column: Any) -> NDArray[Any]:
     """The beginning of each period, in seconds: nanoseconds would end in 2262."""
     known = column.notna().to_numpy()
     starts = np.full(len(column), np.datetime64("NaT"), dtype="M8[s]")
-    parts = {part: getattr(column[known].dt, part).to_numpy() for part in ("year", "dayofyear", "hour", "minute", "second")}
-    seconds = ((parts["dayofyear"] - 1) * 24 + parts["hour"]) * 3600 + parts["minute"] * 60 + parts["second"]
+    seconds_long = column[known].dt.asfreq("s", how="start").dt
+    parts = {part: getattr(seconds_long, part).to_numpy() for part in ("year", "day_of_year", "hour", "minute", "second")}
+    seconds = ((parts["day_of_year"] - 1) * 24 + parts["hour"]) * 3600 + parts["minute"] * 60 + parts["second"]
     starts[known] = (parts["year"] - 1970).astype("M8[Y]").astype("M8[s]") + seconds.astype("m8[s]")
     return starts
 

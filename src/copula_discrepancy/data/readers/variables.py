@@ -139,8 +139,18 @@ def read_variable(
         If they do not fit the chosen kind.
     """
     if choice is not None and choice.kind == ID:
-        return choice.reason
-    natural = _from_categories(categories) if categories is not None else _natural(name, kind, read())
+        if not (choice.described and named):  # a name says more than what metadata does not describe
+            return choice.reason
+        choice = None
+    if categories is not None:
+        natural = _from_categories(categories)
+    else:
+        values = read()
+        if values.dtype.kind in "iu" and choice is None and table and not named:
+            reason = reason_for_integers(name, values)
+            if reason is not None:
+                return reason
+        natural = _natural(name, kind, values)
     if choice is not None:
         try:
             return chosen(natural, name, choice)
@@ -153,7 +163,7 @@ def read_variable(
     if natural.kind in (DATE, DURATION):
         return natural if named or not is_time_index(natural.values) else DATES
     if natural.kind == NUMERIC and categories is None:
-        return _guessed_number(natural, name, named, table)
+        return _guessed_number(natural, name, named) if table else natural
     return natural
 
 
@@ -212,7 +222,11 @@ def _from_objects(name: str, values: NDArray[Any]) -> Variable:
     if all(isinstance(key, bool | np.bool_) for key in filled):
         return Variable(_spread(keys, codes, float), BOOLEAN, TRUTH)
     if all(isinstance(key, _REALS) for key in filled):
-        if len({float(key) for key in filled}) == len(filled):
+        try:
+            rounded = {float(key) for key in filled}
+        except OverflowError:
+            raise NotReadable(f"variable {name} has numbers that are too large for a float64", "not-numeric") from None
+        if len(rounded) == len(filled):
             return Variable(_spread(keys, codes, float), NUMERIC)
         place = {key: float(k) for k, key in enumerate(sorted(filled))}
         return Variable(_spread(keys, codes, place.__getitem__), NUMERIC, ranked=True)
@@ -224,7 +238,7 @@ def _from_objects(name: str, values: NDArray[Any]) -> Variable:
         other = next(key for key in filled if not isinstance(key, str | bytes | bool | numbers.Real))
         raise NotReadable(f"variable {name} has values of type {type(other).__name__}, {other!r:.40}", "not-numeric")
     texts = [None if is_missing(key) else label_of(key) for key in keys]
-    labels = tuple(sorted({text for text in texts if text is not None}))
+    labels = in_natural_order({text for text in texts if text is not None})
     place = {label: float(k) for k, label in enumerate(labels)}
     lookup = [np.nan if text is None else place[text] for text in texts]
     return Variable(recoded(codes.astype(np.float64), lookup), NOMINAL, labels, from_text=True)
@@ -246,6 +260,8 @@ def _guessed_text(natural: Variable, name: str, named: bool) -> Variable | str:
             return found if named or not is_time_index(found.values) else DATES
         if not named:
             return DATES
+    else:
+        _require_no_wrong_dates(natural, name)
     if is_identifier_name(name) and not named:
         return IDENTIFIER
     codes_by_name = is_code_name(name)
@@ -254,7 +270,7 @@ def _guessed_text(natural: Variable, name: str, named: bool) -> Variable | str:
         note = f"{name}: text that holds numbers, read as numbers; kinds={{{name!r}: 'nominal'}} compares it without order"
         return Variable(recoded(natural.values, [float(figure or 0.0) for figure in figures]), NUMERIC, notes=(note,))
     if not codes_by_name:
-        share = _share_of_numbers(natural, figures)
+        share = _share(natural, [figure is not None for figure in figures])
         if 1.0 - FEW <= share < 1.0:  # the other cells are wrong, and the column is no text
             raise NotReadable(f"variable {name} has cells that are not numbers", "not-numeric")
         if share > 0.5 and len(labels) > _FEWEST_DIFFERENT and not named:
@@ -268,21 +284,26 @@ def _guessed_text(natural: Variable, name: str, named: bool) -> Variable | str:
     return _as_nominal(natural, name, free=named)
 
 
-def _share_of_numbers(natural: Variable, figures: Sequence[float | None]) -> float:
-    """The share of the cells that are numbers."""
-    counts = np.bincount(natural.values[~np.isnan(natural.values)].astype(np.intp), minlength=len(figures)).tolist()
-    return sum(count for count, figure in zip(counts, figures, strict=True) if figure is not None) / sum(counts)
+def _share(natural: Variable, fits: Sequence[bool]) -> float:
+    """The share of the cells whose labels fit."""
+    counts = np.bincount(natural.values[~np.isnan(natural.values)].astype(np.intp), minlength=len(fits)).tolist()
+    return float(sum(count for count, fit in zip(counts, fits, strict=True) if fit) / sum(counts))
 
 
-def _guessed_number(natural: Variable, name: str, named: bool, table: bool) -> Variable | str:
-    """Numbers, except identifiers and row numbers, which are left out, and codes, whose order means nothing."""
+def _require_no_wrong_dates(natural: Variable, name: str) -> None:
+    """Raise if nearly all cells are dates: the others are wrong, and the column is no text."""
+    fits = [is_date_text(label) for label in natural.labels]
+    share = _share(natural, fits) if any(fits) else 0.0
+    if 1.0 - FEW <= share < 1.0:
+        example = natural.labels[fits.index(False)]
+        found = f"variable {name} has dates, but {1.0 - share:.2g} of its cells are none, for example {example!r:.40}"
+        way_out = f"correct them, or leave these cells empty; if it is text, use kinds={{{name!r}: 'nominal'}}"
+        raise InputError(f"{found}; {way_out}", "not-numeric")
+
+
+def _guessed_number(natural: Variable, name: str, named: bool) -> Variable | str:
+    """Numbers, except codes, whose order means nothing."""
     values = natural.values
-    if not table:
-        return natural
-    if values.dtype.kind in "iu" and not named:
-        reason = reason_for_integers(name, values)
-        if reason is not None:
-            return reason
     if natural.ranked or not is_code_name(name):
         return natural
     known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
@@ -374,7 +395,7 @@ def _as_ordinal(variable: Variable, name: str, choice: Choice) -> Variable:
     if all(number_of(label) is not None for label in labels):
         return _reordered(variable, in_natural_order(labels), ORDINAL)
     found = f"kinds[{name!r}] is 'ordinal', but the order of its values is not known: {listed_levels(labels)}"
-    raise InputError(f"{found}; list them, lowest first: kinds={{{name!r}: {list(labels[:3])!r:.60}}}")
+    raise InputError(f"{found}; list them, lowest first: kinds={{{name!r}: [lowest, ..., highest]}}")
 
 
 def _reordered(variable: Variable, order: Sequence[str], kind: str) -> Variable:
