@@ -559,6 +559,7 @@ class Pairwise(Ranking):
             "level", "shape", "total", "form", "kept", "low_low", "high_high", "low_high", "high_low", "tau", "tau_target", "cd"
             or "ckl". Blue is below zero, orange above, on a symmetric scale; "kept" is coloured by its distance from 1. With up
             to twelve variables, the numbers are written into the cells.
+            Pairs with a variable that has no order have no level; a map of levels shows the share of dependence they keep.
         ax : Axes, optional
             Axes to draw into; by default a new figure.
 
