@@ -224,8 +224,9 @@ def pairwise(
     >>> for t in range(300):
     ...     paths[:, t] = np.sqrt(variance) * noise[:, t]
     ...     variance = 0.05 + 0.25 * paths[:, t] ** 2 + 0.7 * variance
-    >>> cd.pairwise(rng.permuted(paths.reshape(-1, 1), axis=0), paths, lags=2).verdict
-    ''
+    >>> reference, shuffled = paths[:10], rng.permuted(paths[10:], axis=1)
+    >>> cd.pairwise(shuffled, reference, lags=1).verdict
+    'gaps in 3 of 3 pairs (volatility clustering)'
     """
     rank: Any = rank_pairs
     if by is not None:
