@@ -1,6 +1,6 @@
 """Pages without what takes nine tenths of their time, for tests that ask about something else on them."""
 
-from copula_discrepancy.report.page import details, pictures
+from copula_discrepancy.report.page import columns, details, pictures
 
 EMPTY = "<svg></svg>"
 
@@ -8,10 +8,11 @@ EMPTY = "<svg></svg>"
 def not_drawn(patch):
     """Pictures have their words and nothing else: for tests of headings, notes and tables."""
 
-    def named(draw, *, sizes, key, alts):
+    def named(draw, *, sizes, key, alts, whole=False):
         return [pictures.Picture(EMPTY, alt) for _, alt in zip(sizes, alts, strict=True)]
 
-    patch.setattr(details, "inline_figures", named)
+    for room in (details, columns):
+        patch.setattr(room, "inline_figures", named)
 
 
 def not_written(patch):

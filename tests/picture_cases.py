@@ -1,6 +1,7 @@
 """The results that pictures are tested on, the pictures themselves, and how far apart two images are.
 
-`python -m tests.picture_cases` draws the images of `tests/images` anew; look at them before they are committed.
+`python -m tests.picture_cases` draws the images of `tests/images` anew, or those whose names follow; look at them before they
+are committed.
 """
 
 import io
@@ -16,7 +17,9 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 import copula_discrepancy as cd
+from copula_discrepancy.report.plots.kinds import plot_columns
 from copula_discrepancy.report.plots.look import styled
+from tests.kinds_data import orders, passengers, penguins
 
 IMAGES = Path(__file__).parent / "images"
 DPI = 50
@@ -31,7 +34,7 @@ def result(name):
     """One of the results, computed once per process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
-        return MADE[name]()
+        return (MADE | TABLES)[name]()
 
 
 def stuck():
@@ -93,6 +96,15 @@ MADE = {
     "fit": lambda: cd.fit(in_chains(cd.Joe(2.0), 2, 450, 1), "joe"),
 }
 
+# two tables with columns of every kind, the mixed one first
+TABLES = {make.__name__: partial(lambda make: (make(2, mixed=True), make(1)), make) for make in (penguins, passengers, orders)}
+
+
+def columns_of(first, second):
+    """A picture of two columns of a table."""
+    return lambda tables, ax: plot_columns(*tables, first, second, ax=ax, points=250)
+
+
 few_points = partial(cd.plot_pair, points=250)  # small files
 
 # name of the image: (function, result, width and height in inches, panels)
@@ -110,6 +122,11 @@ PICTURES = {
     "map_7in": (cd.Pairwise.plot, "many_pairs", (7.0, 6.0), 1),
     "form_7in": (cd.plot_form, "reference", (7.0, 2.8), 3),
     "kept_3.5in": (lambda found, ax: found.plot("kept", ax=ax), "pairs", (3.5, 3.2), 1),
+    "levels_3.5in": (columns_of("species", "bill length"), "penguins", (3.5, 2.6), 1),
+    "levels_boxes": (columns_of("product", "ordered on"), "orders", (6.0, 5.0), 1),
+    "mosaic_3.5in": (columns_of("sex", "survived"), "passengers", (3.5, 2.6), 2),
+    "mosaic_7in": (columns_of("product", "region"), "orders", (7.0, 4.2), 2),
+    "cloud_dates": (columns_of("ordered on", "amount"), "orders", (7.0, 4.0), 2),
     "gaps_3.5in": (lambda found, ax: found.plot(ax=ax), "target", (3.5, 2.5), 1),
 }
 
@@ -162,7 +179,9 @@ def baseline(name):
 
 
 if __name__ == "__main__":
+    import sys
+
     IMAGES.mkdir(exist_ok=True)
-    for name in PICTURES:
+    for name in sys.argv[1:] or PICTURES:
         with styled():
             wordless(name).savefig(IMAGES / f"{name}.png", dpi=DPI, metadata={"Software": None})

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.consequence_result import Consequence, Effect
     from copula_discrepancy.compare.fidelity import DependenceFidelity
     from copula_discrepancy.compare.form_result import Form
+    from copula_discrepancy.compare.groups_result import GroupedPairwise
     from copula_discrepancy.compare.interactions import interactions
     from copula_discrepancy.compare.interactions_result import Interaction, Interactions
     from copula_discrepancy.compare.many import pairwise
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.pair_gap import PairGap
     from copula_discrepancy.compare.repair import repair
     from copula_discrepancy.compare.repair_result import Repair
+    from copula_discrepancy.compare.reversals import Reversal
     from copula_discrepancy.compare.screen import screen
     from copula_discrepancy.compare.screen_result import Screening
     from copula_discrepancy.compare.summary import summary
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.report.plots.clouds import plot_pair
     from copula_discrepancy.report.plots.densities import plot_form
     from copula_discrepancy.report.plots.forests import plot_tau_forest
+    from copula_discrepancy.report.plots.lags import plot_lags
     from copula_discrepancy.report.plots.traces import plot_trace
     from copula_discrepancy.studies.baselines.classic import ess, naive_tau, paper_ess, rhat
     from copula_discrepancy.studies.baselines.stein import SteinDiscrepancy, ksd
@@ -88,6 +91,7 @@ _HOME = {
     "compare.consequence_result": "Consequence Effect",
     "compare.fidelity": "DependenceFidelity",
     "compare.form_result": "Form",
+    "compare.groups_result": "GroupedPairwise",
     "compare.interactions": "interactions",
     "compare.interactions_result": "Interaction Interactions",
     "compare.many": "pairwise",
@@ -98,6 +102,7 @@ _HOME = {
     "compare.pair_gap": "PairGap",
     "compare.repair": "repair",
     "compare.repair_result": "Repair",
+    "compare.reversals": "Reversal",
     "compare.screen": "screen",
     "compare.screen_result": "Screening",
     "compare.summary": "summary",
@@ -117,6 +122,7 @@ _HOME = {
     "report.plots.clouds": "plot_pair",
     "report.plots.densities": "plot_form",
     "report.plots.forests": "plot_tau_forest",
+    "report.plots.lags": "plot_lags",
     "report.plots.traces": "plot_trace",
     "studies.baselines.classic": "ess naive_tau paper_ess rhat",
     "studies.baselines.stein": "SteinDiscrepancy ksd",
@@ -130,14 +136,14 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.
 __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula",
     "DependenceFidelity", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Effect", "Estimate",
-    "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "Gumbel", "InputError", "Interaction", "Interactions", "Joe",
-    "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Repair", "Reproduction", "Rotated",
-    "Screening", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh",
-    "WorstConsequences", "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound", "discrepancy",
-    "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis",
-    "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations",
-    "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound",
-    "tune", "vine", "worst_consequences",
+    "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "GroupedPairwise", "Gumbel", "InputError", "Interaction",
+    "Interactions", "Joe", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Repair", "Reproduction",
+    "Reversal", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps",
+    "WellingTeh", "WorstConsequences", "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound",
+    "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
+    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace",
+    "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
+    "tau_influence_bound", "tune", "vine", "worst_consequences",
 ]  # fmt: skip
 
 

@@ -3,11 +3,15 @@
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.data.draws import numeric_draws
 
 
 def refused(code, draws, **choices):
-    """Check that `as_draws` raises an InputError of this code, in one line; its message."""
-    return refusal(code, cd.as_draws, draws, **choices)
+    """Check that draws raise an InputError of this code, in one line; its message.
+
+    What is no number has a kind of its own for `as_draws`, and is refused by the functions that need numbers.
+    """
+    return refusal(code, numeric_draws if code == "not-numeric" else cd.as_draws, draws, **choices)
 
 
 def refusal(code, function, *given, **choices):

@@ -251,8 +251,9 @@ def test_a_selection_reads_what_all_would(content):
 
 def test_a_named_identifier_in_a_file_is_read():
     n = 120
-    TABLE.assign(id=np.arange(90) * 3, when="2020-01-01").to_csv("t.csv", index=False)
-    TABLE.assign(id=np.arange(90) * 3, when=pd.Timestamp("2020-01-01")).to_parquet("t.parquet")
+    days = pd.date_range("2020-01-01", periods=90)
+    TABLE.assign(id=np.arange(90) * 3, when=days.strftime("%Y-%m-%d")).to_csv("t.csv", index=False)
+    TABLE.assign(id=np.arange(90) * 3, when=days).to_parquet("t.parquet")
     for path in ("t.csv", "t.parquet"):
         assert cd.as_draws(path).left_out == (("id", "identifier"), ("when", "dates"))
         assert cd.as_draws(path, var_names=["id", "a"]).names == ("id", "a")

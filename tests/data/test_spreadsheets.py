@@ -5,6 +5,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli import parser
+from copula_discrepancy.data.draws import numeric_draws
 from tests.data import refusals
 from tests.data.refusals import refusal
 from tests.numerals import numerals
@@ -121,7 +122,9 @@ def test_in_a_comma_file_the_point_is_the_decimal_sign():
     ],
 )
 def test_what_follows_no_convention_is_text(cells):
-    refusal("not-numeric", column, *cells)
+    content = "k,x\n" + "".join(f'{k},"{cell}"\n' for k, cell in enumerate(cells))
+    assert cd.as_draws(saved(content)).kind(1) == "nominal"
+    refusal("not-numeric", numeric_draws, "sheet.csv")
 
 
 def test_only_columns_that_are_asked_for_must_be_clear():
@@ -191,7 +194,7 @@ def test_columns_of_text_are_all_named_with_what_to_type_instead():
     content = "Customer,Income (EUR),Region,Spend\nC1,1.5,N,40\nC2,2.5,S,20\nC3,3.5,N,60\n"
     refused("not-numeric", content)
     with pytest.raises(cd.InputError) as error:
-        cd.as_draws(saved(content))
+        numeric_draws(saved(content))
     names = eval(str(error.value).split("var_names=")[1].split("]")[0] + "]")  # what it says can be typed
     assert cd.as_draws("sheet.csv", var_names=names).names == ("Income (EUR)", "Spend")
 
@@ -199,9 +202,7 @@ def test_columns_of_text_are_all_named_with_what_to_type_instead():
 def test_names_with_commas_can_be_typed_too(capsys):
     rng = np.random.default_rng(2)
     rows = [f"x,{a:.5f},{b:.5f}" for a, b in rng.normal(size=(40, 2))]
-    saved("\n".join(['who,"a, b",c', *rows]) + "\n")
-    assert parser.main(["check", "sheet.csv", "--iid"]) == 1
-    told = capsys.readouterr().err
+    told = refusal("not-numeric", numeric_draws, saved("\n".join(['who,"a, b",c', *rows]) + "\n"))
     assert """--columns '"a, b",c'""" in told
     assert parser.main(["check", "sheet.csv", "--iid", "--columns", '"a, b",c']) == 0
     assert "a, b ~ c" in capsys.readouterr().out

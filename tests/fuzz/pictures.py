@@ -22,7 +22,7 @@ from tests.fuzz.kinds import (
     ordinary_copula,
 )
 from tests.fuzz.oracle import need
-from tests.fuzz.rankings import AIM
+from tests.fuzz.rankings import AIM, ROWS, with_groups
 from tests.fuzz.target import Target
 
 
@@ -39,9 +39,15 @@ def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
     if what in ("pairwise", "forest of pairs"):
         result: Any = cd.pairwise(draws, target, iid=iid)
         return result.plot(ax=_axes(), **given) if what == "pairwise" else cd.plot_tau_forest(result, ax=_axes())
+    if what == "groups":
+        return with_groups(draws, target, "group", 2, iid=iid).plot(ax=_axes(), **given)
     if what == "consequence":
         other = target.sample(30, rng=1)
         return cd.consequence(draws, other, lambda rows: rows[:, 0] - rows[:, 1], iid=iid, n_resamples=50).plot(ax=_axes())
+    if what == "lags":
+        found = cd.pairwise(draws, np.random.default_rng(1).standard_normal((40, 2)), **given)
+        need(found.by_lag()["pairs"].sum() == len(found), "pairs without a kind")
+        return cd.plot_lags(found, ax=Figure().subplots(1, 3))
     result = cd.discrepancy(draws, target, iid=iid)
     if what == "gaps":
         return result.plot(ax=_axes())
@@ -61,7 +67,10 @@ def check_plot(answer: Any, given: dict[str, Any]) -> None:
 
 def page(what: str, draws: Any, target: Any, iid: Any, path: Any, **given: Any) -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        result: Any = cd.discrepancy(draws, target, iid=iid) if what == "one" else cd.pairwise(draws, target, iid=iid)
+        if what == "groups":
+            result: Any = with_groups(draws, target, "group", 2, iid=iid)
+        else:
+            result = cd.discrepancy(draws, target, iid=iid) if what == "one" else cd.pairwise(draws, target, iid=iid)
         written = result.to_html(Path(folder) / path if isinstance(path, str) else path, **given)
         text = written.read_text(encoding="utf-8")
     need(text.startswith("<!doctype html>") and "http://" not in text.replace("http://www.w3.org", ""), "no page of its own")
@@ -124,6 +133,38 @@ TARGETS = [
         check_plot,
         0.05,
         options={"number": choice("level", "shape", "form", "kept", "low_low", "high_high", "low_high", "high_low", "cd")},
+    ),
+    Target(
+        "GroupedPairwise.plot",
+        plot,
+        {"what": Kind(*[lambda f: "groups"] * 2), "draws": ROWS, "target": ROWS, "iid": FLAG},
+        check_plot,
+        0.05,
+        options={"first": choice("x0"), "second": choice("x1", "x0", None)},
+    ),
+    Target(
+        "GroupedPairwise.to_html",
+        page,
+        {
+            "what": Kind(*[lambda f: "groups"] * 2),
+            "draws": ROWS,
+            "target": ROWS,
+            "iid": FLAG,
+            "path": Kind(lambda f: "a.html", lambda f: f.one("a.txt", "", anything(f))),
+        },
+        lambda a, g: None,
+        0.01,
+    ),
+    Target(
+        "plot_lags",
+        plot,
+        {"what": Kind(*[lambda f: "lags"] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.05,
+        ("Pairwise.by_lag",),
+        options={
+            "lags": Kind(lambda f: f.one(1, 2, [1, 3]), lambda f: f.one(0, -1, 1.5, "2", [], [1, 1], 10**400, anything(f)))
+        },
     ),
     Target(
         "Tuning.plot",

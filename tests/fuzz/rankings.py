@@ -80,6 +80,33 @@ def check_methods_of_pairs(answer: list[Any], given: dict[str, Any]) -> None:
     need(abs(row.tau - single.tau) < 1e-12, "another tau")
 
 
+def check_groups(answer: cd.GroupedPairwise, given: dict[str, Any]) -> None:
+    need(answer.sentences() and all(answer.sentences().values()) and answer.overview() and answer.to_dict(), "no words")
+    need(repr(answer) and answer._repr_html_() and answer.verdict and answer.title, "no words")
+    need(len(answer.table_rows(None)) == len(answer) + 2, "a table of another length")
+    need(len(answer.to_dataframe()) == len(answer.overall) + sum(map(len, answer.groups.values())), "another number of pairs")
+    for found in (answer.overall, *answer.groups.values()):
+        oracle.pairwise(found)
+    for label in answer:
+        need(min(answer.sizes(label)) >= 24 and label not in answer.left_out, f"a small group {label}")
+    for reversal in answer.reversals:
+        need(reversal.to_dict() and reversal.label and set(reversal.groups) <= set(answer.flagged), "a reversal without a gap")
+
+
+def with_groups(draws: Any, target: Any, by: Any, values: Any, **choices: Any) -> Any:
+    """Both samples with a column of groups, which is made of their rows' numbers."""
+    tables = []
+    for given in (draws, target):
+        table = given
+        if isinstance(given, np.ndarray) and given.ndim == 2 and isinstance(values, int) and values > 0:
+            table = {f"x{k}": column for k, column in enumerate(given.T)} | {"group": np.arange(len(given)) % values}
+        tables.append(table)
+    return cd.pairwise(*tables, by=by, **choices)
+
+
+ROWS = Kind(lambda f: f.rng.standard_normal((120 + f.between(0, 40), f.width)), lambda f: damaged(f, sample(f, f.width)))
+
+
 def check_summary(answer: Any, given: dict[str, Any]) -> None:
     need(len(answer) >= 1, "no pairs")
     taus = answer["tau"].to_numpy()
@@ -275,6 +302,29 @@ TARGETS = [
         lambda a, g: oracle.pairwise(a),
         1.5,
         options=PAIRWISE_OPTIONS,
+    ),
+    Target(
+        "GroupedPairwise",
+        with_groups,
+        {
+            "draws": ROWS,
+            "target": Kind(ROWS.valid, lambda f: f.one(ROWS.odd(f), AIM.odd(f))),
+            "by": Kind(lambda f: f.one("group", ["group"]), lambda f: f.one("x0", "gruop", [], ["group"] * 2, anything(f))),
+            "values": Kind(lambda f: f.one(1, 2, 4), lambda f: f.one(7, 60, 0)),
+        },
+        check_groups,
+        0.6,
+        (
+            "GroupedPairwise.to_dict",
+            "GroupedPairwise.to_dataframe",
+            "GroupedPairwise.overview",
+            "GroupedPairwise.sentences",
+            "GroupedPairwise.sizes",
+            "GroupedPairwise.table_rows",
+            "Reversal",
+            "Reversal.to_dict",
+        ),
+        options={key: PAIRWISE_OPTIONS[key] for key in ("method", "iid", "confidence", "tail", "adjust", "n_jobs")},
     ),
     Target(
         "Pairwise.pair",

@@ -29,13 +29,13 @@ OF_NAMES_ONLY = {
 # What has no author but this library, or says where its author is named.
 NO_SOURCE = {
     "results": [
-        "Chains", "Discrepancy", "Draws", "EdgeGap", "Estimate", "Fit", "Interaction", "Interactions", "LongRun", "PairGap",
-        "Pairwise", "Repair", "Reproduction", "Screening", "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning",
-        "VineGaps",
+        "Chains", "Discrepancy", "Draws", "EdgeGap", "Estimate", "Fit", "GroupedPairwise", "Interaction", "Interactions",
+        "LongRun", "PairGap", "Pairwise", "Repair", "Reproduction", "Reversal", "Screening", "Selection", "SteinDiscrepancy",
+        "TunedSetting", "Tuning", "VineGaps",
     ],
     "consequence names them": ["Consequence", "Effect", "WorstConsequences", "worst_consequences"],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],
-    "pictures": ["plot_form", "plot_pair", "plot_tau_forest", "plot_trace"],
+    "pictures": ["plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace"],
     "reading and naming": ["Copula", "Rotated", "as_draws", "family", "register"],
     "textbook formulas": ["GaussianTarget", "MetaCopula", "concordance"],
     "kendall_tau names them": ["kendall_matrix"],

@@ -64,7 +64,7 @@ def test_at_most_eight_layers_type_checking_included():
     assert {room.strip().rpartition(".")[2] for layer in layers for room in layer.split("|")} == ROOMS
     # only results may reach up, for .plot() and .to_html()
     assert {line.split(" -> ")[0].rpartition(".")[2] for line in linter["contracts"][0]["ignore_imports"]} <= {
-        "one_result", "many_result", "consequence_result",
+        "one_result", "many_result", "consequence_result", "groups_result",
     }  # fmt: skip
 
 
@@ -121,15 +121,18 @@ ADDED = [
     "Consequence",
     "Effect",
     "Form",
+    "GroupedPairwise",
     "Interaction",
     "Interactions",
     "Margins",
     "Repair",
+    "Reversal",
     "Screening",
     "WorstConsequences",
     "consequence",
     "interactions",
     "plot_form",
+    "plot_lags",
     "register",
     "repair",
     "screen",

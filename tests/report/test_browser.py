@@ -15,7 +15,9 @@ from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.compare.ranking_wording import pair_tests
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.estimate.tails import CORNERS
+from copula_discrepancy.report.page.fidelity import write_fidelity_page
 from copula_discrepancy.report.plots.maps import cell_colours, cell_text, colour_limit, gap_cells
+from tests.kinds_data import breakdown, compared
 from tests.page_samples import HOSTILE, NAMES, comparison, consequences, page_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -585,3 +587,44 @@ def test_a_failed_chain_is_named_and_explained(opened):
     labels = page.locator("article [role=img]").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
     _, _, _, _, chains, _ = labels
     assert "unknown" in chains  # the tau of a chain that does not vary
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_page_of_a_fidelity_score(windows, tmp_path, width):
+    found, real, synthetic = breakdown("passengers")
+    path = write_fidelity_page(found, tmp_path / "fidelity.html", real=real, synthetic=synthetic, pictures=2)
+    page, trouble = windows()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(path.as_uri())
+    seen(page, f"fidelity_{width}")
+    assert wider_than_window(page) == 0
+    strange = [entry for entry in trouble if not entry.startswith(("about:blank", "data:", path.as_uri()))]
+    trouble.clear()
+    assert not strange
+    # the mark of the gauge stands where the score is
+    bar, mark = (page.locator(f".gauge .bar{part}").bounding_box() for part in ("", " b"))
+    assert abs((mark["x"] + 0.5 * mark["width"] - bar["x"]) / bar["width"] - found["score"]) < 0.01
+    # the map says what the pair under the pointer keeps, and nothing about significance
+    frame = page.locator(".frame")
+    frame.focus()
+    page.keyboard.press("ArrowRight")
+    said = page.locator(".map output").inner_text()
+    assert re.fullmatch(r"class ~ survived: kept 0%", said)
+    # the table is sorted and filtered as that of a ranking
+    page.fill("#filter", "relatives")
+    assert all("relatives" in pair for pair in column(page, "pair"))
+    page.fill("#filter", "")
+    page.check("#flagged")
+    assert column(page, "score") == ["0%"] * len(column(page, "score"))
+
+
+def test_a_page_with_pairs_that_have_no_order(windows, tmp_path):
+    path = compared("passengers").to_html(tmp_path / "page.html")
+    page, trouble = windows()
+    for width in (400, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(path.as_uri())
+        seen(page, f"unordered_{width}")
+        assert wider_than_window(page) == 0
+    assert not [entry for entry in trouble if not entry.startswith(("about:blank", "data:", path.as_uri()))]
+    trouble.clear()

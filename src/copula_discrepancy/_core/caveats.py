@@ -55,8 +55,14 @@ KINDS: dict[str, tuple[str, str]] = {
         "reference."),
     "few-reference-rows": (RESERVATION, "The dependence of the repaired draws is known from these rows only, however many "
         "draws there are: tests that count the draws as independent are too sure. Use a longer reference, or fewer draws."),
+    "missing-in-one": (RESERVATION, "Only one of the samples lacks these values, so nothing is known about where the other "
+        "would lack them. If missing values carry information, generate them too."),
+    "rare-levels": (NOTE, "Levels with few rows are compared together, as one level, or not at all. Use more rows to compare "
+        "them one by one."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "
         "them, or missing='listwise' for rows without missing values."),
+    "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "
+        "all rows. Use larger groups, or collect more rows."),
     "pairs-left-out": (NOTE, "The score does not include these columns. Describe them in the metadata, or convert them to "
         "numbers."),
     "quadrature": (NOTE, "This concerns the Shannon scores only; the gaps and their tests are not affected."),

@@ -11,6 +11,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.cli.consequence_command import consequence
 from copula_discrepancy.cli.funnel import funnel
+from copula_discrepancy.cli.groups_command import compare_by_groups
 from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.cli.repair_command import repair
 from copula_discrepancy.compare.gate import gate
@@ -20,10 +21,8 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.worst_consequences import rank_consequences
 from copula_discrepancy.compare.worst_result import WorstConsequences, effect_records
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, as_draws, ordered_only
 from copula_discrepancy.families import Copula, family
-
-_RESUME = "finished pairs are saved in {}; repeat the command to resume"
 
 
 class _Extras(NamedTuple):
@@ -55,15 +54,22 @@ def compare(options: argparse.Namespace) -> int:
     for option in ("interactions", "consequences"):
         if getattr(options, option) and options.csv:
             options.parser.error(f"--{option} cannot be used with --csv, which prints one table; use --json")
+    if options.by is not None:
+        return compare_by_groups(options)
     independent, iid = reading.independence(options)
+    if options.lags is not None and any(independent):
+        options.parser.error("--lags cannot be used with --iid: the rows of a path are not independent of its past")
+    if options.lags is not None and options.missing == "listwise":
+        options.parser.error("--lags cannot be used with --missing listwise, which breaks paths; use --missing pairs")
     draws, reference = reading.read_both(options, independent)
     common = {"iid": iid, "confidence": options.confidence, "adjust": options.adjust, "n_jobs": options.jobs}
     triples = consequences = None
     if options.interactions:  # first: triples take seconds, and there may be too many variables for them
-        triples = rank_triples(draws, reference, missing="pairs", **common)
+        triples = rank_triples(ordered_only(draws), ordered_only(reference), missing="pairs", **common)
     if options.consequences:
-        consequences = rank_consequences(draws, reference, missing="listwise", tail=options.tail, **common)
-    result = _judge(options, draws, reference, iid=iid, family=options.family)
+        ordered = ordered_only(draws), ordered_only(reference)
+        consequences = rank_consequences(*ordered, missing="listwise", tail=options.tail, **common)
+    result = _judge(options, draws, reference, iid=iid, family=options.family, lags=options.lags)
     return _answer(options, result, _Extras(triples, consequences))
 
 
@@ -108,7 +114,7 @@ def reproduce(options: argparse.Namespace) -> int:
             out=options.out,
         )  # fmt: skip
     except KeyboardInterrupt:
-        printing.say(_RESUME.format(options.out))
+        printing.say(printing.RESUME.format(options.out))
         raise
     console = printing.console()
     for experiment in result.experiments.values():
@@ -178,8 +184,7 @@ def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: An
             tail=options.tail, order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
         )  # fmt: skip
     except KeyboardInterrupt:
-        kept = "no results were saved; with --checkpoint FOLDER an interrupted command can be resumed"
-        printing.say(kept if options.checkpoint is None else _RESUME.format(options.checkpoint))
+        printing.say_saved(options.checkpoint)
         raise
 
 
@@ -233,9 +238,7 @@ def _write_files(options: argparse.Namespace, result: Pairwise, extras: _Extras)
         page = _write_page(options, result, extras)
     if path is not None:  # after the page, whose JSON may be this file
         printing.write_json(path, _numbers(result, extras))
-    if page is None:
-        return "" if path is None else f"Numbers: {path}"
-    return f"Report: {page} (open it in a browser); numbers: {path or page.with_suffix('.json')}"
+    return printing.files_line(page, path)
 
 
 def _write_page(options: argparse.Namespace, result: Pairwise, extras: _Extras) -> Path:

@@ -10,6 +10,7 @@ Value = TypeVar("Value")
 Options = dict[str, dict[str, Any]]  # by name, the arguments of add_argument
 STANDARD_OUTPUT = "-"  # where --json goes without a file
 PICTURES = (".png", ".pdf", ".svg")  # endings of files that a picture can be written to
+KINDS = ("numeric", "ordinal", "nominal", "boolean", "date", "id")  # those of as_draws(kinds=)
 SUMMARIES = ("mean", "probability", "sd", "quantile", "shortfall")  # those of consequence()
 
 
@@ -36,6 +37,20 @@ def _coordinate(text: str) -> tuple[str, list[str]]:
     if not (dimension.strip() and equals and labels.strip()):
         raise argparse.ArgumentTypeError(f"must be a dimension and its labels, such as school=Choate,Deerfield, got {text!r}")
     return dimension.strip(), [label.strip() for label in labels.split(",")]
+
+
+def _kind(text: str) -> tuple[str, str | list[str]]:
+    """A column and its kind, or its values, lowest first: zip=nominal, size=S,M,L."""
+    column, equals, given = text.rpartition("=")
+    if not (column.strip() and equals and given.strip()):
+        raise argparse.ArgumentTypeError(f"must be a column and its kind, such as zip=nominal or size=S,M,L, got {text!r}")
+    if given.strip() in KINDS:
+        return column.strip(), given.strip()
+    levels = _names(given)
+    if len(levels) < 2:
+        kinds = ", ".join(KINDS)
+        raise argparse.ArgumentTypeError(f"must be one of {kinds}, or several values, lowest first (size=S,M,L), got {text!r}")
+    return column.strip(), levels
 
 
 def _checked(convert: Callable[[str], Value], allowed: Callable[[Value], bool], rule: str) -> Callable[[str], Value]:
@@ -70,6 +85,11 @@ def _chains(text: str) -> int | str:
 
 _chain_count = _checked(_whole, lambda count: count >= 1, "an integer number of chains >= 1, or the name of a column")
 _sizes = _checked(lambda text: [*map(_whole, text.split(","))], bool, "comma-separated integers, such as 100,1e4")
+_lags = _checked(
+    lambda text: [*map(_whole, text.split(","))] if "," in text else _whole(text),
+    lambda lags: min(lags if isinstance(lags, list) else [lags]) >= 1,
+    "a whole number of steps, such as 5 for 1 to 5, or several, such as 1,5,20",
+)
 _probability = _checked(float, lambda share: 0 < share < 1, "a number strictly between 0 and 1, such as 0.95")
 _order = _checked(int, lambda order: 1 <= order <= 8, "a whole number from 1 to 8, such as 4")
 _tail = _checked(float, lambda share: 0 < share < 0.5, "a number strictly between 0 and 0.5, such as 0.1")
@@ -115,6 +135,11 @@ INPUT: Options = {
     "--chains": {"type": _chains, "metavar": "N", "help": "number of chains, one after another in the rows; or the name of the "
                  "column that identifies the chain"},
 }  # fmt: skip
+KIND: Options = {
+    "--kinds": {"type": _kind, "nargs": "+", "action": "extend", "metavar": "A=KIND", "help": "kinds of columns: numeric, "
+                "ordinal, nominal (no order), boolean, date or id (left out), such as zip=nominal; or the values of a column, "
+                "lowest first, such as size=S,M,L (default: as the columns look)"},
+}  # fmt: skip
 TWO_INPUTS = INPUT | {
     "--reference-chains": {"type": _chains, "metavar": "N", "help": "the same for the reference (default: as --chains)"},
 }
@@ -154,10 +179,14 @@ TESTS: Options = {
     "--iid": {"action": "store_true", "help": "treat rows as independent; not for Markov chains or time series"},
 }  # fmt: skip
 TWO_TESTS = TESTS | {
+    "--by": {"type": _names, "metavar": "A,B,...", "help": "also compare within groups of rows, by the values of a column or "
+             "the combinations of several; for tables without chains"},
     "--interactions": {"action": "store_true", "help": "also compare how the dependence of two variables changes "
                        "with a third, for all triples of at most 100 variables"},
     "--consequences": {"action": "store_true", "help": "also compute what the dependence of each pair does to sums, "
                        "differences and joint extremes"},
+    "--lags": {"type": _lags, "metavar": "L", "help": "also compare each variable with its own past and that of the others, 1 "
+               "to L steps before, or at the steps listed (1,5,20); each chain is a path"},
     "--iid-draws": {"action": "store_true", "help": "treat the rows of the candidate alone as independent"},
     "--iid-reference": {"action": "store_true", "help": "treat the rows of the reference alone as independent"},
 }  # fmt: skip

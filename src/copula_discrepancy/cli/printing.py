@@ -12,8 +12,10 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import json_chunks, text_file
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
 from copula_discrepancy.compare.gate import Outcome
+from copula_discrepancy.compare.groups_result import GroupedPairwise
 from copula_discrepancy.compare.interactions_result import Interaction, Interactions
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.over_time_wording import time_rows
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import NO_GAP, answer_line
 from copula_discrepancy.compare.worst_result import WorstConsequences
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WRITABLE = "use a path in a writable folder"
+RESUME = "finished pairs are saved in {}; repeat the command to resume"
 _FAILED, _UNDECIDED = 3, 4  # exit codes
 _NARROWEST = 80
 _UNBOUND = 120  # columns if output goes to a file or a pipe
@@ -30,6 +33,12 @@ _UNBOUND = 120  # columns if output goes to a file or a pipe
 def say(sentence: str) -> None:
     """Print a line on standard error."""
     print(f"copula-discrepancy: {sentence}", file=sys.stderr)
+
+
+def say_saved(checkpoint: str | None) -> None:
+    """Say what an interrupted comparison leaves behind."""
+    nothing = "no results were saved; with --checkpoint FOLDER an interrupted command can be resumed"
+    say(nothing if checkpoint is None else RESUME.format(checkpoint))
 
 
 def exit_code(outcome: Outcome) -> int:
@@ -71,6 +80,13 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write numbers to a file."""
     with text_file(path, WRITABLE) as file:
         file.writelines(json_chunks(content))
+
+
+def files_line(page: Path | None, numbers: Path | None) -> str:
+    """A line with the paths of the files that were written; empty if there are none."""
+    if page is None:
+        return "" if numbers is None else f"Numbers: {numbers}"
+    return f"Report: {page} (open it in a browser); numbers: {numbers or page.with_suffix('.json')}"
 
 
 def print_written(options: argparse.Namespace, line: str) -> None:
@@ -144,7 +160,7 @@ class _Layout(NamedTuple):
 
 
 def print_ranking(
-    where: "Console", result: Pairwise | Interactions | WorstConsequences, top: int, said: Sequence[str] = ()
+    where: "Console", result: Pairwise | GroupedPairwise | Interactions | WorstConsequences, top: int, said: Sequence[str] = ()
 ) -> None:
     """The answer in words, then the ranking; notes that were `said` before are not repeated."""
     from rich.markup import escape
@@ -160,16 +176,22 @@ def print_ranking(
     if left > 0:
         more = f"{left} more {result.unit}{'s' if left > 1 else ''}"
         where.print(f"and {more} (--top 0 shows all; {layout.complete} every number)", highlight=False)
+    if isinstance(result, Pairwise) and result.lags:
+        print_rows(where, time_rows(result), (0, -2, -1))
     print_notes(where, (*result.notes, *result.warnings), said)
 
 
-def _layout(result: Pairwise | Interactions | WorstConsequences, limit: int, width: int) -> _Layout:
+def _layout(result: Pairwise | GroupedPairwise | Interactions | WorstConsequences, limit: int, width: int) -> _Layout:
     rows = result.table_rows(limit)
     if isinstance(result, WorstConsequences):
         flags = result.rows["flagged"][:limit, 0].tolist()
         styles = ["red" if flag else "yellow" for flag in flags]
         key = f"repaired: the same {result.things} with the reference's dependence, so only dependence differs"
         return _Layout(fitting(rows, width), (0, 1, -1), styles, "--json includes", key)
+    if isinstance(result, GroupedPairwise):
+        outcomes = [result.overall.outcome, *(result.groups[label].outcome for label in result.ranked[:limit])]
+        styles = [{"gap": "red", "no gap": "green"}.get(outcome, "yellow") for outcome in outcomes]
+        return _Layout(fitting(rows, width), (0, 4, -1), styles, "--csv and --json include")
     shown: Iterable[PairGap | Interaction] = result
     gaps = [*islice(shown, limit)]
     # green only if all was tested: strength alone, or a void comparison, is not good news

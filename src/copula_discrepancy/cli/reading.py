@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, as_draws, numeric_draws
 from copula_discrepancy.data.readers.options import IfThere, ReadOptions, UnknownExcluded
 from copula_discrepancy.data.row_function import read_used
 
@@ -15,9 +15,14 @@ Sample = TypeVar("Sample")
 
 def check_reading(options: argparse.Namespace) -> None:
     """Report options that cannot be used to read anything as invalid usage, before any file is read."""
+    chosen = [column for column, _ in getattr(options, "kinds", None) or ()]
+    twice = next((column for column in chosen if chosen.count(column) > 1), None)
+    if twice is not None:
+        options.parser.error(f"--kinds names the column {twice!r} twice; give it one kind")
     try:
         ReadOptions.checked(
-            options.columns, options.filter, options.group, None, options.chains, options.delimiter, options.exclude
+            options.columns, options.filter, options.group, None, options.chains, options.delimiter, options.exclude,
+            kinds=dict(getattr(options, "kinds", None) or ()),
         )  # fmt: skip
     except InputError as error:
         message = str(error)
@@ -44,10 +49,15 @@ def settings(options: argparse.Namespace, chains: Any, exclude: list[str] | None
 
 
 def read(options: argparse.Namespace, path: Any, chains: Any, exclude: list[str] | None, iid: bool, **others: Any) -> Draws:
-    """A sample, read with the options of the command; `others` replace some of them."""
+    """A sample, read with the options of the command; `others` replace some of them.
+
+    Commands without --kinds need numbers.
+    """
     missing = "drop" if options.missing == "listwise" else options.missing
     plain = settings(options, chains, exclude) | {"missing": missing, "parts": "rows" if iid else "auto"}
-    return as_draws(path, **(plain | others))
+    if not hasattr(options, "kinds"):
+        return numeric_draws(path, **(plain | others))
+    return as_draws(path, **(plain | others), kinds=None if options.kinds is None else dict(options.kinds))
 
 
 def without_unknown(

@@ -9,7 +9,7 @@ from typing import Any
 from copula_discrepancy._core.files import json_text
 from copula_discrepancy.cli import reading
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.readers.options import IfThere
 
 
@@ -49,4 +49,4 @@ def _read(options: argparse.Namespace, path: str, chains: Any, excluded: list[st
     settings = reading.settings(options, chains, excluded) | {"missing": "pairs"}
     if not options.columns and not excluded:
         settings["filter_vars"] = None
-    return as_draws(path, **settings), settings
+    return numeric_draws(path, **settings), settings

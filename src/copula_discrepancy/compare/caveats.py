@@ -316,7 +316,7 @@ def _discrete(compared: Compared, sides: Sequence[ComparedSample], rare: Sequenc
     """
     rounded, few = [], []
     for k, name in enumerate(sides[0].draws.names):
-        if name in rare:
+        if name in rare or sides[0].draws.labels(k):  # that categories and flags have few values is no news
             continue
         tied = [side.table.ties[k] / (0.5 * side.table.present[k] * (side.table.present[k] - 1.0)) for side in sides]
         if max(tied) > TOO_DISCRETE and compared.method != "moment":

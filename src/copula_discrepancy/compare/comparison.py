@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.compare.rows import BLOCKS, empty_rows
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.coded_samples import CodedSamples
 from copula_discrepancy.estimate.family_curves import TABULATED, Curves
 from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
@@ -18,7 +19,7 @@ from copula_discrepancy.estimate.form import FormGap, form_gaps
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.gaps import Gaps, Side, divergence, form_is_tested, gaps
 from copula_discrepancy.estimate.jackknife import LeftOut
-from copula_discrepancy.estimate.pattern import Pattern, pattern_of
+from copula_discrepancy.estimate.pattern import Pattern, pattern_of, pattern_of_levels, proportional
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.screening import SCREENED
@@ -90,12 +91,18 @@ class ComparedPair:
         row["tails_pvalue"], row["ckl"] = self.gaps.tails_pvalue, self.ckl.value
         form = self.gaps.form
         if form is not None:
-            row["form"], row["form_se"], row["form_pvalue"] = form.value, form.spread.se, form.pvalue
-            row["kept"], row["kept_se"] = form.kept, form.kept_spread.se
-            row["dependence"], row["dependence_target"] = form.dependence
+            fill_form(row, form, self.pattern)
             for end, (rhat, kind) in zip(("", "_target"), self.form_rhats, strict=True):
                 row["form_rhat" + end], row["form_rhat_kind" + end] = rhat, kind
-            row["pattern"] = "" if self.pattern is None else self.pattern.code
+
+
+def fill_form(row: Any, form: FormGap, pattern: Pattern | None) -> None:
+    """Write the gap in form into a row of the table."""
+    row["form"], row["form_se"], row["form_pvalue"] = form.value, form.spread.se, form.pvalue
+    row["kept"], row["kept_se"] = form.kept, form.kept_spread.se
+    row["dependence"], row["dependence_target"] = form.dependence
+    row["dependence_se"], row["dependence_target_se"] = form.dependence_errors
+    row["pattern"] = "" if pattern is None else pattern.code
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +140,8 @@ class PairComparison:
         How functions of a family are computed, and how families are chosen.
     found : Found or None
         What is known of the one pair that is asked for, where it was compared before: nothing is fitted again.
+    coded : CodedSamples or None
+        The columns as codes, if there is a reference and some have levels.
     """
 
     draws: RankedTable
@@ -148,18 +157,41 @@ class PairComparison:
     curves: Curves = TABULATED
     selector: Selector = SCREENED
     found: Found | None = None
+    coded: CodedSamples | None = None
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """Rows of several pairs; warnings of fits are recorded, not issued."""
         rows = empty_rows(len(pairs))
-        broken = [self._has_holes(*pair) for pair in pairs]
-        whole = [k for k, hole in enumerate(broken) if not hole]
+        ordered = [k for k, pair in enumerate(pairs) if self._ordered(*pair)]
+        for k in set(range(len(pairs))).difference(ordered):
+            self._fill_levels(rows[k], *pairs[k])
+        broken = [k for k in ordered if self._has_holes(*pairs[k])]
+        whole = [k for k in ordered if k not in broken]
         if whole:
             for k, compared in zip(whole, self.compare([pairs[k] for k in whole])[0], strict=True):
                 compared.fill(rows[k])
-        for k in (k for k, hole in enumerate(broken) if hole):
+        for k in broken:
             self._fill_from_complete(rows[k], *pairs[k])
         return rows
+
+    def _ordered(self, i: int, j: int) -> bool:
+        """Whether both variables of a pair have an order; without a reference, no others are compared."""
+        return self.coded is None or self.coded.ordered(i, j)
+
+    def _fill_levels(self, row: Any, i: int, j: int) -> None:
+        """Fill the row of a pair with a variable that has no order: its form is all that can be compared."""
+        assert self.coded is not None
+        assert self.reference is not None
+        row["first"], row["second"] = i, j
+        row["n"], row["n_target"] = self.draws.n_complete(i, j), self.reference.n_complete(i, j)
+        gap = self.coded.gap(i, j, order=self.order, iid=self.iid)
+        if isinstance(gap, str):
+            return
+        fill_form(row, gap.form, pattern_of_levels(gap.form) if gap.form.pvalue < _WORTH_NAMING else None)
+        (row["n_eff"], row["n_eff_target"]), ends = gap.n_eff, ("", "_target")
+        for end, rhat, told in zip(ends, gap.rhats, self.compared, strict=True):
+            if told:
+                row["form_rhat" + end], row["form_rhat_kind" + end] = rhat, "categories"
 
     def _has_holes(self, i: int, j: int) -> bool:
         """Whether a value of one of two variables is missing."""
@@ -174,7 +206,9 @@ class PairComparison:
         if tables[0] is None or not enough[0] or (self.reference is not None and not enough[1]):
             return
         known = {(0, 1): self.targets[i, j]} if (i, j) in self.targets else {}
-        ((compared,), _) = replace(self, draws=tables[0], reference=tables[1], targets=known).compare([(0, 1)])
+        coded = None if self.coded is None else self.coded.of_pair(i, j)
+        alone = replace(self, draws=tables[0], reference=tables[1], targets=known, coded=coded)
+        ((compared,), _) = alone.compare([(0, 1)])
         replace(compared, first=i, second=j).fill(row)
 
     def compare(
@@ -206,15 +240,27 @@ class PairComparison:
         tested = [form_is_tested(*both) for both in sides]
         no_target = other is None and not self.targets
         forms = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target)
+        levels = [self._form_of_levels(forms, k, place) for k, place in enumerate(pairs)]
         unknown = [(math.nan, "")] * len(pairs)
         rhats = [
             block.form.largest_rhats if block is not None and told else unknown
             for block, told in zip((own, other), self.compared, strict=True)
         ]
         compared_pairs = [
-            self._compared(place, fits[k], sides[k], forms[k], (rhats[0][k], rhats[1][k])) for k, place in enumerate(pairs)
+            self._compared(place, fits[k], sides[k], forms[k], (rhats[0][k], rhats[1][k]), levels=levels[k])
+            for k, place in enumerate(pairs)
         ]
         return compared_pairs, (own, other)
+
+    def _form_of_levels(self, forms: list[FormGap], k: int, place: tuple[int, int]) -> bool:
+        """Put the form of a pair in which a column has levels in its place; whether there is one."""
+        if self.coded is None or not self.coded.has_levels(*place):
+            return False
+        gap = self.coded.gap(*place, order=self.order, iid=self.iid)
+        if isinstance(gap, str):
+            return False
+        forms[k] = gap.on_grid(self.order)
+        return True
 
     def _expected_form(self, own: Block, k: int, fitted: Fit, known: Copula | None) -> NDArray[np.float64]:
         """The coefficients of the known copula or, without a target, of the fit, whose uncertainty the block takes in."""
@@ -269,6 +315,8 @@ class PairComparison:
         sides: tuple[Side, Side | None],
         form: FormGap,
         rhats: tuple[tuple[float, str], tuple[float, str]],
+        *,
+        levels: bool,
     ) -> ComparedPair:
         """All numbers of one pair."""
         known, (mine, there) = self.targets.get(place), sides
@@ -280,7 +328,9 @@ class PairComparison:
         told = self.method == "moment" or not math.isnan(found.total.value)
         aimed = tau_target if there is None else tau_fitted
         ckl = divergence(mine, target, aimed, self.curves) if told else Integral(math.nan)
-        pattern = self._pattern(mine, form, tau_target) if form.pvalue < _WORTH_NAMING else None
+        pattern = None
+        if form.pvalue < _WORTH_NAMING:
+            pattern = pattern_of(form, proportional(form)) if levels else self._pattern(mine, form, tau_target)
         return ComparedPair(*place, fits, mine, there, known, tau_target, found, ckl, pattern, rhats)
 
     def _pattern(self, own: Side, form: FormGap, tau_target: float) -> Pattern | None:

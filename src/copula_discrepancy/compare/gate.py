@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.compare.consequence_result import Consequence
 from copula_discrepancy.compare.consequence_wording import figure, subject
+from copula_discrepancy.compare.groups_result import GroupedPairwise
 from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.sizes import gap_sizes
@@ -91,6 +93,37 @@ def gate(
     passed += ["R-hat and n_eff are within their limits"] if not passed and (max_rhat or min_n_eff) is not None else []
     passed += [f"margins: {result.margins.line}"] if margins and result.margins is not None else []
     return Outcome("passed", f"passed: {'; '.join(passed)}") if passed else Outcome("answered")
+
+
+def gate_groups(result: GroupedPairwise, **limits: Any) -> Outcome:
+    """Judge a comparison by groups: over all rows, then within every group, worst first, by the limits of `gate`.
+
+    Parameters
+    ----------
+    result : GroupedPairwise
+        The comparison.
+    **limits : object
+        The limits of `gate`; margins are judged over all rows only.
+
+    Returns
+    -------
+    Outcome
+        The first that fails, else the first that is undecided, else that of all rows.
+    """
+    outcomes = [gate(result.overall, **limits)]
+    if outcomes[0].code == "void":
+        return outcomes[0]
+    for label in result.ranked:
+        found = gate(result.groups[label], **(limits | {"margins": False}))
+        state, colon, reason = found.sentence.partition(": ")
+        outcomes.append(Outcome(found.code, f"{state}{colon}within {result.named[label]}: {reason}" if colon else ""))
+    failed = [found for found in outcomes if found.failed]
+    undecided = [found for found in outcomes if found.undecided]
+    if failed or undecided:
+        return (failed or undecided)[0]
+    if outcomes[0].code != "passed":
+        return outcomes[0]
+    return Outcome("passed", f"{outcomes[0].sentence}; the same within {len(result)} groups")
 
 
 def gate_consequence(result: Consequence, *, max_effect: float | None = None) -> Outcome:

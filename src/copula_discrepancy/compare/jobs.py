@@ -28,7 +28,7 @@ Folder = str | os.PathLike[str]
 _PART = 32  # pairs per task: about 20 ms, so that threads start rarely and progress is reported often
 _VALUES = 200_000  # draws times pairs in a task: four numbers are stored for each
 _LESS_MEMORY = "thin the chains or use n_jobs=1"
-FORMAT = 4  # file format; files of another format cannot be resumed
+FORMAT = 5  # file format; files of another format cannot be resumed
 # A file is written after this many seconds, and later after this fraction of the elapsed time: little is lost if a run is
 # killed, and a day's work is a few hundred files.
 _SECONDS, _SHARE = 1.0, 0.02
@@ -222,6 +222,7 @@ def _identity(comparison: PairComparison) -> dict[str, Any]:
         "compared": list(comparison.compared),
         "tail": comparison.tail,
         "order": comparison.order,
+        "levels": None if comparison.coded is None else _hash(comparison.coded.identity.encode()),
         "curves": type(comparison.curves).__name__,
         "selector": type(comparison.selector).__name__,
     }

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.caveats import caveat_of
+from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import independent_sides, one_of, real_array, real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
@@ -19,9 +21,11 @@ from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
+from copula_discrepancy.compare.over_time import caveats_of_paths, over_time, refuse
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.lagging import checked_lags
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.basis import ORDER
@@ -35,6 +39,31 @@ from copula_discrepancy.estimate.selection import FULL
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability
 from copula_discrepancy.families import resolve_family
+
+if TYPE_CHECKING:
+    from copula_discrepancy.compare.groups_result import GroupedPairwise
+
+
+@overload
+def pairwise(
+    draws: Any, target: Any = None, *, family: Any = None, method: str = "mle", iid: bool | str = False,
+    confidence: float = 0.95, adjust: str = "bh", weights: Any = None, exact: bool = False,
+    var_names: str | Sequence[str] | None = None, filter_vars: str | None = None, group: str = "posterior",
+    coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
+    missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: None = None,
+) -> Pairwise: ...  # fmt: skip
+
+
+@overload
+def pairwise(
+    draws: Any, target: Any = None, *, family: Any = None, method: str = "mle", iid: bool | str = False,
+    confidence: float = 0.95, adjust: str = "bh", weights: Any = None, exact: bool = False,
+    var_names: str | Sequence[str] | None = None, filter_vars: str | None = None, group: str = "posterior",
+    coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
+    missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
+    checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: str | Sequence[str],
+) -> "GroupedPairwise": ...  # fmt: skip
 
 
 def pairwise(
@@ -55,12 +84,15 @@ def pairwise(
     chains: int | str | None = None,
     exclude: str | Sequence[str] | None = None,
     missing: str | None = None,
+    kinds: Any = None,
     tail: float = TAIL_SHARE,
     order: int = ORDER,
+    lags: int | Sequence[int] | None = None,
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
-) -> Pairwise:
+    by: str | Sequence[str] | None = None,
+) -> "Pairwise | GroupedPairwise":
     """Compare the dependence of every pair of variables with a target, and rank the pairs, worst first.
 
     Each pair gets the level, shape, form and total gap of `discrepancy`, with standard errors that hold on Markov chains, the
@@ -100,10 +132,17 @@ def pairwise(
     missing : {"pairs", "listwise", "raise"}, optional
         Handling of NaN: each pair uses the rows that have both values; rows with a missing value are omitted from every pair;
         or an error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
+    kinds : dict, optional
+        Kinds of columns, ``{"zip": "nominal", "size": ["S", "M", "L"]}``, or SDV's metadata, for both samples; see `as_draws`.
     tail : float
         The fraction of each variable that counts as its tail, such as 0.1, 0.05 or 0.01.
     order : int
         The order of form: each variable enters with its first polynomials, up to this degree, from 1 to 8.
+    lags : int or sequence of int, optional
+        Compare dependence over time as well, with a reference sample: each variable with its own past and that of the others,
+        1, ..., `lags` steps before, or at the steps listed, such as ``[1, 5, 20]``. Chains are paths, such as those of a
+        scenario generator, (path, step, variable); a history is one path, and the numbers and lengths of paths may differ
+        between the samples. See the notes.
     n_jobs : int, optional
         Threads (or workers of the backend that `joblib.parallel_config` sets); -1, the default, is one per core.
     checkpoint : path, optional
@@ -113,18 +152,24 @@ def pairwise(
         adjust, weights and n_jobs may change.
     progress : bool, optional
         Show a progress bar; by default on a terminal, after two seconds.
+    by : str or list of str, optional
+        A column with at most 50 values, such as a category, or several: the samples are also compared within groups of rows
+        that have the same values there. For a table without chains and a reference sample with the same column. Groups with
+        fewer than 24 rows in either sample are left out, with a warning. See `GroupedPairwise`.
 
     Returns
     -------
-    Pairwise
+    Pairwise or GroupedPairwise
         The ranked pairs; print it for a summary in words, or use `to_dataframe`, `matrix`, `pair`. With a reference sample,
-        its `margins` compare the variables one by one, which ranks do not; they do not enter the verdict.
+        its `margins` compare the variables one by one, which ranks do not; they do not enter the verdict. With `by`, one
+        `Pairwise` for every group and one for all rows, whose p-values are adjusted together.
 
     Raises
     ------
     InputError
         For draws that `as_draws` rejects (NaN and infinite values are counted and located), fewer than two varying variables,
-        or a target that does not match them: the message lists the variables that only one side has. For a checkpoint that
+        or a target that does not match them: the message lists the variables that only one side has. For groups `by` a column
+        that does not exist, with too many values, or of which no group can be compared. For a checkpoint that
         cannot be written or belongs to another call. If every pair runs out of memory or a worker process dies; single pairs
         that run out of memory have no results, count as not tested, and are listed in the result's warnings.
 
@@ -145,6 +190,13 @@ def pairwise(
     the most likely ones. Families with dependence of one sign require a tau above 0.1 in both samples; weaker dependence is
     described by elliptical families. Ties share mid-ranks; a variable with few values is compared as if it were continuous.
 
+    With `lags`, the columns are called ``x``, ``x[t-1]`` and, for volatility, ``|x|`` and ``|x|[t-1]``: the distance of x from
+    its median in that sample. The pairs compared are variables at the same time; x now with every variable before (own past,
+    others' past); ``|x|`` now with ``|y|`` before (volatility clustering, and spillover from others); and ``|x|`` now with y
+    before (leverage). The first steps of each path, as many as the longest lag, are left out. `Pairwise.by_lag` counts the gaps
+    by kind, and `plot_lags` draws dependence against the lag. Standard errors hold on paths, so `iid` cannot be used. Nominal
+    variables are left out.
+
     Maximum, mean and weighted mean over the pairs are proposed in Aich and Aich (2025, section 7.5).
 
     References
@@ -164,11 +216,27 @@ def pairwise(
     >>> result = cd.pairwise(independent, reference, iid=True)
     >>> result.worst.names, result.worst.verdict, result.n_flagged
     (('x0', 'x1'), 'too weak', 1)
+
+    Draws without the volatility clusters of the reference:
+
+    >>> noise, paths = rng.standard_normal((20, 300, 1)), np.empty((20, 300, 1))
+    >>> variance = np.ones((20, 1))
+    >>> for t in range(300):
+    ...     paths[:, t] = np.sqrt(variance) * noise[:, t]
+    ...     variance = 0.05 + 0.25 * paths[:, t] ** 2 + 0.7 * variance
+    >>> cd.pairwise(rng.permuted(paths.reshape(-1, 1), axis=0), paths, lags=2).verdict
+    ''
     """
-    result = rank_pairs(
+    rank: Any = rank_pairs
+    if by is not None:
+        from copula_discrepancy.compare.groups import rank_groups  # it ranks the pairs of every group, by the function below
+
+        rank = partial(rank_groups, by=by)
+    result: Pairwise | GroupedPairwise = rank(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
         exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
-        exclude=exclude, tail=tail, order=order, n_jobs=n_jobs, checkpoint=checkpoint, progress=progress,
+        exclude=exclude, kinds=kinds, tail=tail, order=order, lags=lags, n_jobs=n_jobs, checkpoint=checkpoint,
+        progress=progress,
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -191,6 +259,7 @@ def rank_pairs(
     missing: str | None = None,
     tail: float = TAIL_SHARE,
     order: int = ORDER,
+    lags: int | Sequence[int] | None = None,
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -203,21 +272,28 @@ def rank_pairs(
     share = open_probability(confidence, "confidence")
     jobs, tail_level, degree = checked_jobs(n_jobs), checked_tail(tail), checked_order(order)
     accuracy: dict[str, Any] = {"curves": EXACT, "selector": FULL} if true_or_false(exact, "exact") else {}
+    steps = checked_lags(lags)
+    refuse(steps, sides, missing, weights)
     selection["missing"] = missing
     given = as_draws(draws, **selection, chains=chains)
-    if given.n_variables < 2:
+    if given.n_variables < 2 and not steps:
         raise InputError(
             f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check the "
             "column separator",
             "shape",
         )
-    aims = resolve_pair_targets(given, target, selection, called(given, sides[0]))
+    aims = resolve_pair_targets(given, target, selection, called(given, sides[0]), fewest=1 if steps else 2, every_kind=True)
+    before, lagging = (aims.draws, aims.reference), None
+    if steps:
+        aims, lagging = over_time(aims, steps)
     template, estimate_df = _template(family, aims, method)
     samples = aims.draws, aims.reference
     comparison = comparison_of(
         samples, sides, targets=aims.targets or {}, template=template, estimate_df=estimate_df, method=method,
         tail=tail_level, order=degree, **accuracy,
     )  # fmt: skip
+    if lagging is not None:  # paths of a process differ: R-hat is for chains that sample one distribution
+        comparison = replace(comparison, compared=(False, False))
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
         rows = run(comparison, aims.pairs, jobs, tick, checkpoint)
 
@@ -227,7 +303,10 @@ def rank_pairs(
     families = {copula.name: copula for copula in (aims.targets or {}).values()}
     families |= {} if template is None else {template.name: template}
     compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df or bool(accuracy))
-    told = comparison_caveats(compared, sides_of(samples, (comparison.draws, comparison.reference), sides))
+    both = sides_of(samples, (comparison.draws, comparison.reference), sides)
+    told: Sequence[Caveat] = comparison_caveats(compared, both)
+    if lagging is not None:
+        told = caveats_of_paths(told, before, both)
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
     margins = None if aims.margins is None else compare_margins(aims.margins, sides, confidence=share, adjust=adjust)
     return Pairwise.of(
@@ -252,6 +331,7 @@ def rank_pairs(
         caveats=(*aims.caveats, *lost, *told),
         version=library_version(),
         margins=margins,
+        lagging=lagging,
     )
 
 

@@ -2,10 +2,10 @@
 
 import math
 import warnings as python_warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,14 @@ from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy.compare import ranking_wording, wording
+from copula_discrepancy.compare import over_time_wording, ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.comparison import Found
 from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.compare.over_time import without_chains
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
 from copula_discrepancy.compare.ranking import SHOWN, Ranking
 from copula_discrepancy.compare.rows import BLOCKS, RHAT_KINDS, ROW, TESTED
@@ -29,7 +30,9 @@ from copula_discrepancy.compare.sizes import gap_sizes
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.compare.worst_result import WorstConsequences
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import unknown_name
+from copula_discrepancy.data.kinds import is_ordered
+from copula_discrepancy.data.lagging import Lagging
+from copula_discrepancy.data.naming import listed, unknown_name
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.batches import FEWEST_DRAWS, left_out_columns
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
@@ -53,6 +56,8 @@ _COLUMNS = tuple(name for name in ROW.names or () if name not in (BLOCKS, *RHAT_
 _RANKED = np.dtype(
     [*((name, ROW[name]) for name in _COLUMNS), *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)]
 )
+
+Ranked = TypeVar("Ranked", bound="Pairwise")
 
 
 def _require_section(value: Any, name: str, kind: type, function: str) -> None:
@@ -110,6 +115,8 @@ class Pairwise(Ranking):
         The library's version.
     margins : Margins or None
         The variables one by one, compared with those of a reference sample; they do not enter the verdict.
+    lagging : Lagging or None
+        With `lags`, the columns made from the variables and their past; `names` has the names of these columns.
 
     See Also
     --------
@@ -156,6 +163,7 @@ class Pairwise(Ranking):
     notes: tuple[str, ...]
     version: str
     margins: Margins | None = field(default=None, repr=False, kw_only=True)
+    lagging: Lagging | None = field(default=None, repr=False, kw_only=True)
 
     @classmethod
     def of(
@@ -182,26 +190,19 @@ class Pairwise(Ranking):
             The ranked result.
         """
         pvalues = np.stack([rows[f"{name}_pvalue"] for name in TESTED])
-        adjusted = adjust_pvalues(pvalues, adjust)
-        flagged = (adjusted < 1.0 - confidence).any(axis=0)
         table = np.empty(len(rows), _RANKED)
         for name in _COLUMNS:
             table[name] = rows[name]
-        for name, values in zip(TESTED, adjusted, strict=True):
-            table[f"{name}_adjusted"] = values
-        table["flagged"] = flagged
-        size = gap_sizes(table, ("level", "shape"), 1.0 - confidence)
-        order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~flagged))
-        chosen = _strength(rows) if weights is None else weights
-        return cls(
-            rows=table[order],
-            blocks=rows[BLOCKS][order],
-            weights=chosen[order],
+        unranked = cls(
+            rows=table,
+            blocks=rows[BLOCKS],
+            weights=_strength(rows) if weights is None else weights,
             own_weights=weights is not None,
             confidence=confidence,
             adjust=adjust,
             **kept,
         )
+        return with_adjusted(unranked, adjust_pvalues(pvalues, adjust))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -224,6 +225,11 @@ class Pairwise(Ranking):
     def n_flagged(self) -> int:
         """Number of pairs with a significant gap."""
         return int(np.sum(self.rows["flagged"]))
+
+    @property
+    def lags(self) -> tuple[int, ...]:
+        """The numbers of steps between the variables and their past; () if dependence over time was not compared."""
+        return () if self.lagging is None else self.lagging.lags
 
     @property
     def tested(self) -> NDArray[np.bool_]:
@@ -340,6 +346,7 @@ class Pairwise(Ranking):
         """
         place = self._place(first, second)
         row = self.rows[place]
+        self._require_ordered(row)
         i, j = int(row["first"]), int(row["second"])
         if self.kind == "nothing":
             raise InputError(
@@ -357,16 +364,30 @@ class Pairwise(Ranking):
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail, order=self.order,
             curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else self._found(place),
         )  # fmt: skip
+        if self.lags:  # as in the ranking
+            comparison = replace(comparison, compared=(False, False))
         result = detailed(comparison, (draws, reference), confidence=self.confidence)
         # keep the ranking's caveats about whole rows: two columns alone may miss them
         caveats = [caveat for caveat in self.caveats if caveat.code in ABOUT_ROWS]
         caveats += [caveat for caveat in result.caveats if caveat.code not in ABOUT_ROWS]
+        caveats = without_chains(caveats) if self.lags else caveats
         return replace(
             result,
             in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED},
             caveats=tuple(caveats),
             notes=tuple(dict.fromkeys((*self.notes, *result.notes))),
         )
+
+    def _require_ordered(self, row: Any) -> None:
+        """Raise for a pair with categories without an order, which no copula describes."""
+        if not self.ordered(row):
+            names = [self.names[int(row[end])] for end in ("first", "second")]
+            unordered = [name for name in names if not is_ordered(self.samples[0].kind(self.names.index(name)))]
+            raise InputError(
+                f"{listed(unordered)} has categories without order, so no copula describes {self.label(row)}; use "
+                f"result.levels({names[0]!r}, {names[1]!r}), or give its order, kinds={{{unordered[0]!r}: [lowest, ...]}}",
+                "not-numeric",
+            )
 
     def _found(self, place: int) -> Found:
         """What is known of a pair."""
@@ -399,6 +420,7 @@ class Pairwise(Ranking):
         """
         place = self._place(first, second)
         row = self.rows[place]
+        self._require_ordered(row)
         template = (self.targets or {}).get((int(row["first"]), int(row["second"]))) or self._family(row)
         if template is None:
             raise InputError(f"out of memory for {self.label(row)}, so no family was chosen; use fit() with a family", "memory")
@@ -426,6 +448,39 @@ class Pairwise(Ranking):
         table.insert(2, "verdict", [ranking_wording.pair_verdict(self, row) for row in self.rows])
         table.insert(3, "pvalue", [smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED)) for row in self.rows])
         return table
+
+    def by_lag(self) -> "pd.DataFrame":
+        """Gaps over time, one row per kind of pair and lag: how many of the pairs are flagged, and the worst of them.
+
+        Returns
+        -------
+        DataFrame
+            Columns kind ("same time", "own past", "others' past", "volatility clustering", "volatility spillover",
+            "leverage"), lag, pairs, flagged, worst, verdict (that of the worst pair) and largest_level, the largest
+            absolute level.
+
+        Raises
+        ------
+        InputError
+            Without `lags`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import copula_discrepancy as cd
+        >>> history = np.zeros((1000, 1))
+        >>> for t, shock in enumerate(np.random.default_rng(1).standard_normal(999), start=1):
+        ...     history[t] = 0.6 * history[t - 1] + shock
+        >>> draws = np.random.default_rng(2).standard_normal((50, 100, 1))
+        >>> result = cd.pairwise(draws, history, lags=1)
+        >>> result.by_lag()[["kind", "lag", "flagged"]].values.tolist()[0]
+        ['own past', 1, 1]
+        """
+        import pandas as pd
+
+        if not self.lags:
+            raise InputError("by_lag requires dependence over time; call pairwise(draws, reference, lags=5) first")
+        return pd.DataFrame(over_time_wording.by_lag(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and text, ready for Python's json (infinite and missing numbers included)."""
@@ -459,6 +514,7 @@ class Pairwise(Ranking):
             | {
                 "stuck": list(self.stuck),
                 "left_out": dict(self.left_out),
+                **({"lags": list(self.lags), "by_lag": over_time_wording.by_lag(self)} if self.lags else {}),
                 "notes": list(self.notes),
                 "margins": None if self.margins is None else self.margins.to_dict(),
                 "joint": None if self.joint is None else self.joint.to_dict(),
@@ -554,15 +610,19 @@ class Pairwise(Ranking):
         """All pairs together: whether the joint dependence differs from the reference's, and how much of it is kept.
 
         One test of all coefficients of form, valid on chains; computed on first use. None without a reference, with a single
-        pair, if draws are the reference's rows, or with fewer than 20 draws or three variables that can be compared.
+        pair, with `lags`, if draws are the reference's rows, or with fewer than 20 draws or three variables that can be
+        compared.
         """
         draws, reference = self.samples
-        if reference is None or self.unit != "pair" or self.void or len(self) < _SEVERAL:
+        if reference is None or self.lags or self.unit != "pair" or self.void or len(self) < _SEVERAL:
             return None
         if min(sample.n_chains * sample.n_draws for sample in (draws, reference)) < FEWEST_DRAWS:
             return None
-        tables = RankedTable.of(draws), RankedTable.of(reference)
-        if len(self.names) - len(left_out_columns(tables)) < _SEVERAL:
+        ordered = [name for k, name in enumerate(draws.names) if is_ordered(draws.kind(k))]
+        if len(ordered) < _SEVERAL:
+            return None
+        tables = RankedTable.of(draws.select(ordered)), RankedTable.of(reference.select(ordered))
+        if len(ordered) - len(left_out_columns(tables)) < _SEVERAL:
             return None
         return joint(*tables, iid=self.independent, order=self.order, confidence=self.confidence)
 
@@ -571,7 +631,7 @@ class Pairwise(Ranking):
     @property
     def verdict(self) -> str:
         """The answer in a few words."""
-        return ranking_wording.verdict(self)
+        return ranking_wording.verdict(self) + (over_time_wording.time_verdict(self) if self.lags else "")
 
     @property
     def outcome(self) -> str:
@@ -585,12 +645,13 @@ class Pairwise(Ranking):
     @property
     def title(self) -> str:
         """What was compared, in one line."""
-        return ranking_wording.title(self)
+        return over_time_wording.time_title(self) if self.lags else ranking_wording.title(self)
 
     def sentences(self) -> dict[str, str]:
         """The answer in words, by topic: Answer, Joint, Margins, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
 
-        Where no gap was found, the topic Tested after Answer says what was tested, and what is not seen.
+        Where no gap was found, the topic Tested after Answer says what was tested, and what is not seen. With `lags`, the topic
+        Time says which kinds of pairs have gaps.
 
         Examples
         --------
@@ -599,7 +660,11 @@ class Pairwise(Ranking):
         >>> print(result.sentences()["Answer"].partition(":")[0])
         significant gaps in 1 of 1 pair
         """
-        return ranking_wording.sentences(self)
+        texts = ranking_wording.sentences(self)
+        if not self.lags:
+            return texts
+        answer = texts.pop("Answer")
+        return {"Answer": answer, "Time": over_time_wording.time_sentence(self), **texts}
 
     def table_rows(self, limit: int | None = SHOWN) -> list[list[str]]:
         """The ranking as text, with a heading; only the columns that apply.
@@ -615,6 +680,9 @@ class Pairwise(Ranking):
             The heading, then the rows.
         """
         return ranking_wording.table_rows(self, limit)
+
+    def _second_table(self) -> list[list[str]]:
+        return over_time_wording.time_rows(self) if self.lags else []
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
@@ -632,6 +700,21 @@ class Pairwise(Ranking):
             Such as ``mu ~ tau``.
         """
         return wording.pair_label(self.names[row["first"]], self.names[row["second"]])
+
+    def ordered(self, row: Any) -> bool:
+        """Whether both variables of a row have an order; if not, it has form only.
+
+        Parameters
+        ----------
+        row : structured scalar
+            One of `rows`.
+
+        Returns
+        -------
+        bool
+            False if one of them is nominal.
+        """
+        return all(is_ordered(self.samples[0].kind(int(row[end]))) for end in ("first", "second"))
 
     def pattern(self, row: Any) -> str:
         """The kind of dependence that differs in a row beyond strength, in words; empty if there is none.
@@ -668,8 +751,11 @@ class Pairwise(Ranking):
         return call(self._made_by, given, {"family": self.family, **self._choices()}, path, sections=sections)
 
     def _choices(self) -> dict[str, Any]:
-        tail = {} if self.tail == TAIL_SHARE else {"tail": self.tail}
+        tail: dict[str, Any] = {} if self.tail == TAIL_SHARE else {"tail": self.tail}
         tail |= {} if self.order == ORDER else {"order": self.order}
+        if self.lags:
+            longest = self.lags[-1]
+            tail["lags"] = longest if len(self.lags) == longest else list(self.lags)
         return {"method": self.method, "iid": self.iid, "confidence": self.confidence, "adjust": self.adjust} | tail
 
     def _gap(self, row: Any) -> PairGap:
@@ -712,6 +798,26 @@ class Pairwise(Ranking):
         from copula_discrepancy.estimate.likelihood import with_df
 
         return with_df(template, float(row["df"]))
+
+
+def with_adjusted(result: Ranked, adjusted: NDArray[np.float64]) -> Ranked:
+    """The result with these adjusted p-values, (test, pair) in the order of its rows, flagged and sorted by them."""
+    alpha = 1.0 - result.confidence
+    table = result.rows.copy()
+    for name, values in zip(TESTED, adjusted, strict=True):
+        table[f"{name}_adjusted"] = values
+    table["flagged"] = (adjusted < alpha).any(axis=0)
+    size = gap_sizes(table, ("level", "shape"), alpha)
+    order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~table["flagged"]))
+    return replace(result, rows=table[order], blocks=result.blocks[order], weights=result.weights[order])
+
+
+def adjusted_together(results: Sequence[Ranked]) -> list[Ranked]:
+    """Results whose p-values are adjusted for the tests of all of them, by the method that they share."""
+    pvalues = [np.stack([result.rows[f"{name}_pvalue"] for name in TESTED]) for result in results]
+    adjusted = adjust_pvalues(np.concatenate(pvalues, axis=1), results[0].adjust)
+    ends = np.cumsum([len(result) for result in results])[:-1]
+    return [with_adjusted(result, own) for result, own in zip(results, np.split(adjusted, ends, axis=1), strict=True)]
 
 
 def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:

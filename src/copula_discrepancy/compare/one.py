@@ -16,11 +16,12 @@ from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
 from copula_discrepancy.compare.wording import called, pair_label
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.coded_samples import CodedSamples
 from copula_discrepancy.estimate.divergence import shannon_scores
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS, announce
@@ -169,7 +170,7 @@ def discrepancy(
     share = open_probability(confidence, "confidence")
     tail_level, degree = checked_tail(tail), checked_order(order)
     missing = "listwise" if isinstance(missing, str) and missing == "pairs" else missing
-    given = two_variables(as_draws(draws, missing=missing), margins)
+    given = two_variables(numeric_draws(draws, missing=missing), margins)
     aim = resolve_target(target, family, given, missing)
     if free_df and (aim.copula is None or student_part(aim.copula) is None):
         given_target = repr(target) if aim.reference is None else "a reference sample, whose df is estimated in any case"
@@ -203,7 +204,8 @@ def comparison_of(
         tables.append(None if sample is None else RankedTable.of(sample, uniform=margins == "uniform"))
     compared = [sample is not None and comparable(sample, alone) for sample, alone in zip(samples, iid, strict=True)]
     assert tables[0] is not None
-    return PairComparison(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), **choices)
+    coded = None if samples[1] is None or margins == "uniform" else CodedSamples.of(samples[0], samples[1])
+    return PairComparison(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), coded=coded, **choices)
 
 
 def detailed(

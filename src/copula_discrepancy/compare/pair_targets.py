@@ -13,11 +13,14 @@ from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.correlations import correlation_matrix
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
-from copula_discrepancy.data.naming import listed, unknown_name
+from copula_discrepancy.data.missingness import with_missingness
+from copula_discrepancy.data.naming import BRIEF, listed, unknown_name
 from copula_discrepancy.families import Copula, Gaussian
 
 Place = tuple[int, int]
+UNORDERED = "without order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +45,25 @@ class PairTargets:
     margins: tuple[Draws, Draws] | None = None
 
 
-def resolve_pair_targets(draws: Draws, target: Any, options: Mapping[str, Any], things: str = "draws") -> PairTargets:
-    """Match a target to the variables of the draws; constant variables are omitted with a note."""
-    aims = _resolved(draws, target, options, things)
+def resolve_pair_targets(
+    draws: Draws,
+    target: Any,
+    options: Mapping[str, Any],
+    things: str = "draws",
+    *,
+    every_kind: bool = False,
+    fewest: int = 2,
+) -> PairTargets:
+    """Match a target to the variables of the draws; constant variables are omitted with a note, and `fewest` must vary.
+
+    Without `every_kind`, a reference must have numbers or ordered levels.
+    """
+    aims = _resolved(draws, target, options, things, every_kind, fewest)
     automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
 
 
-def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str) -> PairTargets:
+def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str, every_kind: bool, fewest: int) -> PairTargets:
     if target is None:
         return replace(_aims("nothing", draws, things), stuck=())  # without a target, a constant variable is no fault
     if isinstance(target, Copula):
@@ -68,11 +82,36 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
             f"correlation matrix or None, got {target!r}",
             "no-target",
         )
-    draws, reference = matched(draws, read_reference(target, draws, options))
-    return _aims("reference", draws, things, reference)
+    draws, reference = matched(draws, read_reference(target, draws, options, every_kind=every_kind))
+    if not every_kind:
+        return _aims("reference", draws, things, reference, fewest)
+    given, (draws, other, skipped) = draws, with_missingness(draws, reference)
+    assert other is not None
+    meaningless = {(draws.names[i], draws.names[j]) for i, j in skipped}
+    draws, reference, told = _missing_in_both(draws, other, given.names)
+    aims = _aims("reference", draws, things, reference, fewest)
+    names = aims.draws.names
+    pairs = tuple((i, j) for i, j in aims.pairs if (names[i], names[j]) not in meaningless)
+    return replace(aims, pairs=pairs, caveats=(*aims.caveats, *told))
 
 
-def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) -> PairTargets:
+def _missing_in_both(draws: Draws, reference: Draws, columns: tuple[str, ...]) -> tuple[Draws, Draws, list[Caveat]]:
+    """Both samples without indicators of values that only one of them lacks: the other has nothing to compare."""
+    indicators = [name for name in draws.names if name not in columns]
+    alone = {}
+    for name in indicators:
+        for sample, where in ((draws, "reference"), (reference, "draws")):
+            if _constant(sample.select([name])):
+                alone[name] = where
+    if not alone:
+        return draws, reference, []
+    kept = [name for name in draws.names if name not in alone]
+    which = [f"{name} in the {where} only" for name, where in alone.items()]
+    sentence = f"{listed(which, BRIEF)}: what missing values depend on was not compared there"
+    return draws.select(kept), reference.select(kept), [caveat_of("missing-in-one", sentence)]
+
+
+def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None, fewest: int = 2) -> PairTargets:
     """All pairs of variables that vary in both samples; caveats about the others, and those constant in the draws only."""
     here, there = _constant(draws), [] if reference is None else _constant(reference)
     both = [name for name in here if name in there or reference is None]
@@ -84,13 +123,17 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
             sentence = f"omitted because constant in the {whose} but not in the {other}: {listed(alone)}"
             caveats.append(caveat_of(code, sentence))
     constant = {name: "constant" for name in draws.names if name in here or name in there}
+    if reference is None:  # neither copulas nor families describe levels without an order
+        constant |= {name: UNORDERED for k, name in enumerate(draws.names) if not is_ordered(draws.kind(k))}
+        without = [name for name, why in constant.items() if why == UNORDERED]
+        if without:
+            sentence = f"omitted because their values have no order: {listed(without)}"
+            caveats.append(caveat_of("variables-left-out", sentence))
     names = [name for name in draws.names if name not in constant]
-    if len(names) < 2 <= draws.n_variables:
+    if len(names) < fewest <= draws.n_variables:
         check = "check the sampler" if things == "draws" else "select other columns"
-        raise InputError(
-            f"pairs need at least two variables that vary, got {len(names)}; constant: {listed([*constant])}; {check}",
-            "constant",
-        )
+        need = "pairs need at least two variables that vary" if fewest > 1 else "lags need at least one variable that varies"
+        raise InputError(f"{need}, got {len(names)}; {_omitted(constant)}; {check}", "constant")
     notes = draws.notes
     margins = None if reference is None else (draws, reference)
     if reference is not None:
@@ -102,15 +145,21 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None) 
     return PairTargets(kind, kept, pairs, reference, None, notes, tuple(caveats), stuck, constant, margins)
 
 
+def _omitted(reasons: Mapping[str, str]) -> str:
+    """Variables that are in no pair, by reason."""
+    kinds = dict.fromkeys(reasons.values())
+    return "; ".join(f"{why}: {listed([name for name, given in reasons.items() if given == why])}" for why in kinds)
+
+
 def _constant(draws: Draws) -> list[str]:
-    return [name for k, name in enumerate(draws.names) if _never_varies(draws.values[:, :, k])]
+    return [name for k, name in enumerate(draws.names) if never_varies(draws.values[:, :, k])]
 
 
-def _never_varies(values: NDArray[np.float64]) -> bool:
+def never_varies(values: NDArray[np.float64]) -> bool:
     """Whether all values that are not missing are equal."""
     if np.isnan(values[0, 0]) or np.isnan(values[-1, -1]):
         known = values[~np.isnan(values)]
-        return bool(np.all(known == known[0]))
+        return bool(np.all(known == known[:1]))
     return bool(values[0, 0] == values[-1, -1] and np.all((values == values[0, 0]) | np.isnan(values)))
 
 

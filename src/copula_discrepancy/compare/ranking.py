@@ -85,16 +85,23 @@ class Ranking(WithCaveats, ABC):
     def _printed_rows(self) -> list[list[str]]:
         return self.table_rows()
 
+    def _second_table(self) -> list[list[str]]:
+        """A further table below the ranking; none by default."""
+        return []
+
     def __repr__(self) -> str:
         lines = [self._headline, *wording.wrapped(self.title), *wording.paragraphs(self.sentences())]
         lines += wording.text_table(self._printed_rows())
         if len(self) > SHOWN:
             lines.append(f"  ... and {len(self) - SHOWN:,} more; see to_dataframe()")
+        second = self._second_table()
+        lines += ["", *wording.text_table(second)] if second else []
         return "\n".join(lines + wording.noted((*self.notes, *self.warnings)))
 
     def _repr_html_(self) -> str:
         notes = *self.notes, *self.warnings
-        return wording.html(self._headline, self.title, self.sentences(), self.table_rows(_SHOWN_HTML), notes)
+        rows, second = self.table_rows(_SHOWN_HTML), self._second_table()
+        return wording.html(self._headline, self.title, self.sentences(), rows, notes, second)
 
     @property
     def _headline(self) -> str:

@@ -67,7 +67,7 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     if result.margins is not None:
         same = f"not tested: the {result.things} and the reference are the same."
         texts["Margins"] = same if result.void else f"{result.margins.line}."
-    texts["Worst" if result.n_flagged else "Largest"] = _about(result, result.worst)
+    texts["Worst" if result.n_flagged else "Largest"] = about(result, result.worst)
     form = " ".join(filter(None, [_form(result), _low_order(result)]))
     if form:
         texts["Form"] = form
@@ -108,6 +108,7 @@ def pair_tests(result: "Pairwise", row: Any) -> PairTests:
         result.void,
         str(row["pattern"]),
         result.family is None,
+        result.ordered(row),
     )
 
 
@@ -135,9 +136,9 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
     ]
     lines = [[*head, *(["R-hat"] if compared else []), "verdict"]]
     for row in result.rows[: len(result) if limit is None else limit]:
-        cells = [result.label(row), f"{row['tau']:.2f}", *([] if against or result.family else [_family(row)])]
+        cells = [result.label(row), _number(row["tau"]), *([] if against or result.family else [_family(row)])]
         if against:
-            cells += [f"{row['tau_target']:.2f}", *_gap(row["level"], row["level_se"])]
+            cells += [_number(row["tau_target"]), *_gap(row["level"], row["level_se"])]
         cells += _gap(row["shape"], row["shape_se"]) if shaped else ()
         cells.append(f"{row['form']:.2f}" if math.isfinite(row["form"]) else "-")
         cells += [wording.percentage(float(row["kept"])) if math.isfinite(row["kept"]) else "-"] if against else []
@@ -147,6 +148,10 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
         cells += [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"] if compared else []
         lines.append([*cells, pair_verdict(result, row)])
     return lines
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else "-"
 
 
 def _family(row: Any) -> str:
@@ -260,8 +265,9 @@ def _judged(result: "Pairwise") -> str | None:
     """How many of all pairs were tested, if columns or pairs were omitted."""
     tested = int(np.sum(result.tested))
     d = len(result.names) + len(result.left_out)
-    possible = d * (d - 1) // 2 if result.unit == "pair" and result.kind != "copulas" else len(result)
-    if tested == possible:
+    every = result.unit == "pair" and result.kind != "copulas" and not result.lags
+    possible = d * (d - 1) // 2 if every else len(result)
+    if tested == possible and not (result.lags and result.left_out):
         return None
     omitted = [f"{name} ({reason})" for name, reason in result.left_out.items()]
     untested = len(result) - tested
@@ -270,7 +276,7 @@ def _judged(result: "Pairwise") -> str | None:
     return f"{tested:,} of {_counted(result, possible)} were tested; omitted: {listed(omitted, BRIEF)}."
 
 
-def _about(result: "Pairwise", gap: "PairGap") -> str:
+def about(result: "Pairwise", gap: "PairGap") -> str:
     """A pair in a sentence."""
     pair = gap.short_label
     if result.kind == "nothing":
@@ -281,6 +287,10 @@ def _about(result: "Pairwise", gap: "PairGap") -> str:
         return f"{pair}: the fitted {gap.family} copula has {difference}{verdict}."
     where = "the reference" if result.kind == "reference" else "the target"
     chance = f", {wording.chance(gap.pvalue)}" if math.isfinite(gap.pvalue) else ""
+    if math.isnan(gap.tau):
+        kept = f", {wording.percentage(gap.kept)} of its dependence kept" if math.isfinite(gap.kept) else ""
+        size = f" (form {gap.form:.2f}{kept}{chance})" if math.isfinite(gap.form) else ""
+        return f"{pair}: {gap.verdict}{size}."
     shape = f", shape {gap.shape:+.3f}" if math.isfinite(gap.shape) and result.method != "moment" else ""
     text = f"{pair}: Kendall's tau {gap.tau:.2f}, {gap.tau_target:.2f} in {where}, {gap.verdict}"
     return f"{text} (level {gap.level:+.3f}{shape}{chance})."
@@ -288,7 +298,7 @@ def _about(result: "Pairwise", gap: "PairGap") -> str:
 
 def _often(result: "Pairwise") -> str | None:
     """The variables that most flagged pairs share, if there are enough pairs."""
-    if len(result.names) <= _OFTEN or result.n_flagged < _OFTEN:
+    if len(result.names) <= _OFTEN or result.n_flagged < _OFTEN or result.lags:  # kinds of pairs say more than columns
         return None
     flagged, rows = result.rows[: result.n_flagged], result.rows
     counts = Counter([*flagged["first"].tolist(), *flagged["second"].tolist()])

@@ -17,7 +17,7 @@ from copula_discrepancy.compare.repair_plan import Plan, Rows, complete_rows, pl
 from copula_discrepancy.compare.repair_result import Repair
 from copula_discrepancy.compare.repair_targets import Template, template_of
 from copula_discrepancy.compare.wording import called, counted
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.data.rearranging import Movable, brief_record, movable, rebuildable
 from copula_discrepancy.estimate.fit_result import library_version
@@ -145,7 +145,7 @@ def repair(
     reading = options | {"chains": chains, "missing": "pairs"}  # rows with missing values are found, and refused, below
     files = _names_files(draws)
     container, converted = (draws, ()) if files else rebuildable(draws)
-    own = as_draws(container, **reading)
+    own = numeric_draws(container, **reading)
     if files:
         from copula_discrepancy.data.rearranging_files import movable_files  # not needed for arrays, the most common input
 

@@ -13,7 +13,8 @@ from copula_discrepancy.families import LONGEST_NAME
 GAPS = ("level", "shape", "total")
 TESTED = ("level", "shape", "tails", "form")  # tests of every pair; the four corners share one test
 FORM = (
-    "form", "form_se", "form_pvalue", "kept", "kept_se", "dependence", "dependence_target", "form_rhat", "form_rhat_target",
+    "form", "form_se", "form_pvalue", "kept", "kept_se", "dependence", "dependence_target", "dependence_se",
+    "dependence_target_se", "form_rhat", "form_rhat_target",
 )  # fmt: skip
 CORNER_PARTS = ("", "_se", "_pvalue", "_share", "_share_target")
 RHAT_KINDS = ("form_rhat_kind", "form_rhat_kind_target")  # what the largest R-hat of form is about, for its caveat

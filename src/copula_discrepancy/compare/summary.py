@@ -10,7 +10,7 @@ from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import true_or_false, whole_number
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.compare.wording import pair_label
-from copula_discrepancy.data.draws import as_draws
+from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import comparable
 from copula_discrepancy.estimate.basis import ORDER
@@ -103,7 +103,7 @@ def summary(
     independent = true_or_false(iid, "iid")
     share = open_probability(confidence, "confidence")
     decimals = None if round_to is None or whole_number(round_to, "round_to", 0) > _MOST_DECIMALS else int(round_to)
-    given = as_draws(
+    given = numeric_draws(
         draws, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
         exclude=exclude,
     )  # fmt: skip

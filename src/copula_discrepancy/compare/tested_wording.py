@@ -23,12 +23,20 @@ def tested(result: "Pairwise | Discrepancy") -> str:
     if isinstance(result, Ranking):
         counts = {name: int(np.isfinite(result.rows[f"{name}_pvalue"]).sum()) for name in TESTED}
         of, unit = len(result), result.unit
+        ordered = sum(map(result.ordered, result.rows))
     else:
         counts, of, unit = {name: int(math.isfinite(p)) for name, p in result.tests.adjusted.items()}, 1, "pair"
+        ordered = 1
     words = {"level": "strength", "shape": "shape", "form": f"form up to order {tested_order(result)}", "tails": "the corners"}
     every = [words[name] for name in words if counts[name] == of]
     some = [f"{words[name]} in {counts[name]:,} of {of:,} {unit}s" for name in words if 0 < counts[name] < of]
-    missing = [words[name].split(" up")[0] for name in words if not counts[name] and (name != "level" or has_target(result))]
+    missing = [
+        words[name].split(" up")[0]
+        for name in words
+        if not counts[name] and (ordered or name == "form") and (name != "level" or has_target(result))
+    ]
+    if ordered < of:
+        some.append(f"{of - ordered:,} {unit}{'s' * (of - ordered != 1)} with categories without order have form only")
     parts = [f"{enumerated(every)}{f', in every {unit}' if of > 1 else ''}"] if every else []
     untested = f" Not tested: {enumerated(missing)}." if missing else ""
     finer = "patterns finer than form, and " if counts["form"] else ""

@@ -15,7 +15,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
 from copula_discrepancy.compare.pair_targets import resolve_pair_targets
 from copula_discrepancy.compare.wording import called, halves
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
@@ -93,7 +93,7 @@ class TwoSamples:
             Constant and few-valued variables, and those with missing values, are left out, with a caveat.
         """
         sides = independent_sides(iid)
-        given = as_draws(draws, **selection, chains=chains)
+        given = numeric_draws(draws, **selection, chains=chains)
         if given.n_variables < fewest:
             raise InputError(
                 f"at least {fewest} variables are needed, got {given.n_variables} ({listed(given.names)}); select more of "

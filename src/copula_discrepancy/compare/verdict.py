@@ -35,6 +35,8 @@ class PairTests:
         The code of the kind of dependence that differs beyond strength; empty if there is none.
     automatic : bool
         Whether the family was chosen among all.
+    ordered : bool
+        Whether both variables have an order; if not, form is the only test there is.
     """
 
     taus: tuple[float, float]
@@ -46,6 +48,7 @@ class PairTests:
     void: bool = False
     pattern: str = ""
     automatic: bool = True
+    ordered: bool = True
 
     def beyond(self, name: str) -> bool:
         """Whether the gap is significant."""
@@ -127,6 +130,8 @@ class PairTests:
         faults = self.faults
         if faults:
             return ", ".join(faults)
+        if not self.ordered:
+            return wording.NO_GAP
         level, shape, tails, form = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails", "form"))
         if self.against and level:  # corners without a gap do not show that an untested strength is right
             return f"{wording.NO_GAP}, strength not tested"

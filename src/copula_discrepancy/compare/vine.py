@@ -22,7 +22,7 @@ from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_ta
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
 from copula_discrepancy.compare.wording import called, counted
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.matching import is_bare_word
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import comparable
@@ -173,7 +173,7 @@ def vine(
         "var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords, "missing": missing,
         "exclude": exclude,
     }  # fmt: skip
-    given = as_draws(draws, **selection, chains=chains)
+    given = numeric_draws(draws, **selection, chains=chains)
     aims = _aims(given, reference, selection, called(given, sides[0]))
     assert aims.reference is not None
     own, other = (_ranked(sample, alone) for sample, alone in zip((aims.draws, aims.reference), sides, strict=True))

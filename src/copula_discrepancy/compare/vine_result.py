@@ -102,7 +102,7 @@ class VineGaps(Pairwise):
     ----------
     rows, blocks, names, kind, method, family, iid, confidence, adjust, weights, own_weights
         As in `Pairwise`, with a row for every edge.
-    samples, targets, template, stuck, left_out, tail, order, exact, caveats, notes, version, margins
+    samples, targets, template, stuck, left_out, tail, order, exact, caveats, notes, version, margins, lagging
         As in `Pairwise`, with a row for every edge.
     edges : mapping from pairs of variables' numbers to Edge
         The position of each edge in the vine.

@@ -12,7 +12,7 @@ from copula_discrepancy._core.checks import LARGEST
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
 from copula_discrepancy.compare.wording import called, halves
-from copula_discrepancy.data.draws import Draws, as_draws, require_varying
+from copula_discrepancy.data.draws import Draws, numeric_draws, require_varying
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.data.naming import errors_about, unknown_name
 from copula_discrepancy.data.repeats import in_a_row
@@ -60,7 +60,7 @@ def complete(sample: Draws, whose: str) -> Draws:
     if not sample.incomplete:
         return replace(sample, notes=notes)
     with errors_about(whose):
-        found = as_draws(sample, missing="listwise")
+        found = numeric_draws(sample, missing="listwise")
     return replace(found, notes=(*notes, found.notes[-1]))
 
 
@@ -105,7 +105,7 @@ class FunctionSamples:
             given = read_used(partial(_read, draws, chains=chains, missing=missing, **selection), function)
             other = read_used(partial(_read_other, reference, given, missing=missing, **selection), function)
         else:
-            given = as_draws(draws, **selection, chains=chains, missing=missing)
+            given = numeric_draws(draws, **selection, chains=chains, missing=missing)
             other = read_reference(reference, given, {**selection, "missing": missing})
         if given.named and other.named:
             used = row_function(function, given.names)
@@ -174,7 +174,7 @@ def _agreement(side: ComparedSample, values: Any) -> list[Caveat]:
 
 
 def _read(draws: Any, names: list[str] | None, **options: Any) -> Draws:
-    return as_draws(draws, **options | _only(names))
+    return numeric_draws(draws, **options | _only(names))
 
 
 def _read_other(reference: Any, draws: Draws, names: list[str] | None, **options: Any) -> Draws:

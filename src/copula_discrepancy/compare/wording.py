@@ -65,9 +65,12 @@ def tail_fault(label: str, gap: float, against: bool) -> str:
 # one or two words for each kind of pattern, and for each change
 _NOUNS = {
     "bend first": "bend", "bend second": "bend", "spread first": "funnel", "spread second": "funnel",
-    "together": "joint extremes", "apart": "separate extremes", "curve": "S-curve",
+    "together": "joint extremes", "apart": "separate extremes", "curve": "S-curve", "levels": "association",
 }  # fmt: skip
-_CHANGED = {"lost": "lost", "weaker": "too weak", "stronger": "too strong", "added": "added", "reversed": "reversed"}
+_CHANGED = {
+    "lost": "lost", "weaker": "too weak", "stronger": "too strong", "added": "added", "reversed": "reversed",
+    "other": "different",
+}  # fmt: skip
 WRONG_FORM = "wrong form"
 _NO_NAME = ("the spread", "extremes")  # starts of patterns that are not names of variables, whose letters stay as they are
 _NONE = 0.1  # share of the target's dependence below which, if it may be 0, none of it is said to be kept
@@ -314,8 +317,24 @@ def noted(notes: Sequence[str]) -> list[str]:
     return [line for note in notes for line in wrapped(f"  note: {note}", " " * 8)]
 
 
-def html(title: str, summary: str, said: dict[str, str], rows: list[list[str]], notes: Sequence[str]) -> str:
-    """A result for a notebook: title, sentences by topic, a table whose first row is its heading, and notes."""
+def html(
+    title: str,
+    summary: str,
+    said: dict[str, str],
+    rows: list[list[str]],
+    notes: Sequence[str],
+    second: list[list[str]] | None = None,
+) -> str:
+    """A result for a notebook: title, sentences by topic, a table or two whose first row is its heading, and notes."""
+    from html import escape
+
+    paragraphs_ = "".join(f"<p><b>{escape(topic)}:</b> {escape(text)}</p>" for topic, text in said.items())
+    remarks = "".join(f"<p>Note: {escape(note)}</p>" for note in notes)
+    top = f"<p><b>{escape(title)}</b><br>{escape(summary)}</p>"
+    return f"{top}{paragraphs_}{_html_table(rows)}{_html_table(second) if second else ''}{remarks}"
+
+
+def _html_table(rows: list[list[str]]) -> str:
     from html import escape
 
     head, *lines = rows
@@ -324,10 +343,7 @@ def html(title: str, summary: str, said: dict[str, str], rows: list[list[str]], 
         f"<tr><th scope='row'>{escape(line[0])}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in line[1:]) + "</tr>"
         for line in lines
     )
-    paragraphs_ = "".join(f"<p><b>{escape(topic)}:</b> {escape(text)}</p>" for topic, text in said.items())
-    remarks = "".join(f"<p>Note: {escape(note)}</p>" for note in notes)
-    top = f"<p><b>{escape(title)}</b><br>{escape(summary)}</p>"
-    return f"{top}{paragraphs_}<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>{remarks}"
+    return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _signed(value: float) -> str:

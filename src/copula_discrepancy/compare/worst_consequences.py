@@ -27,7 +27,7 @@ from copula_discrepancy.compare.two_samples import adding
 from copula_discrepancy.compare.whole_rows import complete, require_sample, require_values
 from copula_discrepancy.compare.wording import called
 from copula_discrepancy.compare.worst_result import EFFECT_ROW, WorstConsequences
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.matching import read_reference
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.data.repeats import in_a_row
@@ -240,7 +240,7 @@ def _read(
     selection: Mapping[str, Any],
 ) -> tuple[PairTargets, tuple[Draws, Draws]]:
     """Draws and reference with the variables that vary in both, complete rows only."""
-    given = complete(as_draws(draws, **selection, chains=chains, missing=missing), "draws")
+    given = complete(numeric_draws(draws, **selection, chains=chains, missing=missing), "draws")
     if given.n_variables < 2:
         raise InputError(f"at least 2 variables are needed, got {given.n_variables} ({listed(given.names)})", "shape")
     require_sample(reference)

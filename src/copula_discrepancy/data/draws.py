@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import is_whole, numeric, one_of
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.kinds import NUMERIC, is_ordered
 from copula_discrepancy.data.missing import handle_missing, require_finite
-from copula_discrepancy.data.naming import errors_about, require_different, unknown_name
+from copula_discrepancy.data.naming import errors_about, listed, require_different, unknown_name, ways_to_select
 from copula_discrepancy.data.readers.dispatch import read
-from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
-from copula_discrepancy.data.readers.table import Table, in_chains
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP, NotNumeric, ReadOptions
+from copula_discrepancy.data.readers.table import Table, in_chains, kind_fields
+from copula_discrepancy.data.readers.variables import with_chosen_kinds
 
 MISSING = ("raise", "listwise", "drop", "pairs")
 
@@ -43,6 +45,13 @@ class Draws:
         The column of a table that identifies the chains.
     incomplete : bool
         Whether some values are missing, NaN, as with ``missing="pairs"``.
+    kinds : tuple of str
+        The kind of each variable: "numeric", "boolean", "ordinal" (ordered levels), "nominal" (levels without order), "date"
+        and "duration" (days), "missing" (whether another value is missing); empty if all are numeric. See `kind`.
+    levels : tuple of tuple of str
+        The labels of each variable's levels, which its values, 0, 1, 2, ..., index; empty for numbers. See `labels`.
+    chosen : tuple of str
+        The variables whose kind the caller chose.
 
     See Also
     --------
@@ -65,6 +74,9 @@ class Draws:
     left_out: tuple[tuple[str, str], ...] = ()
     chain_column: str | None = None
     incomplete: bool = False
+    kinds: tuple[str, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
+    chosen: tuple[str, ...] = ()
 
     @property
     def n_chains(self) -> int:
@@ -80,6 +92,49 @@ class Draws:
     def n_variables(self) -> int:
         """Number of variables."""
         return self.values.shape[2]
+
+    def kind(self, variable: int) -> str:
+        """The kind of one variable, by its position.
+
+        Parameters
+        ----------
+        variable : int
+            Its position among `names`.
+
+        Returns
+        -------
+        str
+            "numeric", "boolean", "ordinal", "nominal", "date", "duration" or "missing".
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> cd.as_draws({"a": [1.0, 2.0], "town": ["Graz", "Wien"]}).kind(1)
+        'nominal'
+        """
+        return self.kinds[self._place(variable)] if self.kinds else NUMERIC
+
+    def labels(self, variable: int) -> tuple[str, ...]:
+        """The labels of one variable's levels, by its position; its values index them.
+
+        Parameters
+        ----------
+        variable : int
+            Its position among `names`.
+
+        Returns
+        -------
+        tuple of str
+            Lowest first if the levels are ordered; empty for numbers.
+
+        Examples
+        --------
+        >>> import copula_discrepancy as cd
+        >>> draws = cd.as_draws({"a": [1.0, 2.0, 3.0], "town": ["Wien", "Graz", "Wien"]})
+        >>> draws.labels(1), draws.column(1)
+        (('Graz', 'Wien'), array([1., 0., 1.]))
+        """
+        return self.levels[self._place(variable)] if self.levels else ()
 
     def column(self, variable: int) -> NDArray[np.float64]:
         """All draws of one variable, by its position, chain after chain.
@@ -100,10 +155,13 @@ class Draws:
         >>> cd.as_draws({"a": [1.0, 2.0], "b": [3.0, 4.0]}).column(1)
         array([3., 4.])
         """
+        # always a copy: the user may change the draws while a result is in use
+        return np.array(self.values[:, :, self._place(variable)], order="C").reshape(-1)
+
+    def _place(self, variable: int) -> int:
         if not is_whole(variable) or not -self.n_variables <= variable < self.n_variables:
             raise InputError(f"variable must be the index of one of {self.n_variables} variables, got {variable!r:.60}")
-        # always a copy: the user may change the draws while a result is in use
-        return np.array(self.values[:, :, variable], order="C").reshape(-1)
+        return variable
 
     def select(self, names: Sequence[str]) -> "Draws":
         """The draws of these variables, in this order.
@@ -149,7 +207,11 @@ class Draws:
         values = self.values[:, :, places]
         values.flags.writeable = False
         incomplete = self.incomplete and bool(np.isnan(values).any())
-        return replace(self, values=values, names=tuple(self.names[k] for k in places), incomplete=incomplete)
+        names = tuple(self.names[k] for k in places)
+        about = kind_fields(
+            [self.kind(k) for k in places], [self.labels(k) for k in places], [name for name in self.chosen if name in names]
+        )
+        return replace(self, values=values, names=names, incomplete=incomplete, **about)
 
 
 def as_draws(
@@ -164,11 +226,16 @@ def as_draws(
     missing: str | None = "raise",
     exclude: str | Sequence[str] | None = None,
     parts: str = "auto",
+    kinds: Any = None,
 ) -> Draws:
     """Named draws, (chain, draw, variable), from arrays, data frames, xarray and ArviZ objects, dictionaries and files.
 
     Dependence is a property of ranks. Integers too large for a float64 are therefore replaced by their ranks, which keeps
     their order and their ties. The `notes` of the result record what was omitted or decided when reading.
+
+    Text, categories, truth values and dates are variables too: their `Draws.kind` is "nominal" (levels without order),
+    "ordinal" (ordered categories), "boolean", "date" or "duration" (numbers of days). Functions that need numbers or an order
+    reject nominal variables; `pairwise` and `DependenceFidelity` compare them.
 
     Parameters
     ----------
@@ -177,8 +244,9 @@ def as_draws(
         - A table with one named column per variable: pandas, polars, Arrow, DuckDB, Dask (computed, partitions in their order),
           any object with ``__arrow_c_stream__`` or ``__dataframe__``, a structured array. A column, or index level, called
           `chain`, `.chain` or `chain__` identifies chains; `draw`, `.iteration`, `.draw`, `iter__` and `draw__` next to it give
-          the order within them. Dates, row numbers and identifiers (integers or text in a column called id, customer_id,
-          key, ...) are omitted unless `var_names` names them. Rows with an index of dates are sorted by it.
+          the order within them. Row numbers, identifiers (integers or text in a column called id, customer_id, key, ...),
+          dates that only rise or only fall over the rows, and free text (more than 20 values, different in more than half of
+          the rows) are omitted unless `var_names` or `kinds` names them. Rows with an index of dates are sorted by it.
         - An xarray Dataset or DataArray with a dimension `draw` and optionally `chain`, an ArviZ DataTree or InferenceData.
           Other dimensions are flattened, with ArviZ's labels: ``theta[Choate]``, ``cov[0, 1]``.
         - A dictionary of arrays: all (n,), the columns of one sample, or all (chain, draw, ...).
@@ -211,6 +279,12 @@ def as_draws(
         Whether several files, or tables in a list, are one chain each or consecutive rows of one table. "auto" reads the files
         of a directory, and .parquet files of unequal length, as rows, and all others as chains. A sampler's files, such as
         Stan's CSV and netCDF, are always chains.
+    kinds : dict, optional
+        The kinds of some columns, ``{"zip": "nominal", "size": ["S", "M", "L"], "code": "id"}``: "numeric", "ordinal" (or a
+        list of its values, lowest first), "nominal", "boolean", "date" or "id", which omits the column; or the metadata of SDV
+        and SDMetrics, a dictionary or an object with ``to_dict``. Other kinds follow from the types of the columns. Integers in
+        a column called zip, postcode, fips, area_code, ... are codes without order, and text with more than 1,000 levels is put
+        into eight groups by a hash; the notes tell both.
 
     Returns
     -------
@@ -239,7 +313,51 @@ def as_draws(
     >>> chosen.names, chosen.values.shape
     (('theta[2]', 'mu'), (4, 100, 2))
     """
+    options = ReadOptions.checked(
+        var_names, filter_vars, group, coords, chains, delimiter, exclude, parts, kinds, every_kind=True
+    )
+    return _as_draws(draws, options, missing)
+
+
+def numeric_draws(
+    draws: Any, *, var_names: Any = None, filter_vars: Any = None, group: Any = DEFAULT_GROUP, coords: Any = None,
+    chains: Any = None, delimiter: Any = None, missing: str | None = "raise", exclude: Any = None, parts: Any = "auto",
+) -> Draws:  # fmt: skip
+    """`as_draws` for functions that need numbers or an order: dates are omitted, and text and unordered levels rejected.
+
+    Draws that were read before may have levels, if these are ordered.
+    """
     options = ReadOptions.checked(var_names, filter_vars, group, coords, chains, delimiter, exclude, parts)
+    found = _as_draws(draws, options, missing)
+    require_ordered(found)
+    return found
+
+
+def require_ordered(draws: Draws) -> None:
+    """Raise if a variable has levels without order: their codes are not numbers."""
+    nominal = [k for k in range(draws.n_variables) if not is_ordered(draws.kind(k))]
+    if not nominal:
+        return
+    names = [draws.names[k] for k in nominal]
+    rest = [name for name in draws.names if name not in names]
+    example = f", for example {draws.labels(nominal[0])[0]!r:.40}" if draws.labels(nominal[0]) else ""
+    found = f"variable {names[0]} must be numeric or have an order, but is nominal{example}"
+    others = f" ({listed(names[1:])} {'is' if len(names) == 2 else 'are'} nominal too)" if len(names) > 1 else ""
+    advice = f"{ways_to_select(rest, names)}, or give the order of its values, kinds={{{names[0]!r}: [lowest, ...]}}"
+    raise NotNumeric(f"{found}{others}; {advice}", names, rest)
+
+
+def ordered_only(draws: Draws) -> Draws:
+    """The draws without variables that have no order, with a note, for what needs an order besides the pairs."""
+    nominal = [name for k, name in enumerate(draws.names) if not is_ordered(draws.kind(k))]
+    if not nominal or len(nominal) == draws.n_variables:
+        return draws
+    note = f"left out here: {listed(nominal)} (no order)"
+    kept = draws.select([name for name in draws.names if name not in nominal])
+    return replace(kept, notes=(*draws.notes, note), left_out=(*draws.left_out, *((name, "no order") for name in nominal)))
+
+
+def _as_draws(draws: Any, options: ReadOptions, missing: str | None) -> Draws:
     if missing is not None:
         one_of(missing, "missing", MISSING)
     missing = "drop" if missing == "listwise" else missing
@@ -267,8 +385,10 @@ def _read_again(draws: Draws, options: ReadOptions, missing: str | None) -> Draw
     if options.filter_vars is None:  # a column omitted when reading is not an unknown name
         left_out = {name for name, _ in draws.left_out}
         options = replace(options, exclude=tuple(name for name in options.exclude if name not in left_out))
+    options.require_known_kinds((*draws.names, *(name for name, _ in draws.left_out)))
     if options.selects:
         draws = draws._at(options.pick(draws.names))
+    draws = _with_kinds(draws, options)
     if not isinstance(options.chains, int) and not draws.incomplete:
         return draws
     table = in_chains(Table(draws.values, draws.names, draws.named, draws.chained, notes=draws.notes), options.chains)
@@ -280,9 +400,17 @@ def _read_again(draws: Draws, options: ReadOptions, missing: str | None) -> Draw
     return replace(draws, values=table.values, chained=table.chained, incomplete=incomplete, notes=notes)
 
 
+def _with_kinds(draws: Draws, options: ReadOptions) -> Draws:
+    """Draws that were read before, with the kinds that the options choose."""
+    fields = ("values", "names", "left_out", "notes", "kinds", "levels", "chosen")
+    before = Table(**{name: getattr(draws, name) for name in fields})
+    after = with_chosen_kinds(before, options.kinds, again=True)
+    return draws if after is before else replace(draws, **{name: getattr(after, name) for name in fields})
+
+
 def as_values(draws: Any, purpose: str) -> Draws:
     """`as_draws` for functions that need the values themselves, not only their order."""
-    given = as_draws(draws)
+    given = numeric_draws(draws)
     if given.ranked:
         found = "some are too large to be distinguished as float64"
         raise InputError(f"{purpose} needs the values of the draws, but {found}; subtract an offset or rescale them first")

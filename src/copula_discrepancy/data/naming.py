@@ -1,5 +1,6 @@
 """Lists of names in messages, unknown names, and names that two sources must share."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,21 @@ def with_reasons(left_out: Sequence[tuple[str, str]]) -> str:
     """Names grouped by the reason why they were omitted: "day, time (dates), id (identifier)"."""
     by_reason = grouped((reason, name) for name, reason in left_out)
     return ", ".join(f"{listed(names)} ({reason})" for reason, names in by_reason.items())
+
+
+def ways_to_select(rest: Sequence[str], unusable: Sequence[str]) -> str:
+    """How to read the usable columns only: by naming them, or by excluding the others, whichever is shorter."""
+    if 2 <= len(rest) <= LISTED:
+        return f"select the others by name, --columns {typed(rest)} or var_names={list(rest)}"
+    if len(rest) > LISTED and len(unusable) <= LISTED:
+        exclude = f"--exclude {typed(unusable)} or exclude={list(unusable)}"
+        return f"exclude {'them' if len(unusable) > 1 else 'it'} by name, {exclude}"
+    return "select the other variables by name"
+
+
+def typed(names: Sequence[str]) -> str:
+    """Names quoted for a shell."""
+    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.readers.frames import is_frame
 from copula_discrepancy.data.readers.labelled import is_labelled
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP
@@ -110,9 +110,9 @@ def movable(given: Any, options: Mapping[str, Any], notes: tuple[str, ...] = ())
     """The stores of a container that `rebuildable` returned and `as_draws` has read."""
     if isinstance(given, list | tuple):
         stores = tuple(_store(item, options) for item in given)
-        return Movable(stores, lambda probes, choices: as_draws(list(probes), **choices), type(given), notes)
+        return Movable(stores, lambda probes, choices: numeric_draws(list(probes), **choices), type(given), notes)
     store = _store(given, options)
-    return Movable((store,), lambda probes, choices: as_draws(probes[0], **choices), lambda made: made[0], notes)
+    return Movable((store,), lambda probes, choices: numeric_draws(probes[0], **choices), lambda made: made[0], notes)
 
 
 def brief_record(provenance: Mapping[str, Any]) -> dict[str, Any]:

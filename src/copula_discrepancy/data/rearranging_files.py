@@ -189,7 +189,8 @@ def movable_files(given: Any, reading: Mapping[str, Any]) -> MovableFiles:
 
 def _options(reading: Mapping[str, Any]) -> ReadOptions:
     names = ("var_names", "filter_vars", "group", "coords", "chains", "delimiter", "exclude")
-    return ReadOptions.checked(*(reading.get(name) if name != "group" else reading.get(name, "posterior") for name in names))
+    values: list[Any] = [reading.get(name) if name != "group" else reading.get(name, "posterior") for name in names]
+    return ReadOptions.checked(*values)
 
 
 def _read_again(stores: Sequence[Store], probes: Sequence[Any], options: ReadOptions, as_one: bool) -> Table:

@@ -192,8 +192,11 @@ class Block:
         if self.iid:
             return np.zeros(len(self.first), bool)
         sizes = np.array(self.table.margin_sizes)
+        n_draws = self.table.n // self.table.n_chains
+        if self.table.n_chains >= kernels.MANY_CHAINS and n_draws < kernels.LONG_CHAIN:  # halves of chains are no batches
+            return np.zeros(len(self.first), bool)
         times = self.table.n / np.minimum(sizes[self.first], sizes[self.second])
-        return self.table.n // self.table.n_chains // n_batches >= TIMES_PER_BATCH * times
+        return n_draws // n_batches >= TIMES_PER_BATCH * times
 
     def _leave_out_blocks(self) -> None:
         """Widen the errors of form by the block jackknife where the margins mix slowly."""

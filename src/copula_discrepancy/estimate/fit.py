@@ -8,7 +8,7 @@ from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy.data.draws import as_draws
+from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.estimate.fit_caveats import fit_caveats
 from copula_discrepancy.estimate.fit_result import Fit, library_version
 from copula_discrepancy.estimate.jackknife import LeftOut
@@ -82,7 +82,7 @@ def fit(
     one_of(method, "method", METHODS)
     true_or_false(iid, "iid")
     template, estimate_df = resolve_family(family, df)
-    values = as_draws(draws)
+    values = numeric_draws(draws)
     pair = RankedPair.from_draws(values, margins)
     result = fit_pair(pair, template, method=method, estimate_df=estimate_df, iid=bool(iid))
     announce(result.caveats)

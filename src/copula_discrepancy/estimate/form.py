@@ -252,6 +252,16 @@ class FormGap(NamedTuple):
         own, target = (math.sqrt(max(float(np.nansum(a**2 - np.where(np.isfinite(a), se, 0.0) ** 2)), 0.0)) for a, se in sides)
         return own, target
 
+    @property
+    def dependence_errors(self) -> tuple[float, float]:
+        """Standard errors of `dependence` of variables that are independent, or nearly so."""
+        sizes = zip(self.dependence, (self.own_errors, self.target_errors), (self.own, self.target), strict=True)
+        found = []
+        for size, se, known in sizes:
+            squared_se = math.sqrt(2.0 * float(np.sum(np.where(np.isfinite(known), se, 0.0) ** 4)))
+            found.append(squared_se / (2.0 * max(size, math.sqrt(squared_se / 2.0), _TINY)))
+        return found[0], found[1]
+
     def interval(self, confidence: float) -> tuple[float, float]:
         """Confidence interval of the value: the root of that of its square, which is close to normal."""
         reach = StandardError(self.squared_se, self.spread.df, self.spread.n_eff).reach(confidence)
@@ -260,7 +270,13 @@ class FormGap(NamedTuple):
 
 
 def form_gaps(
-    own: FormSide, other: FormSide | None, targets: Array | None, tested: Sequence[bool], *, fitted: bool = False
+    own: FormSide,
+    other: FormSide | None,
+    targets: Array | None,
+    tested: Sequence[bool],
+    *,
+    fitted: bool = False,
+    fewest_cells: int = 2,
 ) -> list[FormGap]:
     """The gaps in form of a block of pairs, from a reference sample or from known coefficients (NaN if there are none).
 
@@ -274,6 +290,8 @@ def form_gaps(
         Whether each pair can be tested.
     fitted : bool
         Whether the targets are fits to the draws themselves, so that there is nothing to keep.
+    fewest_cells : int
+        Coefficients that a pair needs to be tested; a single one of two ordered columns is the strength that level tests.
     """
     aims = other.means if other is not None else targets
     assert aims is not None
@@ -306,7 +324,7 @@ def form_gaps(
     for k, test in enumerate(tested):
         spread = StandardError(float(value_se[k]), float(least_df[k]), float(n_eff[k]))
         share_spread = StandardError(float(kept_se[k]), float(least_df[k]), float(n_eff[k]))
-        pvalue = float(pvalues[k]) if test and cells[k] > 1 else math.nan
+        pvalue = float(pvalues[k]) if test and cells[k] >= fewest_cells else math.nan
         size = float(values[k]), spread, float(squared[k] - noise[k]), float(squared_se[k])
         share = float(kept[k]) if test else math.nan
         numbers = (*size, pvalue, share, share_spread)

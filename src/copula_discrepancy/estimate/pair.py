@@ -14,7 +14,7 @@ from copula_discrepancy._core.blocks import blocks, in_blocks, odd_in_blocks, st
 from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
-from copula_discrepancy.data.draws import Draws, as_draws, require_varying
+from copula_discrepancy.data.draws import Draws, numeric_draws, require_varying
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.ranks import RankedColumn, rank_column, tau_from_ranks
 from copula_discrepancy.families import Copula
@@ -79,7 +79,7 @@ class RankedPair:
     @classmethod
     def from_draws(cls, draws: Any, margins: str = "rank") -> "RankedPair":
         """Validate two columns of draws; x and y hold them chain after chain."""
-        given = two_variables(as_draws(draws), margins)
+        given = two_variables(numeric_draws(draws), margins)
         x, y = given.column(0), given.column(1)
         return cls(x, y, margins == "uniform", given.n_chains, (given.names[0], given.names[1]))
 

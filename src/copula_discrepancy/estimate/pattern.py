@@ -38,15 +38,18 @@ KINDS = {
     "low high": "{a} and {b} are closest where {a} is low and {b} high",
     "curve": "{a} and {b} follow an S-shaped curve",
     "fine": "{a} and {b} depend in a pattern finer than strength, bends and extremes",
+    "levels": "{a} and {b} depend on each other",
 }
-_OWN = ("bend", "spread", "together", "apart")
+_OWN = ("bend", "spread", "together", "apart", "levels")
 CHANGES = {
     "lost": "in the target, not in the draws",
     "weaker": "less in the draws than in the target",
     "stronger": "more in the draws than in the target",
     "added": "in the draws, not in the target",
     "reversed": "the other way round in the draws",
+    "other": "in another way in the draws",
 }
+_ALIKE = 0.5  # share of the squared difference of two coefficient matrices that another strength of the target's explains
 
 
 class Pattern(NamedTuple):
@@ -101,6 +104,33 @@ def pattern_of(gap: FormGap, expected: Array) -> Pattern | None:
     # the side that has more of it tells what it is; what is reversed in the draws is told as the target has it
     fuller = target if change == "reversed" or abs(target[j, k]) >= abs(own[j, k]) else own
     return Pattern(_kind(fuller, rest, j, k), change)
+
+
+def pattern_of_levels(gap: FormGap) -> Pattern:
+    """How the dependence of categories without an order differs: which levels go together has no simpler name."""
+    own, target = (np.nan_to_num(side) for side in (gap.own, gap.target))
+    here, there = gap.dependence
+    product, size = float(own @ target), max(there, 1e-12) ** 2
+    if here < _GONE * there:
+        return Pattern("levels", "lost")
+    if there < _GONE * here:
+        return Pattern("levels", "added")
+    share = product / size
+    if product < -_GONE * here * there:
+        return Pattern("levels", "reversed")
+    if (share - 1.0) ** 2 * size < _ALIKE * max(gap.squared, 0.0):
+        return Pattern("levels", "other")
+    return Pattern("levels", "weaker" if share < 1.0 else "stronger")
+
+
+def proportional(gap: FormGap) -> Array:
+    """The difference of coefficients that another strength of the same dependence explains: (s - 1) times the target's.
+
+    s is the ratio of the two first coefficients, if the target's is known well; 1 otherwise.
+    """
+    own, target, se = gap.own[0], gap.target[0], gap.target_errors[0]
+    ratio = own / target if abs(target) > 3.0 * se else 1.0
+    return np.nan_to_num((min(max(ratio, -1.0), 2.0) - 1.0) * gap.target)
 
 
 def _kind(fuller: Array, rest: Array, j: int, k: int) -> str:

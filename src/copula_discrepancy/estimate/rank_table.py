@@ -83,10 +83,11 @@ class RankedTable:
     def of_pair(self, first: int, second: int) -> "RankedTable | None":
         """Two variables, ranked again among the rows that have both values; None if a variable does not vary in these."""
         both = self._complete(first, second)
+        n_chains = self.n_chains if both.all() else 1  # where nothing is missing, chains stay chains
         columns = [self.ranks[k, both].astype(np.float64) for k in (first, second)]
         if columns[0].size < 2 or any(np.ptp(column) == 0 for column in columns):
             return None
-        return RankedTable.of_columns(columns, 1, (self.names[first], self.names[second]))
+        return RankedTable.of_columns(columns, n_chains, (self.names[first], self.names[second]))
 
     @property
     def n_chains(self) -> int:

@@ -13,7 +13,7 @@ from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.workers import checked_jobs, threads
-from copula_discrepancy.data.draws import Draws, as_column, as_draws, require_varying
+from copula_discrepancy.data.draws import Draws, as_column, numeric_draws, require_varying
 
 BINS = 16  # bins of a variable's ranks, for a first comparison of families
 VARIANTS = ("b", "a")
@@ -122,7 +122,7 @@ def pseudo_observations(draws: Any) -> NDArray[np.float64]:
            [0.25 , 0.75 ],
            [0.625, 0.5  ]])
     """
-    given = as_draws(draws)
+    given = numeric_draws(draws)
     n = given.n_chains * given.n_draws
     columns = [rank_column(given.column(k)).doubled_mid_ranks / (2.0 * (n + 1)) for k in range(given.n_variables)]
     result = np.stack(columns, axis=-1) if columns else np.empty((n, 0))
@@ -261,7 +261,7 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -
     array([ 1.        ,  0.33333333, -1.        ])
     """
     one_of(variant, "variant", VARIANTS)
-    given = as_draws(draws)
+    given = numeric_draws(draws)
     d = given.n_variables
     n = given.n_chains * given.n_draws
     orders, ranks, ties = np.empty((d, n), np.int32), np.empty((d, n), np.int32), np.empty(d, np.int64)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from copula_discrepancy._core.checks import true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
-from copula_discrepancy.data.draws import as_draws
+from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
@@ -139,7 +139,7 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
     'Clayton'
     """
     independent = true_or_false(iid, "iid")
-    values = as_draws(draws)
+    values = numeric_draws(draws)
     if not independent:
         require_chain_length(values.n_draws)
     return replace(select_pair(RankedPair.from_draws(values, margins), iid=independent), notes=values.notes)

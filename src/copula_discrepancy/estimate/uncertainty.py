@@ -309,7 +309,8 @@ def long_run_variance(influence: Any, *, iid: bool = False) -> LongRun:
 
     Autocovariances by FFT, pooled over split chains with the variance between them, Geyer's (1992) initial monotone positive
     sequence: the counterpart of ArviZ's effective sample size for the mean. Chains of 8192 draws and more are first averaged
-    over short batches; with several chains of fewer than 20 draws, the variance is that of the chains' means.
+    over short batches; with several chains of fewer than 20 draws, and with 50 chains or more of fewer than 1000, the variance
+    is that of the chains' means.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from copula_discrepancy._core.checks import RandomSource, one_of, spawned, whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import checked_jobs, in_order, silenced
 from copula_discrepancy.compare.one import discrepancy
-from copula_discrepancy.data.draws import as_draws
+from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.estimate.selection import select_family
 from copula_discrepancy.estimate.uncertainty import open_probability
 from copula_discrepancy.families import Copula, resolve_family
@@ -157,7 +157,7 @@ def _checked_target(target: Any, family: Any) -> tuple[Any, Any]:
             raise InputError(f"family can only be used with a reference sample; the target {target!r} has its own family")
         return target, None
     try:
-        reference = as_draws(target)
+        reference = numeric_draws(target)
     except InputError as error:
         raise InputError(f"target must be a copula such as Gumbel(2.5) or a reference sample: {error}", error.code) from None
     if family is None or (isinstance(family, str) and family == "auto"):
@@ -178,7 +178,7 @@ class _Evaluation:
     def __call__(self, task: tuple[Any, np.random.Generator]) -> dict[str, float] | str:
         begin = time.perf_counter()
         try:
-            draws = as_draws(self.sampler(*task))
+            draws = numeric_draws(self.sampler(*task))
             seconds = time.perf_counter() - begin
             result = discrepancy(draws, self.target, family=self.family)
             scored = self.target if self.score is None and isinstance(self.target, Copula) else self.score

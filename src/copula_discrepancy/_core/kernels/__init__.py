@@ -4,7 +4,7 @@ All functions are cached on disk if possible (`compiled.py`) and release the int
 several threads at once.
 """
 
-from copula_discrepancy._core.kernels.chains import long_run, split_rhat
+from copula_discrepancy._core.kernels.chains import LONG_CHAIN, MANY_CHAINS, long_run, split_rhat
 from copula_discrepancy._core.kernels.coupling import SPARE, count_copies, pair_effects, transplant
 from copula_discrepancy._core.kernels.elliptical import (
     elliptical_mixed,
@@ -37,6 +37,8 @@ from copula_discrepancy._core.kernels.stein import stein_sums, stein_tile
 from copula_discrepancy._core.kernels.vector import clayton_derivatives, clayton_sums, gumbel_derivatives, gumbel_sums
 
 __all__ = [
+    "LONG_CHAIN",
+    "MANY_CHAINS",
     "SPARE",
     "clayton_derivatives",
     "clayton_sums",

@@ -24,6 +24,7 @@ def read_array(given: Any, options: ReadOptions, name: str = "draws") -> Table:
     if array.ndim != 3:
         raise InputError(f"{name} must have shape (n, d) or (chain, draw, d), got {array.shape}", "shape")
     names = tuple(f"x{k}" for k in range(array.shape[2]))
+    options.require_known_kinds(names)
     if options.selects:
         chosen = options.pick(names)
         array, names = array[:, :, chosen], tuple(names[k] for k in chosen)

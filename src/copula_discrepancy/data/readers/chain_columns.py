@@ -27,6 +27,7 @@ class Layout(NamedTuple):
 def layout(names: Sequence[str], options: ReadOptions, *, chains: bool = True) -> Layout:
     """The role of each column, from the names alone, so that a reader can skip columns that are not needed."""
     require_different(names)
+    options.require_known_kinds(names)
     chain = _chain_column(names, options) if chains else None
     draws = [k for name in DRAW_NAMES for k, other in enumerate(names) if other == name] if chain is not None else []
     variables = [k for k in range(len(names)) if k != chain and k not in draws]

@@ -10,11 +10,12 @@ from copula_discrepancy.data.readers.interchange import is_tabular, read_array_o
 from copula_discrepancy.data.readers.labelled import is_labelled, read_labelled, read_mapping
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, in_chains
+from copula_discrepancy.data.readers.variables import with_chosen_kinds
 
 
 def read(given: Any, options: ReadOptions) -> Table:
     """The selected variables, in chains if there are any or the options define some."""
-    return in_chains(_read(given, options), options.chains)
+    return in_chains(with_chosen_kinds(_read(given, options), options.kinds), options.chains)
 
 
 def _read(given: Any, options: ReadOptions) -> Table:

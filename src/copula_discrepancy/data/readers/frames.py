@@ -1,6 +1,5 @@
 """Draws from data frames: one column per variable, and possibly one that identifies chains."""
 
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,13 +10,22 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import numeric
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import LISTED, NAME_VARIABLES, listed, with_reasons
+from copula_discrepancy.data.kinds import NUMERIC, label_of
+from copula_discrepancy.data.naming import NAME_VARIABLES, listed, typed, ways_to_select, with_reasons
 from copula_discrepancy.data.readers.chain_columns import CHAIN_NAMES, index_levels, layout, rows_in_chains
-from copula_discrepancy.data.readers.non_variables import DATES, reason_to_leave_out
+from copula_discrepancy.data.readers.non_variables import (
+    DATES,
+    FREE_TEXT,
+    MIXED,
+    SCATTERED_CODES,
+    is_code_name,
+    reason_to_leave_out,
+)  # fmt: skip
 from copula_discrepancy.data.readers.options import IfThere, NotNumeric, ReadOptions
-from copula_discrepancy.data.readers.table import Table, repair_notes
+from copula_discrepancy.data.readers.table import Table, kind_fields, repair_notes
+from copula_discrepancy.data.readers.variables import FEW, Categories, NotReadable, Variable, read_variable
 
-_FEW = 0.1  # share of values that are not numbers below which the cells are wrong, not the column
+_PLAIN = ("float", "double", "half")  # types of numbers that are variables whatever their name
 
 
 class Columns(NamedTuple):
@@ -28,6 +36,7 @@ class Columns(NamedTuple):
     kinds: Callable[[int], str]
     n_rows: int
     block: Callable[[list[int]], NDArray[Any] | None] = lambda chosen: None
+    categories: Callable[[int], Categories | None] = lambda k: None
 
 
 def is_frame(given: Any) -> bool:
@@ -44,7 +53,10 @@ def read_frame(frame: Any, options: ReadOptions, *, chains: bool = True) -> Tabl
     if hasattr(frame, "iloc"):
         return _read_pandas(frame, options, chains)
     names = tuple(str(name) for name in frame.columns)
-    columns = Columns(names, lambda k: _polars_values(frame.to_series(k)), lambda k: str(frame.to_series(k).dtype), len(frame))
+    columns = Columns(
+        names, lambda k: _polars_values(frame.to_series(k)), lambda k: str(frame.to_series(k).dtype), len(frame),
+        categories=lambda k: _polars_categories(frame.to_series(k)),
+    )  # fmt: skip
     return read_columns(columns, options, chains=chains)
 
 
@@ -55,24 +67,103 @@ def read_columns(columns: Columns, options: ReadOptions, notes: tuple[str, ...] 
     """
     names = columns.names
     roles = layout(names, options, chains=chains)
-    chosen, left_out = _variables(columns, roles.chosen, options) if chains else (roles.chosen, ())
-    values, ranked = _values(columns, chosen, "row" if chains and roles.chain is None else "draw")
+    unit = "row" if chains and roles.chain is None else "draw"
+    kinds: dict[str, Any] = {}
+    if options.every_kind and chains:
+        found = _every_kind(columns, roles.chosen, options, unit)
+        chosen, left_out, values, ranked, kinds = found.chosen, found.left_out, found.values, found.ranked, found.kinds
+        notes += found.notes
+    else:
+        chosen, left_out = _variables(columns, roles.chosen, options) if chains else (roles.chosen, ())
+        values, ranked = _values(columns, chosen, unit)
     picked = tuple(names[k] for k in chosen)
     if left_out:
-        only_dates = all(reason == DATES for _, reason in left_out)
-        way_out = "" if only_dates else "; to keep a column, name it (--columns, or var_names)"
-        notes += (f"left out: {with_reasons(left_out)}{way_out}",)
+        notes += (f"left out: {with_reasons(left_out)}{_way_back(left_out, options)}",)
     if roles.chain is None:
         if chains and isinstance(options.chains, IfThere) and options.chains not in CHAIN_NAMES:
             notes += (f"there is no column {options.chains}: read as one sample without chains",)
-        return Table(values[None], picked, True, False, ranked, notes, left_out)
+        return Table(values[None], picked, True, False, ranked, notes, left_out, **kinds)
     chain, draws = names[roles.chain], [names[k] for k in roles.draws]
     draw = (draws[0], columns.read(roles.draws[0])) if draws else None
     grouped, moved = rows_in_chains(values, (chain, columns.read(roles.chain)), draw)
     note = f"column {chain} identifies {len(grouped)} chain{'s' * (len(grouped) != 1)}"
     if draws:
         note += f"; {' and '.join(draws)} left out" + (f", and rows sorted by {draws[0]}" if moved else "")
-    return Table(grouped, picked, True, True, ranked, (*notes, note), left_out, chain)
+    return Table(grouped, picked, True, True, ranked, (*notes, note), left_out, chain, **kinds)
+
+
+def _way_back(left_out: Sequence[tuple[str, str]], options: ReadOptions) -> str:
+    """How columns that were omitted by a guess can be kept; those that the user omitted need no advice."""
+    guessed = {reason for name, reason in left_out if options.kinds.get(name) is None}
+    if options.every_kind and guessed & {FREE_TEXT, MIXED, SCATTERED_CODES}:
+        return "; to keep a column, name it (--columns, or var_names) or choose its kind (--kinds, or kinds)"
+    return "; to keep a column, name it (--columns, or var_names)" if guessed - {DATES} else ""
+
+
+class _EveryKind(NamedTuple):
+    """Columns of every kind: positions, names and reasons of the omitted ones, values, and fields of the table."""
+
+    chosen: list[int]
+    left_out: tuple[tuple[str, str], ...]
+    values: NDArray[Any]
+    ranked: bool
+    kinds: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def _every_kind(columns: Columns, candidates: list[int], options: ReadOptions, unit: str) -> _EveryKind:
+    """The columns as variables of their kinds; plain floats are read last, all at once if that is cheap."""
+    variables: dict[int, Variable] = {}
+    reasons: dict[int, str] = {}
+    for k in candidates:
+        name, choice = columns.names[k], options.kinds.get(columns.names[k])
+        if choice is None and columns.kinds(k).lower().startswith(_PLAIN) and not is_code_name(name):
+            continue
+        try:
+            found = read_variable(
+                name, columns.kinds(k), partial(columns.read, k), columns.categories(k), choice,
+                named=options.names_variable(name), table=unit == "row",
+            )  # fmt: skip
+        except NotReadable as error:
+            raise _not_readable(columns, candidates, k, unit, str(error)) from None
+        if isinstance(found, str):
+            reasons[k] = found
+        else:
+            variables[k] = found
+    left_out = tuple((columns.names[k], reason) for k, reason in reasons.items())
+    if len(reasons) == len(candidates):
+        raise InputError(f"no variables are left; left out: {with_reasons(left_out)}; {NAME_VARIABLES}", "shape")
+    chosen = [k for k in candidates if k not in reasons]
+    notes = tuple(note for variable in variables.values() for note in variable.notes)
+    if not variables:
+        return _EveryKind(chosen, left_out, *_values(columns, chosen, unit), {}, notes)
+    values, ranked = np.empty((len(chosen), columns.n_rows)), False
+    kinds, levels = [], []
+    for place, k in enumerate(chosen):
+        variable = variables.pop(k, None) or Variable(*_plain(columns, k))
+        values[place] = variable.values
+        ranked = ranked or variable.ranked
+        kinds.append(variable.kind)
+        levels.append(variable.labels)
+    given = tuple(columns.names[k] for k in chosen if options.kinds.get(columns.names[k]) is not None)
+    return _EveryKind(chosen, left_out, values.T, ranked, kind_fields(kinds, levels, given), notes)
+
+
+def _plain(columns: Columns, k: int) -> tuple[NDArray[Any], str, tuple[str, ...], bool]:
+    values, ranked = numeric(columns.read(k), f"variable {columns.names[k]}")
+    return values, NUMERIC, (), ranked
+
+
+def _not_readable(columns: Columns, candidates: list[int], k: int, unit: str, found: str) -> InputError:
+    """The error for a column of no known kind, or with some cells that are not numbers, with an example of them."""
+    rest = [columns.names[j] for j in candidates if j != k]
+    column, name = columns.read(k), columns.names[k]
+    if column.ndim != 1:
+        return InputError(f"{found}; exclude it by name (--exclude, or exclude)", "shape")
+    message = _not_numbers(column, name, columns.kinds(k), [], rest, unit)
+    if message.startswith(f"variable {name} must be real numbers"):
+        message += f"; if it is text, --kinds {typed([name])}=nominal or kinds={{{name!r}: 'nominal'}}"
+    return NotNumeric(message, [name], rest)
 
 
 def _variables(columns: Columns, chosen: list[int], options: ReadOptions) -> tuple[list[int], tuple[tuple[str, str], ...]]:
@@ -115,7 +206,10 @@ def _read_pandas(frame: Any, options: ReadOptions, chains: bool) -> Table:
         in_a_row = places == list(range(places[0], places[0] + len(places)))  # a slice is a view, a list of positions a copy
         return np.asarray((frame.iloc[:, places[0] : places[-1] + 1] if in_a_row else frame.iloc[:, places]).to_numpy())
 
-    columns = Columns(names, read, lambda k: str(types[k - n_levels]), len(frame), block)
+    def categories(k: int) -> Categories | None:
+        return pandas_categories(frame.iloc[:, k - n_levels]) if k >= n_levels else None
+
+    columns = Columns(names, read, lambda k: str(types[k - n_levels]), len(frame), block, categories)
     return read_columns(columns, options, notes, chains=chains)
 
 
@@ -129,8 +223,33 @@ def _sorted_by_date(frame: Any) -> tuple[Any, tuple[str, ...]]:
     return frame.sort_index(kind="stable"), (f"rows sorted by the dates in the index{at_the_end}",)
 
 
+def pandas_categories(column: Any) -> Categories | None:
+    """The codes and labels of a pandas column of categories; None for any other."""
+    stored = getattr(getattr(column, "dtype", None), "categories", None)
+    if stored is None or not hasattr(column, "cat"):
+        return None
+    return Categories(column.cat.codes.to_numpy(), tuple(map(label_of, stored.tolist())), bool(column.cat.ordered))
+
+
+def _polars_categories(column: Any) -> Categories | None:
+    """The codes and labels of a polars column; an Enum lists its labels, but need not mean them as an order."""
+    kind = str(column.dtype)
+    if not kind.startswith(("Categorical", "Enum")):
+        return None
+    texts = column.cast(sys.modules["polars"].String).to_list()
+    listed_order = kind.startswith("Enum")
+    labels = column.dtype.categories.to_list() if listed_order else sorted({text for text in texts if text is not None})
+    place = {label: k for k, label in enumerate(labels)}
+    codes = np.fromiter((-1 if text is None else place[text] for text in texts), np.intp, len(texts))
+    return Categories(codes, tuple(labels), False, listed_order)
+
+
 def _pandas_values(column: Any) -> NDArray[Any]:
     """A pandas column as a NumPy array; missing numbers of the nullable types are NaN."""
+    if hasattr(column, "dt") and getattr(column.dt, "tz", None) is not None:
+        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+    if hasattr(column, "dt") and str(column.dtype).startswith("period"):
+        return _starts_of_periods(column)
     own = getattr(column.dtype, "numpy_dtype", None)
     if own is not None and own.kind in "fiub":
         return np.asarray(column.to_numpy(np.float64, na_value=np.nan) if column.isna().any() else column.to_numpy(own))
@@ -143,6 +262,17 @@ def _pandas_values(column: Any) -> NDArray[Any]:
         if all(value is None or isinstance(value, bool | np.bool_) for value in values):
             return _truth_values(values)
     return values
+
+
+def _starts_of_periods(column: Any) -> NDArray[Any]:
+    """The beginning of each period, in seconds: nanoseconds would end in 2262."""
+    known = column.notna().to_numpy()
+    starts = np.full(len(column), np.datetime64("NaT"), dtype="M8[s]")
+    seconds_long = column[known].dt.asfreq("s", how="start").dt
+    parts = {part: getattr(seconds_long, part).to_numpy() for part in ("year", "day_of_year", "hour", "minute", "second")}
+    seconds = ((parts["day_of_year"] - 1) * 24 + parts["hour"]) * 3600 + parts["minute"] * 60 + parts["second"]
+    starts[known] = (parts["year"] - 1970).astype("M8[Y]").astype("M8[s]") + seconds.astype("m8[s]")
+    return starts
 
 
 def _polars_values(column: Any) -> NDArray[Any]:
@@ -189,25 +319,14 @@ def _not_numbers(column: NDArray[Any], name: str, kind: str, others: list[str], 
     wrong = [(k, value) for k, value in values if not _is_number(value)]
     example = next(iter(wrong or values), None)
     shown = "" if example is None else f", for example {example[1]!r:.40} at {unit} {example[0]}"
-    if 0 < len(wrong) <= _FEW * len(values):
+    if 0 < len(wrong) <= FEW * len(values):
         last = " (the last row; it may be a row of totals)" if wrong[0][0] == len(column) - 1 else ""
         found = f"not numeric: {len(wrong)} of {len(column)} values{shown}{last}"
         advice = "correct them, or leave these cells empty to treat them as missing values (--missing, or missing=)"
         return f"variable {name} must be real numbers; {found}; {advice}"
     also = f" ({listed(others)} {'is' if len(others) == 1 else 'are'} not numeric either)" if others else ""
-    unusable = [name, *others]
-    if 2 <= len(rest) <= LISTED:
-        way_out = f"select the others by name, --columns {_typed(rest)} or var_names={rest}"
-    elif len(rest) > LISTED and len(others) < LISTED:
-        way_out = f"exclude {'them' if others else 'it'} by name, --exclude {_typed(unusable)} or exclude={unusable}"
-    else:
-        way_out = "select the other variables by name"
+    way_out = ways_to_select(rest, [name, *others])
     return f"variable {name} must be numeric, got type {kind}{shown}{also}; {way_out}, or convert it to numbers first"
-
-
-def _typed(names: Sequence[str]) -> str:
-    """Names quoted for a shell."""
-    return shlex.quote(",".join(f'"{name}"' if "," in name else name for name in names))
 
 
 def _is_number(value: Any) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checks import numeric, real_array
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import grouped, listed, require_different, unknown_name
-from copula_discrepancy.data.readers.frames import Columns, is_frame, read_columns
+from copula_discrepancy.data.readers.frames import Columns, is_frame, pandas_categories, read_columns
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import Table, repair_notes
 
@@ -62,7 +62,7 @@ def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
     if not arrays:
         raise InputError("draws is an empty dictionary; it must contain one array per variable", "shape")
     if all(array.ndim == 1 for array in arrays.values()):
-        return _columns_of(arrays, options)
+        return _columns_of(arrays, options, {str(name): values for name, values in given.items()})
     thin = next((name for name, array in arrays.items() if array.ndim < 2), None)
     if thin is not None:
         full = next((f" and {name} {array.shape}" for name, array in arrays.items() if array.ndim > 1), "")
@@ -92,6 +92,7 @@ def _selected(
     """Names of the selected entries, and for each variable the positions of its entries among these and within itself."""
     labels = {variable: enumerate(_labels(variable, values)) for variable, values in coordinates.items()}
     flat = [(variable, entry, label) for variable, entries in labels.items() for entry, label in entries]
+    options.require_known_kinds([label for *_, label in flat])
     chosen = [flat[k] for k in options.pick([label for *_, label in flat], [variable for variable, *_ in flat])]
     names = tuple(label for *_, label in chosen)
     require_different(names)
@@ -203,13 +204,16 @@ def _plain(values: Any, name: str) -> NDArray[Any]:
     if is_frame(values) or hasattr(values, "__dataframe__"):
         raise InputError(f"variable {name} is a {type(values).__name__} with several columns; pass that table itself")
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
+        if array.dtype.kind == "U" and isinstance(values, list | tuple) and not all(isinstance(x, str) for x in values):
+            return np.array(values, dtype=object)  # NumPy would turn None and NaN into text
+        return array
     except (ValueError, TypeError, RuntimeError, OverflowError):
         message = f"variable {name} must be a rectangular array of numbers, got {type(values).__name__}"
         raise InputError(message, "shape") from None
 
 
-def _columns_of(arrays: Mapping[str, Any], options: ReadOptions) -> Table:
+def _columns_of(arrays: Mapping[str, Any], options: ReadOptions, given: Mapping[str, Any]) -> Table:
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
@@ -222,4 +226,8 @@ def _columns_of(arrays: Mapping[str, Any], options: ReadOptions) -> Table:
         array = arrays[names[k]]
         return real_array(array, f"variable {names[k]}") if np.ma.is_masked(array) else np.asarray(array)
 
-    return read_columns(Columns(names, read, lambda k: str(arrays[names[k]].dtype), lengths[names[0]]), options)
+    columns = Columns(
+        names, read, lambda k: str(arrays[names[k]].dtype), lengths[names[0]],
+        categories=lambda k: pandas_categories(given[names[k]]),
+    )  # fmt: skip
+    return read_columns(columns, options)

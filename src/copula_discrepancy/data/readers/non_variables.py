@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.data.readers.table import is_missing
 
 DATES, IDENTIFIER, ROW_NUMBERS = "dates", "identifier", "row numbers"
+FREE_TEXT, MIXED, SCATTERED_CODES = "free text", "numbers mixed with text", "codes, nearly all different"
 
 _KEPT_TYPES = ("float", "double", "half", "bool", "complex", "decimal")
 _DATE_TYPES = ("date", "time", "duration", "period", "interval[d")
@@ -31,6 +32,8 @@ _NUMBERS = frozenset({"number", "no", "nr", "num", "key", "code"})
 _TIMES = frozenset(
     {"year", "month", "week", "day", "hour", "minute", "second", "time", "date", "period", "quarter", "season", "age", "t"}
 )
+# numbers that name a place or a class: their order means nothing
+_CODES = frozenset({"zip", "zipcode", "postcode", "plz", "fips", "naics", "sic", "icd"})
 _FEWEST_COUNTED = 100  # rows: a short experiment may use settings 1, 2, 3, ... in order; a hundred in order are row numbers
 
 
@@ -45,7 +48,7 @@ def reason_to_leave_out(name: str, kind: str, read: Callable[[], NDArray[Any]]) 
     if values.dtype.kind in "mM":
         return DATES
     if values.dtype.kind in "iu":
-        return _reason_for_integers(name, values)
+        return reason_for_integers(name, values)
     return _reason_for_text(name, values) if values.dtype.kind in "OUST" and values.ndim == 1 else None
 
 
@@ -59,7 +62,20 @@ def is_identifier_name(name: str) -> bool:
     return len(words) > 1 and (words[-1] == "key" or (words[-2] in _COUNTED and words[-1] in _NUMBERS))
 
 
-def _reason_for_integers(name: str, values: NDArray[Any]) -> str | None:
+def is_code_name(name: str) -> bool:
+    """Whether a name is typical of codes without order: zip, postcode, fips, icd10, area_code."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    named = [word for word in words if not word.isdigit()]
+    return bool(named) and (named[0] in _CODES or named[-1] in _CODES or named[-1] in ("code", "codes"))
+
+
+def is_date_text(text: str) -> bool:
+    """Whether a text looks like a date, a month or a time of day, in any usual form."""
+    return _DATE.fullmatch(text) is not None
+
+
+def reason_for_integers(name: str, values: NDArray[Any]) -> str | None:
+    """Why a column of integers is omitted: it identifies or numbers the rows."""
     if is_identifier_name(name):
         return IDENTIFIER if values.size > 1 and np.unique(values).size == values.size else None
     if values.size < _FEWEST_COUNTED or _TIMES & {word.lower().removesuffix("s") for word in _WORD.findall(name)}:
@@ -79,6 +95,6 @@ def _reason_for_text(name: str, values: NDArray[Any]) -> str | None:
         return DATES
     if not all(isinstance(value, str) for value in filled):
         return None
-    if all(_DATE.fullmatch(value) for value in filled):
+    if all(map(is_date_text, filled)):
         return DATES
     return IDENTIFIER if is_identifier_name(name) else None

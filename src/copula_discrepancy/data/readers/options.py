@@ -7,6 +7,7 @@ from typing import Any
 
 from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.kinds import NOTHING_CHOSEN, ChosenKinds
 from copula_discrepancy.data.naming import unknown_name
 
 DEFAULT_GROUP = "posterior"
@@ -38,6 +39,8 @@ class ReadOptions:
     """Validated options of `as_draws`; `chains` is a number of chains or the name of the column that identifies them.
 
     `named` contains the variables that the user named, if `var_names` is the outcome of an earlier selection; see `settled`.
+    With `every_kind`, text, categories and dates are variables too, of the kinds that `kinds` chooses or that they look like;
+    otherwise all variables must be numbers.
     """
 
     var_names: tuple[str, ...] | None = None
@@ -49,11 +52,13 @@ class ReadOptions:
     exclude: tuple[str, ...] = ()
     parts: str = "auto"
     named: frozenset[str] | None = None
+    every_kind: bool = False
+    kinds: ChosenKinds = NOTHING_CHOSEN
 
     @classmethod
     def checked(
         cls, var_names: Any, filter_vars: Any, group: Any, coords: Any, chains: Any, delimiter: Any, exclude: Any = None,
-        parts: Any = "auto",
+        parts: Any = "auto", kinds: Any = None, every_kind: bool = False,
     ) -> "ReadOptions":  # fmt: skip
         """Validate the options; raise an InputError that names the invalid one."""
         if filter_vars is not None:
@@ -72,7 +77,8 @@ class ReadOptions:
             for name in left_out:
                 _compiled(name, "exclude")
         chains, delimiter = _checked_chains(chains), _checked_delimiter(delimiter)
-        return cls(names, filter_vars, group.strip("/"), coords, chains, delimiter, left_out, parts)
+        chosen = ChosenKinds.of(kinds)
+        return cls(names, filter_vars, group.strip("/"), coords, chains, delimiter, left_out, parts, None, every_kind, chosen)
 
     @property
     def selects(self) -> bool:
@@ -86,6 +92,11 @@ class ReadOptions:
         if self.var_names is None or self.filter_vars is not None:
             return False
         return name in self.var_names or base_name(name) in self.var_names
+
+    def require_known_kinds(self, names: Sequence[str]) -> None:
+        """Raise if a kind was chosen for a column that does not exist; only the first reader knows all the columns."""
+        if self.named is None:
+            self.kinds.require_known(names)
 
     def settled(self, names: Sequence[str]) -> "ReadOptions":
         """Options for exactly these variables, which were already selected, with a record of which the user named."""

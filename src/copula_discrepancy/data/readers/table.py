@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.kinds import NUMERIC
+from copula_discrepancy.data.levels import Side, common_levels
 from copula_discrepancy.data.naming import NAME_VARIABLES, require_same_names, with_reasons
 
 REPAIRED = "copula_discrepancy_repair"  # the attribute of frames and datasets that says what a repair did
@@ -30,15 +32,30 @@ class Table:
     notes: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     chain_column: str | None = None
+    kinds: tuple[str, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
+    chosen: tuple[str, ...] = ()
 
     @property
     def unit(self) -> str:
         """The noun for one observation in messages."""
         return "row" if self.named and not self.chained else "draw"
 
+    def side(self, name: str, whose: str) -> Side:
+        """A variable, to be matched with that of another table."""
+        k = self.names.index(name)
+        kind, labels = self.kinds[k] if self.kinds else NUMERIC, self.levels[k] if self.levels else ()
+        return Side(kind, labels, self.values[:, :, k], name in self.chosen, whose)
+
     def noted(self, *notes: str) -> "Table":
         """The same table with further notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+
+def kind_fields(kinds: Sequence[str], levels: Sequence[tuple[str, ...]], chosen: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields of a table about kinds; empty ones if all variables are plain numbers."""
+    some = any(kind != NUMERIC for kind in kinds)
+    return {"kinds": tuple(kinds) if some else (), "levels": tuple(levels) if any(levels) else (), "chosen": tuple(chosen)}
 
 
 def repair_notes(attributes: Any) -> tuple[str, ...]:
@@ -114,13 +131,39 @@ def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) ->
         require_equal_lengths(lengths, labels, "" if any(table.chained for table in tables) else PARTS_OF_ONE)
     named = tables[0].named
     notes = tuple(f"{label}: {note}" for table, label in zip(tables, labels, strict=True) for note in table.notes)
+    if any(table.kinds for table in tables):
+        tables[:] = _with_common_levels(tables, labels, names)
+    kinds = {name: getattr(tables[0], name) for name in ("kinds", "levels", "chosen")}
+    if kinds["kinds"]:  # those of the variables that are kept, as these may be fewer
+        places = [tables[0].names.index(name) for name in names]
+        levels = tables[0].levels or ((),) * len(tables[0].names)
+        kept = [name for name in tables[0].chosen if name in names]
+        kinds = kind_fields([tables[0].kinds[k] for k in places], [levels[k] for k in places], kept)
     values = np.empty((len(names), sum(lengths)))
     for end in np.cumsum(lengths):
         table = tables.pop(0)  # frees the table after copying
         position = {name: k for k, name in enumerate(table.names)}
         for k, name in enumerate(names):
             values[k, end - table.values.shape[1] : end] = table.values[0, :, position[name]]
-    return Table(values.T[None], names, named, False, False, notes, tuple(left_out.items()))
+    return Table(values.T[None], names, named, False, False, notes, tuple(left_out.items()), **kinds)
+
+
+def _with_common_levels(tables: list[Table], labels: Sequence[str], names: tuple[str, ...]) -> list[Table]:
+    """The tables with these variables, each with the same kind and levels in all of them."""
+    values = [np.empty((len(names), *table.values.shape[:2])) for table in tables]
+    kinds, levels = [], []
+    for k, name in enumerate(names):
+        sides = [table.side(name, label) for table, label in zip(tables, labels, strict=True)]
+        common, found = common_levels(name, sides)
+        kinds.append(common.kind)
+        levels.append(common.labels)
+        for own, column in zip(values, found, strict=True):
+            own[k] = column
+    chosen = tuple(name for name in names if any(name in table.chosen for table in tables))
+    about = kind_fields(kinds, levels, chosen)
+    return [
+        replace(table, values=own.transpose(1, 2, 0), names=names, **about) for table, own in zip(tables, values, strict=True)
+    ]
 
 
 def require_equal_lengths(lengths: Sequence[int], labels: Sequence[str], way_out: str = "") -> None:

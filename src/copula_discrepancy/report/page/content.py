@@ -18,8 +18,10 @@ from copula_discrepancy.compare.wording import answer_line, pair_label, short_na
 from copula_discrepancy.compare.worst_result import WorstConsequences
 from copula_discrepancy.estimate.tails import CORNERS, along, part_name
 from copula_discrepancy.report.page import consequences as effects
-from copula_discrepancy.report.page import details, interactions, meaning, methods
+from copula_discrepancy.report.page import details, interactions, meaning, methods, over_time
+from copula_discrepancy.report.page.columns import EXPLAINED
 from copula_discrepancy.report.page.pictures import packed, png_image
+from copula_discrepancy.report.plots.columns import pair_is_ordered
 from copula_discrepancy.report.plots.maps import (
     KEPT,
     SIZES,
@@ -69,13 +71,14 @@ def of_pairs(
     all_pairs: bool = False,
     triples: Interactions | None = None,
     consequences: WorstConsequences | None = None,
+    pictured: int = DETAILS,
 ) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many.
 
-    If `triples` were compared too, or `consequences` computed, they have sections of their own.
+    If `triples` were compared too, or `consequences` computed, they have sections of their own. `pictured` pairs have pictures.
     """
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
-    worst = details.worst_pairs(result, DETAILS)
+    worst = details.worst_pairs(result, pictured)
     pairs = iter(result)
     shown = list(islice(pairs, TABLE_ROWS))
     table = _table(result, shown, {detail.key for detail in worst})
@@ -85,11 +88,15 @@ def of_pairs(
         "unit": result.unit,
         "alone": result.kind != "nothing" and result.adjust != "none",
         "ranked": True,
-        "maps": _maps(result) if len(result.names) > 2 else None,
+        # most pairs of columns of the past are not compared: a map would be nearly empty
+        "maps": _maps(result) if len(result.names) > 2 and not result.lags else None,
+        "time": over_time.section(result) if result.lags else None,
         "table": table,
+        "groups": None,
         "triples": None if triples is None else interactions.section(triples),
         "consequences": None if consequences is None else effects.section(consequences, said),
         "details": worst,
+        "drawn": _drawn(worst, result.things),
         "first": _first_label(result, worst),
         "sure": meaning.of_pairs(result),
         "notes": [
@@ -135,10 +142,13 @@ def of_one(result: Discrepancy, command: str) -> tuple[Content, Content]:
         "alone": False,
         "ranked": result.margins == "rank",
         "maps": None,
+        "time": None,
         "table": None,
+        "groups": None,
         "triples": None,
         "consequences": None,
         "details": [detail],
+        "drawn": [],
         "first": "",
         "sure": meaning.of_one(result),
         "notes": detail.notes,
@@ -154,7 +164,7 @@ def _answer(result: Pairwise | Discrepancy, command: str, random: Sequence[str] 
     warnings = result.warnings
     return {
         "heading": answer_line(result),
-        "state": _state(result),
+        "state": state_of(result),
         "caution": {"first": warnings[0], "more": len(warnings) - 1} if warnings else None,
         "sentences": result.sentences(),
         "part": part_name(result.tail),
@@ -171,13 +181,22 @@ def _first_label(result: Pairwise, worst: Sequence[details.Detail]) -> str:
     return f"Worst {result.unit}" if result.n_flagged else f"{result.unit.capitalize()} with the largest gap"
 
 
+def _drawn(worst: Sequence[details.Detail], things: str) -> list[str]:
+    """What the pictures show that are no clouds."""
+    return [
+        text.format(reference="reference", things=things)
+        for kind, text in EXPLAINED.items()
+        if any(one.picture == kind for one in worst)
+    ]
+
+
 def _own_p(result: Pairwise) -> dict[str, str]:
     return (
         {"p": "The smallest of the p-values of level, shape, tails and form, not adjusted."} if result.adjust == "none" else {}
     )
 
 
-def _state(result: Discrepancy | Pairwise) -> str:
+def state_of(result: Discrepancy | Pairwise) -> str:
     """The colour of the answer; one with reservations, or about variables whose margins differ, is neither good nor bad."""
     if result.outcome == "gap":
         return "off"
@@ -259,7 +278,8 @@ def _number(value: float, form: str) -> str:
 def _maps(result: Pairwise) -> Content:
     """Level, shape and the share kept (without a target, form) of all pairs, and every corner with a gap, as heat maps."""
     against, shaped = result.kind != "nothing", result.method != "moment"
-    numbers = [name for name, there in (("level", against), ("shape", shaped)) if there]
+    known = {name: bool(np.isfinite(result.rows[name]).any()) or not _unordered(result) for name in ("level", "shape")}
+    numbers = [name for name, there in (("level", against), ("shape", shaped)) if there and known[name]]
     numbers += [name for name in (KEPT if against else "form",) if np.isfinite(result.rows[name]).any()]
     numbers += [name for name in CORNERS if beyond_chance(result, name).any()]
     kept = _kept(result)
@@ -277,9 +297,15 @@ def _maps(result: Pairwise) -> Content:
         "sides": "Blue is below the target, orange above it; each map has its own scale"
         if against
         else _family_sides(result, numbers),
+        "unordered": _unordered(result),
         "maps": [_map(result, name, part) for name, part in cells.items()],
         "data": json.dumps(data | {name: packed(_halves(result, name, part, kept)) for name, part in cells.items()}),
     }
+
+
+def _unordered(result: Pairwise) -> bool:
+    """Whether a variable has no order: its pairs have no level, shape or tails."""
+    return not all(pair_is_ordered(result.samples[0], [name]) for name in result.names)
 
 
 def _family_sides(result: Pairwise, numbers: Sequence[str]) -> str:

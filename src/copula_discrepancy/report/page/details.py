@@ -3,8 +3,9 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,16 @@ from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
-from copula_discrepancy.compare.wording import NO_GAP, chance, shortened, tail_sentence
+from copula_discrepancy.compare.wording import NO_GAP, chance, kept_words, shortened, tail_sentence
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.estimate.uncertainty import Estimate
+from copula_discrepancy.report.page.columns import column_pictures, words_beside
 from copula_discrepancy.report.page.meaning import explained
 from copula_discrepancy.report.page.methods import SEED
 from copula_discrepancy.report.page.pictures import Picture, inline_figures, page_style, square_map
 from copula_discrepancy.report.plots.clouds import Tested, draw_pair, tail_shares
+from copula_discrepancy.report.plots.columns import CLOUD, WHOSE, TwoColumns, pair_is_ordered
 from copula_discrepancy.report.plots.densities import MISSING, SURPLUS, Densities
 from copula_discrepancy.report.plots.forests import Forest, draw_chains, fit_agreement, plot_tau_forest
 from copula_discrepancy.report.plots.gap_bars import plot_gaps
@@ -47,20 +50,27 @@ class Detail:
     notes: list[tuple[str, str]] = field(default_factory=list)
     beside: tuple[str, ...] = ()  # a few words on each of the two clouds, which are the first pictures
     numbers: dict[str, Any] = field(default_factory=dict)
+    picture: str = CLOUD  # what the first pictures are
+    where: str = ""  # the group of rows, if not all
 
 
-def worst_pairs(result: Pairwise, count: int) -> list[Detail]:
+def worst_pairs(result: Pairwise, count: int, *, key: str = "pair", where: str = "") -> list[Detail]:
     """The first pairs of a ranking; if a pair has no pictures, its text gives the reason.
+
+    Keys begin with `key`; `where` is the group of rows that the ranking is about.
 
     Edges of a vine from its second tree on have no draws of their own, and are skipped.
     """
     drawable = ((rank, gap) for rank, gap in enumerate(result, start=1) if not getattr(gap, "given", ()))
     with page_style():
-        return [_of_pair(result, gap, rank) for rank, gap in islice(drawable, count)]
+        found = [_of_pair(result, gap, rank, f"{key}-{rank}") for rank, gap in islice(drawable, count)]
+    return [replace(detail, where=where) for detail in found]
 
 
-def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
-    key = f"pair-{rank}"
+def _of_pair(result: Pairwise, gap: PairGap, rank: int, key: str) -> Detail:
+    columns = _suitable(result, gap)
+    if columns is not None and not pair_is_ordered(result.samples[0], gap.names):
+        return _unordered(result, gap, key, columns)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DependenceWarning)  # the page shows them next to the pictures
@@ -73,7 +83,42 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int) -> Detail:
         misfit = bool(np.fmin(row["shape_adjusted"], row["form_adjusted"]) < 1.0 - result.confidence)
         tested = Tested(result.things, result.tail, off, (misfit, False))
         return _of_fit(detailed, gap, key, result.confidence, tested, result.order)
-    return _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged)
+    return _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged, columns=columns)
+
+
+def _suitable(result: Pairwise, gap: PairGap) -> TwoColumns | None:
+    """The columns of a pair that clouds do not suit: without an order or, next to a reference, with few values."""
+    draws, reference = result.samples
+    if reference is None and pair_is_ordered(draws, gap.names):
+        return None  # the picture beside the draws is that of a copula, which is a cloud
+    whose = WHOSE[0], result.things
+    columns = TwoColumns.of(draws, reference, *gap.names, whose=whose)
+    return None if columns.picture == CLOUD else columns
+
+
+def _unordered(result: Pairwise, gap: PairGap, key: str, columns: TwoColumns) -> Detail:
+    """A pair with a column that has no order: it has a form, and no level, shape or tails."""
+    sentences = {"Form": _unordered_form(result, gap)}
+    if math.isfinite(gap.dependence_target):
+        size = f"{gap.dependence:.2f} in the {result.things}, {gap.dependence_target:.2f} in the reference"
+        sentences["Dependence"] = f"{size}; 0 is independence."
+    sentences["Level"] = "not defined, as shape and tails are not: a column has no order."
+    pictures = column_pictures(columns, key, draws_first=True)
+    beside = words_beside(columns, draws_first=True)
+    numbers = gap.to_dict()
+    return Detail(
+        key, gap.names, gap.verdict, gap.flagged, sentences, [], pictures, [], beside, numbers, picture=columns.picture
+    )
+
+
+def _unordered_form(result: Pairwise, gap: PairGap) -> str:
+    """Whether such a pair has the right dependence, and how much of it is kept."""
+    if math.isnan(gap.form_pvalue):
+        return "cannot be tested: too few values or rows."
+    reach = NormalDist().inv_cdf(0.5 + 0.5 * result.confidence) * gap.kept_se
+    kept = kept_words(gap.kept, (gap.kept - reach, gap.kept + reach), result.confidence, "the reference's", result.things)
+    found = gap.form_adjusted < 1.0 - result.confidence
+    return f"{'wrong' if found else NO_GAP} ({chance(gap.form_pvalue, gap.form_adjusted)}).{kept}"
 
 
 def of_one(result: Discrepancy, key: str) -> Detail:
@@ -82,8 +127,8 @@ def of_one(result: Discrepancy, key: str) -> Detail:
         return _compared(result, key, verdict=result.verdict, flagged=result.gap_found)
 
 
-def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> Detail:
-    """A pair with a target."""
+def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool, columns: TwoColumns | None = None) -> Detail:
+    """A pair with a target; `columns` are drawn instead of clouds, which do not suit them."""
     running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
     chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)
     other = "target" if result.reference is None else "reference"
@@ -91,8 +136,14 @@ def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> 
     form, density = result.form, Densities.of(result.form)
     size = f"form {form.value:.2f}" if math.isfinite(form.pvalue) else "form not tested"
     kept = f", kept {percentage(form.kept.value)}" if math.isfinite(form.kept.value) else ""
+    beside: tuple[str, ...] = f"{result.things}: tau {result.tau:.2f}", f"{other}: tau {result.tau_target:.2f}"
+    if columns is None:
+        first = _clouds(result, tested, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}.")
+    else:
+        first = column_pictures(columns, key, draws_first=True)
+        beside = beside if len(first) > 1 else (", ".join(beside),)
     pictures = [
-        *_clouds(result, tested, key, f"The same for {whose}, Kendall's tau {result.tau_target:.2f}."),
+        *first,
         _form_map(density, result.fit, result.things, other, f"{size}{kept}", key),
         _picture(lambda ax: plot_gaps(result, ax=ax), 3.2, f"{key}-gaps", _said_gaps(result)),
         _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(chains), f"{key}-chains", _said_chains(result)),
@@ -105,10 +156,10 @@ def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool) -> 
         "running": running.to_dict(),
         "family_fits": [not misfit for misfit in tested.misfits],
     }
-    beside = f"{result.things}: tau {result.tau:.2f}", f"{other}: tau {result.tau_target:.2f}"
     told = {topic: text for topic, text in result.sentences().items() if topic != "Tested"}  # the page's answer says it once
     notes = [*explained(result.caveats), *((note, "") for note in result.notes)]
-    return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, beside, numbers)
+    drawn = CLOUD if columns is None else columns.picture
+    return Detail(key, names, verdict, flagged, told, result.table_rows(), pictures, notes, beside, numbers, drawn)
 
 
 def _of_fit(fit: Fit, gap: PairGap, key: str, confidence: float, tested: Tested, order: int) -> Detail:

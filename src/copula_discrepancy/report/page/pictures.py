@@ -59,22 +59,34 @@ def page_style() -> Iterator[None]:
 
 
 def inline_figures(
-    draw: Callable[[Any], object], *, sizes: Sequence[tuple[float, float]], key: str, alts: Sequence[str]
+    draw: Callable[[Any], object],
+    *,
+    sizes: Sequence[tuple[float, float]],
+    key: str,
+    alts: Sequence[str],
+    whole: bool = False,
 ) -> list[Picture]:
-    """The results of `draw` in one Axes per size, each as a separate picture, which a narrow page can stack."""
+    """The results of `draw` in one Axes per size, each as a separate picture, which a narrow page can stack.
+
+    Elsewhere on the page a picture is shown without its labels or, with `whole`, with them.
+    """
     from matplotlib.figure import Figure
 
     figures = [Figure(figsize=size, dpi=_DOTS) for size in sizes]  # no pyplot: nothing to close, no window
     axes = [figure.subplots() for figure in figures]
     draw(axes[0] if len(axes) == 1 else axes)
     named = enumerate(zip(figures, alts, strict=True))
-    return [_picture(figure, f"{key}-{k}", alt) for k, (figure, alt) in named]
+    return [_picture(figure, f"{key}-{k}", alt, whole=whole) for k, (figure, alt) in named]
 
 
-def _picture(figure: "Figure", key: str, alt: str) -> Picture:
+def _picture(figure: "Figure", key: str, alt: str, *, whole: bool) -> Picture:
     svg = _inline_svg(figure, key)  # lays it out
     box, (width, height) = figure.axes[0].get_position(), 72.0 * figure.get_size_inches()
-    places = box.x0 * width, (1.0 - box.y1) * height, box.width * width, box.height * height
+    places = (
+        (0.0, 0.0, width, height)
+        if whole
+        else (box.x0 * width, (1.0 - box.y1) * height, box.width * width, box.height * height)
+    )
     return Picture(svg, alt, f"{key}-figure_1", " ".join(f"{place:.1f}" for place in places))
 
 

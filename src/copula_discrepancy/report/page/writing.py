@@ -15,7 +15,7 @@ from copula_discrepancy._core.files import json_chunks, text_file
 from copula_discrepancy.compare.wording import shortened
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
 
 _ENDINGS = (".html", ".htm")
 _LONGEST = 1000  # characters of a sentence, to limit the size of a page with long names; the JSON has them in full
@@ -67,11 +67,13 @@ def json_path(page: Path) -> Path:
     return page.with_suffix(".json")
 
 
-def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any], *, force: bool) -> Path:
+def write_page(
+    path: Path, content: dict[str, Any], numbers: dict[str, Any], *, force: bool, template: str = "page.html.j2"
+) -> Path:
     """Write the page and its JSON, both or none; without `force`, files created in the meantime are not overwritten."""
     beside = json_path(path)
     address = f"./{quote(beside.name, errors='replace')}"  # a name may contain characters with a special meaning in a URL
-    page = render(content | {"json": beside.name, "json_address": address})
+    page = render(content | {"json": beside.name, "json_address": address}, template)
     with text_file(beside, WAY_OUT, replace=force) as file:  # moved into place after the page, if that succeeded
         file.writelines(json_chunks(numbers))
         file.flush()  # errors must occur before the page is moved into place
@@ -81,11 +83,11 @@ def write_page(path: Path, content: dict[str, Any], numbers: dict[str, Any], *, 
     return path
 
 
-def render(content: dict[str, Any]) -> str:
+def render(content: dict[str, Any], template: str = "page.html.j2") -> str:
     """The page as text; the template escapes all content."""
     style, script = (_source(name) for name in ("page.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return _template().render(content, style=style, script=script, digest=digest)
+    return _templates().get_template(template).render(content, style=style, script=script, digest=digest)
 
 
 def _source(name: str) -> str:
@@ -93,10 +95,12 @@ def _source(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _template() -> "Template":
-    from jinja2 import Environment, StrictUndefined
+def _templates() -> "Environment":
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(
+        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     made.filters["brief"] = lambda text: shortened(text, _LONGEST)
     made.filters["name"] = lambda text: shortened(text, _NAME)
-    return made.from_string(_source("page.html.j2"))
+    return made

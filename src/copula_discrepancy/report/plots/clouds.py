@@ -157,7 +157,7 @@ def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int
     levels = contour_levels([density for density in densities if density is not None])
     with look.canvas(ax, size=(6.4, 3.9), panels=panels) as axes:
         for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (look.BLUE, look.ORANGE), strict=False):
-            _draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
+            draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
             drawn = _draw_contours(panel, density, levels, color=_line_colour(side))
             look.note_below(panel, side.counted, _contours_note(density, levels) if side.fits or not drawn else MISFIT)
         if panels == 1 and not isinstance(result, Fit):  # a fit has its contours already
@@ -196,7 +196,7 @@ def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, p
     counted = f"{chosen.size:,} of {pair.n:,} {owned}" if chosen.size < pair.n else f"{pair.n:,} {owned}"
     copula = _density_of(fitted)
     described = f"fitted {_told(copula)}" if copula is not None else f"{fitted.family} has no density here"
-    return Side(whose, fitted.sample_tau, copula, described, u, v, counted, _sample_tails(pair, ends, tail), tail)
+    return Side(whose, fitted.sample_tau, copula, described, u, v, counted, sample_tails(pair, ends, tail), tail)
 
 
 def _aim_side(
@@ -215,7 +215,7 @@ def _aim_side(
     u, v = copula.sample(size, rng=source).T
     tails = tuple(
         Tail(end.corner, end.u_share, end.v_share, end.corner.probability(copula, end.u_share, end.v_share) / end.u_share)
-        for end in _sample_tails(fitted.pair, ends, tail)
+        for end in sample_tails(fitted.pair, ends, tail)
     )
     return Side(whose, copula.tau, copula, _told(copula), u, v, f"{size:,} simulated {things}", tails, tail)
 
@@ -234,7 +234,7 @@ def pseudo_values(pair: RankedPair) -> tuple[NDArray[np.float64], NDArray[np.flo
     return pair.first.doubled_mid_ranks / size, pair.second.doubled_mid_ranks / size
 
 
-def _sample_tails(pair: RankedPair, ends: Sequence[Corner], tail: float) -> tuple[Tail, ...]:
+def sample_tails(pair: RankedPair, ends: Sequence[Corner], tail: float) -> tuple[Tail, ...]:
     """The corners that contain draws of both variables; if values are few, a tail may be empty."""
     tails = []
     for corner in ends:
@@ -340,7 +340,7 @@ def _overlay(
 # ---- a panel -------------------------------------------------------------------------------------------------------
 
 
-def _draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ranked: bool) -> None:
+def draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ranked: bool) -> None:
     """Points, tail squares and text, without contours."""
     _draw_points(ax, side.u, side.v, color)
     for tail in side.tails:

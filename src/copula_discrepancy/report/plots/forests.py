@@ -17,6 +17,7 @@ from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
 from copula_discrepancy.report.plots import look
+from copula_discrepancy.report.plots.columns import pair_is_ordered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +156,7 @@ def draw_chains(forest: Forest, ax: Any) -> "Axes":
     with look.canvas(ax, size=(5.2, max(0.9 + 0.19 * min(len(rows), _MOST_ROWS), 1.7))) as axes:
         for place, row in zip(places, rows, strict=True):
             if row.pooled or not crowded:
-                _draw_row(axes, place, row)
+                draw_row(axes, place, row)
         if crowded:
             _draw_crowd(axes, places, rows)
         if forest.tau_aimed is not None:
@@ -213,7 +214,8 @@ def _draw_crowd(ax: "Axes", places: Sequence[float], rows: Sequence[Row]) -> Non
             )
 
 
-def _draw_row(ax: "Axes", place: float, row: Row) -> None:
+def draw_row(ax: "Axes", place: float, row: Row) -> None:
+    """A tau with its interval: filled for the draws, hollow for the reference, larger for all together."""
     if math.isnan(row.tau.value):
         return
     marks = _DRAWS if row.of_draws else _hollow(ax)
@@ -264,10 +266,15 @@ def _tell_stuck(ax: "Axes", rows: Sequence[Row], places: Sequence[float], *, cro
         ax.annotate(text, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small")
         return
     for place in stuck:
-        ax.text(
-            0.5, place, "does not vary", transform=frame, ha="center", va="center", fontsize="x-small", style="italic",
-            bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
-        )  # fmt: skip
+        _write_across(ax, place, "does not vary")
+
+
+def _write_across(ax: "Axes", place: float, words: str) -> None:
+    """Words instead of the tau of a row that has none."""
+    ax.text(
+        0.5, place, words, transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize="x-small", style="italic",
+        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0},
+    )  # fmt: skip
 
 
 # ---- the worst pairs -----------------------------------------------------------------------------------------------
@@ -287,6 +294,8 @@ def pair_taus(result: Pairwise, pair: PairGap) -> PairTaus:
     draws, reference = result.samples
     own = not getattr(pair, "given", ())
     aim = Estimate.unknown(pair.tau_target) if not math.isnan(pair.tau_target) else None
+    if not pair_is_ordered(draws, pair.names):
+        return PairTaus((), Estimate.unknown(math.nan), None)
     if not own:
         return PairTaus((), Estimate.unknown(pair.tau), aim)
     pooled, chains = _sample_taus(result, draws, result.independent[0], pair)
@@ -306,8 +315,10 @@ def _sample_taus(result: Pairwise, draws: Draws, iid: bool, pair: PairGap) -> tu
 def _pairs_forest(result: Pairwise, chosen: Sequence[PairGap], ax: Any) -> "Axes":
     with look.canvas(ax, size=(5.2, 0.9 + 0.42 * len(chosen))) as axes:
         found = [pair_taus(result, pair) for pair in chosen]
-        for place, taus in enumerate(found):
+        for place, (taus, pair) in enumerate(zip(found, chosen, strict=True)):
             _draw_pair(axes, place, taus)
+            if not pair_is_ordered(result.samples[0], pair.names):
+                _write_across(axes, place, "no order, so no tau")
         axes.set_ylim(len(chosen) - 0.5, -0.5)
         for edge in range(1, len(chosen)):
             axes.axhline(edge - 0.5, color=look.GREY, linewidth=0.3)
@@ -316,16 +327,16 @@ def _pairs_forest(result: Pairwise, chosen: Sequence[PairGap], ax: Any) -> "Axes
         axes.grid(False, axis="y")
         axes.xaxis.set_major_locator(look.few_ticks(axes))
         axes.set_xlabel(f"Kendall's tau, {100 * result.confidence:g}% intervals", fontsize="small", **look.PLAIN)
-        _pairs_legend(axes, found, f"all {result.things}", "reference" if result.samples[1] is not None else "target")
+        pairs_legend(axes, found, f"all {result.things}", "reference" if result.samples[1] is not None else "target")
     return axes
 
 
 def _draw_pair(ax: "Axes", place: int, taus: PairTaus) -> None:
     chains = [chain.value for chain in taus.chains]
     ax.plot(chains, [place - 0.26] * len(chains), "|", color=look.BLUE, markersize=5.0, markeredgewidth=0.9)
-    _draw_row(ax, place, Row("", taus.pooled, True, True))
+    draw_row(ax, place, Row("", taus.pooled, True, True))
     if taus.aim is not None:
-        _draw_row(ax, place + 0.26, Row("", taus.aim, True, False))
+        draw_row(ax, place + 0.26, Row("", taus.aim, True, False))
 
 
 def _pair_words(pair: PairGap) -> str:
@@ -337,7 +348,8 @@ def _pair_words(pair: PairGap) -> str:
     return f"{first}{between}{second}{condition}"
 
 
-def _pairs_legend(ax: "Axes", found: Sequence[PairTaus], pooled: str, aim: str) -> None:
+def pairs_legend(ax: "Axes", found: Sequence[PairTaus], pooled: str, aim: str) -> None:
+    """What chains, draws and target look like, of those that were drawn."""
     from matplotlib.lines import Line2D
 
     handles = {

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checks import one_of
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.estimate.tails import CORNERS, along
+from copula_discrepancy.report.plots.columns import pair_is_ordered
 from copula_discrepancy.report.plots.look import BLUE, GREY, ORANGE, PLAIN, X_SMALL, canvas, ink, plain, text_size
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ SMALLEST_LIMIT = 0.05  # smallest end of a colour scale: negligible gaps stay pa
 _DARK = 0.9  # share of the scale above which white numbers are more readable than black ones on blue
 _LABELS = ((5.0, 28), (0.0, 18))  # characters of a name next to a map wider than this many inches
 _ROOM = 20.0  # smallest cell, in points, with room for its number
+# what a map of levels shows of pairs without an order, and so without a level: without numbers in its cells, and with them
+_UNORDERED = ("without an order: dependence lost", "in %: no order, dependence kept")
 _LINE = 1.3  # height of a line of text, in font sizes
 
 
@@ -56,6 +59,23 @@ def beyond_chance(result: Pairwise, number: str) -> NDArray[np.bool_]:
     smallest = np.fmin.reduce([rows[f"{name}_pvalue"] for name in CORNERS])
     limit = np.fmax(alpha / np.maximum(known, 1), smallest)
     return np.asarray((rows["tails_adjusted"] < alpha) & (rows[f"{number}_pvalue"] <= limit), dtype=np.bool_)
+
+
+def cells_with_unordered(result: Pairwise) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Levels as in `gap_cells`, filled where a pair has none because a column has no order; and the share such pairs keep.
+
+    There the number is the target's dependence times the share of it that is lost, below zero as a lower level is; if the share
+    is not known, the difference in the size of dependence. Their tests are those of form. The second matrix is NaN elsewhere.
+    """
+    cells, kept = gap_cells(result, "level"), np.full((len(result.names),) * 2, math.nan)
+    unordered = np.array([not pair_is_ordered(result.samples[0], [name]) for name in result.names], dtype=np.bool_)
+    rows = result.rows[unordered[result.rows["first"]] | unordered[result.rows["second"]]]
+    lost = (rows["kept"] - 1.0) * rows["dependence_target"]
+    lost = np.where(np.isnan(lost), rows["dependence"] - rows["dependence_target"], lost)
+    first, second, found = rows["first"], rows["second"], rows["form_adjusted"] < 1.0 - result.confidence
+    cells[first, second], kept[first, second] = lost, rows["kept"]
+    cells[second[found], first[found]], kept[second[found], first[found]] = lost[found], rows["kept"][found]
+    return cells, kept
 
 
 def colour_limit(cells: NDArray[np.float64]) -> float:
@@ -94,7 +114,8 @@ def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axe
     """Draw a number of all pairs as a matrix; return the Axes (see `Pairwise.plot`)."""
     if number not in OLD_NAMES:  # deprecated names still work, and warn
         one_of(number, "number", (*SIGNED, *SIZES, KEPT))
-    cells = gap_cells(result, number)
+    cells, kept = cells_with_unordered(result) if number == "level" else (gap_cells(result, number), None)
+    unordered = kept is not None and not all(pair_is_ordered(result.samples[0], [name]) for name in result.names)
     d = len(result.names)
     width = min(max(2.2 + 0.42 * d, 3.5), 7.0)
     with canvas(ax, size=(width, 0.86 * width)) as axes:
@@ -112,7 +133,7 @@ def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axe
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         if room >= _ROOM:
-            _write_numbers(axes, cells, number, "x-small" if room >= 1.3 * _ROOM else "xx-small")
+            _write_numbers(axes, cells, number, "x-small" if room >= 1.3 * _ROOM else "xx-small", kept)
         bar = axes.figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02)
         bar.ax.tick_params(labelsize="x-small")
         bar.outline.set_visible(False)
@@ -121,7 +142,9 @@ def plot_map(result: Pairwise, number: str = "level", *, ax: Any = None) -> "Axe
         if number == KEPT:
             bar.set_ticks([-1.0, -0.5, 0.0, 0.5, 1.0], labels=["0% or less", "50%", "100%", "150%", "200% or more"])
         axes.set_title(CORNERS[number].label if number in CORNERS else number.replace("_", " "))
-        axes.set_xlabel(f"above the diagonal: all {result.unit}s\nbelow: significant {result.unit}s", fontsize="small")
+        told = f"above the diagonal: all {result.unit}s\nbelow: significant {result.unit}s"
+        told += f"\n{_UNORDERED[room >= _ROOM]}" if unordered else ""
+        axes.set_xlabel(told, fontsize="small")
     return axes
 
 
@@ -148,12 +171,16 @@ def _inches(ax: "Axes") -> NDArray[np.float64]:
     return np.array([ax.figure.bbox.width, ax.figure.bbox.height]) / ax.figure.dpi
 
 
-def _write_numbers(ax: "Axes", cells: NDArray[np.float64], number: str, fontsize: str) -> None:
-    """Write every number into its cell, so that the sign is visible without colours."""
+def _write_numbers(
+    ax: "Axes", cells: NDArray[np.float64], number: str, fontsize: str, kept: NDArray[np.float64] | None
+) -> None:
+    """Write every number into its cell, so that the sign is visible without colours; where `kept` is known, that share."""
     shown, limit = coloured(cells, number)
     for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
         color = "white" if white_reads_better(shown[i, j], limit) else ink()
-        ax.text(j, i, cell_text(cells[i, j], number), ha="center", va="center", fontsize=fontsize, color=color)
+        share = kept is not None and np.isfinite(kept[i, j])
+        said = cell_text(kept[i, j], KEPT) if kept is not None and share else cell_text(cells[i, j], number)
+        ax.text(j, i, said, ha="center", va="center", fontsize=fontsize, color=color)
 
 
 def white_reads_better(value: float, limit: float) -> bool:

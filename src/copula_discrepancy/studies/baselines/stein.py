@@ -13,7 +13,7 @@ from copula_discrepancy._core.caveats import Caveat, WithCaveats, caveat_of
 from copula_discrepancy._core.checks import RandomSource
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.workers import checked_jobs
-from copula_discrepancy.data.draws import Draws, as_draws, as_values
+from copula_discrepancy.data.draws import Draws, as_values, numeric_draws
 from copula_discrepancy.estimate.fit import announce
 from copula_discrepancy.estimate.pair import DISCRETE, MARGINS, RankedPair
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, StandardError, require_chain_length
@@ -214,7 +214,7 @@ def ksd(
     jobs = checked_jobs(n_jobs)
     pair = None
     if isinstance(target, Copula):
-        given = as_draws(draws)
+        given = numeric_draws(draws)
         pair = RankedPair.from_draws(given, margins)
         points = copula_points(pair, target, space)
     elif (space, margins) != ("normal", "rank"):

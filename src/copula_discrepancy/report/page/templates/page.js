@@ -55,7 +55,7 @@ if (packed) {
       const size = Math.abs(gap * data.unit), sign = gap < 0 ? "-" : gap > 0 && frame.dataset.form === "gap" ? "+" : "";
       const said = gap === data.unknown ? "not available" : sign + (frame.dataset.form === "share" ? `${(100 * size).toFixed(0)}%` : size.toFixed(3));
       const below = value(high, low);
-      const chance = gap === data.unknown ? "" : below === data.untested ? ", not tested"
+      const chance = gap === data.unknown || data.plain ? "" : below === data.untested ? ", not tested"
         : below === data.unknown ? ", not significant" : ", significant";
       output.textContent = `${data.names[low]} ~ ${data.names[high]}: ${frame.dataset.label} ${said}${chance}`;
     };

@@ -1,0 +1,275 @@
+"""Every pair of variables compared with a reference sample within groups of rows, and over all rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.caveats import Caveat, caveat_of
+from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy.compare.correlations import correlation_matrix
+from copula_discrepancy.compare.groups_result import GroupedPairwise
+from copula_discrepancy.compare.groups_wording import NO_GROUP, group_names, left_out_words
+from copula_discrepancy.compare.many import rank_pairs
+from copula_discrepancy.compare.many_result import Pairwise, adjusted_together
+from copula_discrepancy.compare.pair_targets import is_pair_mapping
+from copula_discrepancy.compare.reversals import find_reversals
+from copula_discrepancy.compare.wording import counted
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
+from copula_discrepancy.data.naming import BRIEF, errors_about, listed
+from copula_discrepancy.data.readers.options import NotNumeric
+from copula_discrepancy.data.row_groups import RowGroups, checked_by, group_labels, rows_of, with_group_columns
+from copula_discrepancy.estimate.form import FEWEST_FOR_FORM
+from copula_discrepancy.families import Copula
+
+FEWEST_ROWS = FEWEST_FOR_FORM  # of a group in either sample: with fewer, not even the coarsest form is tested
+_FEWEST_VALUES = 2  # of a variable within a group: with fewer it cannot vary
+# A group without two variables to compare is left out with the reason; any other error is one of the call.
+_NOTHING_TO_COMPARE = ("constant", "shape")
+
+
+@enough_memory
+def rank_groups(
+    draws: Any,
+    target: Any,
+    *,
+    by: str | Sequence[str],
+    chains: int | str | None = None,
+    missing: str | None = None,
+    **options: Any,
+) -> GroupedPairwise:
+    """`pairwise` with `by`, without issuing its warnings; `options` are those of `as_draws` and of `rank_pairs`."""
+    names = checked_by(by)
+    if chains is not None:
+        raise InputError(f"by is for tables without chains, got chains={chains!r:.60}; omit one of the two", "shape")
+    keys = ("var_names", "filter_vars", "group", "coords", "exclude", "kinds")
+    selection = {key: options.pop(key) for key in keys if key in options}
+    # rows are matched to their groups before rows with missing values are dropped
+    reading = selection | {"missing": "pairs" if missing in ("listwise", "drop") else missing}
+    given = as_draws(draws, **reading)
+    _require_sample(target, given)
+    other = read_reference(target, given, reading, every_kind=True)
+    coords: dict[str, Any] = {key: value for key, value in selection.items() if key in ("group", "coords", "kinds")}
+    samples = []
+    for sample, source in ((given, draws), (other, target)):
+        samples.append(with_group_columns(sample, names, partial(_read_columns, source, coords)))
+    added = {name for _, names_added in samples for name in names_added}
+    return compare_groups(samples[0][0], samples[1][0], names, added=added, missing=missing, **options)
+
+
+def _read_columns(source: Any, coords: Mapping[str, Any], names: list[str]) -> Draws:
+    return as_draws(source, var_names=names, missing="pairs", **coords)
+
+
+def _require_sample(target: Any, draws: Draws) -> None:
+    """Raise unless the target is a reference sample: only rows have groups."""
+    known = target is None or isinstance(target, Copula | type | int | float | complex) or is_bare_word(target)
+    if known or is_pair_mapping(target) or correlation_matrix(target, draws) is not None:
+        raise InputError(
+            "by needs a reference sample, whose rows have groups too, as the second argument, got "
+            f"{target!r:.60}; for another target, split the draws and compare each part on its own",
+            "no-target",
+        )
+
+
+def compare_groups(
+    draws: Draws,
+    reference: Draws,
+    by: Sequence[str],
+    *,
+    added: set[str] | None = None,
+    missing: str | None = None,
+    checkpoint: Any = None,
+    progress: bool | None = None,
+    weights: Any = None,
+    **choices: Any,
+) -> GroupedPairwise:
+    """Compare two samples within the groups of the columns `by` and over all rows; `choices` are those of `rank_pairs`.
+
+    Parameters
+    ----------
+    draws, reference : Draws
+        Both samples, with the columns.
+    by : sequence of str
+        The columns.
+    added : set of str, optional
+        Those of them that define groups but are not variables.
+    missing, checkpoint, progress, weights, **choices
+        As in `pairwise`; every group has a folder of its own in `checkpoint`.
+    """
+    for sample, whose in ((draws, "the draws"), (reference, "the reference")):
+        if sample.chained:
+            raise InputError(
+                f"by is for tables without chains, but {whose} have chains: a group has another number of draws in each; "
+                "split the draws yourself and compare each part on its own",
+                "shape",
+            )
+    draws, reference = matched(draws, reference)
+    if missing in ("listwise", "drop"):  # once, so that every group and all rows have the same rows
+        draws, reference = (as_draws(sample, missing="drop") for sample in (draws, reference))
+        missing = None
+    groups = []
+    for sample, whose in ((draws, "draws"), (reference, "reference")):
+        with errors_about(whose):
+            groups.append(group_labels(sample, by))
+    shared = _require_shared(groups[0], groups[1], by)
+    folder = None if checkpoint is None else _folder(checkpoint)
+    choices = choices | {"missing": missing}
+    variables = [name for name in draws.names if name not in (added or ())]
+    whole = partial(
+        rank_pairs, weights=weights, progress=progress, checkpoint=None if folder is None else folder / "all_rows", **choices
+    )
+    overall = _over_all_rows(whole, draws.select(variables), reference.select(variables), by)
+    inner = [name for name in variables if name not in by]
+    own_weights = _weights(overall, inner)
+    left_out = _one_sided(groups[0], groups[1])
+    found: dict[str, Pairwise] = {}
+    with progress_bar(progress, "groups", len(shared)) as tick:
+        for k, label in enumerate(shared):
+            places = groups[0].rows[label], groups[1].rows[label]
+            reason: str | Pairwise = _too_small([len(rows) for rows in places])
+            if not reason:
+                samples = _within((rows_of(draws, places[0], inner), rows_of(reference, places[1], inner)))
+                path = None if folder is None else folder / f"group_{k + 1}"
+                reason = _compared(*samples, weights=own_weights, progress=False, checkpoint=path, **choices)
+            if isinstance(reason, Pairwise):
+                found[label] = reason
+            else:
+                left_out[label] = reason
+            tick(k + 1)
+    left_out |= _without_group(groups[0], groups[1])
+    if not found:
+        raise InputError(
+            f"no group of {listed(by)} can be compared: {left_out_words(left_out)}; use a column with larger groups",
+            "too-small",
+        )
+    overall, *within = adjusted_together([overall, *found.values()])
+    found = dict(zip(found, within, strict=True))
+    named = group_names(by, [*found, *left_out])
+    reversals, paradoxes = find_reversals(overall, found, named)
+    return GroupedPairwise(
+        by=tuple(by),
+        overall=overall,
+        groups=found,
+        reversals=reversals,
+        paradoxes=paradoxes,
+        left_out=left_out,
+        named=named,
+        caveats=(*overall.caveats, *_caveats(found, named, overall), *_omitted(left_out)),
+        notes=overall.notes,
+        samples=overall.samples,
+        iid=overall.iid,
+        confidence=overall.confidence,
+        adjust=overall.adjust,
+        version=overall.version,
+    )
+
+
+def _over_all_rows(whole: Callable[..., Pairwise], draws: Draws, reference: Draws, by: Sequence[str]) -> Pairwise:
+    """The comparison of all rows, with the columns that define groups if their values can be compared."""
+    try:
+        return whole(draws, reference)
+    except NotNumeric as error:
+        if not {*error.others} <= {*by}:
+            raise
+        rest = [name for name in draws.names if name not in error.others]
+        result = whole(draws.select(rest), reference.select(rest))
+        note = f"{listed(error.others)} {'defines' if len(error.others) == 1 else 'define'} groups, without an order to compare"
+        return replace(result, notes=(*result.notes, note))
+
+
+def _folder(checkpoint: Any) -> Path:
+    try:
+        return Path(checkpoint)
+    except TypeError:
+        raise InputError(f"checkpoint must be the path of a folder, got {checkpoint!r:.60}") from None
+
+
+def _require_shared(own: RowGroups, other: RowGroups, by: Sequence[str]) -> list[str]:
+    """The groups that both samples have, in the order of the reference."""
+    shared = [label for label in other.rows if label in own.rows]
+    if not shared:
+        here, there = (listed([*groups.rows], BRIEF) for groups in (own, other))
+        raise InputError(
+            f"by={listed(by)!r}: the samples share no group; the draws have {here}, the reference {there}; labels must agree",
+            "no-group",
+        )
+    return shared
+
+
+def _too_small(sizes: Sequence[int]) -> str:
+    """Why a group is too small to be compared; empty if it is not."""
+    if min(sizes) >= FEWEST_ROWS:
+        return ""
+    return f"{counted(sizes[0], 'row')}, {sizes[1]:,} in the reference; at least {FEWEST_ROWS} are needed"
+
+
+def _one_sided(own: RowGroups, other: RowGroups) -> dict[str, str]:
+    """Groups that only one of the samples has."""
+    found = {}
+    for groups, others, whose in ((other, own, "the reference"), (own, other, "the draws")):
+        for label, rows in groups.rows.items():
+            if label not in others.rows:
+                found[label] = f"only in {whose}, {counted(len(rows), 'row')}"
+    return found
+
+
+def _without_group(own: RowGroups, other: RowGroups) -> dict[str, str]:
+    if not own.missing and not other.missing:
+        return {}
+    return {NO_GROUP: f"{counted(own.missing, 'row')}, {other.missing:,} in the reference"}
+
+
+def _within(samples: tuple[Draws, Draws]) -> tuple[Draws, Draws]:
+    """The samples of a group without the variables that have no values there."""
+    known = [(~np.isnan(sample.values)).sum(axis=(0, 1)) >= _FEWEST_VALUES for sample in samples]
+    kept = [name for name, here, there in zip(samples[0].names, *known, strict=True) if here and there]
+    if not kept or len(kept) == samples[0].n_variables:
+        return samples
+    return samples[0].select(kept), samples[1].select(kept)
+
+
+def _compared(draws: Draws, reference: Draws, **choices: Any) -> Pairwise | str:
+    """The comparison within a group, or why there is none."""
+    try:
+        result = rank_pairs(draws, reference, **choices)
+    except InputError as error:
+        if error.code not in _NOTHING_TO_COMPARE:
+            raise
+        return "fewer than two variables vary"
+    if result.void:
+        return "the same rows in both samples, so no test is valid"
+    return result if result.tested.any() or result.stuck else "no pair could be tested"
+
+
+def _weights(overall: Pairwise, names: Sequence[str]) -> dict[tuple[str, str], float] | None:
+    """The user's weights of the pairs within groups."""
+    if not overall.own_weights:
+        return None
+    pairs = [(overall.names[row["first"]], overall.names[row["second"]]) for row in overall.rows]
+    found = {pair: float(weight) for pair, weight in zip(pairs, overall.weights, strict=True) if {*pair} <= {*names}}
+    return found if any(found.values()) else None
+
+
+def _caveats(groups: Mapping[str, Pairwise], named: Mapping[str, str], overall: Pairwise) -> list[Caveat]:
+    """One caveat for every kind that groups have and the comparison of all rows does not, about the first such group."""
+    known = {caveat.code for caveat in overall.caveats}
+    kinds: dict[str, list[tuple[str, Caveat]]] = {}
+    for label, result in groups.items():
+        for caveat in {caveat.code: caveat for caveat in reversed(result.caveats) if caveat.code not in known}.values():
+            kinds.setdefault(caveat.code, []).append((named[label], caveat))
+    told = []
+    for code, found in kinds.items():
+        name, first = found[0]
+        more = f" (and in {counted(len(found) - 1, 'other group')})" if len(found) > 1 else ""
+        told.append(caveat_of(code, f"within {name}: {first.sentence}{more}"))
+    return told
+
+
+def _omitted(left_out: Mapping[str, str]) -> list[Caveat]:
+    return [caveat_of("groups-left-out", f"groups left out: {left_out_words(left_out)}")] if left_out else []

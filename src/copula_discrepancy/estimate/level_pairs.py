@@ -1,0 +1,312 @@
+"""The gap in form of a pair of columns of which at least one has levels."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core import kernels
+from copula_discrepancy.estimate.coded_columns import FEWEST_ROWS, OTHER, CodedColumn
+from copula_discrepancy.estimate.form import FEWEST_FOR_FORM, FormGap, FormSide, form_gaps
+from copula_discrepancy.estimate.level_tables import (
+    Influence,
+    both_levels,
+    contrasts,
+    levels_and_ranks,
+    ordered_functions,
+    with_boundaries,
+)
+
+Array = NDArray[np.float64]
+Pair = tuple[CodedColumn, CodedColumn]
+
+# Rows that a place of a table of two columns with levels should have, expected or observed: tests leave out rarer ones, whose
+# scores are far from normal.
+_ROWS_IN_A_PLACE = 2.0
+_NO_VARIANCE = 1e-12  # of influence values, which are of the order of 1
+_NEVER = "too few rows in all levels but one"
+
+
+class LevelGap(NamedTuple):
+    """The gap in form of a pair of columns with levels.
+
+    Attributes
+    ----------
+    form : FormGap
+        The gap, with coefficients in the order of `shape`.
+    shape : (int, int)
+        The number of functions of the first and of the second column.
+    levels : two tuples of str
+        The levels compared, of either column; empty for ranks.
+    n : tuple of int
+        Rows compared, by sample.
+    n_eff : tuple of float
+        The smallest effective number of rows over the coefficients, by sample.
+    rhats : tuple of float
+        The largest R-hat over the coefficients, by sample; NaN for independent rows.
+    shares : two arrays
+        The common shares of the levels; empty for ranks.
+    """
+
+    form: FormGap
+    shape: tuple[int, int]
+    levels: tuple[tuple[str, ...], tuple[str, ...]]
+    n: tuple[int, ...]
+    n_eff: tuple[float, ...]
+    rhats: tuple[float, ...]
+    shares: tuple[Array, Array]
+
+    def on_grid(self, order: int) -> FormGap:
+        """The gap of two ordered columns with a cell for every pair of polynomials, NaN for those that they do not have."""
+
+        def spread(values: Array, empty: float) -> Array:
+            grid = np.full((order, order), empty)
+            grid[: self.shape[0], : self.shape[1]] = values.reshape(self.shape)
+            return grid.ravel()
+
+        form = self.form
+        own, target = (spread(values, math.nan) for values in (form.own, form.target))
+        errors = [spread(values, 0.0) for values in (form.errors, form.own_errors, form.target_errors)]
+        return form._replace(own=own, target=target, errors=errors[0], own_errors=errors[1], target_errors=errors[2])
+
+
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """The levels of one column after pooling: which place each code has, -1 for rows that are left out."""
+
+    place: NDArray[np.int64]
+    labels: tuple[str, ...]
+    ordered: bool
+    strata: NDArray[np.int64] | None = None
+
+    @property
+    def size(self) -> int:
+        return int(self.place.max()) + 1
+
+    @property
+    def has_levels(self) -> bool:
+        return bool(self.labels)
+
+
+def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_chains: Sequence[int]) -> LevelGap | str:
+    """The gap between two samples of a pair of columns, at least one of them with levels, or why it cannot be tested.
+
+    Parameters
+    ----------
+    samples : two pairs of CodedColumn
+        Draws and reference.
+    order : int
+        The number of polynomials of ordered columns.
+    iid : two bools
+        Whether rows are independent, by sample.
+    n_chains : two ints
+        The number of chains that rows form, by sample.
+    """
+    complete = [np.flatnonzero((x.codes >= 0) & (y.codes >= 0)) for x, y in samples]
+    if min(rows.size for rows in complete) < FEWEST_FOR_FORM:
+        return f"fewer than {FEWEST_FOR_FORM} rows have both values"
+    codes = [tuple(column.codes[rows] for column in pair) for pair, rows in zip(samples, complete, strict=True)]
+    axes = []
+    for side in (0, 1):
+        axis = _axis(samples[0][side], [np.bincount(both[side], minlength=samples[0][side].size) for both in codes])
+        if axis.size < 2:
+            return _NEVER
+        axes.append(axis)
+    placed = [[axis.place[column] for axis, column in zip(axes, both, strict=True)] for both in codes]
+    inside = [(first >= 0) & (second >= 0) for first, second in placed]
+    placed = [[column[rows] for column in both] for both, rows in zip(placed, inside, strict=True)]
+    shape = axes[0].size, axes[1].size
+    tables = [np.bincount(x * shape[1] + y, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64) for x, y in placed]
+    if any(min(table.sum(axis=1 - side).min() for table in tables) < 1 for side in (0, 1) if axes[side].has_levels):
+        return _NEVER
+    estimated = _both_ways(tables, axes, order)
+    if any(axis.strata is not None for axis in axes):
+        estimated = estimated.with_boundaries(axes)
+    serial = [
+        None if alone else _Serial.of(sizes, x, y, rows, chains)
+        for alone, sizes, (x, y), rows, chains in zip(
+            iid, estimated.own, placed, zip(complete, inside, strict=True), n_chains, strict=True
+        )
+    ]
+    gap, sides = estimated.gap(tables, serial)
+    n_eff = tuple(float(side.n_eff[0].min()) for side in sides)
+    rhats = tuple(math.nan if found is None else float(side.rhats.max()) for found, side in zip(serial, sides, strict=True))
+    labels = axes[0].labels, axes[1].labels
+    n = tuple(int(table.sum()) for table in tables)
+    return LevelGap(gap, estimated.shape, labels, n, n_eff, rhats, estimated.shares)
+
+
+def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> _Axis:
+    """The levels with enough rows in both samples; others are pooled, or left out if even together they have too few."""
+    if not column.has_levels:
+        return _Axis(np.arange(column.size), (), True)
+    least = np.min(counts, axis=0)
+    if column.ordered:
+        return _merged(column, np.array(counts))
+    kept = np.flatnonzero(least >= FEWEST_ROWS)
+    rest = np.flatnonzero(least < FEWEST_ROWS)
+    place = np.full(column.size, -1)
+    place[kept] = np.arange(len(kept))
+    labels = [column.labels[k] for k in kept]
+    if rest.size and min(int(count[rest].sum()) for count in counts) >= FEWEST_ROWS:
+        place[rest] = len(kept)
+        labels.append(OTHER if OTHER not in labels else "others")
+    return _Axis(place, tuple(labels), False)
+
+
+def _merged(column: CodedColumn, counts: NDArray[np.int64]) -> _Axis:
+    """Ordered levels; one with too few rows is merged with the next, the last with the one before."""
+    place, groups, total = np.empty(column.size, np.int64), 0, np.zeros(len(counts), np.int64)
+    firsts = [0]
+    for level in range(column.size):
+        place[level] = groups
+        total = total + counts[:, level]
+        if total.min() >= FEWEST_ROWS:
+            groups, total = groups + 1, np.zeros(len(counts), np.int64)
+            firsts.append(level + 1)
+    if total.any() or groups == 0 or place[-1] == groups:  # the last group has too few rows, or none
+        place[place == groups] = max(groups - 1, 0)
+    edges = [k for k in firsts if k < column.size][: max(groups, 1)]
+    ends = [*edges[1:], column.size]
+    labels = []
+    for start, stop in zip(edges, ends, strict=True):
+        first, last = column.labels[start], column.labels[stop - 1]
+        labels.append(first if first == last else f"{first} to {last}")
+    strata = None
+    if column.strata:
+        # levels of several strata in one are no longer divided by rank
+        alone = max(column.strata) + 1
+        members = [{column.strata[k] for k in range(start, stop)} for start, stop in zip(edges, ends, strict=True)]
+        strata = np.array([min(each) if len(each) == 1 else alone + k for k, each in enumerate(members)])
+    return _Axis(place, tuple(labels), True, strata)
+
+
+class _Estimated(NamedTuple):
+    """Influence at each sample's own frequencies, and at those of both together, which tests use."""
+
+    own: list[Influence]
+    null: list[Influence]
+    shape: tuple[int, int]
+    shares: tuple[Array, Array]
+    used: NDArray[np.bool_]
+
+    def with_boundaries(self, axes: Sequence[_Axis]) -> "_Estimated":
+        """The same with the errors of levels that are divided by rank."""
+        strata = [np.arange(axis.size) if axis.strata is None else axis.strata for axis in axes]
+        own = [with_boundaries(found, strata) for found in self.own]
+        null = own if self.null is self.own else [with_boundaries(found, strata) for found in self.null]
+        return self._replace(own=own, null=null)
+
+    def gap(self, tables: Sequence[Array], serial: "Sequence[_Serial | None]") -> tuple[FormGap, list[FormSide]]:
+        """The gap: sizes and their errors from either sample, the p-value from both together."""
+        n = [int(table.sum()) for table in tables]
+        every = np.ones_like(self.used)
+        sides = [_side(found, size, slow, every) for found, size, slow in zip(self.own, n, serial, strict=True)]
+        (gap,) = form_gaps(sides[0], sides[1], None, [True], fewest_cells=1)
+        # perfect dependence in both samples has no error, and nothing to test
+        used = self.used & (sum(np.diag(found.covariance) for found in self.null) > _NO_VARIANCE)
+        if not used.any():
+            return gap._replace(pvalue=math.nan), sides
+        known = self.null is not self.own
+        tests = [_side(found, size, slow, used, known=known) for found, size, slow in zip(self.null, n, serial, strict=True)]
+        (tested,) = form_gaps(tests[0], tests[1], None, [True], fewest_cells=1)
+        return gap._replace(pvalue=tested.pvalue), sides
+
+
+def _both_ways(tables: Sequence[Array], axes: Sequence[_Axis], order: int) -> _Estimated:
+    """Coefficients and influence values of both samples at common shares of the levels."""
+    if axes[0].has_levels and axes[1].has_levels:
+        shares = [np.mean([table.sum(axis=1 - side) / table.sum() for table in tables], axis=0) for side in (0, 1)]
+        functions = [_functions(axis, share, order) for axis, share in zip(axes, shares, strict=True)]
+        own, null = both_levels(tables, functions, shares)
+        shape = functions[0].shape[1], functions[1].shape[1]
+        return _Estimated(own, null, shape, (shares[0], shares[1]), _testable(tables, axes, shape))
+    side = 0 if axes[0].has_levels else 1
+    turned = [table if side == 0 else table.T for table in tables]
+    share = np.mean([table.sum(axis=1) / table.sum() for table in turned], axis=0)
+    function = _functions(axes[side], share, order)
+    found = [levels_and_ranks(table, function, share, order) for table in turned]
+    shape, nothing = (function.shape[1], order), np.empty(0)
+    every = np.ones(shape[0] * shape[1], bool)
+    if side == 0:
+        return _Estimated(found, found, shape, (share, nothing), every)
+    found = [_turned(one, shape) for one in found]
+    return _Estimated(found, found, (shape[1], shape[0]), (nothing, share), every)
+
+
+def _functions(axis: _Axis, shares: Array, order: int) -> Array:
+    return ordered_functions(shares, order) if axis.ordered else contrasts(shares)
+
+
+def _turned(found: Influence, shape: tuple[int, int]) -> Influence:
+    """The same with the first and the second column exchanged."""
+    c, b = found.frequency.shape
+    values = found.values.reshape(c, b, *shape).transpose(1, 0, 3, 2).reshape(b, c, -1)
+    return Influence(found.coefficients.reshape(shape).T.ravel(), values, found.frequency.T)
+
+
+def _testable(tables: Sequence[Array], axes: Sequence[_Axis], shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Which coefficients of two columns of categories belong to a place with enough rows; all others have enough."""
+    if any(axis.ordered for axis in axes) or shape != tables[0].shape:
+        return np.ones(shape[0] * shape[1], bool)
+    expected = [np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum() for table in tables]
+    rows = np.mean([np.maximum(table, by_chance) for table, by_chance in zip(tables, expected, strict=True)], axis=0)
+    return np.asarray(rows >= _ROWS_IN_A_PLACE).ravel()
+
+
+class _Serial(NamedTuple):
+    """What serial dependence does to the errors of one sample: by cell, the ratio of variances, df, means of half chains."""
+
+    ratio: Array
+    df: Array
+    halves: Array
+
+    @classmethod
+    def of(
+        cls,
+        found: Influence,
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+        rows: tuple[NDArray[np.intp], NDArray[np.bool_]],
+        n_chains: int,
+    ) -> "_Serial":
+        """From the influence values in the order of the rows; rows without a value are left out of their chain."""
+        values = found.values[first, second]  # (row, cell)
+        n, cells = values.shape
+        # without some rows, chains have no equal length any more: they are then one
+        chains = n_chains if n == rows[0].size == rows[1].size and n % n_chains == 0 else 1
+        ratio, df = np.ones(cells), np.full(cells, n - 1.0)
+        for cell in range(cells):
+            column = np.ascontiguousarray(values[:, cell])
+            _, _, n_eff, freedom = kernels.long_run(column.reshape(chains, -1), False)
+            if math.isfinite(n_eff):  # a coefficient without any variance has no serial dependence either
+                ratio[cell], df[cell] = n / n_eff, freedom
+        parts = 2 * chains
+        length = n // parts
+        halves = values[: parts * length].reshape(parts, length, cells).mean(axis=1)
+        return cls(ratio, df, halves)
+
+
+def _side(found: Influence, n: int, serial: _Serial | None, used: NDArray[np.bool_], *, known: bool = False) -> FormSide:
+    """One sample's coefficients with their errors; `known` if these come from the frequencies of both samples."""
+    covariance = found.covariance * n / max(n - 1.0, 1.0)
+    variance = np.diag(covariance).copy()
+    kurtosis = found.kurtosis
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = np.full(kurtosis.shape, n - 1.0) if known else np.minimum(n - 1.0, 2.0 * n / np.maximum(kurtosis - 1.0, 1.0))
+        scale = np.sqrt(variance)
+        correlations = np.where(np.outer(scale, scale) > 0.0, covariance / np.outer(scale, scale), 0.0)
+    np.fill_diagonal(correlations, 1.0)
+    n_eff = np.full_like(variance, float(n))
+    halves = np.zeros((2, variance.size))
+    if serial is not None:
+        variance, n_eff, df = variance * serial.ratio, n / serial.ratio, np.minimum(df, serial.df)
+        halves = serial.halves
+    se = np.sqrt(variance / n)
+    return FormSide(
+        1, found.coefficients[None], se[None], np.maximum(df, 1.0)[None], n_eff[None], correlations[None], halves[None],
+        used[None], n, n,
+    )  # fmt: skip
