@@ -31,23 +31,16 @@ OURS, TRENDS, QUALITY = "DependenceFidelity", "SDMetrics Column Pair Trends", "S
 SCORES = (OURS, TRENDS, QUALITY)
 AUC, AUC_RANKS = "AUC", "AUC by ranks"
 YARDSTICKS = {AUC_RANKS: "dependence alone", AUC: "margins and dependence"}
-# DependenceFidelity compares numbers only, so far; without this line it is given whole tables
-NUMBERS_ONLY = True
 
 
 # ---- scores and yardstick -------------------------------------------------------------------------------------------------
 
 
 def fidelity(real: pd.DataFrame, synthetic: pd.DataFrame) -> float:
-    """Our score; NaN if nothing could be compared."""
-    if NUMBERS_ONLY:
-        columns = [name for name in real if data.kind(real[name]) == "numerical"]
-        if len(columns) < 2:
-            return float("nan")
-        real, synthetic = real[columns], synthetic[columns]
+    """Our score with its default settings, of whole tables and with the same description that SDMetrics has."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
-        return cd.DependenceFidelity.compute(real, synthetic, progress=False, n_jobs=1)
+        return cd.DependenceFidelity.compute(real, synthetic, data.metadata(real), progress=False, n_jobs=1)
 
 
 def quality(real: pd.DataFrame, synthetic: pd.DataFrame) -> tuple[float, float]:
