@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench study test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -133,6 +133,18 @@ study: $(VENV)/.bench  ## measure size, coverage, power and cost of the tests; u
 	$(BIN)/python -m benchmarks.honest --write benchmarks/honest.md
 	$(BIN)/python -m benchmarks.consequence --write benchmarks/consequence.md
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.form --write benchmarks/form.md  # one core each: times are compared
+
+# In environments of their own: SDMetrics and SDV require pandas 2, and SDV brings torch.
+test-sdmetrics:  ## test DependenceFidelity as a metric of SDMetrics
+	$(PYTHON) -m venv $(VENV)-sdmetrics
+	$(VENV)-sdmetrics/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,sdmetrics]'
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-sdmetrics/numba $(VENV)-sdmetrics/bin/python $(PYTEST) \
+	tests/compare/test_sdmetrics.py tests/project/test_tables_study.py
+
+tables-study:  ## compare scores of synthetic tables, SDMetrics' among them, with a classifier; updates benchmarks/tables.md and tables.json
+	$(PYTHON) -m venv $(VENV)-tables
+	$(VENV)-tables/bin/python -m pip install --quiet --disable-pip-version-check -e '.[tables-study]'
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-tables/numba $(VENV)-tables/bin/python -m benchmarks.tables --jobs 2 --write benchmarks/tables.md
 
 clean:  ## remove everything that the other targets made
 	rm -rf $(VENV) $(VENV)-* build dist docs/_build docs/jupyter_execute docs/api/generated .coverage demo.html demo.json .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,8 +12,13 @@ from benchmarks.report import Report, machine
 Case = tuple[Callable[[int, int], list[Report]], int]  # of a number of runs and of processes; and how many runs
 
 
-def run_study(title: str, description: str, cases: Mapping[str, Case], arguments: Sequence[str] | None) -> None:
-    """Run cases, show their tables, and write them after each, so that an interrupted run leaves what is done."""
+def run_study(
+    title: str, description: str, cases: Mapping[str, Case], arguments: Sequence[str] | None, command: str = "make study"
+) -> Path | None:
+    """Run cases, show their tables, and write them after each, so that an interrupted run leaves what is done.
+
+    Returns the file that was written.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--runs", type=int, help="runs of every case (default: depends on the case)")
     parser.add_argument("--only", choices=cases, action="append", help="this case; may be given more than once")
@@ -21,7 +26,7 @@ def run_study(title: str, description: str, cases: Mapping[str, Case], arguments
     parser.add_argument("--write", type=Path, help="a Markdown file for the tables")
     options = parser.parse_args(arguments)
     console = Console(width=200)
-    text = [f"# {title}\n\nWritten by `make study`. {machine()}\n"]
+    text = [f"# {title}\n\nWritten by `{command}`. {machine()}\n"]
     for name in options.only or cases:
         case, runs = cases[name]
         start = time.perf_counter()
@@ -32,3 +37,4 @@ def run_study(title: str, description: str, cases: Mapping[str, Case], arguments
         text += [report.markdown() for report in done]
         if options.write is not None:
             options.write.write_text("\n".join(text), encoding="utf-8")
+    return options.write
