@@ -10,11 +10,28 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.many import rank_pairs
+from copula_discrepancy.compare.margin_wording import naming_of
 from copula_discrepancy.compare.margins import compare_margins
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.matching import matched
 
 
 def samples(seed=1, n=800, d=3):
     return np.random.default_rng(seed).standard_normal((2, n, d))
+
+
+def table(rng, n, **columns):
+    """A mixed table; a sequence of shares is a column with so many levels."""
+    found = {"x": rng.standard_normal(n)}
+    for name, shares in columns.items():
+        found[name] = rng.choice([f"{name[0]}{k}" for k in range(len(shares))], n, p=shares)
+    return pd.DataFrame(found)
+
+
+def margins_of(draws, reference, **choices):
+    """The margins alone."""
+    read = (cd.as_draws(sample, missing="pairs") for sample in (draws, reference))
+    return compare_margins(matched(*read), **{"iid": (True, True), "confidence": 0.95, **choices})
 
 
 def compared(draws, reference, **choices):
@@ -184,3 +201,123 @@ def test_a_missing_shift_is_not_a_number():
     draws, reference = (np.column_stack([part, samples(14, n=100, d=1)[k]]) for k, part in enumerate((draws, reference)))
     margins = compared(draws, reference).margins
     assert math.isnan(margins.to_dataframe().set_index("variable").loc["x0", "shift"])
+
+
+def test_levels_without_order_are_compared_by_their_shares():
+    rng = np.random.default_rng(21)
+    draws = table(rng, 1500, species=[0.35, 0.15, 0.5], island=[0.5, 0.5], town=[0.4, 0.4, 0.2], sex=[0.6, 0.4], same=[0.2] * 5)
+    reference = table(
+        rng, 1200, species=[0.45, 0.2, 0.35], island=[0.45, 0.4, 0.15], town=[0.6, 0.4], sex=[0.5, 0.5], same=[0.2] * 5
+    )
+    margins = margins_of(draws, reference)
+    rows = margins.to_dataframe().set_index("variable")
+    assert set(margins.flagged) == {"species", "island", "town", "sex"}
+    assert rows.loc["species", "difference"].startswith("s2 in ")
+    assert rows.loc["species", "difference"].endswith(" and 2 more levels differ")
+    assert rows.loc["island", "difference"].startswith("level i2 is missing: 0% instead of 1")
+    assert rows.loc["town", "difference"].startswith("level t2 is new: ")
+    assert rows.loc["sex", "difference"].split(" in ")[0] in {"s0", "s1"}
+    assert "more" not in rows.loc["sex", "difference"]  # of two levels, one tells all
+    nominal = rows.drop("x")
+    assert nominal[["shift", "ratio", "component_1", "component_1_score"]].isna().all(axis=None)
+    assert nominal["order"].to_dict() == {"species": 3, "island": 3, "town": 3, "sex": 1, "same": 5}
+    assert set(nominal["kind"]) == {"nominal"}
+    assert rows.loc["x", "kind"] == "numeric"
+    levels = dict(zip(margins.names, margins.levels, strict=True))
+    assert levels["x"] == ()
+    label, share, share_reference, score = levels["island"][2]
+    assert (label, share) == ("i2", 0.0)
+    assert share_reference == (reference["island"] == "i2").mean()
+    assert score < -10
+    plain = json.loads(json.dumps(margins.to_dict()))["variables"]
+    assert next(each for each in plain if each["name"] == "island")["levels"][2]["level"] == "i2"
+    assert "levels without order are compared by their shares" in repr(margins)
+    assert "order: variables with few values" not in repr(margins)
+
+
+def test_the_order_of_the_labels_of_levels_without_order_changes_nothing():
+    rng = np.random.default_rng(16)
+    draws, reference = table(rng, 400, kind=[0.3, 0.4, 0.3]), table(rng, 400, kind=[0.4, 0.3, 0.3])
+    names = {"k0": "z", "k1": "a", "k2": "m"}
+    renamed = (part.assign(kind=part["kind"].map(names)) for part in (draws, reference))
+    one, other = margins_of(draws, reference), margins_of(*renamed)
+    assert one.rows["pvalue"][one.names.index("kind")] == pytest.approx(other.rows["pvalue"][other.names.index("kind")])
+
+
+def test_rare_levels_are_told_together():
+    rng = np.random.default_rng(17)
+    draws, reference = table(rng, 500, town=[0.5] + [0.01] * 50), table(rng, 500, town=[0.7] + [0.006] * 50)
+    draws.loc[0, "town"] = "other"
+    margins = margins_of(draws, reference)
+    levels = margins.levels[margins.names.index("town")]
+    assert len(levels) <= 12
+    assert levels[-1][0] == "other 2"  # another level has the name
+    assert sum(level[1] for level in levels) == pytest.approx(1.0)
+    assert margins.line.startswith("1 of 2 variables differs (town t0 in ")
+    scarce = pd.DataFrame({"x": draws["x"], "code": [f"k{k % 100}" for k in range(500)]})  # 5 rows of each level
+    told = margins_of(scarce[:300], scarce[300:])
+    assert told.untested[told.names.index("code")] == "too few rows in all levels but one"
+
+
+def test_labels_and_dates_in_words():
+    rng = np.random.default_rng(18)
+    n = 1000
+    day, size = pd.Timestamp("2020-01-01"), ["S", "M"]
+    both = []
+    for share, late in ((0.4, 120), (0.3, 0)):
+        both.append(
+            pd.DataFrame(
+                {
+                    "smoker": rng.random(n) < share,
+                    "size": pd.Categorical(np.array(size)[(rng.random(n) < share).astype(int)], categories=size, ordered=True),
+                    "joined": day + pd.to_timedelta(rng.integers(0, 1000, n) + late, unit="D"),
+                    "stay": pd.to_timedelta(rng.normal(10 + late / 60, 1, n), unit="h"),
+                    "born": day + pd.to_timedelta(rng.normal(0, 5000, n) - 30 * late, unit="D"),
+                }
+            )
+        )
+    margins = margins_of(*both)
+    said = dict(zip(margins.names, margins.differences, strict=True))
+    assert said["smoker"].startswith("equal to True in ")
+    assert said["size"].startswith("equal to M in ")
+    assert said["joined"].startswith("later by 1")
+    assert " days or 0." in said["joined"]
+    assert said["stay"].startswith("longer by ")
+    assert " hours or " in said["stay"]
+    assert said["born"].startswith("earlier by ")
+    assert " years or 0." in said["born"]
+    still = [pd.DataFrame({"day": [day + pd.Timedelta(days=k)] * 50, "x": rng.random(50)}) for k in (1, 0)]
+    fixed = margins_of(*(cd.as_draws(part, var_names=["day", "x"]) for part in still))
+    assert fixed.differences[0] == "constant at 2020-01-02 instead of 2020-01-01"
+
+
+def test_whether_a_value_is_missing_continues_the_name():
+    rng = np.random.default_rng(19)
+    name = "income is missing"
+
+    def sample(share):
+        values = (rng.random((1, 1000, 1)) < share).astype(float)
+        return Draws(values, (name,), named=True, kinds=("missing",), levels=(("present", "missing"),))
+
+    margins = compare_margins((sample(0.12), sample(0.03)), (True, True), confidence=0.95)
+    assert margins.line.startswith("1 of 1 variable differs (income is missing in 1")
+    none = compare_margins((sample(0.0), sample(0.3)), (True, True), confidence=0.95)
+    assert none.differences[0].startswith("in 0% instead of ")
+
+
+def test_how_values_are_written():
+    assert naming_of("date", ())(18262.5) == "2020-01-01 12:00:00"
+    assert naming_of("date", ())(1e9) == "day 1e+09"
+    assert naming_of("duration", ())(0.5) == "12 hours"
+    assert naming_of("duration", ())(0.0) == "0 days"
+    assert naming_of("duration", ())(-800.0) == "-2.2 years"
+    assert naming_of("numeric", ())(2.5) == "2.5"
+    assert naming_of("nominal", ("a", "b"))(1.0) == "b"
+    assert len(naming_of("nominal", ("long " * 30,))(0.0)) <= 30
+
+
+def test_one_pair_with_levels_tells_its_margins():
+    rng = np.random.default_rng(20)
+    draws, reference = table(rng, 600, island=[0.5, 0.5]), table(rng, 600, island=[0.4, 0.4, 0.2])
+    result = compared(draws, reference, family=None)
+    assert result.sentences()["Margins"].startswith("1 of 2 variables differs (island level i2 is missing: 0% instead of ")

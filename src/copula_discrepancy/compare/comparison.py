@@ -19,6 +19,7 @@ from copula_discrepancy.estimate.form import FormGap, form_gaps
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.gaps import Gaps, Side, divergence, form_is_tested, gaps
 from copula_discrepancy.estimate.jackknife import LeftOut
+from copula_discrepancy.estimate.level_pairs import LevelGap
 from copula_discrepancy.estimate.pattern import Pattern, pattern_of, pattern_of_levels, proportional
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
@@ -166,10 +167,11 @@ class PairComparison:
         for k in set(range(len(pairs))).difference(ordered):
             self._fill_levels(rows[k], *pairs[k])
         broken = [k for k in ordered if self._has_holes(*pairs[k])]
-        whole = [k for k in ordered if k not in broken]
-        if whole:
-            for k, compared in zip(whole, self.compare([pairs[k] for k in whole])[0], strict=True):
-                compared.fill(rows[k])
+        coded = [] if self.coded is None else [k for k in ordered if self.coded.has_levels(*pairs[k])]
+        for whole in (sorted({*ordered}.difference(broken, coded)), sorted({*coded}.difference(broken))):
+            if whole:
+                for k, compared in zip(whole, self.compare([pairs[k] for k in whole])[0], strict=True):
+                    compared.fill(rows[k])
         for k in broken:
             self._fill_from_complete(rows[k], *pairs[k])
         return rows
@@ -188,10 +190,9 @@ class PairComparison:
         if isinstance(gap, str):
             return
         fill_form(row, gap.form, pattern_of_levels(gap.form) if gap.form.pvalue < _WORTH_NAMING else None)
-        (row["n_eff"], row["n_eff_target"]), ends = gap.n_eff, ("", "_target")
-        for end, rhat, told in zip(ends, gap.rhats, self.compared, strict=True):
-            if told:
-                row["form_rhat" + end], row["form_rhat_kind" + end] = rhat, "categories"
+        row["n_eff"], row["n_eff_target"] = gap.n_eff
+        for end, (rhat, kind) in zip(("", "_target"), self._rhats_of(gap), strict=True):
+            row["form_rhat" + end], row["form_rhat_kind" + end] = rhat, kind
 
     def _has_holes(self, i: int, j: int) -> bool:
         """Whether a value of one of two variables is missing."""
@@ -214,9 +215,14 @@ class PairComparison:
     def compare(
         self, pairs: Sequence[tuple[int, int]], *, keep: bool = False
     ) -> tuple[list[ComparedPair], tuple[Block, Block | None]]:
-        """All numbers of several pairs, and the blocks they are computed from; `keep` their influence values."""
+        """All numbers of several pairs, and the blocks they are computed from; `keep` their influence values.
+
+        If all of them are pairs of columns with levels, polynomials of ranks are not used, and not computed either.
+        """
+        tables = [self._level_gap(place) for place in pairs]
+        order = self.order if keep or any(gap is None for gap in tables) else 0
         own, other = (
-            None if table is None else Block(table, pairs, compare=compared, iid=iid, tail=self.tail, order=self.order)
+            None if table is None else Block(table, pairs, compare=compared, iid=iid, tail=self.tail, order=order)
             for table, compared, iid in zip((self.draws, self.reference), self.compared, self.iid, strict=True)
         )
         assert own is not None
@@ -237,30 +243,39 @@ class PairComparison:
             if block is not None:
                 block.finish(keep=keep)
         sides = [self._sides(own, other, k, found) for k, found in enumerate(fits)]
-        tested = [form_is_tested(*both) for both in sides]
-        no_target = other is None and not self.targets
-        forms = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target)
-        levels = [self._form_of_levels(forms, k, place) for k, place in enumerate(pairs)]
         unknown = [(math.nan, "")] * len(pairs)
-        rhats = [
-            block.form.largest_rhats if block is not None and told else unknown
-            for block, told in zip((own, other), self.compared, strict=True)
-        ]
-        compared_pairs = [
-            self._compared(place, fits[k], sides[k], forms[k], (rhats[0][k], rhats[1][k]), levels=levels[k])
-            for k, place in enumerate(pairs)
-        ]
+        rhats = [unknown, unknown]
+        if order:
+            tested = [form_is_tested(*both) for both in sides]
+            no_target = other is None and not self.targets
+            forms = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target)
+            rhats = [
+                block.form.largest_rhats if block is not None and told else unknown
+                for block, told in zip((own, other), self.compared, strict=True)
+            ]
+        compared_pairs = []
+        for k, (place, gap) in enumerate(zip(pairs, tables, strict=True)):
+            if gap is None:
+                form, found_rhats = forms[k], (rhats[0][k], rhats[1][k])
+            else:
+                form, found_rhats = gap.on_grid(self.order), self._rhats_of(gap)
+            levels = gap is not None
+            compared_pairs.append(self._compared(place, fits[k], sides[k], form, found_rhats, levels=levels))
         return compared_pairs, (own, other)
 
-    def _form_of_levels(self, forms: list[FormGap], k: int, place: tuple[int, int]) -> bool:
-        """Put the form of a pair in which a column has levels in its place; whether there is one."""
+    def _level_gap(self, place: tuple[int, int]) -> LevelGap | None:
+        """The form of a pair in which a column has levels; None if none has, or if it cannot be tested."""
         if self.coded is None or not self.coded.has_levels(*place):
-            return False
+            return None
         gap = self.coded.gap(*place, order=self.order, iid=self.iid)
-        if isinstance(gap, str):
-            return False
-        forms[k] = gap.on_grid(self.order)
-        return True
+        return None if isinstance(gap, str) else gap
+
+    def _rhats_of(self, gap: LevelGap) -> tuple[tuple[float, str], tuple[float, str]]:
+        """The largest R-hat over the coefficients of a pair with levels, in both samples, where chains can be compared."""
+        own, other = (
+            (rhat, "categories") if told else (math.nan, "") for rhat, told in zip(gap.rhats, self.compared, strict=True)
+        )
+        return own, other
 
     def _expected_form(self, own: Block, k: int, fitted: Fit, known: Copula | None) -> NDArray[np.float64]:
         """The coefficients of the known copula or, without a target, of the fit, whose uncertainty the block takes in."""

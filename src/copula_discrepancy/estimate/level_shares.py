@@ -52,7 +52,7 @@ def level_test(draws: Array, reference: Array, *, iid: tuple[bool, bool] = (Fals
     levels = _frequent(counts, needed)
     groups = _Groups(samples, counts, levels, iid)
     enough = groups.enough(needed)[: levels.size]
-    if not enough.all():  # a level that lasts long when it occurs has few independent rows
+    if enough.any() and not enough.all():  # a level that lasts long when it occurs has few independent rows
         groups = _Groups(samples, counts, levels[enough], iid)
     return groups.test(needed)
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.data.kinds import NOMINAL
 from copula_discrepancy.estimate.multiplicity import in_words
 from copula_discrepancy.estimate.tails import CORNERS, part_name
 from copula_discrepancy.families import Copula
@@ -59,6 +61,7 @@ _MARGINS = (
     "Margins are compared variable by variable: by the means of four polynomials of the ranks in both samples together, with "
     "one test per variable. These tests are adjusted together, separately from those of dependence."
 )
+_LEVELS = "Variables whose levels have no order are compared by the shares of their levels, rare ones together."
 SINGLE_P = "The probability of a gap at least this large if there is no true gap."
 ERRORS = {
     False: "from the long-run variance of influence values, one per draw, which is valid for stationary sequences of draws",
@@ -117,7 +120,7 @@ def of_pairs(result: Pairwise) -> list[str]:
         f"Tests of level, shape, tails and form: {rate}."
         if result.adjust == "none"
         else f"All tests are adjusted together: {rate}.",
-        *([_MARGINS] if result.margins is not None else []),
+        *_margins(result.margins),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
 
@@ -132,9 +135,15 @@ def of_one(result: Discrepancy) -> list[str]:
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
         _form_method(result.form.order),
         RUNNING,
-        *([_MARGINS] if result.margin_gaps is not None else []),
+        *_margins(result.margin_gaps),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
+
+
+def _margins(margins: Margins | None) -> list[str]:
+    if margins is None:
+        return []
+    return [_MARGINS, _LEVELS] if NOMINAL in margins.kinds else [_MARGINS]
 
 
 def _form_method(order: int) -> str:
