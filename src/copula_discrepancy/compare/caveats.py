@@ -13,6 +13,7 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+from copula_discrepancy.estimate.coded_samples import CodedSamples
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 from copula_discrepancy.estimate.likelihood import DF_RANGE
@@ -157,6 +158,16 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
         sentence = f"too few {own.things} differ from the most frequent value of {listed(rare, BRIEF)} to test its dependence"
         caveats.append(caveat_of("rare-values", sentence))
     return *caveats, *_discrete(compared, sides, rare)
+
+
+def level_caveats(coded: CodedSamples | None, names: Sequence[str]) -> list[Caveat]:
+    """Columns of which rare levels were pooled."""
+    if coded is None:
+        return []
+    pooled = [f"{len(column.pooled)} of {name}" for name, column in zip(names, coded.own, strict=True) if column.pooled]
+    if not pooled:
+        return []
+    return [caveat_of("rare-levels", f"levels with few rows are compared together, as one: {listed(pooled, BRIEF)}")]
 
 
 def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:

@@ -15,7 +15,7 @@ from copula_discrepancy._core.errors import DependenceWarning, InputError, enoug
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
-from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
+from copula_discrepancy.compare.caveats import Compared, comparison_caveats, level_caveats, sides_of
 from copula_discrepancy.compare.correlations import in_order, square_values
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
@@ -331,7 +331,7 @@ def rank_pairs(
         notes=(*aims.notes, *(in_a_row(aims.draws) if sides[0] else ())),
         stuck=aims.stuck,
         left_out=aims.left_out,
-        caveats=(*aims.caveats, *lost, *told),
+        caveats=(*aims.caveats, *lost, *told, *level_caveats(comparison.coded, aims.draws.names)),
         version=library_version(),
         margins=margins,
         lagging=lagging,
