@@ -186,7 +186,9 @@ def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str) -> Lev
         if percentiles:
             found.append(_difference(level, "", [100.0 * values for values in inside]))
             continue
-        for m, label in enumerate(other[0].labels):
+        # of two levels, the second one says all
+        shown = other[0].labels if other[0].size > 2 else other[0].labels[1:]
+        for m, label in enumerate(shown, other[0].size - len(shown)):
             found.append(_difference(level, label, [(values == m).astype(np.float64) for values in inside]))
     found.sort(key=lambda gap: -abs(gap.score))
     if not found:

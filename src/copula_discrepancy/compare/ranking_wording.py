@@ -63,7 +63,8 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     if result.outcome == "no gap":
         texts["Tested"] = tested(result)
     if result.joint is not None:
-        among = " (columns with an order only)" if not all(map(result.ordered, result.rows)) else ""
+        # categories, missing values and few values have no part in the joint test
+        among = f" in {result.joint.n_pairs:,} of {_counted(result, len(result))}" if result.joint.n_pairs < len(result) else ""
         texts["Joint"] = f"{joint_words(result.joint, result.confidence, result.things)}{among}."
     if result.margins is not None:
         same = f"not tested: the {result.things} and the reference are the same."
