@@ -10,6 +10,7 @@ from scipy.stats import binom, norm
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare import fidelity
+from copula_discrepancy.estimate.form_target import copula_coefficients
 from tests.caveat_codes import warned
 from tests.compare.misuse import refused_naming
 
@@ -101,52 +102,28 @@ def test_the_score_falls_with_what_is_lost(n):
     assert mean == sorted(mean, reverse=True)
     assert mean[0] >= 0.97
     assert mean[-1] <= 0.01
-    # a correlation of 0.64 * 0.6 has 0.57 of its tau, one of 0.64 * 0.4 has 0.37
+    # a correlation of 0.64 * 0.6 keeps 0.51 of the coefficients of one of 0.64, one of 0.64 * 0.4 0.33
     assert 0.5 < mean[2] < 0.75
     assert 0.25 < mean[3] < 0.5
 
 
-def test_tails_lost_where_tau_is_zero_count_beside_strong_pairs():
-    """A pair whose only dependence is in its tails has weight by its gap, not by its tau."""
-    pair = gap_of(tau=0.0, tau_target=0.0, level=0.0, shape=0.0, low_low=-0.15, low_low_se=0.01, low_low_share_target=0.25)
-    strong = gap_of(tau=0.3, tau_target=0.3, level=0.0, shape=0.0)
-    found = fidelity._scored([pair, strong], {}, 0.0)
-    reach = fidelity._reach([(0.0, 0.02)] * 4 + [(0.15, 0.01)])
-    lost = math.sqrt(0.15**2 - (reach * 0.01) ** 2)
-    weight = math.sqrt(0.3**2 - (reach * 0.02) ** 2)
-    assert found["score"] == pytest.approx((lost * (1 - lost / 0.25) + weight) / (lost + weight))
+def test_dependence_without_a_tau_counts_beside_strong_pairs():
+    """Extremes that come together have tau 0: shuffled, the pair scores 0, and the table what its weight says."""
+    rng = np.random.default_rng(3)
 
+    def table():
+        scale = np.sqrt(1.0 / rng.chisquare(1.5, 4000))
+        x, y, z = rng.standard_normal((3, 4000))
+        return pd.DataFrame({"a": x * scale, "b": y * scale, "c": z, "d": z + rng.standard_normal(4000)})
 
-def gap_of(**numbers):
-    """A pair made by hand."""
-    zero = {"level_se": 0.02, "shape_se": 0.02, "level_adjusted": 1.0, "shape_adjusted": 1.0, "tails_adjusted": 1.0}
-    zero["form_adjusted"] = 1.0
-    return cd.PairGap(("a", "b") if numbers["tau"] == 0 else ("a", "c"), "", False, zero | numbers)
-
-
-def test_corner_gaps_by_hand():
-    """b is the largest corner gap beyond chance over the largest of strength, shares and 0.05; no names, no loss."""
-    plain = {"tau": 0.4, "tau_target": 0.4, "level": 0.0, "shape": 0.0}
-    assert fidelity._tail_excess(gap_of(**plain), 2.0) == 0.0
-    unknown = dict.fromkeys(("high_high", "high_high_se", "high_high_share", "high_high_share_target"), math.nan)
-    corner = {"low_low": -0.2, "low_low_se": 0.03, "low_low_share": 0.3, "low_low_share_target": 0.5}
-    small = {"low_high": 0.05, "low_high_se": 0.03, "low_high_share": 0.05, "low_high_share_target": 0.0}
-    pair = gap_of(**plain, **unknown, **corner, **small)
-    expected = math.sqrt(0.2**2 - 0.06**2) / 0.5  # low_high is within two standard errors
-    assert fidelity._tail_excess(pair, 2.0) == pytest.approx(expected)
-    assert fidelity._pair_score(pair, 2.0) == pytest.approx(1 - expected)
-    strong = gap_of(**plain | {"tau": 0.8, "tau_target": 0.8}, **corner)
-    strength = math.sqrt(0.8**2 - 0.04**2)
-    assert fidelity._tail_excess(strong, 2.0) == pytest.approx(math.sqrt(0.2**2 - 0.06**2) / strength)
-    both = gap_of(**plain | {"shape": 0.1}, **corner)
-    a = math.sqrt(0.1**2 - 0.04**2) / math.sqrt(0.4**2 - 0.04**2)
-    assert fidelity._pair_score(both, 2.0) == pytest.approx(1 - max(a, expected))  # tails are a part of shape
-    apart = gap_of(**plain | {"level": 0.1, "tau": 0.5}, **corner)
-    level, kept = math.sqrt(0.1**2 - 0.04**2), math.sqrt(0.4**2 - 2.0 * 0.02**2)
-    tail = math.sqrt(0.2**2 - 0.06**2) / 0.5
-    assert fidelity._pair_score(apart, 2.0) == pytest.approx(1 - math.hypot(level / (level + kept), tail))
-    few = gap_of(**plain, **corner, low_low_pvalue=0.06)  # counted exactly, it is within chance
-    assert fidelity._pair_score(few, 2.0) == 1.0
+    real, synthetic = table(), table()
+    synthetic["b"] = rng.permutation(synthetic["b"])
+    told = cd.DependenceFidelity.compute_breakdown(real, synthetic)
+    lost = told["pairs"]["a", "b"]
+    assert abs(lost["tau_real"]) < 0.05
+    assert lost["score"] == 0.0
+    assert "cannot learn" in lost["meaning"]
+    assert told["score"] == pytest.approx(1.0 - lost["weight"])
 
 
 def test_one_dependent_pair_among_many_independent_ones_decides():
@@ -173,7 +150,11 @@ def test_wrong_tails_cost_something():
     honest = pd.DataFrame(cd.Clayton(3.0).sample(3000, rng=3), columns=["a", "b"])
     wrong, right = (cd.DependenceFidelity.compute(real, table) for table in (same_tau, honest))
     assert right > 0.97
-    assert 0.25 < wrong < 0.5  # of 100 rows in the lowest tenth, 74 are in that of the other column; of the copy's 42
+    # <A, B>/|B|^2 of the two families, up to order 4, from their densities
+    expected = float(copula_coefficients(cd.Clayton(3.0), 4) @ copula_coefficients(cd.Gumbel(2.5), 4))
+    largest = max(float(np.sum(copula_coefficients(copula, 4) ** 2)) for copula in (cd.Clayton(3.0), cd.Gumbel(2.5)))
+    assert wrong == pytest.approx(expected / largest, abs=0.06)  # three standard errors of 3,000 rows
+    assert wrong < 0.9
 
 
 def test_the_breakdown_names_pairs_worst_first_and_adds_up():
@@ -272,7 +253,7 @@ SURVEY = {
 def test_metadata_take_every_ordered_column_and_tell_the_others():
     real, copy = survey(800, 1), survey(800, 2)
     told = cd.DependenceFidelity.compute_breakdown(real, copy, SURVEY)
-    assert told["left_out"] == {"town": "no order", "id": "id", "since": "constant in the real table"}
+    assert told["left_out"] == {"id": "id", "since": "constant in the real table"}
     assert (told["n_pairs"], told["n_possible_pairs"]) == (15, 36)
     assert told["caveats"][0]["code"] == "pairs-left-out"
     assert [caveat["code"] for caveat in told["caveats"][1:]] == ["constant", "few-values"]
@@ -301,7 +282,7 @@ def test_metadata_of_other_frames_and_objects_agree():
     assert cd.DependenceFidelity.compute(real, columns, SURVEY) == score
     told = cd.DependenceFidelity.compute_breakdown(real.assign(more=1.0), copy.astype({"owner": object}), SURVEY)
     assert told["score"] == score
-    assert set(told["left_out"]) == {"town", "id", "since", "more"}
+    assert set(told["left_out"]) == {"id", "since", "more"}
     unknown = copy.assign(grade="none")
     told = cd.DependenceFidelity.compute_breakdown(real, unknown, SURVEY)
     assert told["left_out"]["grade"] != told["left_out"]["town"] == "no order"  # it has an order, but not of these values

@@ -206,7 +206,7 @@ class PairComparison:
         if tables[0] is None or not enough[0] or (self.reference is not None and not enough[1]):
             return
         known = {(0, 1): self.targets[i, j]} if (i, j) in self.targets else {}
-        coded = None if self.coded is None else self.coded.of_pair(i, j)
+        coded = None if self.coded is None else self.coded.at((i, j))
         alone = replace(self, draws=tables[0], reference=tables[1], targets=known, coded=coded)
         ((compared,), _) = alone.compare([(0, 1)])
         replace(compared, first=i, second=j).fill(row)

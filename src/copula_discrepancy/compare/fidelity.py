@@ -11,7 +11,7 @@ from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy.compare.fidelity_score import PairScore, table_score
+from copula_discrepancy.compare.fidelity_score import PairScore, is_judged, table_score
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.wording import answer_line
 from copula_discrepancy.data.draws import Draws, as_draws
@@ -182,8 +182,7 @@ class DependenceFidelity:
         if result.void:
             says_nothing = "the synthetic table contains the same rows as the real one, so its score is meaningless"
             warn(DependenceWarning(caveat_of("same-rows", says_nothing)))
-        # a pair that ran out of memory, or has too few rows, has no numbers
-        scores = [PairScore.of(pair) for pair in result if math.isfinite(pair.form) and math.isfinite(pair.form_pvalue)]
+        scores = [PairScore.of(pair) for pair in result if is_judged(pair)]
         score, interval = table_score(scores)
         total = sum(pair.weight for pair in scores)
         kinds = {name: result.samples[0].kind(k) for k, name in enumerate(result.names)}

@@ -55,10 +55,14 @@ class PairScore:
         def kept(difference: float) -> float:
             return min(max(0.5 * (both - difference) / largest, 0.0), 1.0) if largest > 0.0 else 1.0
 
-        if not min(pair.form_adjusted, _or_one(pair.level_adjusted)) < _CHANCE:
+        if not min(_or_one(pair.form_adjusted), _or_one(pair.level_adjusted)) < _CHANCE:
             return cls(pair, 1.0, kept(squared + error), 1.0, weight, "")
+        change = _change(synthetic, real, squared)
         score, low, high = kept(squared), kept(squared + error), kept(max(squared - error, 0.0))
-        return cls(pair, score, low, high, weight, _change(synthetic, real, squared))
+        weaker = min(_sizes(pair).items(), key=lambda size: size[1])
+        if weaker[1] ** 2 <= _CLEAR * _squared_error(weaker[1], getattr(pair, f"{weaker[0]}_se")):
+            score, low = 0.0, 0.0  # chance remains of a dependence that is lost, or was not there, are not kept
+        return cls(pair, score, low, high, weight, change)
 
     def numbers(self, kinds: tuple[str, str], total: float) -> dict[str, Any]:
         """Everything about the pair by name; `total` is the sum of all weights."""
@@ -76,6 +80,12 @@ class PairScore:
             "tau_synthetic": pair.tau,
             **{name: getattr(pair, name) for name in NUMBERS},
         }
+
+
+def is_judged(pair: PairGap) -> bool:
+    """Whether a pair has a score: one that ran out of memory, or has too few rows, has none; perfect dependence may be kept."""
+    tested = math.isfinite(pair.form_pvalue) or math.isfinite(pair.level_pvalue) or pair.level == 0.0
+    return tested and math.isfinite(pair.form)
 
 
 def _sizes(pair: PairGap) -> dict[str, float]:

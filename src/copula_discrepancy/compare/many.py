@@ -302,7 +302,9 @@ def rank_pairs(
             "column separator",
             "shape",
         )
-    aims = resolve_pair_targets(given, target, selection, called(given, sides[0]), fewest=1 if steps else 2, every_kind=True)
+    aims = resolve_pair_targets(
+        given, target, selection, called(given, sides[0]), indicators=not steps, fewest=1 if steps else 2, every_kind=True
+    )
     before, lagging = (aims.draws, aims.reference), None
     if steps:
         aims, lagging = over_time(aims, steps)

@@ -52,18 +52,22 @@ def resolve_pair_targets(
     things: str = "draws",
     *,
     every_kind: bool = False,
+    indicators: bool = False,
     fewest: int = 2,
 ) -> PairTargets:
     """Match a target to the variables of the draws; constant variables are omitted with a note, and `fewest` must vary.
 
-    Without `every_kind`, a reference must have numbers or ordered levels.
+    Without `every_kind`, a reference must have numbers or ordered levels. With `indicators`, whether values are missing is
+    compared with a reference as well.
     """
-    aims = _resolved(draws, target, options, things, every_kind, fewest)
+    aims = _resolved(draws, target, options, things, every_kind, indicators, fewest)
     automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
 
 
-def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str, every_kind: bool, fewest: int) -> PairTargets:
+def _resolved(
+    draws: Draws, target: Any, options: Mapping[str, Any], things: str, every_kind: bool, indicators: bool, fewest: int
+) -> PairTargets:
     if target is None:
         return replace(_aims("nothing", draws, things), stuck=())  # without a target, a constant variable is no fault
     if isinstance(target, Copula):
@@ -83,7 +87,7 @@ def _resolved(draws: Draws, target: Any, options: Mapping[str, Any], things: str
             "no-target",
         )
     draws, reference = matched(draws, read_reference(target, draws, options, every_kind=every_kind))
-    if not every_kind:
+    if not indicators:
         return _aims("reference", draws, things, reference, fewest)
     given, (draws, other, skipped) = draws, with_missingness(draws, reference)
     assert other is not None

@@ -27,6 +27,7 @@ from copula_discrepancy.data.matching import is_bare_word
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import comparable
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.coded_samples import CodedSamples
 from copula_discrepancy.estimate.fit import METHODS
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.form import checked_order
@@ -187,7 +188,11 @@ def vine(
         for level, (edges, here, there) in enumerate(levels):
             tables = _edge_table(aims.draws, edges, here), _edge_table(aims.reference, edges, there)
             templates = [template_of(model.get_pair_copula(level, k), turned=edge.turned) for k, edge in enumerate(edges)]
-            tree = _Tree(*tables, templates, method, sides, compared, tail_level, degree)
+            # conditional pseudo-observations, from the second tree on, have no levels
+            coded = CodedSamples.of(aims.draws, aims.reference) if level == 0 else None
+            both = [k for edge in edges for k in (edge.first, edge.second)]
+            columns = None if coded is None else coded.at(both)
+            tree = _Tree(*tables, templates, method, sides, compared, tail_level, degree, columns)
             found = tree.compared_edges(jobs, tick, sum(map(len, rows)))
             found["first"], found["second"] = [edge.first for edge in edges], [edge.second for edge in edges]
             rows.append(found)
@@ -277,6 +282,7 @@ class _Tree:
     compared: tuple[bool, bool]
     tail: float
     order: int
+    coded: CodedSamples | None = None
 
     def compared_edges(self, n_jobs: int | None, tick: Callable[[int], None], done: int) -> NDArray[Any]:
         """One row per edge; `tick` is called with the number of finished edges, `done` of them in lower trees."""
@@ -305,7 +311,7 @@ class _Tree:
     def _through(self, template: Copula, i: int, j: int) -> NDArray[Any]:
         comparison = PairComparison(
             self.draws, self.reference, {}, template, False, self.method, self.iid, self.compared, self.tail,
-            self.order,
+            self.order, coded=self.coded,
         )  # fmt: skip
         return comparison.rows([(i, j)])
 

@@ -1,5 +1,6 @@
 """The columns of two samples as codes, for the pairs in which a column has levels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from copula_discrepancy.data.draws import Draws
@@ -44,9 +45,9 @@ class CodedSamples:
         """Whether both columns have an order."""
         return self.own[i].ordered and self.own[j].ordered
 
-    def of_pair(self, i: int, j: int) -> "CodedSamples":
-        """Two of the columns."""
-        return CodedSamples((self.own[i], self.own[j]), (self.other[i], self.other[j]), self.n_chains)
+    def at(self, places: Sequence[int]) -> "CodedSamples":
+        """Some of the columns, by position."""
+        return CodedSamples(tuple(self.own[k] for k in places), tuple(self.other[k] for k in places), self.n_chains)
 
     def gap(self, i: int, j: int, *, order: int, iid: tuple[bool, bool]) -> LevelGap | str:
         """The gap in form of two columns, or why it cannot be tested."""
