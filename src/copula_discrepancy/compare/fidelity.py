@@ -52,7 +52,8 @@ class DependenceFidelity:
     1 for the same dependence, s if it is s times as strong and otherwise the same, as well as 1/s, 0 if it is lost, invented,
     reversed or of another kind. What chance adds to the squares is subtracted. A difference that is not significant counts as
     none: pairs whose form, or level if both columns are ordered, does not differ at a false discovery rate of 5% over all pairs
-    (Benjamini and Hochberg, 1995) score 1.
+    (Benjamini and Hochberg, 1995) score 1. If they differ, and the dependence in one of the tables is less than chance may
+    leave, they score 0.
 
     The score of the table is the mean over pairs, weighted by their strength, max(|A|, |B|), as far as that is more than three
     standard errors of independent columns: the many pairs without dependence do not count. If no pair has dependence in either
