@@ -30,8 +30,8 @@ OF_NAMES_ONLY = {
 NO_SOURCE = {
     "results": [
         "Chains", "Discrepancy", "Draws", "EdgeGap", "Estimate", "Fit", "GroupedPairwise", "Interaction", "Interactions",
-        "LongRun", "PairGap", "Pairwise", "Repair", "Reproduction", "Reversal", "Screening", "Selection", "SteinDiscrepancy",
-        "TunedSetting", "Tuning", "VineGaps",
+        "LevelDifference", "LevelGaps", "LongRun", "PairGap", "Pairwise", "Repair", "Reproduction", "Reversal", "Screening",
+        "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning", "VineGaps",
     ],
     "consequence names them": ["Consequence", "Effect", "WorstConsequences", "worst_consequences"],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],

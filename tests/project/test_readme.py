@@ -12,7 +12,8 @@ from benchmarks.report import read
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-HEADINGS = ("## Ten lines", "## A funnel", "## What it costs")  # of sections with code and what it prints
+# of sections with code and what it prints
+HEADINGS = ("## Ten lines", "## A funnel", "## Tables of every kind", "## What it costs")
 
 
 def block(language, after=""):

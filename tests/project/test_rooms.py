@@ -124,6 +124,8 @@ ADDED = [
     "GroupedPairwise",
     "Interaction",
     "Interactions",
+    "LevelDifference",
+    "LevelGaps",
     "Margins",
     "Repair",
     "Reversal",

@@ -131,6 +131,10 @@ def consequence(
     The answer is about this function and this summary. Another one may be affected although this one is not: the mean of a sum
     does not depend on dependence at all.
 
+    Ranks that are known with an error look like effects of opposite signs at the margins of the two samples. If these signs are
+    seen and the samples agree on the number, half of the contradiction is added to the standard error. Where the effects truly
+    have opposite signs, this can hide a real one; how much power is lost there has not been measured.
+
     References
     ----------
     Sklar, A. (1959). Fonctions de repartition a n dimensions et leurs marges. Publications de l'Institut de Statistique de

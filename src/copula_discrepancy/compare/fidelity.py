@@ -28,6 +28,8 @@ _READING = ("var_names", "filter_vars", "group", "coords", "delimiter", "missing
 class DependenceFidelity:
     """How much of a table's dependence a synthetic table keeps, from 0 (none) to 1 (all).
 
+    Columns may be of every kind: numbers, text, categories, flags, dates, with missing values.
+
     It has the interface of SDMetrics' metrics. SDMetrics' own correlation score compares two numbers that are both near 0 for
     most pairs, and stays high when every dependence is lost; this one is the fraction of the existing dependence that was kept.
 
@@ -50,13 +52,14 @@ class DependenceFidelity:
     1 for the same dependence, s if it is s times as strong and otherwise the same, as well as 1/s, 0 if it is lost, invented,
     reversed or of another kind. What chance adds to the squares is subtracted. A difference that is not significant counts as
     none: pairs whose form, or level if both columns are ordered, does not differ at a false discovery rate of 5% over all pairs
-    (Benjamini and Hochberg, 1995) score 1.
+    (Benjamini and Hochberg, 1995) score 1. If they differ, and the dependence in one of the tables is less than chance may
+    leave, they score 0.
 
     The score of the table is the mean over pairs, weighted by their strength, max(|A|, |B|), as far as that is more than three
     standard errors of independent columns: the many pairs without dependence do not count. If no pair has dependence in either
     table, there is nothing to lose, and the score is 1. A column that is constant in the synthetic table only is treated as
-    independent of all others. Missing values are omitted pair by pair; where values are missing in both tables is compared as
-    columns of their own.
+    independent of all others. Missing values, NaN, are omitted pair by pair; where values are missing is compared as columns of
+    their own. Ties share mid-ranks; columns of few values have functions of their levels instead of ranks (see `pairwise`).
 
     The interval puts each pair's difference at the ends of its own interval: the lower end counts losses that are too small to
     detect. Errors of pairs with a column in common are added, those of others added as squares. It does not count the error of
@@ -92,14 +95,15 @@ class DependenceFidelity:
         Parameters
         ----------
         real_data, synthetic_data : data frame, or anything `as_draws` accepts
-            Tables with the same numeric columns, in any order, and independent rows.
+            Tables with the same columns, of any kind and in any order, and independent rows. The real table comes first, other
+            than in `pairwise`.
         metadata : dict, or object with to_dict, optional
             SDMetrics' description of a table, ``{"columns": {"a": {"sdtype": "numerical"}, ...}}``: the kinds of its columns.
             Categorical columns are ordered if they have an ``order`` (a list of values, lowest first) or are ordered by
             ``"numerical_value"``. Identifiers, personal data such as addresses, and columns that it does not describe are
-            omitted, with a note in `compute_breakdown`. Without metadata the kinds are those of `as_draws`.
+            omitted, with a note in `compute_breakdown`. Without metadata the kinds are those of `as_draws`, or of `kinds`.
         **choices : object
-            Options of `as_draws`, for both tables (var_names, missing, ...), and of `pairwise` (family, n_jobs, ...).
+            Options of `as_draws`, for both tables (var_names, kinds, missing, ...), and of `pairwise` (family, n_jobs, ...).
 
         Returns
         -------
@@ -136,11 +140,14 @@ class DependenceFidelity:
         Returns
         -------
         dict
-            ``{"score": ..., "pairs": {("a", "b"): {"score", "weight", "tau_real", "tau_synthetic", "level", "shape", ...}},
-            "n_pairs": ..., "n_possible_pairs": ..., "left_out": {"name": "why"}, "answer": ..., "caveats": [...],
-            "warnings": [...]}``. Possible pairs include those of omitted columns. A column that is constant in the synthetic
-            table only has lost its dependence: its pairs score 0. The answer is that of `pairwise`, None if nothing could be
-            compared; "warnings" are notes on reading and the sentences of the caveats.
+            ``{"score": ..., "interval": (low, high), "pairs": {("a", "b"): {"score", "interval", "weight", "kinds", "verdict",
+            "meaning", "dependence_real", "dependence_synthetic", "tau_real", "tau_synthetic", "level", ...}}, "n_pairs": ...,
+            "n_possible_pairs": ..., "left_out": {"name": "why"}, "kinds": {"name": "kind"}, "answer": ..., "caveats":
+            [...], "warnings": [...]}``. Intervals are at 95%, the weights of pairs add up to 1, and "meaning" says what a loss
+            means for who uses the table. Level, shape and tau are NaN in pairs with a category without order. Possible pairs
+            include those of omitted columns. A column that is constant in the synthetic table only has lost its dependence: its
+            pairs score 0. The answer is that of `pairwise`, None if nothing could be compared; "warnings" are notes on reading
+            and the sentences of the caveats.
 
         Examples
         --------

@@ -34,6 +34,20 @@ class LevelDifference:
         Standard error of their difference, for independent rows.
     n, n_reference : int
         Rows with the level.
+
+    See Also
+    --------
+    LevelGaps : All levels of a pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import copula_discrepancy as cd
+    >>> sex, smokes = np.repeat(["f", "m"], 100), np.arange(200) % 4 == 0
+    >>> real = {"sex": sex, "smokes": smokes | (sex == "m") & (np.arange(200) % 4 == 1)}
+    >>> worst = cd.pairwise({"sex": sex, "smokes": smokes}, real, iid=True).levels("sex", "smokes").differences[0]
+    >>> worst.level, worst.other, worst.value, worst.reference, round(worst.score, 1)
+    ('m', 'False', 0.75, 0.5, 3.8)
     """
 
     level: str
@@ -89,7 +103,7 @@ class LevelGaps:
     >>> shuffled = {"species": species, "mass": rng.permutation(real["mass"])}
     >>> gaps = cd.pairwise(shuffled, real, iid=True).levels("species", "mass")
     >>> [(gap.level, round(gap.value), round(gap.reference)) for gap in gaps.differences]
-    [('Gentoo', 50, 73), ('Adelie', 50, 27)]
+    [('Adelie', 48, 26), ('Gentoo', 52, 74)]
     """
 
     names: tuple[str, str]

@@ -97,8 +97,9 @@ def pairwise(
 
     Each pair gets the level, shape, form and total gap of `discrepancy`, with standard errors that hold on Markov chains, the
     gaps in all four corners, CKL, effective draws and R-hat for dependence. Level, shape, form and tails are tested in every
-    pair, and the p-values of all these tests are adjusted together. Pairs with a significant gap come first, then the others,
-    each group sorted by its largest gap.
+    pair, and the p-values of all these tests are adjusted together. With a reference sample, columns may be of every kind: a
+    pair with categories without order has form only, and where values are missing is compared as columns of their own. Pairs
+    with a significant gap come first, then the others, each group sorted by its largest gap.
 
     Parameters
     ----------
@@ -131,9 +132,12 @@ def pairwise(
         See `as_draws`; they apply to the reference as well, except a number of chains.
     missing : {"pairs", "listwise", "raise"}, optional
         Handling of NaN: each pair uses the rows that have both values; rows with a missing value are omitted from every pair;
-        or an error. By default "pairs" for tables with column names, and an error for chains and bare arrays.
+        or an error. By default "pairs" for tables with column names, and an error for chains and bare arrays. With "pairs" and
+        a reference sample, a column of which at least five values are missing gets an indicator, ``"income is missing"``,
+        which is compared with all other columns.
     kinds : dict, optional
         Kinds of columns, ``{"zip": "nominal", "size": ["S", "M", "L"]}``, or SDV's metadata, for both samples; see `as_draws`.
+        Other kinds are guessed: text is nominal.
     tail : float
         The fraction of each variable that counts as its tail, such as 0.1, 0.05 or 0.01.
     order : int
@@ -188,7 +192,15 @@ def pairwise(
     total. If a family is chosen for each pair, candidates are compared on binned ranks and the best ones by AIC (see
     `select_family` for all families in full); Student t copulas have one of thirteen degrees of freedom or, without a target,
     the most likely ones. Families with dependence of one sign require a tau above 0.1 in both samples; weaker dependence is
-    described by elliptical families. Ties share mid-ranks; a variable with few values is compared as if it were continuous.
+    described by elliptical families. Ties share mid-ranks.
+
+    Columns of few values, flags and categories have no copula density, so neither shape nor tails. With a reference sample,
+    their form is made of functions of the levels: contrasts of levels without order, polynomials of the mid-distribution of
+    ordered ones. Both samples are brought to the same shares of the levels, the mean of their own, so that a change of shares
+    is left to `margins`. Levels with fewer than 20 rows in either sample, and all but the 12 most frequent, are pooled, or
+    merged with a neighbour if they have an order. Level is tested if both columns have an order; it is a difference of tau-b,
+    which does change with the shares. `Pairwise.levels` shows such
+    a pair level by level. Between columns that are both of many values, everything is as for numbers.
 
     With `lags`, the columns are called ``x``, ``x[t-1]`` and, for volatility, ``|x|`` and ``|x|[t-1]``: the distance of x from
     its median in that sample. The pairs compared are variables at the same time; x now with every variable before (own past,
@@ -216,6 +228,14 @@ def pairwise(
     >>> result = cd.pairwise(independent, reference, iid=True)
     >>> result.worst.names, result.worst.verdict, result.n_flagged
     (('x0', 'x1'), 'too weak', 1)
+
+    A table with text, from which the dependence was lost:
+
+    >>> town = rng.choice(["Graz", "Linz", "Wien"], 500)
+    >>> real = {"town": town, "rent": rng.normal(10.0 + 3.0 * (town == "Wien"), 2.0)}
+    >>> result = cd.pairwise(real | {"town": rng.permutation(town)}, real, iid=True)
+    >>> result.worst.verdict, result.worst.level
+    ('association lost', nan)
 
     Draws without the volatility clusters of the reference:
 

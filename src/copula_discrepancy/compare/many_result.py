@@ -73,7 +73,8 @@ class Pairwise(Ranking):
 
     Result of `pairwise`; print it for a summary in words. Pairs with a significant gap come first, then the others, each sorted
     by the largest of |level|, |shape| and, if they are significant, the gaps of tails and form. Iterating yields a `PairGap`
-    for every pair, ``result[0]`` is the worst one, and ``result["mu", "tau"]`` that of two variables.
+    for every pair, ``result[0]`` is the worst one, and ``result["mu", "tau"]`` that of two variables. Pairs with categories
+    without order have form only, and `levels` shows them level by level; `pair` is for two columns with an order.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class Pairwise(Ranking):
     blocks : array
         What leaving out blocks of draws said of every pair's fits, in the same order; NaN where margins mix well.
     names : tuple of str
-        The variables.
+        The variables, after them the indicators of missing values, such as ``"income is missing"``.
     kind : {"reference", "copulas", "correlations", "nothing"}
         The kind of target.
     family : str or None

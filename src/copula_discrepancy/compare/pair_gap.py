@@ -19,7 +19,8 @@ NUMBERS = (*(name for name in ROW.names or () if ROW[name].kind == "f"), *(f"{na
 class PairGap:
     """One pair of variables: its row of the table as attributes.
 
-    Returned by indexing a `Pairwise` and by iterating over it.
+    Returned by indexing a `Pairwise` and by iterating over it. Numbers that a pair does not have are NaN: a pair with
+    categories without order has form only, and one with a column of few values neither shape nor tails.
 
     Attributes
     ----------
@@ -28,7 +29,8 @@ class PairGap:
     n, n_target : float
         Number of draws of either sample that have both values.
     tau, tau_target : float
-        Kendall's tau of the draws, and of the target or the reference, with `tau_se`, `tau_target_se`.
+        Kendall's tau of the draws, and of the target or the reference, with `tau_se`, `tau_target_se`; NaN if a column has no
+        order.
     level, shape, total : float
         The gaps of `discrepancy`, with `level_se`, `shape_se`, `total_se` and unadjusted p-values `level_pvalue`, ... .
     low_low, high_high, low_high, high_low : float
@@ -37,7 +39,8 @@ class PairGap:
     form, kept : float
         The gap in form and the share of the target's dependence that the draws keep, with `form_se`, `kept_se`, `form_pvalue`,
         and `form_rhat`, `form_rhat_target`, the largest R-hat over the coefficients of form. `dependence` and
-        `dependence_target` are the size of all dependence on the scale of form, whatever its kind.
+        `dependence_target` are the size of all dependence on the scale of form, whatever its kind. Columns with levels are
+        compared at common shares of the levels.
     pattern : str
         The kind of dependence that differs beyond strength, in words; empty if there is none.
     level_adjusted, shape_adjusted, tails_adjusted, form_adjusted : float

@@ -235,7 +235,7 @@ def as_draws(
 
     Text, categories, truth values and dates are variables too: their `Draws.kind` is "nominal" (levels without order),
     "ordinal" (ordered categories), "boolean", "date" or "duration" (numbers of days). Functions that need numbers or an order
-    reject nominal variables; `pairwise` and `DependenceFidelity` compare them.
+    reject nominal variables; `pairwise` and `DependenceFidelity` compare them, and where values are missing as well.
 
     Parameters
     ----------
@@ -312,6 +312,9 @@ def as_draws(
     >>> chosen = cd.as_draws(posterior, var_names=["theta[2]", "mu"])
     >>> chosen.names, chosen.values.shape
     (('theta[2]', 'mu'), (4, 100, 2))
+    >>> table = cd.as_draws({"size": ["M", "S", "L", "S"], "sold": [3, 1, 4, 1]}, kinds={"size": ["S", "M", "L"]})
+    >>> table.kinds, table.labels(0), table.column(0).tolist()
+    (('ordinal', 'numeric'), ('S', 'M', 'L'), [1.0, 0.0, 2.0, 0.0])
     """
     options = ReadOptions.checked(
         var_names, filter_vars, group, coords, chains, delimiter, exclude, parts, kinds, every_kind=True
