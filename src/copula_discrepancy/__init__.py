@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.groups_result import GroupedPairwise
     from copula_discrepancy.compare.interactions import interactions
     from copula_discrepancy.compare.interactions_result import Interaction, Interactions
+    from copula_discrepancy.compare.level_gaps import LevelDifference, LevelGaps
     from copula_discrepancy.compare.many import pairwise
     from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.margins import Margins
@@ -96,6 +97,7 @@ _HOME = {
     "compare.interactions_result": "Interaction Interactions",
     "compare.many": "pairwise",
     "compare.many_result": "Pairwise",
+    "compare.level_gaps": "LevelDifference LevelGaps",
     "compare.margins": "Margins",
     "compare.one": "discrepancy",
     "compare.one_result": "Discrepancy",
@@ -137,13 +139,13 @@ __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula",
     "DependenceFidelity", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Effect", "Estimate",
     "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "GroupedPairwise", "Gumbel", "InputError", "Interaction",
-    "Interactions", "Joe", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise", "PaperTest", "Repair", "Reproduction",
-    "Reversal", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps",
-    "WellingTeh", "WorstConsequences", "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound",
-    "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance",
-    "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace",
-    "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld", "summary",
-    "tau_influence_bound", "tune", "vine", "worst_consequences",
+    "Interactions", "Joe", "LevelDifference", "LevelGaps", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise",
+    "PaperTest", "Repair", "Reproduction", "Reversal", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
+    "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "WorstConsequences", "adjust_pvalues", "as_draws", "concordance",
+    "consequence", "contamination_bound", "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix",
+    "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_lags",
+    "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations", "register", "repair", "reproduce", "rhat",
+    "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune", "vine", "worst_consequences",
 ]  # fmt: skip
 
 

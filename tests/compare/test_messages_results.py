@@ -109,6 +109,25 @@ def many_pairs():
     yield "all pairs at once, nothing is off", cd.screen(table(10), table(12), iid=True)
 
 
+def within_groups():
+    """Results of `pairwise` within groups."""
+    rng, species = np.random.default_rng(1), np.array(["Adelie", "Chinstrap", "Gentoo"])
+
+    def birds(slope, n=150):
+        group = np.repeat(np.arange(3), n)
+        x, noise, mass = rng.standard_normal((3, 3 * n))
+        bill = {"bill_length": x + 3.0 * group, "bill_depth": slope * x + noise - 3.0 * group}
+        return pd.DataFrame({"species": species[group], **bill, "mass": mass}).sample(frac=1.0, random_state=1)
+
+    real = birds(1.0)
+    yield "a reversal", cd.pairwise(birds(-1.0), real, by="species", iid=True)
+    yield "a paradox that is kept", cd.pairwise(birds(1.0), real, by="species", iid=True)
+    few = birds(1.0)
+    few = few[(few["species"] != "Gentoo") & ((few["species"] != "Adelie") | (few["mass"] > 1.2))]
+    few["species"] = few["species"].where(few["mass"] < 1.5)
+    yield "groups left out", cd.pairwise(few, real, by="species", iid=True)
+
+
 def vines():
     """Results of `vine`."""
     rng = np.random.default_rng(14)
@@ -133,7 +152,7 @@ def consequences():
 def messages():
     """The text of the snapshot."""
     groups = {"One pair": one_pair, "The choice of a family": selections, "Many pairs": many_pairs, "A vine": vines}
-    groups |= {"Consequences": consequences}
+    groups |= {"Within groups": within_groups, "Consequences": consequences}
     blocks = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)

@@ -392,9 +392,10 @@ def test_truth_values_match_numbers_and_words():
     assert both(words, ["yes"] * N)[:4] == ("boolean", ("no", "yes"), [1, 0], [1, 1])
     assert both(words, cycle("yes", "unknown"))[:4] == ("nominal", ("no", "unknown", "yes"), [2, 0], [2, 1])
     assert both(cycle("m", "f"), ["f"] * N)[:4] == ("nominal", ("f", "m"), [1, 0], [0, 0])
-    for other in (cycle(1, 2), cycle("red", "blue")):
+    assert both(truth, cycle(0.5, 0.2))[:4] == ("numeric", (), [1, 0], [0.5, 0.2])
+    for first, second in ((words, cycle(1, 2)), (truth, cycle("red", "blue"))):
         with pytest.raises(cd.InputError) as caught:
-            both(truth, other)
+            both(first, second)
         assert caught.value.code == "kinds-differ"
 
 

@@ -1,5 +1,7 @@
 """Variables next to their past: columns, names and pairs, path by path."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,25 @@ def test_a_name_that_a_past_would_have_is_refused():
     draws = cd.as_draws({"a": values[:, :, 0], "a[t-1]": values[:, :, 1]})
     with pytest.raises(cd.InputError, match=r"called a\[t-1\]"):
         planned(draws, (1,))
+
+
+@dataclass(frozen=True, eq=False)
+class OfKinds(cd.Draws):
+    """Draws that know the kinds of their variables."""
+
+    kinds: tuple[str, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
+
+
+def test_nominal_variables_are_left_out_and_labels_have_no_volatility():
+    values = np.random.default_rng(1).integers(0, 4, (3, 12, 3)).astype(float)
+    kinds = {"kinds": ("numeric", "nominal", "ordinal"), "levels": ((), ("r", "g", "b", "y"), ("1", "2", "3", "4"))}
+    draws = OfKinds(values, ("a", "colour", "grade"), **kinds)
+    lagging, left_out, _ = planned(draws, (1,))
+    assert [*left_out] == ["colour"]
+    assert lagging.names == ("a", "grade", "|a|", "a[t-1]", "grade[t-1]", "|a|[t-1]")
+    made = lagged(draws, lagging)
+    assert made.kinds == ("numeric", "ordinal", "numeric", "numeric", "ordinal", "numeric")
+    assert made.levels[1] == made.levels[4] == ("1", "2", "3", "4")
+    with pytest.raises(cd.InputError, match="all are nominal"):
+        planned(replace(draws, kinds=("nominal",) * 3), (1,))

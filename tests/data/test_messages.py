@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.data.expression import parse
 from copula_discrepancy.data.matching import matched, read_reference
 from tests.data import test_expression, test_files, test_parts, test_readers
@@ -23,7 +25,9 @@ CHAINS = TABLE.assign(chain=np.repeat([1, 2], 60), draw=np.tile(np.arange(60), 2
 KEYED = TABLE.assign(key=np.arange(120)[::-1])
 NOTES = {
     "chain column": (CHAINS[::-1], {}),
-    "left out": (TABLE.assign(id=np.arange(120), day=pd.Timestamp("2020-01-01")), {}),
+    "left out": (TABLE.assign(id=np.arange(120), day=pd.date_range("2020-01-01", periods=120)), {}),
+    "kinds": (TABLE.assign(zip=np.arange(120) % 7, remark=[f"r{k}" for k in range(120)], n=[*"123"] * 40), {}),
+    "hashed": (TABLE.assign(remark=[f"r{k}" for k in range(120)]), {"kinds": {"remark": "nominal"}}),
     "missing": (TABLE.where(TABLE < 2), {"missing": "pairs"}),
     "dropped": (TABLE.where(TABLE < 2), {"missing": "drop"}),
     "index": (TABLE.rename_axis("who"), {}),
@@ -80,9 +84,9 @@ def messages():
     lines = []
     for table, cases in refusals():
         lines += ["", f"# {table}"]
-        for given, _, choices in cases:
+        for given, code, choices in cases:
             try:
-                cd.as_draws(given_of(given), **choices)
+                (numeric_draws if code == "not-numeric" else cd.as_draws)(given_of(given), **choices)
             except cd.InputError as error:
                 text = re.sub(
                     r"(cannot be read as [^:]*: ).*", r"\1...", re.sub(r"got type [^,;]*", "got type ...", str(error))
@@ -104,8 +108,23 @@ def messages():
     ]
     paths = cd.as_draws(CHAINS.rename(columns={"chain": "path"}), chains="path")
     lines += [f"chain column of the draws alone: {note}" for note in read_reference(TABLE, paths, {}).notes]
-    for draws, reference in ((TABLE, TABLE.to_numpy()), (cd.as_draws(KEYED), KEYED[::-1].assign(key=7))):
+    sizes = [TABLE.assign(size=[*sizes] * 60) for sizes in ("SM", "ML")]
+    for draws, reference in ((TABLE, TABLE.to_numpy()), (cd.as_draws(KEYED), KEYED[::-1].assign(key=7)), sizes):
         lines += [f"matched: {note}" for sample in matched(*map(cd.as_draws, (draws, reference))) for note in sample.notes]
+    lines += ["", "# kinds"]
+    text = TABLE.assign(size=[*"SML"] * 40)
+    choices = ("none", "numeric", "ordinal", ["S", "M"], "boolean", "date")
+    for kinds in ({"sise": "nominal"}, *({"size": choice} for choice in choices), 3):
+        with pytest.raises(cd.InputError) as caught:
+            cd.as_draws(text, kinds=kinds)
+        lines.append(f"{caught.value.code}: {caught.value}")
+    wrong = [*map(str, range(118)), "n.d.", "n.d."]
+    lines.append(f"not-numeric: {refusal('not-numeric', cd.as_draws, TABLE.assign(size=wrong))}")
+    lines.append(f"not-numeric: {refusal('not-numeric', numeric_draws, cd.as_draws(text))}")
+    for other in (TABLE.assign(size=1.5), TABLE.assign(size=pd.Categorical([*"SL"] * 60, ordered=True))):
+        lines.append(f"kinds-differ: {refusal('kinds-differ', matched, *map(cd.as_draws, (text, other)))}")
+    orders = [TABLE.assign(size=pd.Categorical([*"SL"] * 60, order, ordered=True)) for order in (["S", "L"], ["L", "S"])]
+    lines.append(f"kinds-differ: {refusal('kinds-differ', matched, *map(cd.as_draws, orders))}")
     return "\n".join(lines[1:]) + "\n"
 
 

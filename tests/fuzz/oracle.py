@@ -310,6 +310,11 @@ def draws(found: cd.Draws) -> None:
     need(len(found.names) == found.n_variables == len(set(found.names)), f"names {found.names}")
     need(all(isinstance(name, str) for name in found.names), f"names {found.names}")
     need(not found.values.flags.writeable, "draws can be written to")
+    for k in range(found.n_variables):
+        kind, labels, values = found.kind(k), found.labels(k), found.column(k)
+        need(bool(labels) == (kind in ("boolean", "ordinal", "nominal", "missing")), f"{kind} with labels {labels}")
+        known = values[~np.isnan(values)] if labels else values[:0]
+        need(bool(np.isin(known, np.arange(len(labels))).all()), f"codes {known} of {len(labels)} labels")
     need(found.n_chains * found.n_draws >= 2, "fewer than two draws")
     need(np.array_equal(found.column(0), found.values[:, :, 0].ravel(), equal_nan=True), "a column differs")
     need(found.select([found.names[-1]]).names == found.names[-1:], "a selection differs")

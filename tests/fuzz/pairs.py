@@ -142,7 +142,7 @@ TARGETS = [
         {"draws": draws(None)},
         lambda a, g: oracle.draws(a),
         12.0,
-        ("Draws.select", "Draws.column"),
+        ("Draws.select", "Draws.column", "Draws.kind", "Draws.labels"),
         options={
             "var_names": NAMES,
             "filter_vars": choice(None, "like", "regex"),
@@ -152,6 +152,10 @@ TARGETS = [
                 lambda f: f.one(None, {}), lambda f: f.one({"dim": ["a"]}, {"chain": [0]}, {"draw": 3}, ANYTHING.odd(f))
             ),
             "delimiter": choice(None, None, ","),
+            "kinds": Kind(
+                lambda f: f.one(None, {}),
+                lambda f: f.one({"x0": "nominal"}, {"x1": "id"}, {"x0": [0, 1]}, {"x9": "date"}, ANYTHING.odd(f)),
+            ),
         },
     ),
     Target(

@@ -193,7 +193,7 @@ def test_a_figure_of_its_own_does_not_depend_on_settings(name):
 
 
 def test_a_failing_plot_leaves_no_figure(monkeypatch):
-    monkeypatch.setattr("copula_discrepancy.report.plots.clouds._draw_side", lambda *arguments, **options: 1 / 0)
+    monkeypatch.setattr("copula_discrepancy.report.plots.clouds.draw_side", lambda *arguments, **options: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cd.plot_pair(result("target"))
     assert not plt.get_fignums()

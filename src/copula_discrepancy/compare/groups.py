@@ -272,4 +272,8 @@ def _caveats(groups: Mapping[str, Pairwise], named: Mapping[str, str], overall: 
 
 
 def _omitted(left_out: Mapping[str, str]) -> list[Caveat]:
-    return [caveat_of("groups-left-out", f"groups left out: {left_out_words(left_out)}")] if left_out else []
+    """That groups were left out; the sentences of the result have the reasons."""
+    labels = [label for label in left_out if label != NO_GROUP]
+    parts = [f"groups left out: {listed(labels, BRIEF)}"] if labels else []
+    parts += [f"rows without a group: {left_out[NO_GROUP]}"] if NO_GROUP in left_out else []
+    return [caveat_of("groups-left-out", "; ".join(parts))] if parts else []

@@ -71,7 +71,7 @@ class GroupedPairwise(Ranking):
     ...     return {"group": group, "x": x + 3 * group, "y": slope * x + rng.standard_normal(600) - 3 * group}
     >>> result = cd.pairwise(table(-1), table(1), by="group", iid=True)
     >>> result.flagged, result.worst[1].verdict
-    (('0', '1', '2'), 'of the wrong sign')
+    (('1', '0', '2'), 'of the wrong sign')
     >>> print(result.reversals[0].sentence.partition(":")[0])
     Simpson's reversal
     """
@@ -193,10 +193,11 @@ class GroupedPairwise(Ranking):
         >>> import numpy as np
         >>> import copula_discrepancy as cd
         >>> draws, reference = np.random.default_rng(1).standard_normal((2, 200, 2))
-        >>> group = np.repeat(["a", "b"], 100) == "a"
+        >>> group = np.repeat(["old", "young"], 100)
         >>> tables = [{"group": group, "x": x, "y": y} for x, y in (draws.T, reference.T)]
-        >>> cd.pairwise(*tables, by="group", iid=True).to_dataframe()["group"].tolist()[-2:]
-        ['0', '1']
+        >>> result = cd.pairwise(*tables, by="group", var_names=["x", "y"], iid=True)
+        >>> result.to_dataframe()["group"].tolist()
+        ['all rows', 'old', 'young']
         """
         import pandas as pd
 
@@ -260,11 +261,12 @@ class GroupedPairwise(Ranking):
         >>> from matplotlib.figure import Figure
         >>> import copula_discrepancy as cd
         >>> draws, reference = np.random.default_rng(1).standard_normal((2, 200, 2))
-        >>> group = np.repeat([0, 1], 100)
+        >>> group = np.repeat(["old", "young"], 100)
         >>> tables = [{"group": group, "x": x, "y": y} for x, y in (draws.T, reference.T)]
-        >>> ax = cd.pairwise(*tables, by="group", iid=True).plot("x", "y", ax=Figure().subplots())
+        >>> result = cd.pairwise(*tables, by="group", var_names=["x", "y"], iid=True)
+        >>> ax = result.plot("x", "y", ax=Figure().subplots())
         >>> [label.get_text() for label in ax.get_yticklabels()]
-        ['all rows', 'group 0', 'group 1']
+        ['all rows', 'old', 'young']
         """
         from copula_discrepancy.report.plots.group_forest import plot_groups
 

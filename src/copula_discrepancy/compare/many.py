@@ -224,8 +224,9 @@ def pairwise(
     >>> for t in range(300):
     ...     paths[:, t] = np.sqrt(variance) * noise[:, t]
     ...     variance = 0.05 + 0.25 * paths[:, t] ** 2 + 0.7 * variance
-    >>> cd.pairwise(rng.permuted(paths.reshape(-1, 1), axis=0), paths, lags=2).verdict
-    ''
+    >>> reference, shuffled = paths[:10], rng.permuted(paths[10:], axis=1)
+    >>> cd.pairwise(shuffled, reference, lags=1).verdict
+    'gaps in 3 of 3 pairs (volatility clustering)'
     """
     rank: Any = rank_pairs
     if by is not None:
@@ -318,7 +319,7 @@ def rank_pairs(
         iid=iid if isinstance(iid, str) else sides[0],
         confidence=share,
         adjust=adjust,
-        weights=_weights(weights, given.names, aims.draws, rows),
+        weights=_weights(weights, tuple(dict.fromkeys((*given.names, *aims.draws.names))), aims.draws, rows),
         samples=samples,
         targets=aims.targets,
         template=template,

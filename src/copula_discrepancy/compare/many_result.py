@@ -19,6 +19,7 @@ from copula_discrepancy.compare import over_time_wording, ranking_wording, wordi
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.comparison import Found
 from copula_discrepancy.compare.interactions_result import Interactions
+from copula_discrepancy.compare.level_gaps import LevelGaps, level_gaps
 from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
@@ -378,6 +379,32 @@ class Pairwise(Ranking):
             notes=tuple(dict.fromkeys((*self.notes, *result.notes))),
         )
 
+    def levels(self, first: str, second: str) -> LevelGaps:
+        """A pair in which a column has levels, level by level: where its dependence differs, in shares and percentiles.
+
+        Parameters
+        ----------
+        first, second : str
+            The two variables, in any order.
+
+        Returns
+        -------
+        LevelGaps
+            The levels, the largest difference first.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, a pair that was not compared, columns of many values, or without a reference sample.
+        """
+        row = self.rows[self._place(first, second)]
+        draws, reference = self.samples
+        if reference is None:
+            raise InputError("levels are compared with those of a reference sample, and there is none", "no-target")
+        names = [self.names[int(row[end])] for end in ("first", "second")]
+        verdict = ranking_wording.pair_verdict(self, row)
+        return level_gaps(draws.select(names), reference.select(names), verdict, self.things)
+
     def _require_ordered(self, row: Any) -> None:
         """Raise for a pair with categories without an order, which no copula describes."""
         if not self.ordered(row):
@@ -532,6 +559,7 @@ class Pairwise(Ranking):
             "level", "shape", "total", "form", "kept", "low_low", "high_high", "low_high", "high_low", "tau", "tau_target", "cd"
             or "ckl". Blue is below zero, orange above, on a symmetric scale; "kept" is coloured by its distance from 1. With up
             to twelve variables, the numbers are written into the cells.
+            Pairs with a variable that has no order have no level; a map of levels shows the share of dependence they keep.
         ax : Axes, optional
             Axes to draw into; by default a new figure.
 

@@ -5,17 +5,21 @@ result: it has its own tests, adjusted over all variables, and does not change t
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.margin_wording import in_words, naming_of
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.kinds import NOMINAL, is_ordered
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.coded_columns import OTHER
+from copula_discrepancy.estimate.level_shares import REST, level_test
 from copula_discrepancy.estimate.margins import (
     FEWEST_EFFECTIVE,
     MarginDifference,
@@ -23,7 +27,8 @@ from copula_discrepancy.estimate.margins import (
     margin_difference,
     margin_test,
 )
-from copula_discrepancy.estimate.multiplicity import adjust_pvalues, in_words
+from copula_discrepancy.estimate.multiplicity import adjust_pvalues
+from copula_discrepancy.estimate.multiplicity import in_words as adjustment_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +36,6 @@ if TYPE_CHECKING:
 _SHOWN = 10  # variables of a printed table
 _NAMED = 4  # variables that differ in a sentence, with the difference
 _NAME = 40  # characters of a name
-_TWICE = 2.0  # ratio of spreads from which it is given instead of a percentage
 _COMPONENTS = tuple(f"component_{j}" for j in range(1, ORDER + 1))
 _ROW = np.dtype(
     [
@@ -42,9 +46,11 @@ _ROW = np.dtype(
         ("flagged", bool),
     ]
 )
+_LEVEL = ("level", "share", "share_reference", "score")
 _UNTESTED = {
     "few-effective-draws": f"fewer than {FEWEST_EFFECTIVE} effective values",
     "rare-values": "too few values differ from the most frequent one",
+    "rare-levels": "too few rows in all levels but one",
 }
 _RANKED = "values too large for a float64 were replaced by their ranks"
 
@@ -63,7 +69,7 @@ class Margins:
     rows : structured array
         One row per variable, in that order: shift (in standard deviations of the reference), ratio (of the spreads), p-value,
         adjusted p-value, draws and effective draws of both samples, order (the number of components compared), the components
-        and their standard normal scores. NaN if not available.
+        and their standard normal scores. NaN if not available, and for levels without order, which have `levels` instead.
     differences : tuple of str
         What differs, such as "shifted up by 0.3 sd"; empty if no difference was found.
     untested : tuple of str
@@ -72,6 +78,11 @@ class Margins:
         Adjusted p-values, by this method, below 1 - confidence count as a difference.
     fewest : float
         The smallest effective sample size if it is too small to rely on the tests; otherwise NaN.
+    kinds : tuple of str
+        The kind of each variable, such as "numeric", "boolean", "nominal" (levels without order) or "date"; see `Draws.kind`.
+    levels : tuple of tuple
+        For each variable whose levels have no order, the levels compared, most frequent first: label, share in the draws, share
+        in the reference, and standard normal score of the difference, NaN for levels too rare to test. Empty for all others.
 
     See Also
     --------
@@ -84,6 +95,10 @@ class Margins:
     test holds on Markov chains; their sum of squares, the largest of them and the shift have one p-value, and the p-values of
     all variables are adjusted together. A variable with k values has at most k - 1 components. Differences finer than a
     polynomial of degree four, such as a narrow spike or outliers in 1% of the draws, are hardly detected.
+
+    A variable whose levels have no order is compared by the shares of its levels, one component each, which are tested in the
+    same way; shift and ratio are NaN. Beyond 12 levels the rarer ones are compared together, as are levels with fewer than 5
+    expected rows in the smaller sample, or 10 effective ones on chains.
 
     References
     ----------
@@ -113,6 +128,8 @@ class Margins:
     confidence: float
     adjust: str
     fewest: float = math.nan
+    kinds: tuple[str, ...] = ()
+    levels: tuple[tuple[tuple[str, float, float, float], ...], ...] = ()
 
     @property
     def flagged(self) -> tuple[str, ...]:
@@ -156,14 +173,17 @@ class Margins:
         table.insert(0, "variable", list(self.names))
         table.insert(1, "difference", list(self.differences))
         table["untested"] = list(self.untested)
+        table["kind"] = list(self.kinds)
         return table
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and text, ready for JSON."""
+        told = zip(self.names, self.kinds, self.differences, self.untested, self.levels, self.rows, strict=True)
         variables = [
-            {"name": name, "difference": difference, "untested": untested}
+            {"name": name, "kind": kind, "difference": difference, "untested": untested}
             | dict(zip(_ROW.names or (), row.item(), strict=True))
-            for name, difference, untested, row in zip(self.names, self.differences, self.untested, self.rows, strict=True)
+            | {"levels": [dict(zip(_LEVEL, level, strict=True)) for level in levels]}
+            for name, kind, difference, untested, levels, row in told
         ]
         plain = {"line": self.line, "confidence": self.confidence, "adjust": self.adjust, "n_tested": self.n_tested}
         return plain | {"n_flagged": len(self.flagged), "variables": variables}
@@ -172,14 +192,18 @@ class Margins:
         head = ["variable", "shift", "ratio", "p", "n_eff", "order", "difference"]
         lines = [head, *(self._cells(k) for k in range(min(len(self.names), _SHOWN)))]
         widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-        text = [f"Margins: {self.line}", f"  {in_words(self.adjust, 1.0 - self.confidence)}"]
+        text = [f"Margins: {self.line}", f"  {adjustment_in_words(self.adjust, 1.0 - self.confidence)}"]
         for line in lines:
             numbers = (cell.rjust(width) for cell, width in zip(line[1:-1], widths[1:-1], strict=True))
             text.append("  " + "  ".join([line[0].ljust(widths[0]), *numbers, line[-1]]).rstrip())
         if len(self.names) > _SHOWN:
             text.append(f"  ... and {len(self.names) - _SHOWN} more; see to_dataframe()")
-        if ((self.rows["order"] > 0) & (self.rows["order"] < ORDER)).any():
-            text += wording.noted([f"order: variables with few values are compared by fewer than {ORDER} components"])
+        few, nominal = (self.rows["order"] > 0) & (self.rows["order"] < ORDER), np.array(self.kinds) == NOMINAL
+        notes = [f"order: variables with few values are compared by fewer than {ORDER} components"] * bool(
+            (few & ~nominal).any()
+        )
+        notes += ["levels without order are compared by their shares; they have no shift and no ratio"] * bool(nominal.any())
+        text += wording.noted(notes) if notes else []
         return "\n".join(text)
 
     def _cells(self, k: int) -> list[str]:
@@ -210,11 +234,16 @@ def compare_margins(samples: tuple[Draws, Draws], iid: tuple[bool, bool], *, con
     rows = np.zeros(len(names), _ROW)
     for name in (name for name in _ROW.names or () if _ROW[name] == np.float64):
         rows[name] = math.nan
+    kinds, labels = [samples[0].kind(k) for k in range(len(names))], [samples[0].labels(k) for k in range(len(names))]
     if any(sample.ranked for sample in samples):
-        return Margins(names, rows, ("",) * len(names), (_RANKED,) * len(names), confidence, adjust)
+        none = ("",) * len(names)
+        return Margins(
+            names, rows, none, (_RANKED,) * len(names), confidence, adjust, kinds=tuple(kinds), levels=((),) * len(names)
+        )  # fmt: skip
     pairs = [_values(samples[0], samples[1], k) for k in range(len(names))]
-    tests = [margin_test(*pair, iid=iid) for pair in pairs]
-    found = [margin_difference(*pair, test, alpha) for pair, test in zip(pairs, tests, strict=True)]
+    compared = [_compared(pair, kind, iid, alpha) for pair, kind in zip(pairs, kinds, strict=True)]
+    tests, found = zip(*compared, strict=True)
+    named = [naming_of(kind, texts) for kind, texts in zip(kinds, labels, strict=True)]
     for row, pair, test, difference in zip(rows, pairs, tests, found, strict=True):
         _fill(row, pair, test, difference)
     rows["adjusted"] = adjust_pvalues(rows["pvalue"], adjust)
@@ -226,12 +255,30 @@ def compare_margins(samples: tuple[Draws, Draws], iid: tuple[bool, bool], *, con
     return Margins(
         tuple(names[k] for k in order),
         rows[order],
-        tuple(_in_words(pairs[k], tests[k], found[k]) if rows["flagged"][k] else "" for k in order),
+        tuple(in_words(pairs[k], tests[k], found[k], kinds[k], named[k], alpha) if rows["flagged"][k] else "" for k in order),
         tuple(_UNTESTED.get(tests[k].untested, "") for k in order),
         confidence,
         adjust,
         min((min(test.n_eff, test.n_eff_reference) for test in few), default=math.nan),
+        tuple(kinds[k] for k in order),
+        tuple(tuple((_label(labels[k], level), *numbers) for level, *numbers in tests[k].levels) for k in order),
     )
+
+
+def _compared(
+    pair: tuple[NDArray[np.float64], NDArray[np.float64]], kind: str, iid: tuple[bool, bool], alpha: float
+) -> tuple[MarginTest, MarginDifference]:
+    """The test of a variable, and the sizes of differences if its values have an order."""
+    if not is_ordered(kind):
+        return level_test(*pair, iid=iid), MarginDifference(math.nan, math.nan)
+    test = margin_test(*pair, iid=iid)
+    return test, margin_difference(*pair, test, alpha)
+
+
+def _label(labels: tuple[str, ...], level: int) -> str:
+    if level != REST:
+        return labels[level]
+    return next(name for name in (OTHER, *(f"{OTHER} {k}" for k in count(2))) if name not in labels)
 
 
 def _values(draws: Draws, reference: Draws, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -246,58 +293,5 @@ def _fill(row: Any, pair: tuple[NDArray[np.float64], ...], test: MarginTest, dif
     row["shift"], row["ratio"] = difference.shift, difference.ratio
     for name in ("pvalue", "order", "n_eff", "n_eff_reference"):
         row[name] = getattr(test, name)
-    for name, value, score in zip(_COMPONENTS, test.values, test.scores, strict=False):
+    for name, value, score in zip(_COMPONENTS, () if test.levels else test.values, test.scores, strict=False):
         row[name], row[f"{name}_score"] = value, score
-
-
-def _in_words(pair: Sequence[NDArray[np.float64]], test: MarginTest, difference: MarginDifference) -> str:
-    """What differs, to follow the name of the variable."""
-    if test.constant:
-        return _constant(*pair)
-    shares = _two_shares(*pair) if test.order == 1 else ""
-    if shares:
-        return shares
-    texts = []
-    if "shift" in difference.parts:
-        texts.append(_shifted(test.values[0] if math.isnan(difference.shift) else difference.shift))
-    if "spread" in difference.parts:
-        texts.append(_wider(difference.ratio))
-    texts += [f"more skewed to the {side}" for side in ("right", "left") if f"{side}-skew" in difference.parts]
-    if "shape" in difference.parts:
-        texts.append("of another shape" if not test.few_values else "with other frequencies")
-    return " and ".join(texts) or "different in several small ways"
-
-
-def _shifted(shift: float) -> str:
-    way = "up" if shift > 0 else "down"
-    return f"shifted {way} by {_short(abs(shift))} sd" if math.isfinite(shift) else f"shifted far {way}"
-
-
-def _wider(ratio: float) -> str:
-    if math.isinf(ratio):
-        return "far wider"
-    if ratio >= _TWICE:
-        return f"{_short(ratio)} times as wide"
-    return f"{'wider' if ratio > 1 else 'narrower'} by {_short(100.0 * abs(ratio - 1.0))}%"
-
-
-def _constant(draws: NDArray[np.float64], reference: NDArray[np.float64]) -> str:
-    own, other = draws.flat[0], reference.flat[0]
-    still, expected = bool(np.all(draws == own)), bool(np.all(reference == other))
-    if still and expected:
-        return f"constant at {own:g} instead of {other:g}"
-    return f"constant at {own:g}" if still else f"not constant at {other:g}"
-
-
-def _two_shares(draws: NDArray[np.float64], reference: NDArray[np.float64]) -> str:
-    """The shares of the larger value of a binary variable; empty if there are more than two values."""
-    high, low = max(draws.max(), reference.max()), min(draws.min(), reference.min())
-    if not all(np.all((values == low) | (values == high)) for values in (draws, reference)):
-        return ""
-    own, other = (wording.per_hundred(float(np.mean(values == high))) for values in (draws, reference))
-    return f"equal to {high:g} in {own}% instead of {other}%"
-
-
-def _short(value: float) -> str:
-    """A number to two digits."""
-    return f"{value:.0f}" if 9.5 <= value < 1e4 else f"{value:.2g}"

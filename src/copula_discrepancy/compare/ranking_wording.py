@@ -63,7 +63,8 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     if result.outcome == "no gap":
         texts["Tested"] = tested(result)
     if result.joint is not None:
-        texts["Joint"] = f"{joint_words(result.joint, result.confidence, result.things)}."
+        among = " (columns with an order only)" if not all(map(result.ordered, result.rows)) else ""
+        texts["Joint"] = f"{joint_words(result.joint, result.confidence, result.things)}{among}."
     if result.margins is not None:
         same = f"not tested: the {result.things} and the reference are the same."
         texts["Margins"] = same if result.void else f"{result.margins.line}."

@@ -14,6 +14,7 @@ from copula_discrepancy.data.kinds import (
     NOMINAL,
     NUMERIC,
     ORDINAL,
+    TRUTH,
     example_of,
     hash_group,
     in_natural_order,
@@ -98,6 +99,8 @@ def _merged(name: str, one: Side, two: Side) -> Side:
     first, second = (one, two) if _rank(one) <= _rank(two) else (two, one)
     if kinds == {NUMERIC, BOOLEAN} and _fits_truth(first):
         return second._replace(whose=one.whose, values=np.empty(0))
+    if kinds == {NUMERIC, BOOLEAN} and second.labels == TRUTH:
+        return first  # truth values are numbers too
     if kinds == {NUMERIC, ORDINAL} and all(number_of(label) is not None for label in second.labels):
         return second._replace(labels=_united(name, _as_levels(first, ORDINAL), second), whose=one.whose, values=np.empty(0))
     if kinds == {NUMERIC, NOMINAL} and _numbers_agree(first, second):
@@ -119,7 +122,7 @@ def _merged(name: str, one: Side, two: Side) -> Side:
             return ordinal._replace(whose=one.whose, values=np.empty(0))
         found = f"variable {name} has ordered values in {ordinal.whose} ({listed_levels(ordinal.labels)})"
         way_out = f"list them all, lowest first, or use kinds={{{name!r}: 'nominal'}} (--kinds {name}=nominal)"
-        raise InputError(f"{found}, but {other.whose} has {listed_levels(unknown)} as well; {way_out}", "kinds-differ")
+        raise InputError(f"{found}, but {listed_levels(unknown)} in {other.whose} as well; {way_out}", "kinds-differ")
     raise _contradiction(name, one, two)
 
 
@@ -157,7 +160,7 @@ def _contradiction(name: str, one: Side, two: Side) -> InputError:
     """The error for two kinds that cannot be matched, with an example of text if there is one."""
     found = []
     for side in (one, two):
-        example = f", for example {example_of(in_natural_order(_seen(side)))}" if side.labels else ""
+        example = f" (for example {example_of(in_natural_order(_seen(side)))})" if side.labels else ""
         found.append(f"{_WORDS.get(side.kind, side.kind)} in {side.whose}{example}")
     way_out = (
         f"correct the values, or choose its kind for both: kinds={{{name!r}: 'nominal'}} (--kinds {name}=nominal), "
@@ -235,6 +238,8 @@ def _united_orders(name: str, one: Side, two: Side) -> tuple[str, ...]:
 def _converted(name: str, side: Side, common: Common) -> NDArray[np.float64]:
     """The values of one sample in terms of the common labels."""
     if side.labels == common.labels or (side.kind == common.kind and not common.labels):
+        return side.values
+    if not common.labels and side.kind == BOOLEAN:
         return side.values
     if not common.labels:
         return recoded(side.values, [float(label) for label in side.labels])

@@ -294,9 +294,10 @@ def _side(found: Influence, n: int, serial: _Serial | None, used: NDArray[np.boo
     """One sample's coefficients with their errors; `known` if these come from the frequencies of both samples."""
     covariance = found.covariance * n / max(n - 1.0, 1.0)
     variance = np.diag(covariance).copy()
-    kurtosis = found.kurtosis
+    df = np.full(variance.shape, n - 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        df = np.full(kurtosis.shape, n - 1.0) if known else np.minimum(n - 1.0, 2.0 * n / np.maximum(kurtosis - 1.0, 1.0))
+        if not known:
+            df = np.minimum(df, 2.0 * n / np.maximum(found.kurtosis - 1.0, 1.0))
         scale = np.sqrt(variance)
         correlations = np.where(np.outer(scale, scale) > 0.0, covariance / np.outer(scale, scale), 0.0)
     np.fill_diagonal(correlations, 1.0)

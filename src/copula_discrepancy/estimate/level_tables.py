@@ -66,7 +66,9 @@ class Influence(NamedTuple):
     @property
     def kurtosis(self) -> Array:
         """The fourth moment of the influence values of each cell over the square of the second."""
-        second, fourth = (np.tensordot(self.frequency, self.values**power, axes=2) for power in (2, 4))
+        squares = self.values * self.values
+        second = np.tensordot(self.frequency, squares, axes=2)
+        fourth = np.tensordot(self.frequency, squares * squares, axes=2)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.where(second > 0.0, fourth / second**2, math.inf))
 

@@ -13,6 +13,7 @@ variances make the test valid on Markov chains.
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,15 @@ _LARGEST = 700.0  # logarithm of the largest ratio, to avoid an overflow
 _SMALL_CHANGE = 0.02  # change of the spread below which another shape is said instead: quantiles differ, but not in their width
 
 
+class LevelShare(NamedTuple):
+    """A level without order in two samples: code, or -1 for all rarer ones, shares, and score of the difference or NaN."""
+
+    level: int
+    share: float
+    share_reference: float
+    score: float
+
+
 @dataclass(frozen=True)
 class MarginTest:
     """One variable compared between two samples.
@@ -40,7 +50,8 @@ class MarginTest:
     Attributes
     ----------
     values, ses, scores : tuple of float
-        The difference of the means of each phi_j, its standard error, and their ratio as a standard normal score.
+        The difference of the means of each phi_j, or of the indicator of each level, its standard error, and their ratio as a
+        standard normal score.
     pvalue : float
         That of all components together; NaN if nothing was tested.
     n_eff, n_eff_reference : float
@@ -49,8 +60,10 @@ class MarginTest:
         Whether so many values are tied that the variable is described by mean and standard deviation instead of quantiles.
     constant : bool
         Whether one of the samples, or both, have a single value.
-    untested : {"", "few-effective-draws", "rare-values"}
+    untested : {"", "few-effective-draws", "rare-values", "rare-levels"}
         Why nothing was tested.
+    levels : tuple of LevelShare
+        Of a variable whose levels have no order: their shares.
     """
 
     values: tuple[float, ...]
@@ -62,26 +75,30 @@ class MarginTest:
     few_values: bool = False
     constant: bool = False
     untested: str = ""
+    levels: tuple[LevelShare, ...] = ()
 
     @property
     def order(self) -> int:
-        """Number of components: 4, or fewer for a variable with few values."""
+        """Number of components: 4, or fewer for a variable with few values; the number of levels compared without order."""
         return len(self.values)
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
-    """The means of the components in one sample, with their standard errors, degrees of freedom and correlations."""
+class MarginSide:
+    """The means of the components in one sample, with their standard errors, degrees of freedom and correlations.
+
+    Correlations are estimated from so many batches.
+    """
 
     means: NDArray[np.float64]
     se: NDArray[np.float64]
     df: NDArray[np.float64]
     n_eff: NDArray[np.float64]
     correlation: NDArray[np.float64]
-    batches: int
+    batches: float
 
     @classmethod
-    def of(cls, phi: NDArray[np.float64], n_chains: int, *, iid: bool) -> "_Side":
+    def of(cls, phi: NDArray[np.float64], n_chains: int, *, iid: bool) -> "MarginSide":
         """From the polynomials at the values of one sample, (component, draw), chain after chain."""
         order, n = phi.shape
         means = phi.mean(axis=1)
@@ -98,10 +115,10 @@ class _Side:
         scale[~(scale > 0)] = math.inf
         return cls(means, se, spreads[1], spreads[2], covariance / np.outer(scale, scale), parts.shape[1])
 
-    def first(self, order: int) -> "_Side":
+    def first(self, order: int) -> "MarginSide":
         """The first components only."""
         part = self.means[:order], self.se[:order], self.df[:order], self.n_eff[:order]
-        return _Side(*part, self.correlation[:order, :order], self.batches)
+        return MarginSide(*part, self.correlation[:order, :order], self.batches)
 
 
 def _batch_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -127,14 +144,14 @@ def margin_test(
     column = rank_column(np.concatenate([draws.reshape(-1), reference.reshape(-1)]))
     own = column.rank[:n], column.rank[n:]
     if any(np.ptp(ranks) == 0 for ranks in own):
-        return _of_constant(own, (draws.shape[0], reference.shape[0]), iid)
+        return constants_test(own, (draws.shape[0], reference.shape[0]), iid)
     if min(n, m) < FEWEST_EFFECTIVE:
         return MarginTest((), (), (), math.nan, n, m, untested="few-effective-draws")
     counts = np.bincount(column.rank)  # 0 except for the rank that equal values share
     distinct, frequent = int(np.count_nonzero(counts)), float(counts.max()) / (n + m)
     order = min(ORDER, distinct - 1)
     phi = _components(column, order)
-    sides = _Side.of(phi[:, :n], draws.shape[0], iid=iid[0]), _Side.of(phi[:, n:], reference.shape[0], iid=iid[1])
+    sides = MarginSide.of(phi[:, :n], draws.shape[0], iid=iid[0]), MarginSide.of(phi[:, n:], reference.shape[0], iid=iid[1])
     sizes = float(np.fmin.reduce(sides[0].n_eff)), float(np.fmin.reduce(sides[1].n_eff))
     if frequent > FREQUENT:  # otherwise the values that differ from it are not few
         needed = _FEWEST_OTHERS if all(iid) else 2 * _FEWEST_OTHERS  # with 10 on chains, the size of tests was 10%
@@ -168,8 +185,8 @@ def _components(column: RankedColumn, order: int) -> NDArray[np.float64]:
     return np.ascontiguousarray((basis[:, 1:] * (signs * math.sqrt(column.n))).T)
 
 
-def _of_constant(own: tuple[NDArray[np.int32], ...], n_chains: tuple[int, int], iid: tuple[bool, bool]) -> MarginTest:
-    """The test of a variable that is constant in the draws, in the reference, or in both."""
+def constants_test(own: tuple[NDArray[Any], ...], n_chains: tuple[int, int], iid: tuple[bool, bool]) -> MarginTest:
+    """The test of a variable that is constant in the draws, in the reference, or in both, from its ranks or codes."""
     pvalues = []
     for k, (ranks, other) in enumerate((own, own[::-1])):
         if np.ptp(ranks) == 0:
@@ -191,11 +208,14 @@ class MarginDifference:
     parts : tuple of str
         If the test is significant, the differences that are significant one by one: "shift", "spread", "right-skew" or
         "left-skew", and "shape".
+    moved : float
+        The shift in the unit of the variable.
     """
 
     shift: float
     ratio: float
     parts: tuple[str, ...] = ()
+    moved: float = math.nan
 
 
 def margin_difference(
@@ -221,14 +241,14 @@ def margin_difference(
         growth = _hodges_lehmann(*(np.log(distance[distance > 0]) for distance in away))
         ratio, shift = math.exp(min(growth, _LARGEST)), float(np.divide(moved, _standard_deviation(other)))
         if not test.pvalue < alpha:
-            return MarginDifference(shift, ratio)
+            return MarginDifference(shift, ratio, (), moved)
         shifted = _side(test, 0, own, other, alpha) != 0
         aligned = own - moved if shifted else own
         spread = _side(test, 1, aligned, other, alpha)
         wider = spread * growth > 0 and abs(ratio - 1.0) > _SMALL_CHANGE
         aligned = centre + (aligned - centre) / ratio if wider else aligned
         skew, odd = _side(test, 2, aligned, other, alpha), _side(test, 3, aligned, other, alpha) != 0
-    return MarginDifference(shift, ratio, _parts(shifted, wider, skew, odd or (spread != 0 and not wider)))
+    return MarginDifference(shift, ratio, _parts(shifted, wider, skew, odd or (spread != 0 and not wider)), moved)
 
 
 def _of_moments(draws: NDArray[np.float64], reference: NDArray[np.float64], test: MarginTest, alpha: float) -> MarginDifference:
@@ -241,7 +261,7 @@ def _of_moments(draws: NDArray[np.float64], reference: NDArray[np.float64], test
     beyond += [0.0] * (ORDER - test.order)
     wider = beyond[1] * (ratio - 1.0) > 0 and abs(ratio - 1.0) > _SMALL_CHANGE
     rest = any(beyond[2:]) or (beyond[1] != 0 and not wider)
-    return MarginDifference(shift, ratio, _parts(beyond[0] != 0, wider, 0, rest))
+    return MarginDifference(shift, ratio, _parts(beyond[0] != 0, wider, 0, rest), scale * (means[0] - means[1]))
 
 
 def _parts(shifted: bool, wider: bool, skew: int, shape: bool) -> tuple[str, ...]:

@@ -222,7 +222,11 @@ def _from_objects(name: str, values: NDArray[Any]) -> Variable:
     if all(isinstance(key, bool | np.bool_) for key in filled):
         return Variable(_spread(keys, codes, float), BOOLEAN, TRUTH)
     if all(isinstance(key, _REALS) for key in filled):
-        if len({float(key) for key in filled}) == len(filled):
+        try:
+            rounded = {float(key) for key in filled}
+        except OverflowError:
+            raise NotReadable(f"variable {name} has numbers that are too large for a float64", "not-numeric") from None
+        if len(rounded) == len(filled):
             return Variable(_spread(keys, codes, float), NUMERIC)
         place = {key: float(k) for k, key in enumerate(sorted(filled))}
         return Variable(_spread(keys, codes, place.__getitem__), NUMERIC, ranked=True)
@@ -391,7 +395,7 @@ def _as_ordinal(variable: Variable, name: str, choice: Choice) -> Variable:
     if all(number_of(label) is not None for label in labels):
         return _reordered(variable, in_natural_order(labels), ORDINAL)
     found = f"kinds[{name!r}] is 'ordinal', but the order of its values is not known: {listed_levels(labels)}"
-    raise InputError(f"{found}; list them, lowest first: kinds={{{name!r}: {list(labels[:3])!r:.60}}}")
+    raise InputError(f"{found}; list them, lowest first: kinds={{{name!r}: [lowest, ..., highest]}}")
 
 
 def _reordered(variable: Variable, order: Sequence[str], kind: str) -> Variable:

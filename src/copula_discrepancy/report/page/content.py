@@ -71,14 +71,14 @@ def of_pairs(
     all_pairs: bool = False,
     triples: Interactions | None = None,
     consequences: WorstConsequences | None = None,
-    pictured: int = DETAILS,
+    pictured: int | None = None,
 ) -> tuple[Content, Content]:
     """The page of a ranking, and the JSON beside it: with every pair, or with the worst where there are very many.
 
-    If `triples` were compared too, or `consequences` computed, they have sections of their own. `pictured` pairs have pictures.
+    If `triples` were compared too, or `consequences` computed, they have sections of their own.
     """
     kept = len(result) if all_pairs else min(len(result), JSON_PAIRS)
-    worst = details.worst_pairs(result, pictured)
+    worst = details.worst_pairs(result, DETAILS if pictured is None else pictured)
     pairs = iter(result)
     shown = list(islice(pairs, TABLE_ROWS))
     table = _table(result, shown, {detail.key for detail in worst})

@@ -8,11 +8,11 @@ from copula_discrepancy._core.caveats import reserved
 from copula_discrepancy.compare.groups_result import GroupedPairwise
 from copula_discrepancy.compare.groups_wording import ALL_ROWS, left_out_words
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.compare.wording import answer_line
+from copula_discrepancy.compare.wording import answer_line, pair_label
 from copula_discrepancy.estimate.form import FEWEST_FOR_FORM
 from copula_discrepancy.report.page import content, details, meaning, methods
-from copula_discrepancy.report.page.pictures import inline_figures, page_style
-from copula_discrepancy.report.plots.group_forest import plot_groups
+from copula_discrepancy.report.page.pictures import Picture, inline_figures, page_style
+from copula_discrepancy.report.plots.group_forest import forest_height, plot_groups, worst_drawable
 
 _PICTURED = content.DETAILS // 2  # groups with pictures of their worst pair, and pairs of all rows with pictures
 _FEWEST = 100  # pairs of every group in the JSON, however many groups there are
@@ -73,12 +73,6 @@ def _section(result: GroupedPairwise, links: dict[str, str]) -> dict[str, Any]:
         shown.append({
             "name": name, "pair": pair, "verdict": verdict, "cells": cells, "flagged": group.outcome == "gap", "link": link,
         })  # fmt: skip
-    label, gap = result.worst
-    said = f"Kendall's tau of {gap.label} in every group with its interval, in the {result.things} and in the reference."
-    with page_style():
-        height = min(1.0 + 0.3 * (len(result) + 1), 9.0)
-        forest = inline_figures(lambda ax: plot_groups(result, None, None, ax=ax), sizes=[(_WIDE, height)],
-                                key="groups-forest", alts=[said])[0]  # fmt: skip
     return {
         "by": " and ".join(result.by),
         "heads": [rows, reference, gaps, *heads],
@@ -86,8 +80,21 @@ def _section(result: GroupedPairwise, links: dict[str, str]) -> dict[str, Any]:
         "total": len(result),
         "reversals": [found.sentence for found in result.reversals],
         "left_out": left_out_words(result.left_out) if result.left_out else "",
-        "forest": forest,
+        "forest": _forest(result),
     }
+
+
+def _forest(result: GroupedPairwise) -> Picture | None:
+    """Kendall's tau of the worst pair in every group, if any pair has one."""
+    pair = worst_drawable(result)
+    if pair is None:
+        return None
+    said = (
+        f"Kendall's tau of {pair_label(*pair)} in every group with its interval, in the {result.things} and in the reference."
+    )
+    size = _WIDE, forest_height(len(result) + 1)
+    with page_style():
+        return inline_figures(lambda ax: plot_groups(result, *pair, ax=ax), sizes=[size], key="groups-forest", alts=[said])[0]
 
 
 def _numbers(result: Pairwise, most: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A forest of groups: Kendall's tau of one pair within every group and over all rows, of both samples."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.errors import InputError
@@ -25,7 +26,7 @@ def plot_groups(result: GroupedPairwise, first: str | None, second: str | None, 
     rows = [(name, found) for name, found in _comparisons(result).items() if _has(found, names)]
     if not any(name != ALL_ROWS for name, _ in rows):
         raise InputError(f"the pair {names[0]!r}, {names[1]!r} was compared in no group", "unknown-name")
-    with look.canvas(ax, size=(5.2, min(1.0 + _ROW * len(rows), _TALLEST))) as axes:
+    with look.canvas(ax, size=(5.2, forest_height(len(rows)))) as axes:
         taus = [pair_taus(found, found[names]) for _, found in rows]
         for place, both in enumerate(taus):
             draw_row(axes, place - _APART, Row("", both.pooled, pooled=place == 0, of_draws=True))
@@ -45,6 +46,11 @@ def plot_groups(result: GroupedPairwise, first: str | None, second: str | None, 
     return axes
 
 
+def forest_height(rows: int) -> float:
+    """Inches of a forest with so many rows."""
+    return min(1.0 + _ROW * rows, _TALLEST)
+
+
 def _comparisons(result: GroupedPairwise) -> dict[str, Pairwise]:
     return {ALL_ROWS: result.overall} | {result.named[label]: group for label, group in result.groups.items()}
 
@@ -52,7 +58,10 @@ def _comparisons(result: GroupedPairwise) -> dict[str, Pairwise]:
 def _pair(result: GroupedPairwise, first: str | None, second: str | None) -> tuple[str, str]:
     """The names of the pair to draw."""
     if first is None and second is None:
-        return result.worst[1].names
+        worst = worst_drawable(result)
+        if worst is None:
+            raise InputError("no pair has a Kendall's tau to draw: all of them have a variable without an order", "no-order")
+        return worst
     if first is None or second is None:
         raise InputError("plot takes the names of two variables, or none for the worst pair, got one")
     known = dict.fromkeys(name for found in _comparisons(result).values() for name in found.names)
@@ -62,6 +71,12 @@ def _pair(result: GroupedPairwise, first: str | None, second: str | None) -> tup
     return first, second
 
 
+def worst_drawable(result: GroupedPairwise) -> tuple[str, str] | None:
+    """The worst pair of the worst group that has a tau: one with a variable without order has none."""
+    gaps = (gap for label in result.ranked for gap in result.groups[label])
+    return next((gap.names for gap in gaps if math.isfinite(gap.tau)), None)
+
+
 def _has(result: Pairwise, names: tuple[str, str]) -> bool:
-    """Whether both variables are in a comparison: within a group one may be constant."""
-    return {*names} <= {*result.names} and names[0] != names[1]
+    """Whether a comparison has the pair's tau: within a group a variable may be constant."""
+    return {*names} <= {*result.names} and names[0] != names[1] and math.isfinite(result[names].tau)
