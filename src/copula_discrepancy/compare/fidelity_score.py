@@ -103,6 +103,8 @@ def _or_one(pvalue: float) -> float:
 
 def _change(synthetic: float, real: float, squared: float) -> str:
     """How the dependence of a pair changed, from its size in both tables and the squared difference."""
+    if synthetic == real == 0.0:
+        return ""  # beyond chance neither table has any: a false alarm
     if synthetic < _LITTLE * real:
         return "lost"
     if real < _LITTLE * synthetic:
