@@ -59,6 +59,10 @@ class Tables:
         names = [name for name in self.real.names if name not in self.added]
         return self.real.select(names), self.synthetic.select(names)
 
+    def complete(self) -> "Tables":
+        """The tables without rows in which a value is missing."""
+        return replace(self, real=as_draws(self.real, missing="drop"), synthetic=as_draws(self.synthetic, missing="drop"))
+
 
 def read_tables(
     real_data: Any, synthetic_data: Any, metadata: Any, by: Any, choices: Mapping[str, Any]
@@ -81,9 +85,7 @@ def read_tables(
     read = [partial(_read_columns, data, around) for data in (real_data, synthetic_data)]
     tables = join_tables(real, synthetic, columns, read)
     if listwise:
-        tables = replace(
-            tables, real=as_draws(tables.real, missing="drop"), synthetic=as_draws(tables.synthetic, missing="drop")
-        )
+        tables = tables.complete()
     if metadata is not None and len(tables.real.names) - len(tables.added) < 2:
         left_out = tables.left_out
         why = "; omitted: " + listed([f"{name} ({reason})" for name, reason in left_out.items()]) if left_out else ""
@@ -148,6 +150,7 @@ def score_tables(tables: Tables, *, checkpoint: Any = None, **choices: Any) -> d
         for pair in sorted(scores, key=lambda pair: (pair.score, -pair.weight))
     }
     possible = math.comb(len({*real.names, *left_out}), 2)
+    possible += sum(not {*pair.names} <= {*real.names} for pair in result)  # those with an indicator of missing values
     breakdown: dict[str, Any] = {"score": score, "interval": interval, "pairs": pairs, "answer": answer_line(result)}
     breakdown |= {"n_pairs": len(pairs), "n_possible_pairs": possible, "left_out": left_out, "kinds": kinds}
     if left_out:
@@ -159,6 +162,12 @@ def score_tables(tables: Tables, *, checkpoint: Any = None, **choices: Any) -> d
         caveats += told_within
     breakdown["caveats"] = [caveat.to_dict() for caveat in caveats]
     return breakdown | {"warnings": [*notes, *map(str, caveats)]}
+
+
+def numbered(breakdown: Mapping[str, Any]) -> dict[str, Any]:
+    """A breakdown for JSON: pairs as an iterator of entries that have the names of their columns."""
+    pairs = ({"first": first, "second": second, **entry} for (first, second), entry in breakdown["pairs"].items())
+    return {key: value for key, value in breakdown.items() if key != "pairs"} | {"pairs": pairs}
 
 
 def _scored(result: Pairwise) -> tuple[list[PairScore], float, tuple[float, float]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.fidelity_tables import numbered
 from copula_discrepancy.compare.wording import counted, pair_label, percentage, short_names, shortened
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import listed
@@ -108,17 +109,11 @@ def write_fidelity_page(
     checked = page_path(path, force)
     made = methods.made(command or _call(checked))
     content = _content(breakdown, real, synthetic, pictures) | {"made": made}
-    return write_page(checked, content, _numbers(breakdown) | {"made": made}, force=force, template="fidelity.html.j2")
+    return write_page(checked, content, numbered(breakdown) | {"made": made}, force=force, template="fidelity.html.j2")
 
 
 def _call(path: Path) -> str:
     return f"write_fidelity_page(breakdown, {str(path)!r}, real=real, synthetic=synthetic)"
-
-
-def _numbers(breakdown: Mapping[str, Any]) -> dict[str, Any]:
-    """The breakdown, with the names of each pair in its entry."""
-    pairs = ({"first": first, "second": second, **entry} for (first, second), entry in breakdown["pairs"].items())
-    return {key: value for key, value in breakdown.items() if key != "pairs"} | {"pairs": pairs}
 
 
 def _content(breakdown: Mapping[str, Any], real: Draws, synthetic: Draws, pictures: int) -> dict[str, Any]:
