@@ -88,18 +88,24 @@ def orders(seed=1, n=1500, mixed=False, levels=15):
 MAKERS = {"penguins": penguins, "passengers": passengers, "orders": orders}
 
 
+def given(name, *choices, **others):
+    """One of the tables as a user has it: without the indicators of missing values, which comparisons add."""
+    draws = MAKERS[name](*choices, **others)
+    return draws.select([column for column, kind in zip(draws.names, draws.kinds, strict=True) if kind != "missing"])
+
+
 @cache
 def compared(name):
     """A ranking of one of the tables, mixed against not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
-        return cd.pairwise(MAKERS[name](2, mixed=True), MAKERS[name](1), iid=True, missing="pairs")
+        return cd.pairwise(given(name, 2, mixed=True), given(name, 1), iid=True, missing="pairs")
 
 
 @cache
 def breakdown(name, faithful=False):
     """The score of one of the tables, and the two tables."""
-    real, synthetic = MAKERS[name](1), MAKERS[name](2, mixed=not faithful)
+    real, synthetic = given(name, 1), given(name, 2, mixed=not faithful)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         return cd.DependenceFidelity.compute_breakdown(real, synthetic), real, synthetic

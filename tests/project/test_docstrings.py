@@ -30,6 +30,7 @@ OF_NAMES_ONLY = {
 NO_SOURCE = {
     "results": [
         "Chains", "Discrepancy", "Draws", "EdgeGap", "Estimate", "Fit", "GroupedPairwise", "Interaction", "Interactions",
+        "LevelDifference", "LevelGaps",
         "LongRun", "PairGap", "Pairwise", "Repair", "Reproduction", "Reversal", "Screening", "Selection", "SteinDiscrepancy",
         "TunedSetting", "Tuning", "VineGaps",
     ],

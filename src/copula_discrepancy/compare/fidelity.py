@@ -38,8 +38,8 @@ class DependenceFidelity:
     The score of the table is the mean over pairs, weighted by their strength, max(|A|, |B|), as far as that is more than three
     standard errors of independent columns: the many pairs without dependence do not count. If no pair has dependence in either
     table, there is nothing to lose, and the score is 1. A column that is constant in the synthetic table only is treated as
-    independent of all others. Missing values are omitted pair by pair; where values are missing in both tables is compared as
-    columns of their own.
+    independent of all others. Columns with many ties, such as counts and categories, are compared level by level. Missing
+    values, NaN, are omitted pair by pair; where they are missing is compared as columns of their own.
 
     The interval puts each pair's difference at the ends of its own interval: the lower end counts losses that are too small to
     detect. Errors of pairs with a column in common are added, those of others added as squares. It does not count the error of
