@@ -1,7 +1,6 @@
 """Small tables with columns of every kind, for pictures and pages: penguins, a ship's passengers, and orders in a shop."""
 
 import warnings
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -86,49 +85,27 @@ def orders(seed=1, n=1500, mixed=False, levels=15):
     })  # fmt: skip
 
 
-def numbers(draws):
-    """The same table with its codes as numbers."""
-    return replace(draws, kinds=(), levels=())
-
-
 MAKERS = {"penguins": penguins, "passengers": passengers, "orders": orders}
+
+
+def given(name, *choices, **others):
+    """One of the tables as a user has it: without the indicators of missing values, which comparisons add."""
+    draws = MAKERS[name](*choices, **others)
+    return draws.select([column for column, kind in zip(draws.names, draws.kinds, strict=True) if kind != "missing"])
 
 
 @cache
 def compared(name):
-    """A ranking of one of the tables, mixed against not, whose pairs with a nominal column have a form and nothing else.
-
-    Codes are compared as numbers, so that the pictures and pages of such a ranking do not depend on how its form is computed.
-    """
-    samples = MAKERS[name](2, mixed=True), MAKERS[name](1)
+    """A ranking of one of the tables, mixed against not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
-        return formal_only(cd.pairwise(*map(numbers, samples), iid=True, missing="pairs"), samples)
-
-
-def formal_only(result, samples):
-    """A ranking of these samples whose pairs with a nominal column have no level, shape or tails."""
-    rows, draws = result.rows.copy(), samples[0]
-    nominal = np.array([draws.kind(draws.names.index(name)) == "nominal" for name in result.names])
-    without = nominal[rows["first"]] | nominal[rows["second"]]
-    gone = ("tau", "level", "shape", "total", "tails", "low_low", "high_high", "low_high", "high_low", "ckl", "theta", "df")
-    for field in rows.dtype.names:
-        if field.startswith(gone):
-            rows[field][without] = np.nan
-    rows["family"][without], rows["pattern"][without] = "", ""
-    return replace(result, rows=rows, samples=samples)
+        return cd.pairwise(given(name, 2, mixed=True), given(name, 1), iid=True, missing="pairs")
 
 
 @cache
 def breakdown(name, faithful=False):
-    """The score of one of the tables, with what a comparison of every kind adds to each pair; and the two tables."""
-    real, synthetic = MAKERS[name](1), MAKERS[name](2, mixed=not faithful)
+    """The score of one of the tables, and the two tables."""
+    real, synthetic = given(name, 1), given(name, 2, mixed=not faithful)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
-        found = cd.DependenceFidelity.compute_breakdown(numbers(real), numbers(synthetic))
-    kinds = dict(zip(real.names, real.kinds, strict=True))
-    for (first, second), entry in found["pairs"].items():
-        entry |= {"kinds": (kinds[first], kinds[second]), "kept": entry["score"], "form": 0.3, "verdict": ""}
-        entry["meaning"] = f"what {first} tells about {second} is gone" if entry["score"] < 0.5 else ""
-    found["interval"] = max(found["score"] - 0.05, 0.0), min(found["score"] + 0.05, 1.0)
-    return found, real, synthetic
+        return cd.DependenceFidelity.compute_breakdown(real, synthetic), real, synthetic

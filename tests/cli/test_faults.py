@@ -265,7 +265,7 @@ def _left(folder):
 def test_the_page_is_kept_where_its_numbers_cannot_be_written(tmp_path, monkeypatch):
     """Numbers wait in a buffer while the page is written; a disk that is full then leaves no new page beside old numbers."""
     page, older = tmp_path / "page.html", "an older page"
-    monkeypatch.setattr("copula_discrepancy.report.page.writing.render", lambda content: "a new page")
+    monkeypatch.setattr("copula_discrepancy.report.page.writing.render", lambda content, template: "a new page")
     page.write_text(older)
     (tmp_path / "page.json").write_text("{}")
     usual = os.fsync

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 import copula_discrepancy as cd
-from copula_discrepancy.compare import fidelity
+from copula_discrepancy.compare import fidelity_tables
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from tests.caveat_codes import warned
 from tests.compare.misuse import refused_naming
@@ -326,14 +326,14 @@ def test_missing_values_are_dropped_in_both_tables_when_asked():
 
 
 def test_columns_that_the_reader_left_out_are_told(monkeypatch):
-    read = fidelity.as_draws
+    read = fidelity_tables.as_draws
 
     def reader(data, **choices):
         draws = read(data, **choices)
         object.__setattr__(draws, "left_out", (("name", "text"),))
         return draws
 
-    monkeypatch.setattr(fidelity, "as_draws", reader)
+    monkeypatch.setattr(fidelity_tables, "as_draws", reader)
     told = cd.DependenceFidelity.compute_breakdown(correlated(0.5, 3, 300, 1), correlated(0.5, 3, 300, 2))
     assert told["left_out"] == {"name": "text"}
     assert told["caveats"][0]["code"] == "pairs-left-out"

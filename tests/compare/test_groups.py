@@ -11,7 +11,8 @@ from scipy.stats import binom
 import copula_discrepancy as cd
 from copula_discrepancy._core.files import json_text
 from copula_discrepancy.compare.gate import gate_groups
-from copula_discrepancy.compare.groups import FEWEST_ROWS, rank_groups
+from copula_discrepancy.compare.group_samples import FEWEST_ROWS
+from copula_discrepancy.compare.groups import rank_groups
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.data.row_groups import MOST_GROUPS

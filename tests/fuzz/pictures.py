@@ -67,6 +67,10 @@ def check_plot(answer: Any, given: dict[str, Any]) -> None:
 
 def page(what: str, draws: Any, target: Any, iid: Any, path: Any, **given: Any) -> Any:
     with tempfile.TemporaryDirectory() as folder:
+        if what == "fidelity":
+            place = Path(folder) / path if isinstance(path, str) else path
+            written = cd.DependenceFidelity.report(target, draws, place, iid=iid, **given)
+            return written.read_text(encoding="utf-8").startswith("<!doctype html>")
         if what == "groups":
             result: Any = with_groups(draws, target, "group", 2, iid=iid)
         else:
@@ -154,6 +158,20 @@ TARGETS = [
         },
         lambda a, g: None,
         0.01,
+    ),
+    Target(
+        "DependenceFidelity.report",
+        page,
+        {
+            "what": Kind(*[lambda f: "fidelity"] * 2),
+            "draws": ROWS,
+            "target": ROWS,
+            "iid": FLAG,
+            "path": Kind(lambda f: "a.html", lambda f: f.one("a.txt", "no/a.html", "", anything(f))),
+        },
+        lambda a, g: need(a, "no page"),
+        0.015,
+        options={"force": FLAG, "by": Kind(lambda f: None, lambda f: f.one("x9", [], 3, anything(f)))},
     ),
     Target(
         "plot_lags",

@@ -104,6 +104,28 @@ def with_groups(draws: Any, target: Any, by: Any, values: Any, **choices: Any) -
     return cd.pairwise(*tables, by=by, **choices)
 
 
+def by_level(draws: Any, target: Any, first: Any, second: Any, values: Any) -> Any:
+    """A pair of two tables with a column of categories, made of their rows' numbers, level by level."""
+    tables = []
+    for given in (draws, target):
+        table = given
+        if isinstance(given, np.ndarray) and given.ndim == 2 and isinstance(values, int) and values > 0:
+            labels = np.array([f"level {k % values}" for k in range(len(given))])
+            table = {f"x{k}": column for k, column in enumerate(given.T)} | {"kind": labels}
+        tables.append(table)
+    return cd.pairwise(*tables, iid=True, missing="pairs").levels(first, second)
+
+
+def check_levels(answer: cd.LevelGaps, given: dict[str, Any]) -> None:
+    need(repr(answer) and answer.sentence and len(answer.to_dataframe()) == len(answer.differences) >= 1, "no words")
+    need(len(answer.to_dict()["differences"]) == len(answer.differences), "differences are missing")
+    scores = [abs(gap.score) for gap in answer.differences]
+    need(scores == sorted(scores, reverse=True), f"scores {scores} not in order")
+    for gap in answer.differences:
+        most = 100.0 if answer.percentiles else 1.0
+        need(0.0 <= gap.value <= most and 0.0 <= gap.reference <= most and gap.se >= 0.0, f"{gap}")
+
+
 ROWS = Kind(lambda f: f.rng.standard_normal((120 + f.between(0, 40), f.width)), lambda f: damaged(f, sample(f, f.width)))
 
 
@@ -325,6 +347,20 @@ TARGETS = [
             "Reversal.to_dict",
         ),
         options={key: PAIRWISE_OPTIONS[key] for key in ("method", "iid", "confidence", "tail", "adjust", "n_jobs")},
+    ),
+    Target(
+        "Pairwise.levels",
+        by_level,
+        {
+            "draws": ROWS,
+            "target": ROWS,
+            "first": Kind(lambda f: "kind", lambda f: f.one("x0", "knid", 3, anything(f))),
+            "second": Kind(lambda f: f.one("x0", "x1"), lambda f: f.one("kind", "x9", None, anything(f))),
+            "values": Kind(lambda f: f.one(2, 3, 6), lambda f: f.one(1, 40, 0)),
+        },
+        check_levels,
+        0.3,
+        ("LevelGaps.to_dict", "LevelGaps.to_dataframe"),
     ),
     Target(
         "Pairwise.pair",

@@ -18,7 +18,8 @@ CHUNKS, INPUTS = 20, 100
 # Names that only carry what the functions return, or are classes of errors; their methods are called all the same.
 CARRIERS = {"Caveat",
     "Agreement", "Chains", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Estimate", "FAMILIES",
-    "Fit", "Form", "InputError", "LongRun", "Margins", "PairGap", "Pairwise", "PaperTest", "Selection", "SteinDiscrepancy",
+    "Fit", "Form", "InputError", "LevelDifference", "LevelGaps",
+    "LongRun", "Margins", "PairGap", "Pairwise", "PaperTest", "Selection", "SteinDiscrepancy",
     "TunedSetting", "Tuning", "VineGaps",
 }  # fmt: skip
 # Methods that are called on every answer (tests/fuzz/oracle.py), that build a result from its parts, or that the copulas share.
@@ -26,7 +27,7 @@ NOT_TARGETS = {
     "Agreement.to_dict", "Selection.to_dict", "Selection.words", "Caveat.to_dict", "Estimate.of", "Estimate.unknown",
     "Form.density", "Form.of", "Form.paper_test", "Form.to_dict", "Form.unknown",
     "Fit.score_in", "Fit.spreads_in", "Fit.with_blocks", "Margins.to_dataframe", "Margins.to_dict", "Pairwise.of",
-    "Pairwise.pattern", "VineGaps.of",
+    "Pairwise.ordered", "Pairwise.pattern", "VineGaps.of",
     "DependenceFidelity.get_subclasses", "Reproduction.plot",
 }  # fmt: skip
 forking = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -100,11 +100,12 @@ def test_a_faithful_table(page_of):
     assert 'class="first"' not in html  # no worst pair beside a good answer
 
 
-def test_todays_breakdown_is_enough(page_of):
+def test_scores_and_weights_are_enough(page_of):
     """Without interval, kinds, verdicts, meanings and groups."""
     real, synthetic = (cd.as_draws(cd.Gumbel(2.0).sample(400, rng=seed)) for seed in (1, 2))
     found = cd.DependenceFidelity.compute_breakdown(real, synthetic)
-    html, _ = page_of(found, real, synthetic)
+    pairs = {names: {key: entry[key] for key in ("score", "weight")} for names, entry in found["pairs"].items()}
+    html, _ = page_of({"score": found["score"], "pairs": pairs}, real, synthetic)
     assert "interval" not in html.split("<main>")[0].split("</style>")[-1]
     assert "Groups of rows" not in html
     assert ">kinds<" not in html
@@ -181,7 +182,7 @@ def test_errors_name_the_argument(tmp_path):
 
 def test_the_pictures_have_unique_ids_and_descriptions(tmp_path):
     found, real, synthetic = breakdown("passengers")
-    html, _ = page(tmp_path, found, real, synthetic, pictures=3)
+    html, _ = page(tmp_path, found, real, synthetic, pictures=6)
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
     targets = set(re.findall(r'href="#([^"]+)"', html))

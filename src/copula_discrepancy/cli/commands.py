@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.cli.consequence_command import consequence
+from copula_discrepancy.cli.fidelity_command import fidelity
 from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.groups_command import compare_by_groups
 from copula_discrepancy.cli.parser import discard_output
@@ -249,5 +250,6 @@ def _write_page(options: argparse.Namespace, result: Pairwise, extras: _Extras) 
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "check": check, "compare": compare, "consequence": consequence, "demo": demo, "repair": repair, "reproduce": reproduce,
+    "check": check, "compare": compare, "consequence": consequence, "demo": demo, "fidelity": fidelity, "repair": repair,
+    "reproduce": reproduce,
 }  # fmt: skip

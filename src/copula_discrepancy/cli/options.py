@@ -94,6 +94,7 @@ _probability = _checked(float, lambda share: 0 < share < 1, "a number strictly b
 _order = _checked(int, lambda order: 1 <= order <= 8, "a whole number from 1 to 8, such as 4")
 _tail = _checked(float, lambda share: 0 < share < 0.5, "a number strictly between 0 and 0.5, such as 0.1")
 _size = _checked(float, lambda size: 0 <= size < math.inf, "a number that is not negative, such as 0.05")
+_share = _checked(float, lambda share: 0 <= share <= 1, "a number from 0 to 1, such as 0.8")
 _rhat = _checked(float, lambda rhat: rhat >= 1, "a number of 1 or more, such as 1.01")
 _rows = _checked(lambda text: int(text) if text.isdecimal() else -1, lambda rows: rows >= 0, "a number of rows, or 0 for all")
 _seed = _checked(int, lambda seed: seed >= 0, "a whole number that is not negative, such as 1")
@@ -246,6 +247,18 @@ CONSEQUENCE_OUTPUT: Options = {
     "--force": {"action": "store_true", "help": "overwrite existing files of --plot and --json"},
     **_DEBUG,
 }  # fmt: skip
+FIDELITY_INPUTS: Options = {
+    **{name: INPUT[name] for name in ("--columns", "--exclude", "--filter", "--delimiter", "--missing")}, **KIND,
+}  # fmt: skip
+FIDELITY_TESTS: Options = {
+    "--by": {"type": _names, "metavar": "A,B,...", "help": "also score within groups of rows, by the values of a column or the "
+             "combinations of several"},
+    "--jobs": TESTS["--jobs"],
+}  # fmt: skip
+FIDELITY_LIMITS: Options = {
+    "--fail-below": {"type": _share, "metavar": "X", "help": "exit with 1 if the score of the table is below X, such as 0.8"},
+}
+FIDELITY_FORMS: Options = {"--json": FORMS["--json"]}
 _EXPERIMENTS = ("all", "experiment1", "experiment2", "experiment3", "overhead")
 REPRODUCE: Options = {
     "experiment": {"nargs": "?", "default": "all", "choices": _EXPERIMENTS, "metavar": "experiment",

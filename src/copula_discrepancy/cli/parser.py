@@ -45,6 +45,14 @@ exit codes:
   4    undecided: the reference has the same rows, so no test is valid; or, with
        --fail-above, the chains disagree on the expression
   130  interrupted"""
+_EXIT_CODES_OF_FIDELITY = """\
+exit codes:
+  0    the score was computed and is not below --fail-below
+  1    the score is below --fail-below; or an error: the files cannot be used
+  2    invalid usage: an unknown option, or an invalid value of an option
+  4    undecided, with --fail-below: both tables have the same rows, or no pair
+       could be compared
+  130  interrupted"""
 _WITH_EXIT_CODES: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
 
 
@@ -172,6 +180,21 @@ def _parser() -> argparse.ArgumentParser:
     _add(output.add_mutually_exclusive_group(), options.CONSEQUENCE_FORMS)
     _add(output, options.CONSEQUENCE_OUTPUT)
     consequence.set_defaults(parser=consequence)
+    fidelity = commands.add_parser(
+        "fidelity", help="score how much of a real table's dependence a synthetic table keeps", epilog=_EXIT_CODES_OF_FIDELITY,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Score how much of a real table's dependence a synthetic table keeps, from 0\n"
+        "(none) to 1 (all). The real table comes first, the synthetic one second, as in\n"
+        "SDMetrics. Rows must be independent; columns of every kind are compared.",
+    )  # fmt: skip
+    fidelity.add_argument("candidate", metavar="REAL", help=f"the real table: {options.SAMPLE}")
+    fidelity.add_argument("reference", metavar="SYNTHETIC", help="the synthetic table, with the same columns in any order")
+    _add(fidelity.add_argument_group("input"), options.FIDELITY_INPUTS)
+    _add(fidelity.add_argument_group("tests"), options.FIDELITY_TESTS)
+    _add(fidelity.add_argument_group("limits"), options.FIDELITY_LIMITS)
+    output = fidelity.add_argument_group("output")
+    _add(output, options.FIDELITY_FORMS | options.OUTPUT)
+    fidelity.set_defaults(parser=fidelity, csv=False, group="posterior", coords=None, chains=None, reference_chains=None)
     repair = commands.add_parser(
         "repair", help="reorder a sample to the dependence of a reference", epilog=_EXIT_CODES_OF_REPAIR,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,28 +1,11 @@
 """A score for synthetic tables with the interface of SDMetrics: how much of a table's dependence was kept."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import real_number
-from copula_discrepancy._core.errors import DependenceWarning, InputError
-from copula_discrepancy._core.warn import warn
-from copula_discrepancy.compare.fidelity_score import PairScore, is_judged, table_score
-from copula_discrepancy.compare.many import rank_pairs
-from copula_discrepancy.compare.wording import answer_line
-from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.kinds import ChosenKinds
-from copula_discrepancy.data.matching import matched
-from copula_discrepancy.data.naming import BRIEF, listed
-from copula_discrepancy.estimate.strength import FEWEST_CARRIERS
-from copula_discrepancy.families import Copula
-
-# options of `as_draws`; the other choices belong to the comparison
-_READING = ("var_names", "filter_vars", "group", "coords", "delimiter", "missing", "exclude", "kinds")
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.fidelity_tables import read_tables, score_tables
 
 
 class DependenceFidelity:
@@ -125,7 +108,9 @@ class DependenceFidelity:
         return float(cls.compute_breakdown(real_data, synthetic_data, metadata, **choices)["score"])
 
     @classmethod
-    def compute_breakdown(cls, real_data: Any, synthetic_data: Any, metadata: Any = None, **choices: Any) -> dict[str, Any]:
+    def compute_breakdown(
+        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, *, by: Any = None, **choices: Any
+    ) -> dict[str, Any]:
         """The score, and for each pair of columns its own score, weight, gaps and taus, worst first.
 
         Parameters
@@ -134,6 +119,9 @@ class DependenceFidelity:
             As for `compute`.
         metadata : dict, optional
             As for `compute`.
+        by : str or list of str, optional
+            A column, or several, by whose values rows are grouped: the score is also computed within each group, from all
+            other columns. Groups with few rows are left out, with the reason.
         **choices : object
             As for `compute`.
 
@@ -147,7 +135,13 @@ class DependenceFidelity:
             means for who uses the table. Level, shape and tau are NaN in pairs with a category without order. Possible pairs
             include those of omitted columns. A column that is constant in the synthetic table only has lost its dependence: its
             pairs score 0. The answer is that of `pairwise`, None if nothing could be compared; "warnings" are notes on reading
-            and the sentences of the caveats.
+            and the sentences of the caveats. With by there are also ``"groups": {label: {"score", "interval", "n_real",
+            "n_synthetic", "answer"}}``, worst first, and ``"groups_left_out": {label: "why"}``.
+
+        Raises
+        ------
+        InputError
+            For tables that `pairwise` rejects, and if no group can be compared.
 
         Examples
         --------
@@ -157,48 +151,61 @@ class DependenceFidelity:
         >>> round(pair["tau_real"], 1), abs(pair["tau_synthetic"]) < 0.1, pair["score"] < 0.1
         (0.6, True, True)
         """
-        if real_data is None or isinstance(real_data, Copula):
-            raise InputError(f"real_data must be a table, got {real_data!r:.60}")
-        left_out: dict[str, str] = {}
-        if metadata is not None:
-            if choices.get("kinds") is not None:
-                raise InputError("metadata and kinds both give the kinds of columns; pass one of them")
-            choices["kinds"] = ChosenKinds.of(metadata, "metadata")
-        selection = {"missing": None} | {name: choices.pop(name) for name in _READING if name in choices}
-        read = as_draws(synthetic_data, **selection), as_draws(real_data, **selection)
-        for draws in reversed(read):
-            left_out |= {name: reason for name, reason in draws.left_out if name not in left_out}
-        synthetic, real = matched(*read)
-        if metadata is not None and real.n_variables < 2:
-            why = "; omitted: " + listed([f"{name} ({reason})" for name, reason in left_out.items()]) if left_out else ""
-            found = f"got {listed(real.names)}{why}"
-            raise InputError(f"metadata must describe at least two columns that can be compared, {found}")
-        left_out |= {name: "constant in the real table" for name in real.names if not _varies(real, name)}
-        stuck = _stuck(synthetic, real)
-        result = rank_pairs(_independent(synthetic, real, stuck), real, **{"iid": True, "missing": "pairs", **choices})
-        notes, caveats = [_of_tables(note, synthetic) for note in result.notes], [*result.caveats]
-        if stuck:
-            told = f"constant in the synthetic table, so treated as independent of all others: {listed(stuck)}"
-            caveats.insert(0, caveat_of("constant-in-draws", told))
-        if result.void:
-            says_nothing = "the synthetic table contains the same rows as the real one, so its score is meaningless"
-            warn(DependenceWarning(caveat_of("same-rows", says_nothing)))
-        scores = [PairScore.of(pair) for pair in result if is_judged(pair)]
-        score, interval = table_score(scores)
-        total = sum(pair.weight for pair in scores)
-        kinds = {name: result.samples[0].kind(k) for k, name in enumerate(result.names)}
-        pairs = {
-            pair.pair.names: pair.numbers((kinds[pair.pair.names[0]], kinds[pair.pair.names[1]]), total)
-            for pair in sorted(scores, key=lambda pair: (pair.score, -pair.weight))
-        }
-        possible = math.comb(len({*real.names, *left_out}), 2)
-        breakdown: dict[str, Any] = {"score": score, "interval": interval, "pairs": pairs, "answer": answer_line(result)}
-        breakdown |= {"n_pairs": len(pairs), "n_possible_pairs": possible, "left_out": left_out, "kinds": kinds}
-        if left_out:
-            which = listed([f"{name} ({reason})" for name, reason in left_out.items()], BRIEF)
-            caveats.insert(0, caveat_of("pairs-left-out", f"omitted: {which}"))
-        breakdown["caveats"] = [caveat.to_dict() for caveat in caveats]
-        return breakdown | {"warnings": [*notes, *map(str, caveats)]}
+        tables, rest = read_tables(real_data, synthetic_data, metadata, by, choices)
+        return score_tables(tables, **rest)
+
+    @classmethod
+    def report(
+        cls, real_data: Any, synthetic_data: Any, path: Any, metadata: Any = None, *, force: bool = False, **choices: Any
+    ) -> Path:
+        """Write a self-contained HTML page about the score and, next to it, a .json file with its numbers; return its path.
+
+        The page has the score with its interval, what it means for those who will use the table, every column and every pair,
+        and plots of the worst pairs.
+
+        Parameters
+        ----------
+        real_data, synthetic_data : data frame, or anything `as_draws` accepts
+            As for `compute`.
+        path : path
+            Path of the page, ending in .html, in an existing folder.
+        metadata : dict, or object with to_dict, optional
+            As for `compute`.
+        force : bool
+            Overwrite existing files.
+        **choices : object
+            As for `compute_breakdown`, by included.
+
+        Returns
+        -------
+        Path
+            Path of the page.
+
+        Raises
+        ------
+        InputError
+            For tables that `pairwise` rejects, if the page cannot be written, or if files exist already.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import copula_discrepancy as cd
+        >>> real, copy = cd.Gumbel(2.5).sample(500, rng=1), cd.Gumbel(2.5).sample(500, rng=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = cd.DependenceFidelity.report(real, copy, Path(folder) / "fidelity.html")
+        ...     "keeps the dependence" in page.read_text()
+        True
+        """
+        from copula_discrepancy.report.page.fidelity import write_fidelity_page
+        from copula_discrepancy.report.page.writing import page_path
+
+        checked = page_path(path, force)  # before anything is computed
+        tables, rest = read_tables(real_data, synthetic_data, metadata, choices.pop("by", None), choices)
+        real, synthetic = tables.variables
+        call = f"DependenceFidelity.report(real_data, synthetic_data, {str(checked)!r})"
+        breakdown = score_tables(tables, **rest)
+        return write_fidelity_page(breakdown, checked, real=real, synthetic=synthetic, force=force, command=call)
 
     @classmethod
     def normalize(cls, raw_score: float) -> float:
@@ -239,45 +246,3 @@ class DependenceFidelity:
             Classes by name.
         """
         return {cls.__name__: cls} if include_parents else {}
-
-
-def _of_tables(note: str, synthetic: Draws) -> str:
-    """A note on reading, with the sample named as in the arguments."""
-    if note.startswith("reference: "):
-        return "real table: " + note.removeprefix("reference: ")
-    return f"synthetic table: {note}" if note in synthetic.notes else note
-
-
-def _varies(sample: Draws, name: str) -> bool:
-    values = sample.values[:, :, sample.names.index(name)]
-    return bool(np.nanmax(values) > np.nanmin(values))
-
-
-def _stuck(synthetic: Draws, real: Draws) -> list[str]:
-    """Columns that are constant in the synthetic table only, although the real one has many other values."""
-    # a flag set in a handful of rows may be missing from a faithful copy by chance
-    return [
-        name
-        for name in real.names
-        if _varies(real, name) and not _varies(synthetic, name) and _carriers(real, name) >= FEWEST_CARRIERS
-    ]
-
-
-def _independent(synthetic: Draws, real: Draws, stuck: Sequence[str]) -> Draws:
-    """The synthetic table with random values of the real one in the columns that are constant: independent of all others."""
-    if not stuck:
-        return synthetic
-    values, rng = np.array(synthetic.values), np.random.default_rng(0)
-    for name in stuck:
-        k = synthetic.names.index(name)
-        known = real.column(real.names.index(name))
-        values[0, :, k] = rng.choice(known[~np.isnan(known)], synthetic.n_draws)
-    values.flags.writeable = False
-    return replace(synthetic, values=values)
-
-
-def _carriers(sample: Draws, name: str) -> int:
-    """Number of rows that differ from the most frequent value."""
-    values = sample.column(sample.names.index(name))
-    counts = np.unique(values[~np.isnan(values)], return_counts=True)[1]
-    return int(counts.sum() - counts.max())

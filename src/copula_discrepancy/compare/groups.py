@@ -6,31 +6,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy.compare.correlations import correlation_matrix
+from copula_discrepancy.compare.group_samples import (
+    NOTHING_TO_COMPARE,
+    NOTHING_VARIES,
+    caveats_within,
+    omitted,
+    one_sided,
+    require_shared,
+    too_small,
+    with_values,
+    without_group,
+)
 from copula_discrepancy.compare.groups_result import GroupedPairwise
-from copula_discrepancy.compare.groups_wording import NO_GROUP, group_names, left_out_words
+from copula_discrepancy.compare.groups_wording import group_names, left_out_words
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise, adjusted_together
 from copula_discrepancy.compare.pair_targets import is_pair_mapping
 from copula_discrepancy.compare.reversals import find_reversals
-from copula_discrepancy.compare.wording import counted
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
-from copula_discrepancy.data.naming import BRIEF, errors_about, listed
+from copula_discrepancy.data.naming import errors_about, listed
 from copula_discrepancy.data.readers.options import NotNumeric
-from copula_discrepancy.data.row_groups import RowGroups, checked_by, group_labels, rows_of, with_group_columns
-from copula_discrepancy.estimate.form import FEWEST_FOR_FORM
+from copula_discrepancy.data.row_groups import checked_by, group_labels, rows_of, with_group_columns
 from copula_discrepancy.families import Copula
 
-FEWEST_ROWS = FEWEST_FOR_FORM  # of a group in either sample: with fewer, not even the coarsest form is tested
-_FEWEST_VALUES = 2  # of a variable within a group: with fewer it cannot vary
-# A group without two variables to compare is left out with the reason; any other error is one of the call.
-_NOTHING_TO_COMPARE = ("constant", "shape")
+_WHOSE = "the draws", "the reference"
 
 
 @enough_memory
@@ -117,7 +120,7 @@ def compare_groups(
     for sample, whose in ((draws, "draws"), (reference, "reference")):
         with errors_about(whose):
             groups.append(group_labels(sample, by))
-    shared = _require_shared(groups[0], groups[1], by)
+    shared = require_shared(groups[0], groups[1], by, _WHOSE)
     folder = None if checkpoint is None else _folder(checkpoint)
     choices = choices | {"missing": missing}
     variables = [name for name in draws.names if name not in (added or ())]
@@ -127,14 +130,14 @@ def compare_groups(
     overall = _over_all_rows(whole, draws.select(variables), reference.select(variables), by)
     inner = [name for name in variables if name not in by]
     own_weights = _weights(overall, inner)
-    left_out = _one_sided(groups[0], groups[1])
+    left_out = one_sided(groups[0], groups[1], _WHOSE)
     found: dict[str, Pairwise] = {}
     with progress_bar(progress, "groups", len(shared)) as tick:
         for k, label in enumerate(shared):
             places = groups[0].rows[label], groups[1].rows[label]
-            reason: str | Pairwise = _too_small([len(rows) for rows in places])
+            reason: str | Pairwise = too_small([len(rows) for rows in places], _WHOSE[1])
             if not reason:
-                samples = _within((rows_of(draws, places[0], inner), rows_of(reference, places[1], inner)))
+                samples = with_values((rows_of(draws, places[0], inner), rows_of(reference, places[1], inner)))
                 path = None if folder is None else folder / f"group_{k + 1}"
                 reason = _compared(*samples, weights=own_weights, progress=False, checkpoint=path, **choices)
             if isinstance(reason, Pairwise):
@@ -142,7 +145,7 @@ def compare_groups(
             else:
                 left_out[label] = reason
             tick(k + 1)
-    left_out |= _without_group(groups[0], groups[1])
+    left_out |= without_group(groups[0], groups[1], _WHOSE[1])
     if not found:
         raise InputError(
             f"no group of {listed(by)} can be compared: {left_out_words(left_out)}; use a column with larger groups",
@@ -160,7 +163,7 @@ def compare_groups(
         paradoxes=paradoxes,
         left_out=left_out,
         named=named,
-        caveats=(*overall.caveats, *_caveats(found, named, overall), *_omitted(left_out)),
+        caveats=(*overall.caveats, *caveats_within(found, named, overall), *omitted(left_out)),
         notes=overall.notes,
         samples=overall.samples,
         iid=overall.iid,
@@ -190,58 +193,14 @@ def _folder(checkpoint: Any) -> Path:
         raise InputError(f"checkpoint must be the path of a folder, got {checkpoint!r:.60}") from None
 
 
-def _require_shared(own: RowGroups, other: RowGroups, by: Sequence[str]) -> list[str]:
-    """The groups that both samples have, in the order of the reference."""
-    shared = [label for label in other.rows if label in own.rows]
-    if not shared:
-        here, there = (listed([*groups.rows], BRIEF) for groups in (own, other))
-        raise InputError(
-            f"by={listed(by)!r}: the samples share no group; the draws have {here}, the reference {there}; labels must agree",
-            "no-group",
-        )
-    return shared
-
-
-def _too_small(sizes: Sequence[int]) -> str:
-    """Why a group is too small to be compared; empty if it is not."""
-    if min(sizes) >= FEWEST_ROWS:
-        return ""
-    return f"{counted(sizes[0], 'row')}, {sizes[1]:,} in the reference; at least {FEWEST_ROWS} are needed"
-
-
-def _one_sided(own: RowGroups, other: RowGroups) -> dict[str, str]:
-    """Groups that only one of the samples has."""
-    found = {}
-    for groups, others, whose in ((other, own, "the reference"), (own, other, "the draws")):
-        for label, rows in groups.rows.items():
-            if label not in others.rows:
-                found[label] = f"only in {whose}, {counted(len(rows), 'row')}"
-    return found
-
-
-def _without_group(own: RowGroups, other: RowGroups) -> dict[str, str]:
-    if not own.missing and not other.missing:
-        return {}
-    return {NO_GROUP: f"{counted(own.missing, 'row')}, {other.missing:,} in the reference"}
-
-
-def _within(samples: tuple[Draws, Draws]) -> tuple[Draws, Draws]:
-    """The samples of a group without the variables that have no values there."""
-    known = [(~np.isnan(sample.values)).sum(axis=(0, 1)) >= _FEWEST_VALUES for sample in samples]
-    kept = [name for name, here, there in zip(samples[0].names, *known, strict=True) if here and there]
-    if not kept or len(kept) == samples[0].n_variables:
-        return samples
-    return samples[0].select(kept), samples[1].select(kept)
-
-
 def _compared(draws: Draws, reference: Draws, **choices: Any) -> Pairwise | str:
     """The comparison within a group, or why there is none."""
     try:
         result = rank_pairs(draws, reference, **choices)
     except InputError as error:
-        if error.code not in _NOTHING_TO_COMPARE:
+        if error.code not in NOTHING_TO_COMPARE:
             raise
-        return "fewer than two variables vary"
+        return NOTHING_VARIES
     if result.void:
         return "the same rows in both samples, so no test is valid"
     return result if result.tested.any() or result.stuck else "no pair could be tested"
@@ -254,26 +213,3 @@ def _weights(overall: Pairwise, names: Sequence[str]) -> dict[tuple[str, str], f
     pairs = [(overall.names[row["first"]], overall.names[row["second"]]) for row in overall.rows]
     found = {pair: float(weight) for pair, weight in zip(pairs, overall.weights, strict=True) if {*pair} <= {*names}}
     return found if any(found.values()) else None
-
-
-def _caveats(groups: Mapping[str, Pairwise], named: Mapping[str, str], overall: Pairwise) -> list[Caveat]:
-    """One caveat for every kind that groups have and the comparison of all rows does not, about the first such group."""
-    known = {caveat.code for caveat in overall.caveats}
-    kinds: dict[str, list[tuple[str, Caveat]]] = {}
-    for label, result in groups.items():
-        for caveat in {caveat.code: caveat for caveat in reversed(result.caveats) if caveat.code not in known}.values():
-            kinds.setdefault(caveat.code, []).append((named[label], caveat))
-    told = []
-    for code, found in kinds.items():
-        name, first = found[0]
-        more = f" (and in {counted(len(found) - 1, 'other group')})" if len(found) > 1 else ""
-        told.append(caveat_of(code, f"within {name}: {first.sentence}{more}"))
-    return told
-
-
-def _omitted(left_out: Mapping[str, str]) -> list[Caveat]:
-    """That groups were left out; the sentences of the result have the reasons."""
-    labels = [label for label in left_out if label != NO_GROUP]
-    parts = [f"groups left out: {listed(labels, BRIEF)}"] if labels else []
-    parts += [f"rows without a group: {left_out[NO_GROUP]}"] if NO_GROUP in left_out else []
-    return [caveat_of("groups-left-out", "; ".join(parts))] if parts else []

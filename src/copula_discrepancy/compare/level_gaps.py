@@ -41,13 +41,10 @@ class LevelDifference:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import copula_discrepancy as cd
-    >>> sex, smokes = np.repeat(["f", "m"], 100), np.arange(200) % 4 == 0
-    >>> real = {"sex": sex, "smokes": smokes | (sex == "m") & (np.arange(200) % 4 == 1)}
-    >>> worst = cd.pairwise({"sex": sex, "smokes": smokes}, real, iid=True).levels("sex", "smokes").differences[0]
-    >>> worst.level, worst.other, worst.value, worst.reference, round(worst.score, 1)
-    ('m', 'False', 0.75, 0.5, 3.8)
+    >>> gap = cd.LevelDifference("Gentoo", "", value=50.0, reference=75.0, se=2.5, n=120, n_reference=120)
+    >>> gap.difference, gap.score
+    (-25.0, -10.0)
     """
 
     level: str
@@ -88,6 +85,8 @@ class LevelGaps:
         Whether the second column is described by its mean percentile; otherwise by the shares of its levels.
     things : str
         The noun for the observations.
+    whose : str
+        What the reference is called.
 
     See Also
     --------
@@ -111,6 +110,7 @@ class LevelGaps:
     differences: tuple[LevelDifference, ...] = field(repr=False)
     percentiles: bool
     things: str
+    whose: str = "the reference"
 
     @property
     def sentence(self) -> str:
@@ -119,12 +119,12 @@ class LevelGaps:
         if self.percentiles:
             return (
                 f"where {self.names[0]} is {worst.level}, {self.names[1]} is at percentile {worst.value:.0f} on average, "
-                f"{worst.reference:.0f} in the reference"
+                f"{worst.reference:.0f} in {self.whose}"
             )
         shares = [wording.per_hundred(share) for share in (worst.value, worst.reference)]
         return (
             f"of 100 {self.things} with {self.names[0]} {worst.level}, {shares[0]} have {self.names[1]} {worst.other}; "
-            f"{shares[1]} in the reference"
+            f"{shares[1]} in {self.whose}"
         )
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -163,7 +163,7 @@ class LevelGaps:
         return "\n".join([*text, *([f"  ... and {more} more; see to_dataframe()"] if more > 0 else [])])
 
 
-def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str) -> LevelGaps:
+def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str, whose: str = "the reference") -> LevelGaps:
     """Two columns of two samples level by level; at least one of them must have levels.
 
     Parameters
@@ -174,6 +174,8 @@ def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str) -> Lev
         That of the comparison.
     things : str
         The noun for the observations.
+    whose : str
+        What the reference is called.
     """
     columns = [
         coded([draws.column(k), reference.column(k)], draws.labels(k), ordered=is_ordered(draws.kind(k))) for k in (0, 1)
@@ -207,7 +209,7 @@ def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str) -> Lev
     found.sort(key=lambda gap: -abs(gap.score))
     if not found:
         raise InputError(f"no level of {names[0]} has two rows with both values in both samples, so nothing can be shown")
-    return LevelGaps(names, verdict, tuple(found), percentiles, things)
+    return LevelGaps(names, verdict, tuple(found), percentiles, things, whose)
 
 
 def _difference(level: str, other: str, values: list[NDArray[np.float64]]) -> LevelDifference:

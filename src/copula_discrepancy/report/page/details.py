@@ -83,7 +83,8 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int, key: str) -> Detail:
         misfit = bool(np.fmin(row["shape_adjusted"], row["form_adjusted"]) < 1.0 - result.confidence)
         tested = Tested(result.things, result.tail, off, (misfit, False))
         return _of_fit(detailed, gap, key, result.confidence, tested, result.order)
-    return _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged, columns=columns)
+    found = _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged, columns=columns)
+    return found if columns is None else replace(found, sentences=_by_level(result, gap) | found.sentences)
 
 
 def _suitable(result: Pairwise, gap: PairGap) -> TwoColumns | None:
@@ -98,7 +99,7 @@ def _suitable(result: Pairwise, gap: PairGap) -> TwoColumns | None:
 
 def _unordered(result: Pairwise, gap: PairGap, key: str, columns: TwoColumns) -> Detail:
     """A pair with a column that has no order: it has a form, and no level, shape or tails."""
-    sentences = {"Form": _unordered_form(result, gap)}
+    sentences = _by_level(result, gap) | {"Form": _unordered_form(result, gap)}
     if math.isfinite(gap.dependence_target):
         size = f"{gap.dependence:.2f} in the {result.things}, {gap.dependence_target:.2f} in the reference"
         sentences["Dependence"] = f"{size}; 0 is independence."
@@ -109,6 +110,17 @@ def _unordered(result: Pairwise, gap: PairGap, key: str, columns: TwoColumns) ->
     return Detail(
         key, gap.names, gap.verdict, gap.flagged, sentences, [], pictures, [], beside, numbers, picture=columns.picture
     )
+
+
+def _by_level(result: Pairwise, gap: PairGap) -> dict[str, str]:
+    """The largest difference between the levels of a column in words, if a gap was found."""
+    if not gap.flagged or result.samples[1] is None:
+        return {}
+    try:
+        said = result.levels(*gap.names).sentence
+    except InputError:  # both have many values, or no level has rows in both samples
+        return {}
+    return {"Levels": f"{said}."}
 
 
 def _unordered_form(result: Pairwise, gap: PairGap) -> str:

@@ -10,8 +10,13 @@ import numpy as np
 
 from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.fidelity_tables import numbered
+from copula_discrepancy.compare.groups_wording import left_out_words
+from copula_discrepancy.compare.level_gaps import level_gaps
 from copula_discrepancy.compare.wording import counted, pair_label, percentage, short_names, shortened
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.matching import matched
+from copula_discrepancy.data.missingness import with_missingness
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.report.page import methods
 from copula_discrepancy.report.page.columns import EXPLAINED, column_pictures, words_beside
@@ -34,6 +39,7 @@ _NO_WEIGHT = 1e-9  # of all pairs of a column: what rounding leaves
 _UNKNOWN = -(2**15)
 _UNIT = 1e-3
 _WHOSE = ("real table", "synthetic table")
+_THE_REAL = "the real table"
 _METHOD = (
     "For each pair of columns, the dependence of the synthetic table is compared with that of the real one: its strength, its "
     "shape, its tails and its form. Only significant differences count (false discovery rate 5% over all pairs).",
@@ -107,18 +113,14 @@ def write_fidelity_page(
             raise InputError(f"{name} must be Draws, got {type(table).__name__}; read it with as_draws() first")
     checked = page_path(path, force)
     made = methods.made(command or _call(checked))
-    content = _content(breakdown, real, synthetic, pictures) | {"made": made}
-    return write_page(checked, content, _numbers(breakdown) | {"made": made}, force=force, template="fidelity.html.j2")
+    # indicators of missing values are columns of pairs too
+    extended, others, _ = with_missingness(*matched(synthetic, real))
+    content = _content(breakdown, real if others is None else others, extended, pictures) | {"made": made}
+    return write_page(checked, content, numbered(breakdown) | {"made": made}, force=force, template="fidelity.html.j2")
 
 
 def _call(path: Path) -> str:
     return f"write_fidelity_page(breakdown, {str(path)!r}, real=real, synthetic=synthetic)"
-
-
-def _numbers(breakdown: Mapping[str, Any]) -> dict[str, Any]:
-    """The breakdown, with the names of each pair in its entry."""
-    pairs = ({"first": first, "second": second, **entry} for (first, second), entry in breakdown["pairs"].items())
-    return {key: value for key, value in breakdown.items() if key != "pairs"} | {"pairs": pairs}
 
 
 def _content(breakdown: Mapping[str, Any], real: Draws, synthetic: Draws, pictures: int) -> dict[str, Any]:
@@ -211,6 +213,13 @@ def _sentences(
     said["Pairs"] = f"{counts:,} of {counted(len(pairs), 'pair')} kept at least {percentage(GOOD)}."
     if breakdown.get("left_out"):
         said["Left out"] = f"{listed([f'{name} ({why})' for name, why in breakdown['left_out'].items()], _LISTED)}."
+    groups = breakdown.get("groups")
+    if groups:
+        worst = min(groups, key=lambda label: groups[label]["score"])
+        lowest = f"{shortened(str(worst), _LABEL)}, {percentage(groups[worst]['score'])}"
+        said["Groups"] = f"by {' and '.join(breakdown.get('by', ['group']))}, the lowest score is that of {lowest}."
+    if breakdown.get("groups_left_out"):
+        said["No score"] = f"groups {left_out_words(breakdown['groups_left_out'])}."
     return said
 
 
@@ -367,10 +376,24 @@ def _details(
             if any(name not in table.names for name in names for table in (real, synthetic)):
                 continue
             columns, key = TwoColumns.of(synthetic, real, *names, whose=_WHOSE), f"pair-{k}"
+            verdict = entry.get("verdict") or _verdict(entry["score"])
+            level = _by_level(synthetic.select(names), real.select(names)) if entry["score"] < GOOD else ""
             details.append({
                 "key": key, "names": names, "picture": columns.picture, "pictures": column_pictures(columns, key),
-                "beside": words_beside(columns), "verdict": entry.get("verdict") or _verdict(entry["score"]),
-                "flagged": entry["score"] < GOOD, "meaning": entry.get("meaning", ""), "score": percentage(entry["score"]),
-                "weight": percentage(entry["weight"]),
+                "beside": words_beside(columns), "verdict": verdict, "flagged": entry["score"] < GOOD,
+                "meaning": _sentence(entry.get("meaning", "")), "levels": _sentence(level),
+                "score": percentage(entry["score"]), "weight": percentage(entry["weight"]),
             })  # fmt: skip
     return details
+
+
+def _by_level(synthetic: Draws, real: Draws) -> str:
+    """The largest difference between the levels of a column in words; empty for two columns of many values."""
+    try:
+        return level_gaps(synthetic, real, "", "rows", _THE_REAL).sentence
+    except InputError:
+        return ""
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:].rstrip('.')}." if words else ""
