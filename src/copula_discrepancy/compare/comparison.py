@@ -259,8 +259,7 @@ class PairComparison:
                 form, found_rhats = forms[k], (rhats[0][k], rhats[1][k])
             else:
                 form, found_rhats = gap.on_grid(self.order), self._rhats_of(gap)
-            levels = gap is not None
-            compared_pairs.append(self._compared(place, fits[k], sides[k], form, found_rhats, levels=levels))
+            compared_pairs.append(self._compared(place, fits[k], sides[k], form, found_rhats, levels=gap))
         return compared_pairs, (own, other)
 
     def _level_gap(self, place: tuple[int, int]) -> LevelGap | None:
@@ -331,7 +330,7 @@ class PairComparison:
         form: FormGap,
         rhats: tuple[tuple[float, str], tuple[float, str]],
         *,
-        levels: bool,
+        levels: LevelGap | None,
     ) -> ComparedPair:
         """All numbers of one pair."""
         known, (mine, there) = self.targets.get(place), sides
@@ -339,13 +338,16 @@ class PairComparison:
         if there is not None:
             target, tau_target, tau_fitted = there.member, there.tau.tau, there.fit.tau
         found = gaps(mine, there, tau_target, form)
+        if levels is not None and math.isfinite(found.level.pvalue):
+            # Kendall's tau depends on how common the levels are; the first coefficient is compared at common shares
+            found = replace(found, level=found.level._replace(pvalue=levels.strength))
         # without a valid likelihood there is no divergence either
         told = self.method == "moment" or not math.isnan(found.total.value)
         aimed = tau_target if there is None else tau_fitted
         ckl = divergence(mine, target, aimed, self.curves) if told else Integral(math.nan)
         pattern = None
         if form.pvalue < _WORTH_NAMING:
-            pattern = pattern_of(form, proportional(form)) if levels else self._pattern(mine, form, tau_target)
+            pattern = pattern_of(form, proportional(form)) if levels is not None else self._pattern(mine, form, tau_target)
         return ComparedPair(*place, fits, mine, there, known, tau_target, found, ckl, pattern, rhats)
 
     def _pattern(self, own: Side, form: FormGap, tau_target: float) -> Pattern | None:

@@ -133,7 +133,7 @@ class PairTests:
         if not self.ordered:
             return wording.NO_GAP
         level, shape, tails, form = (math.isnan(self.adjusted[name]) for name in ("level", "shape", "tails", "form"))
-        if self.against and level:  # corners without a gap do not show that an untested strength is right
+        if self.against and level and form:  # corners without a gap do not show that an untested strength is right
             return f"{wording.NO_GAP}, strength not tested"
         if form:
             return f"{wording.NO_GAP}, {'strength alone tested' if shape and tails else 'form not tested'}"

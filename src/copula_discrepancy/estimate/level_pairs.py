@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy.estimate.coded_columns import FEWEST_ROWS, OTHER, CodedColumn
@@ -49,6 +50,8 @@ class LevelGap(NamedTuple):
         The largest R-hat over the coefficients, by sample; NaN for independent rows.
     shares : two arrays
         The common shares of the levels; empty for ranks.
+    strength : float
+        P-value of the first coefficient alone: of two ordered columns, the strength of dependence at the common shares.
     """
 
     form: FormGap
@@ -58,6 +61,7 @@ class LevelGap(NamedTuple):
     n_eff: tuple[float, ...]
     rhats: tuple[float, ...]
     shares: tuple[Array, Array]
+    strength: float
 
     def on_grid(self, order: int) -> FormGap:
         """The gap of two ordered columns with a cell for every pair of polynomials, NaN for those that they do not have."""
@@ -131,12 +135,12 @@ def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_cha
             iid, estimated.own, placed, zip(complete, inside, strict=True), n_chains, strict=True
         )
     ]
-    gap, sides = estimated.gap(tables, serial)
+    gap, strength, sides = estimated.gap(tables, serial)
     n_eff = tuple(float(side.n_eff[0].min()) for side in sides)
     rhats = tuple(math.nan if found is None else float(side.rhats.max()) for found, side in zip(serial, sides, strict=True))
     labels = axes[0].labels, axes[1].labels
     n = tuple(int(table.sum()) for table in tables)
-    return LevelGap(gap, estimated.shape, labels, n, n_eff, rhats, estimated.shares)
+    return LevelGap(gap, estimated.shape, labels, n, n_eff, rhats, estimated.shares, strength)
 
 
 def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> _Axis:
@@ -200,8 +204,8 @@ class _Estimated(NamedTuple):
         null = own if self.null is self.own else [with_boundaries(found, strata) for found in self.null]
         return self._replace(own=own, null=null)
 
-    def gap(self, tables: Sequence[Array], serial: "Sequence[_Serial | None]") -> tuple[FormGap, list[FormSide]]:
-        """The gap: sizes and their errors from either sample, the p-value from both together."""
+    def gap(self, tables: Sequence[Array], serial: "Sequence[_Serial | None]") -> tuple[FormGap, float, list[FormSide]]:
+        """The gap: sizes and their errors from either sample, the p-value from both together; and that of strength."""
         n = [int(table.sum()) for table in tables]
         every = np.ones_like(self.used)
         sides = [_side(found, size, slow, every) for found, size, slow in zip(self.own, n, serial, strict=True)]
@@ -209,11 +213,13 @@ class _Estimated(NamedTuple):
         # perfect dependence in both samples has no error, and nothing to test
         used = self.used & (sum(np.diag(found.covariance) for found in self.null) > _NO_VARIANCE)
         if not used.any():
-            return gap._replace(pvalue=math.nan), sides
+            return gap._replace(pvalue=math.nan), math.nan, sides
         known = self.null is not self.own
         tests = [_side(found, size, slow, used, known=known) for found, size, slow in zip(self.null, n, serial, strict=True)]
         (tested,) = form_gaps(tests[0], tests[1], None, [True], fewest_cells=1)
-        return gap._replace(pvalue=tested.pvalue), sides
+        known_first = used[0] and tested.errors[0] > 0.0
+        score = float((tested.own[0] - tested.target[0]) / tested.errors[0]) if known_first else math.nan
+        return gap._replace(pvalue=tested.pvalue), 2.0 * float(ndtr(-abs(score))), sides
 
 
 def _both_ways(tables: Sequence[Array], axes: Sequence[_Axis], order: int) -> _Estimated:
