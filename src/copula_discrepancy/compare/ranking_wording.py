@@ -266,9 +266,10 @@ def _corner_size(result: "Pairwise") -> str:
 def _judged(result: "Pairwise") -> str | None:
     """How many of all pairs were tested, if columns or pairs were omitted."""
     tested = int(np.sum(result.tested))
-    d = len(result.names) + len(result.left_out)
+    # pairs of columns that are compared may be left out on purpose, such as a column and where it is missing
+    d, lost = len(result.names), len(result.left_out)
     every = result.unit == "pair" and result.kind != "copulas" and not result.lags
-    possible = d * (d - 1) // 2 if every else len(result)
+    possible = len(result) + (math.comb(d + lost, 2) - math.comb(d, 2) if every else 0)
     if tested == possible and not (result.lags and result.left_out):
         return None
     omitted = [f"{name} ({reason})" for name, reason in result.left_out.items()]
