@@ -59,3 +59,16 @@ def test_levels_that_hardly_overlap_in_a_small_sample_are_no_gap(turned: bool) -
 def test_levels_that_overlap_more_are_a_gap() -> None:
     rng = np.random.default_rng(4)
     assert _pvalue(_apart(rng, 400, 1.5), _apart(rng, 5000, 3.0), (4, 0)) < 1e-3
+
+
+def test_a_strong_dependence_above_a_spike_is_no_gap() -> None:
+    """At the edge of two levels divided by rank the other column is between, not as in both: 31% were below 0.05."""
+    rng = np.random.default_rng(5)
+
+    def spiked(n: int) -> Columns:
+        x = rng.normal(size=n)
+        zero = rng.random(n) < 1 / (1 + np.exp(3 * x - np.log(0.65 / 0.35)))
+        return np.where(zero, 0.0, rng.lognormal(3 * x, 1.0)), x
+
+    pvalues = [_pvalue(spiked(200), spiked(5000), (0, 0)) for _ in range(40)]
+    assert np.mean(np.array(pvalues) < 0.05) < 0.12

@@ -102,11 +102,18 @@ def with_boundaries(found: Influence, strata: Sequence[NDArray[np.int64]]) -> In
             (levels,) = np.nonzero(groups == stratum)
             below = np.cumsum(share[levels]) / max(float(share[levels].sum()), _TINY)
             for k, level in enumerate(levels[:-1].tolist()):
-                there = 0.5 * (within[level] + within[level + 1])
+                there = _between(within[level], within[level + 1])
                 shift = there @ (fixed[level + 1] - fixed[level])
                 moved[levels] += ((np.arange(levels.size) <= k) - below[k])[:, None] * shift
         values += moved[:, None] if axis == 0 else moved[None]
     return found._replace(values=values)
+
+
+def _between(below: Array, above: Array) -> Array:
+    """The distribution half way between those of two levels: of two normal ones with the same spread, that of the mean."""
+    both = np.sqrt(below * above)
+    total = float(both.sum())
+    return both / total if total > 0.0 else 0.5 * (below + above)
 
 
 def contrasts(shares: Array) -> Array:
