@@ -11,6 +11,7 @@ from scipy.stats import binom, norm
 import copula_discrepancy as cd
 from copula_discrepancy.compare import fidelity_tables
 from copula_discrepancy.estimate.form_target import copula_coefficients
+from copula_discrepancy.compare.fidelity_score import _change
 from tests.caveat_codes import warned
 from tests.compare.misuse import refused_naming
 
@@ -338,3 +339,8 @@ def test_columns_that_the_reader_left_out_are_told(monkeypatch):
     assert told["left_out"] == {"name": "text"}
     assert told["caveats"][0]["code"] == "pairs-left-out"
     assert told["warnings"][0] == told["caveats"][0]["sentence"]
+
+
+def test_a_difference_between_two_dependences_of_zero_is_no_change() -> None:
+    """Both sizes are 0 after their noise is taken off, and the difference is significant by chance: it was divided by 0."""
+    assert not _change(0.0, 0.0, 0.01)

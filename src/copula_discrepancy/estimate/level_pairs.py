@@ -18,6 +18,7 @@ from copula_discrepancy.estimate.level_tables import (
     contrasts,
     levels_and_ranks,
     ordered_functions,
+    together,
     with_boundaries,
 )
 
@@ -235,12 +236,18 @@ def _both_ways(tables: Sequence[Array], axes: Sequence[_Axis], order: int) -> _E
     share = np.mean([table.sum(axis=1) / table.sum() for table in turned], axis=0)
     function = _functions(axes[side], share, order)
     found = [levels_and_ranks(table, function, share, order) for table in turned]
+    null = [
+        one._replace(values=both.values, frequency=both.frequency)
+        for one, both in zip(
+            found, (levels_and_ranks(table, function, share, order) for table in together(turned, share)), strict=True
+        )
+    ]
     shape, nothing = (function.shape[1], order), np.empty(0)
     every = np.ones(shape[0] * shape[1], bool)
     if side == 0:
-        return _Estimated(found, found, shape, (share, nothing), every)
-    found = [_turned(one, shape) for one in found]
-    return _Estimated(found, found, (shape[1], shape[0]), (nothing, share), every)
+        return _Estimated(found, null, shape, (share, nothing), every)
+    found, null = ([_turned(one, shape) for one in each] for each in (found, null))
+    return _Estimated(found, null, (shape[1], shape[0]), (nothing, share), every)
 
 
 def _functions(axis: _Axis, shares: Array, order: int) -> Array:

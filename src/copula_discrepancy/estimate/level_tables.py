@@ -41,6 +41,10 @@ _ROUNDS, _CLOSE = 500, 1e-10  # of raking: each costs a few microseconds, and fe
 # Raking a table with empty cells may not converge. A millionth of a row in each cell makes it do so, and moves no coefficient
 # by more than its rounding to six digits.
 _PSEUDOCOUNT = 1e-6
+# Rows that a table with empty places gets, spread as if the columns were independent. Where one column nearly determines the
+# other, the common shares of both samples may ask for rows in places that one sample has empty: without any there, raking
+# fills them from the pseudocount, and their error is 0.
+_SPREAD = 0.5
 _TINY = 1e-300
 
 
@@ -98,11 +102,18 @@ def with_boundaries(found: Influence, strata: Sequence[NDArray[np.int64]]) -> In
             (levels,) = np.nonzero(groups == stratum)
             below = np.cumsum(share[levels]) / max(float(share[levels].sum()), _TINY)
             for k, level in enumerate(levels[:-1].tolist()):
-                there = 0.5 * (within[level] + within[level + 1])
+                there = _between(within[level], within[level + 1])
                 shift = there @ (fixed[level + 1] - fixed[level])
                 moved[levels] += ((np.arange(levels.size) <= k) - below[k])[:, None] * shift
         values += moved[:, None] if axis == 0 else moved[None]
     return found._replace(values=values)
+
+
+def _between(below: Array, above: Array) -> Array:
+    """The distribution half way between those of two levels: of two normal ones with the same spread, that of the mean."""
+    both = np.sqrt(below * above)
+    total = float(both.sum())
+    return both / total if total > 0.0 else 0.5 * (below + above)
 
 
 def contrasts(shares: Array) -> Array:
@@ -147,6 +158,13 @@ def additive_residuals(joint: Array, first: Array, second: Array) -> Array:
     return found
 
 
+def _spread(table: Array) -> Array:
+    """A table without empty places: with a part of a row more, which has the table's margins and no dependence."""
+    rows, columns, total = table.sum(axis=1), table.sum(axis=0), table.sum()
+    found: Array = table + _SPREAD * np.outer(rows, columns) / total**2
+    return found
+
+
 def both_levels(
     tables: Sequence[Array], functions: Sequence[Array], shares: Sequence[Array]
 ) -> tuple[list[Influence], list[Influence]]:
@@ -167,6 +185,8 @@ def both_levels(
         For sizes and their errors; and for tests, with the frequencies that both samples have if they do not differ: a place
         that is empty in one sample by chance has no variance of its own.
     """
+    if min(float(table.min()) for table in tables) <= 0.0:
+        tables = [_spread(table) for table in tables]
     joints = [raked(table, *shares) for table in tables]
     average = np.mean(joints, axis=0)
     own: list[Influence] = []
@@ -218,3 +238,19 @@ def levels_and_ranks(table: Array, functions: Array, shares: Array, order: int) 
     few = np.sqrt(counts[:, 0] / np.maximum(counts[:, 0] - 1.0, 1.0))  # means are those of the level's own rows
     values = ((weight * few)[:, None, None, None] * (direct + moved)).reshape(*table.shape, -1)
     return Influence(coefficients.ravel(), values, table / counts.sum())
+
+
+def together(tables: Sequence[Array], shares: Array) -> list[Array]:
+    """Tables (level, bin of ranks) of each sample as they are expected if both have the same distribution in each level.
+
+    Bins of a sample are those of its own ranks; they are brought to ranks at the common shares, which both samples have.
+    """
+    bins = tables[0].shape[1]
+    counts = [table.sum(axis=1, keepdims=True) for table in tables]
+    pooled = np.zeros_like(tables[0])
+    for table, count in zip(tables, counts, strict=True):
+        margin = shares @ (table / count)
+        ranks = np.cumsum(margin) - 0.5 * margin
+        np.add.at(pooled.T, np.minimum((ranks * bins).astype(np.int64), bins - 1), table.T)
+    within = pooled / pooled.sum(axis=1, keepdims=True)
+    return [count * within for count in counts]
