@@ -56,7 +56,7 @@ def test_columns_have_kinds_levels_and_missing_shares(page_of):
     found, real, synthetic = breakdown("passengers")
     html, _ = page_of(found, real, synthetic)
     strip = re.search(r'<table class="strip">.*?</table>', html, re.S)[0]
-    assert strip.count('role="img"') == len(real.names)
+    assert strip.count('role="img"') == len(real.names) + 1  # whether age is missing
     for kind in ("ordinal", "nominal", "boolean", "numeric", "missing"):
         assert f"<td>{kind}</td>" in strip
     for draws in (real, synthetic):

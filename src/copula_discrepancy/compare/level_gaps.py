@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import wording
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.kinds import is_ordered
+from copula_discrepancy.data.kinds import MISSING, NOMINAL, NUMERIC, PRESENCE, is_ordered
 from copula_discrepancy.estimate.coded_columns import coded
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ class LevelGaps:
         The noun for the observations.
     whose : str
         What the reference is called.
+    kinds : tuple of str
+        The kinds of both columns.
 
     See Also
     --------
@@ -111,21 +113,25 @@ class LevelGaps:
     percentiles: bool
     things: str
     whose: str = "the reference"
+    kinds: tuple[str, str] = (NOMINAL, NUMERIC)
 
     @property
     def sentence(self) -> str:
         """The largest difference in words."""
         worst = self.differences[0]
+        where = _state(self.names[0], self.kinds[0], worst.level)
         if self.percentiles:
             return (
-                f"where {self.names[0]} is {worst.level}, {self.names[1]} is at percentile {worst.value:.0f} on average, "
+                f"where {where}, {self.names[1]} is at percentile {worst.value:.0f} on average, "
                 f"{worst.reference:.0f} in {self.whose}"
             )
         shares = [wording.per_hundred(share) for share in (worst.value, worst.reference)]
-        return (
-            f"of 100 {self.things} with {self.names[0]} {worst.level}, {shares[0]} have {self.names[1]} {worst.other}; "
-            f"{shares[1]} in {self.whose}"
-        )
+        with_level = f"where {where}" if self.kinds[0] == MISSING else f"with {self.names[0]} {worst.level}"
+        if self.kinds[1] == MISSING:
+            said = f"{_state(self.names[1], MISSING, worst.other)} in {shares[0]}"
+        else:
+            said = f"{shares[0]} have {self.names[1]} {worst.other}"
+        return f"of 100 {self.things} {with_level}, {said}; {shares[1]} in {self.whose}"
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per level, or combination of levels, the largest difference first."""
@@ -209,7 +215,17 @@ def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str, whose:
     found.sort(key=lambda gap: -abs(gap.score))
     if not found:
         raise InputError(f"no level of {names[0]} has two rows with both values in both samples, so nothing can be shown")
-    return LevelGaps(names, verdict, tuple(found), percentiles, things, whose)
+    kinds = draws.kind(first), draws.kind(1 - first)
+    return LevelGaps(names, verdict, tuple(found), percentiles, things, whose, kinds)
+
+
+def _state(name: str, kind: str, level: str) -> str:
+    """That a column has a level; an indicator of missing values is named as a sentence already."""
+    if kind != MISSING:
+        return f"{name} is {level}"
+    if level == PRESENCE[1]:
+        return name
+    return name.replace(" is missing", " is not missing").replace(" are missing", " are not missing")
 
 
 def _difference(level: str, other: str, values: list[NDArray[np.float64]]) -> LevelDifference:

@@ -43,8 +43,10 @@ def column_pictures(pair: TwoColumns, key: str, *, draws_first: bool = False) ->
 
 def words_beside(pair: TwoColumns, *, draws_first: bool = False) -> tuple[str, ...]:
     """A few words on each of the pictures."""
+    if pair.picture == LEVELS and len(pair.samples) == 2:
+        return (f"{pair.samples[0].whose} above each line, {pair.samples[1].whose} below",)
     whose = [sample.title for sample in pair.samples]
-    return (" and ".join(whose),) if pair.picture == LEVELS else tuple(whose[:: -1 if draws_first else 1])
+    return tuple(whose[:: -1 if draws_first else 1])
 
 
 def _said_levels(pair: TwoColumns) -> str:

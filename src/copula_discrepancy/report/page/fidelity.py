@@ -41,11 +41,13 @@ _UNIT = 1e-3
 _WHOSE = ("real table", "synthetic table")
 _THE_REAL = "the real table"
 _METHOD = (
-    "For each pair of columns, the dependence of the synthetic table is compared with that of the real one: its strength, its "
-    "shape, its tails and its form. Only significant differences count (false discovery rate 5% over all pairs).",
+    "For each pair of columns, the dependence of the synthetic table is compared with that of the real one by its form, which "
+    "sees every kind of dependence between columns of any kind. Only significant differences of form, or of the strength of "
+    "two columns with an order, count (false discovery rate 5% over all pairs).",
     "A pair scores 100% if no difference was found, 0% if its dependence was lost, invented or reversed, and about 50% if it "
     "was halved. The score of the table is the mean over its pairs, weighted by the strength of their dependence.",
-    "A loss too small to detect with so few rows does not count. Rows with a missing value are left out pair by pair.",
+    "A loss too small to detect with so few rows does not count; the lower end of the interval includes it. Rows with a "
+    "missing value are left out pair by pair; where values are missing is compared as a column of its own.",
 )
 _TERMS = {
     "score": "The share of a pair's dependence that is kept, after what chance explains; 100% is right.",

@@ -1,0 +1,24 @@
+"""Pairs level by level in words."""
+
+import numpy as np
+
+import copula_discrepancy as cd
+
+
+def incomes(seed, depends):
+    """Income is missing for a third of the men or, if it does not depend on sex, for a sixth of all."""
+    rng = np.random.default_rng(seed)
+    sex, age = rng.choice(["f", "m"], 600), rng.normal(40.0, 10.0, 600)
+    chance = np.where(sex == "m", 1 / 3, 0.0) if depends else np.full(600, 1 / 6)
+    income = np.where(rng.random(600) < chance + 0.3 * depends * (age > 50), np.nan, rng.normal(size=600))
+    return {"sex": sex, "age": age, "income": income}
+
+
+def test_missing_values_are_told_as_such():
+    result = cd.pairwise(incomes(1, False), incomes(2, True), iid=True, missing="pairs")
+    told = result.levels("sex", "income is missing").sentence
+    assert told.startswith(("of 100 rows with sex f, income is ", "of 100 rows with sex m, income is "))
+    assert "missing missing" not in told
+    assert told.endswith(" in the reference")
+    where = result.levels("age", "income is missing").sentence
+    assert where.startswith(("where income is missing, age is at", "where income is not missing, age is at"))
