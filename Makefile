@@ -127,11 +127,12 @@ examples: $(VENV)/.examples  ## run step-size studies with the built-in SGLD and
 	$(BIN)/python examples/step_size_study.py
 	$(BIN)/python examples/blackjax_sgld.py
 
-study: $(VENV)/.bench  ## measure size, coverage, power and cost of the tests; updates benchmarks/inference.md, pairs.md, honest.md, form.md and consequence.md
+study: $(VENV)/.bench  ## measure size, coverage, power and cost of the tests; updates benchmarks/inference.md, pairs.md, honest.md, form.md, consequence.md and kinds.md
 	$(BIN)/python -m benchmarks.inference --write benchmarks/inference.md
 	$(BIN)/python -m benchmarks.pairs --write benchmarks/pairs.md
 	$(BIN)/python -m benchmarks.honest --write benchmarks/honest.md
 	$(BIN)/python -m benchmarks.consequence --write benchmarks/consequence.md
+	$(BIN)/python -m benchmarks.kinds --write benchmarks/kinds.md
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.form --write benchmarks/form.md  # one core each: times are compared
 
 # In environments of their own: SDMetrics and SDV require pandas 2, and SDV brings torch.

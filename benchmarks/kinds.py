@@ -94,7 +94,7 @@ def size(runs: int, jobs: int, sizes: Sequence[int] = SIZES) -> list[Report]:
     report = Report(
         f"Size of form: two samples of one population, rejections at 5%, {runs:,} runs; percentages",
         ("kinds", "population", "columns", "n", "form, p < 5%", "required", "met", "not tested"),
-        note=f"Independent rows, the p-value of a single pair. By chance alone, 95% of rows of a test with a size of exactly 5% "
+        note="Independent rows, the p-value of a single pair. By chance alone, 95% of rows of a test with a size of exactly 5% "
         f"are within {band(runs)}. Real: rows of tables that come with statsmodels, drawn with replacement; for independent "
         "columns, each column by itself. Definitions are in benchmarks/kinds_data.py.",
     )
@@ -169,10 +169,10 @@ def power(runs: int, jobs: int, n: int = ROWS, strengths: Sequence[float] = STRE
     """One pair's dependence is lost, all others are kept."""
     columns = ("pair flagged", "required of flagged", "met", "first", "required of first", "met by first")
     report = Report(
-        f"Power: one pair of {len(kinds_data.NAMES)} columns lost, {n:,} rows each, {runs} runs of each of {len(kinds_data.LOST)} "
-        "pairs; percentages",
+        f"Power: one pair of {len(kinds_data.NAMES)} columns lost, {n:,} rows each, {runs} runs of each of "
+        f"{len(kinds_data.LOST)} pairs; percentages",
         ("phi^2", *columns, "oracle, all df", "oracle, 1 df", "other pairs flagged, mean"),
-        note="pairwise(iid=True) on the whole table. Flagged by any test after adjusting all of them (Benjamini and Hochberg, 5%); "
+        note="pairwise(iid=True) on the whole table. Flagged by any test, all adjusted by Benjamini and Hochberg; "
         "first in the ranking. Oracle: power at 5% / number of tests of a chi-square test that knows all covariances, with as "
         "many degrees of freedom as form has coefficients, and with one, if the direction of the difference were known. The "
         "noncentrality is n phi^2 / 2, so no test of all directions reaches 95% at the smallest phi^2.",
@@ -285,7 +285,7 @@ def speed(runs: int, jobs: int, n: int = LARGE) -> list[Report]:
     report = Report(
         f"Cost: pairwise(iid=True) on two mixed tables, all cores, the best of {runs}",
         LIMITS,
-        note="Numbers, categories of 8 levels, flags, integers, and numbers with missing values, ten columns of each; whether a "
+        note="Numbers, categories of 8 levels, flags, integers, numbers with missing values: ten columns of each; whether a "
         "value is missing makes ten more. Memory is the peak of the process, both tables included.",
     )
     report.rows.append(limit_row(job + ", time", seconds, "s", 60.0, reason="see the load of the machine"))

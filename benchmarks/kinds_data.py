@@ -1,4 +1,4 @@
-"""Columns of every kind, from normals and from real tables, and a mixed table of 20 columns that can lose one pair's dependence.
+"""Columns of every kind, simulated and real, and a mixed table of 20 columns that can lose the dependence of one pair.
 
 The strength of a pair is phi^2, the sum of its squared coefficients of form: for two columns of categories, Pearson's.
 """
@@ -191,6 +191,7 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
+        """Both kinds."""
         return " x ".join(reversed(self.margins))
 
 
@@ -244,9 +245,9 @@ NAMES = tuple(COLUMNS)
 # of two factors each, so that they are independent of each other as soon as their own noise is
 LOST = (
     ("number0", "number3"),
-    ("number1", "nominal5"),
+    ("number2", "nominal5"),
     ("ordinal1", "flag1"),
-    ("ordinal1", "nominal3"),
+    ("ordinal3", "nominal3"),
     ("nominal4", "nominal8"),
     ("number2", "ordinal3"),
 )
