@@ -10,8 +10,8 @@ from scipy.stats import binom, norm
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare import fidelity_tables
-from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.compare.fidelity_score import _change
+from copula_discrepancy.estimate.form_target import copula_coefficients
 from tests.caveat_codes import warned
 from tests.compare.misuse import refused_naming
 

@@ -198,9 +198,9 @@ def pairwise(
     their form is made of functions of the levels: contrasts of levels without order, polynomials of the mid-distribution of
     ordered ones. Both samples are brought to the same shares of the levels, the mean of their own, so that a change of shares
     is left to `margins`. Levels with fewer than 20 rows in either sample, and all but the 12 most frequent, are pooled, or
-    merged with a neighbour if they have an order. Level is tested if both columns have an order; it is a difference of tau-b,
-    which does change with the shares. `Pairwise.levels` shows such
-    a pair level by level. Between columns that are both of many values, everything is as for numbers.
+    merged with a neighbour if they have an order. Level, a difference of tau-b, changes with the shares; its test, if both
+    columns have an order, is that of the strength at common shares. `Pairwise.levels` shows such a pair level by level. Between
+    columns that are both of many values, everything is as for numbers.
 
     With `lags`, the columns are called ``x``, ``x[t-1]`` and, for volatility, ``|x|`` and ``|x|[t-1]``: the distance of x from
     its median in that sample. The pairs compared are variables at the same time; x now with every variable before (own past,

@@ -48,8 +48,13 @@ def title(result: "Pairwise") -> str:
         "correlations": "a correlation matrix",
         "nothing": f"family {result.family}" if result.family else "the best family of each pair",
     }
-    variables = f"{_shape(result.samples[0])} {result.things} of {len(result.names)} variables"
+    variables = f"{_shape(result.samples[0])} {result.things} of {len(result.names)} {_called(result)}"
     return f"{variables}, {_counted(result, len(result))}, against {aims[result.kind]}"
+
+
+def _called(result: "Pairwise") -> str:
+    """The noun for the variables: "columns" of a table, as its users say."""
+    return "columns" if result.things == "rows" else "variables"
 
 
 def _things_of_reference(result: "Pairwise") -> str:
@@ -309,7 +314,7 @@ def _often(result: "Pairwise") -> str | None:
     if len({counts[k] for k in of}) == 1:
         return None  # evenly spread
     variables = [f"{result.names[k]} ({count} of {of[k]})" for k, count in counts.most_common(_OFTEN)]
-    return f"the variables with the most flagged pairs are {', '.join(variables[:-1])} and {variables[-1]}."
+    return f"the {_called(result)} with the most flagged pairs are {', '.join(variables[:-1])} and {variables[-1]}."
 
 
 def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
