@@ -10,6 +10,7 @@ from scipy.stats import binom, norm
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare import fidelity
+from copula_discrepancy.compare.fidelity_score import _change
 from tests.caveat_codes import warned
 from tests.compare.misuse import refused_naming
 
@@ -357,3 +358,8 @@ def test_columns_that_the_reader_left_out_are_told(monkeypatch):
     assert told["left_out"] == {"name": "text"}
     assert told["caveats"][0]["code"] == "pairs-left-out"
     assert told["warnings"][0] == told["caveats"][0]["sentence"]
+
+
+def test_a_difference_between_two_dependences_of_zero_has_a_name() -> None:
+    """Both sizes are 0 after their noise is taken off, and the difference is significant by chance: it was divided by 0."""
+    assert _change(0.0, 0.0, 0.01) == "other"

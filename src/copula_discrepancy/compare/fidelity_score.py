@@ -97,6 +97,8 @@ def _change(synthetic: float, real: float, squared: float) -> str:
         return "lost"
     if real < _LITTLE * synthetic:
         return "added"
+    if not synthetic * real > 0.0:  # a difference between two that are each no larger than chance
+        return "other"
     product = 0.5 * (synthetic**2 + real**2 - squared)
     cosine = product / (synthetic * real)
     if cosine < -_LITTLE:
