@@ -59,6 +59,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "would lack them. If missing values carry information, generate them too."),
     "rare-levels": (NOTE, "Levels with few rows are compared together, as one level, or not at all. Use more rows to compare "
         "them one by one."),
+    "pairs-untested": (RESERVATION, "The score says nothing about these pairs: too few rows have both values, or too few rows "
+        "are in levels that both tables have."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "
         "them, or missing='listwise' for rows without missing values."),
     "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "

@@ -161,13 +161,17 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
 
 
 def level_caveats(coded: CodedSamples | None, names: Sequence[str]) -> list[Caveat]:
-    """Columns of which rare levels were pooled."""
+    """Columns of which rare levels were pooled, or left out."""
     if coded is None:
         return []
-    pooled = [f"{len(column.pooled)} of {name}" for name, column in zip(names, coded.own, strict=True) if column.pooled]
-    if not pooled:
-        return []
-    return [caveat_of("rare-levels", f"levels with few rows are compared together, as one: {listed(pooled, BRIEF)}")]
+    both = zip(names, coded.own, strict=True)
+    columns = [(f"{len(column.pooled)} of {name}", column.alike) for name, column in both if column.pooled]
+    pooled, omitted = ([text for text, alike in columns if alike is wanted] for wanted in (True, False))
+    sentences = [f"levels with few rows are compared together, as one: {listed(pooled, BRIEF)}"] if pooled else []
+    if omitted:
+        which = listed(omitted, BRIEF)
+        sentences.append(f"levels with few rows, whose shares differ between the samples, are not compared: {which}")
+    return [caveat_of("rare-levels", sentence) for sentence in sentences]
 
 
 def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:

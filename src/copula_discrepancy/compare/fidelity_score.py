@@ -30,6 +30,8 @@ class PairScore:
         The comparison of the pair.
     score, low, high : float
         How much of its dependence is kept, from 0 to 1, and the ends of a 95% interval.
+    plain : float
+        The score if differences that are not significant count as well.
     weight : float
         The strength of its dependence, in the table that has more of it, beyond chance.
     change : str
@@ -42,6 +44,7 @@ class PairScore:
     high: float
     weight: float
     change: str
+    plain: float
 
     @classmethod
     def of(cls, pair: PairGap) -> "PairScore":
@@ -56,13 +59,13 @@ class PairScore:
             return min(max(0.5 * (both - difference) / largest, 0.0), 1.0) if largest > 0.0 else 1.0
 
         if not min(_or_one(pair.form_adjusted), _or_one(pair.level_adjusted)) < _CHANCE:
-            return cls(pair, 1.0, kept(squared + error), 1.0, weight, "")
+            return cls(pair, 1.0, kept(squared + error), 1.0, weight, "", kept(squared))
         change = _change(synthetic, real, squared)
         score, low, high = kept(squared), kept(squared + error), kept(max(squared - error, 0.0))
         weaker = min(_sizes(pair).items(), key=lambda size: size[1])
         if weaker[1] ** 2 <= _CLEAR * _squared_error(weaker[1], getattr(pair, f"{weaker[0]}_se")):
             score, low = 0.0, 0.0  # chance remains of a dependence that is lost, or was not there, are not kept
-        return cls(pair, score, low, high, weight, change)
+        return cls(pair, score, low, high, weight, change, score)
 
     def numbers(self, kinds: tuple[str, str], total: float) -> dict[str, Any]:
         """Everything about the pair by name; `total` is the sum of all weights."""
@@ -121,6 +124,7 @@ def _change(synthetic: float, real: float, squared: float) -> str:
 def table_score(pairs: Sequence[PairScore]) -> tuple[float, tuple[float, float]]:
     """The mean of the pairs' scores by weight, and its interval; (1, NaN) if no pair has dependence in either table.
 
+    Small losses in many pairs may be significant in none of them: the lower end is below the score that counts them all.
     Errors of pairs that have a column in common may all have the same sign, and are added; those of others are independent.
     """
     total = sum(pair.weight for pair in pairs)
@@ -134,13 +138,15 @@ def table_score(pairs: Sequence[PairScore]) -> tuple[float, tuple[float, float]]
         by_column: dict[str, float] = {}
         alone = 0.0
         for pair in pairs:
-            part = pair.weight * abs(getattr(pair, end) - pair.score) / total
+            centre = pair.plain if end == "low" else pair.score
+            part = pair.weight * abs(getattr(pair, end) - centre) / total
             alone += part**2
             for name in pair.pair.names:
                 by_column[name] = by_column.get(name, 0.0) + part
         # each product of two pairs with a common column is in the square of that column's sum once, each square twice
         reach.append(math.sqrt(max(sum(part**2 for part in by_column.values()) - alone, 0.0)))
-    return min(score, 1.0), (max(score - reach[0], 0.0), min(score + reach[1], 1.0))
+    plain = sum(pair.weight * pair.plain for pair in pairs) / total
+    return min(score, 1.0), (max(min(score, plain) - reach[0], 0.0), min(score + reach[1], 1.0))
 
 
 _MEANINGS: Mapping[str, str] = {

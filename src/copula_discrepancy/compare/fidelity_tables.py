@@ -17,9 +17,9 @@ from copula_discrepancy.compare.fidelity_score import PairScore, is_judged, tabl
 from copula_discrepancy.compare.groups_wording import group_names, left_out_words
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.compare.wording import answer_line
+from copula_discrepancy.compare.wording import answer_line, counted
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.kinds import ChosenKinds
+from copula_discrepancy.data.kinds import ChosenKinds, is_ordered
 from copula_discrepancy.data.matching import matched
 from copula_discrepancy.data.naming import BRIEF, errors_about, listed
 from copula_discrepancy.data.row_groups import checked_by, group_labels, rows_of, with_group_columns
@@ -137,8 +137,16 @@ def score_tables(tables: Tables, *, checkpoint: Any = None, **choices: Any) -> d
     result = rank_pairs(_independent(synthetic, real, stuck), real, checkpoint=whole, **choices)
     notes, caveats = [_of_tables(note, synthetic) for note in result.notes], [*result.caveats]
     if stuck:
-        told = f"constant in the synthetic table, so treated as independent of all others: {listed(stuck)}"
-        caveats.insert(0, caveat_of("constant-in-draws", told))
+        told = (
+            "constant in the synthetic table, or with other levels than the real one, so treated as independent of all others"
+        )
+        caveats.insert(0, caveat_of("constant-in-draws", f"{told}: {listed(stuck)}"))
+    untested = [pair.label for pair in result if not is_judged(pair)]
+    if untested:
+        sentence = (
+            f"{counted(len(untested), 'pair')} could not be tested and {'has' if len(untested) == 1 else 'have'} no score"
+        )
+        caveats.insert(0, caveat_of("pairs-untested", f"{sentence}: {listed(untested, BRIEF)}"))
     if result.void:
         says_nothing = "the synthetic table contains the same rows as the real one, so its score is meaningless"
         warn(DependenceWarning(caveat_of("same-rows", says_nothing)))
@@ -242,13 +250,29 @@ def _varies(sample: Draws, name: str) -> bool:
     return bool(np.nanmax(values) > np.nanmin(values))
 
 
+def _other_levels(synthetic: Draws, real: Draws, name: str) -> bool:
+    """Whether most rows of one table are in levels that the other does not have: its dependence is lost with its labels."""
+    k = real.names.index(name)
+    if is_ordered(real.kind(k)):
+        return False
+    counts = []
+    for sample in (synthetic, real):
+        known = sample.column(sample.names.index(name))
+        counts.append(np.bincount(known[~np.isnan(known)].astype(np.int64), minlength=len(real.labels(k))))
+    common = np.minimum(*counts) > 0
+    return any(count[common].sum() < 0.5 * count.sum() for count in counts)
+
+
 def _stuck(synthetic: Draws, real: Draws) -> list[str]:
-    """Columns that are constant in the synthetic table only, although the real one has many other values."""
+    """Columns that are constant in the synthetic table only, although the real one has many other values, or relabelled."""
     # a flag set in a handful of rows may be missing from a faithful copy by chance
     return [
         name
         for name in real.names
-        if _varies(real, name) and not _varies(synthetic, name) and _carriers(real, name) >= FEWEST_CARRIERS
+        if _varies(real, name)
+        and (
+            (not _varies(synthetic, name) and _carriers(real, name) >= FEWEST_CARRIERS) or _other_levels(synthetic, real, name)
+        )
     ]
 
 

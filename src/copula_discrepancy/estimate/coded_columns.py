@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 Codes = NDArray[np.int32]
 
@@ -14,6 +15,7 @@ OTHER = "other"
 _BINS = 128  # of ranks: coefficients of polynomials up to order 4 are off by less than 1e-3 of a standard error of 1e5 rows
 _SPIKE = 0.6  # share of one value above which ranks say too little (see `form.can_be_tested`)
 _HEAVY = 0.1  # share above which a value of a column with a spike is a level of its own
+_OTHER_SHARES = 0.01  # p-value below which pooled levels have other shares among themselves
 _PIECES = 4  # levels of ranks beside the heavy values of a column with a spike
 
 
@@ -35,6 +37,9 @@ class CodedColumn:
         Levels that were too rare and are in the level "other".
     strata : tuple of int
         Levels with the same number are divided by rank; empty if none are.
+    alike : bool
+        Whether the pooled levels have the same shares among themselves in both samples. If not, what they depend on as one
+        level differs with their shares, and they are not compared.
     """
 
     codes: Codes
@@ -43,6 +48,7 @@ class CodedColumn:
     ordered: bool
     pooled: tuple[str, ...] = ()
     strata: tuple[int, ...] = ()
+    alike: bool = True
 
     @property
     def has_levels(self) -> bool:
@@ -106,12 +112,23 @@ def _nominal(samples: Sequence[NDArray[np.float64]], labels: tuple[str, ...]) ->
     place[kept] = np.arange(len(kept))
     names = *(labels[k] for k in kept), *((OTHER,) if rest.size else ())
     pooled = tuple(labels[k] for k in rest)
+    alike = len(counts) == 1 or _same_shares(counts[:, rest])
     found = []
     for sample in samples:
         missing = np.isnan(sample)
         codes = place[np.where(missing, 0, sample).astype(np.int64)]
-        found.append(CodedColumn(_masked(codes, sample), names, len(names), False, pooled))
+        found.append(CodedColumn(_masked(codes, sample), names, len(names), False, pooled, (), alike))
     return found
+
+
+def _same_shares(counts: NDArray[np.integer]) -> bool:
+    """Whether levels may have the same shares in two samples, by a chi-square test of their counts (sample, level)."""
+    inside = counts[:, counts.sum(axis=0) > 0].astype(np.float64)
+    if inside.shape[1] < 2 or not inside.sum(axis=1).all():
+        return True
+    expected = np.outer(inside.sum(axis=1), inside.sum(axis=0)) / inside.sum()
+    statistic = float(np.sum((inside - expected) ** 2 / expected))
+    return bool(chdtrc(inside.shape[1] - 1.0, statistic) > _OTHER_SHARES)
 
 
 def _heavy_values(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -151,8 +151,9 @@ def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> _Axis:
     least = np.min(counts, axis=0)
     if column.ordered:
         return _merged(column, np.array(counts))
-    kept = np.flatnonzero(least >= FEWEST_ROWS)
-    rest = np.flatnonzero(least < FEWEST_ROWS)
+    left_out = np.array([label == OTHER and not column.alike for label in column.labels])
+    kept = np.flatnonzero((least >= FEWEST_ROWS) & ~left_out)
+    rest = np.flatnonzero((least < FEWEST_ROWS) & ~left_out)
     place = np.full(column.size, -1)
     place[kept] = np.arange(len(kept))
     labels = [column.labels[k] for k in kept]

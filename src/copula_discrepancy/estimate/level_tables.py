@@ -37,7 +37,7 @@ from copula_discrepancy.estimate.basis import polynomials, slopes
 
 Array = NDArray[np.float64]
 
-_ROUNDS, _CLOSE = 500, 1e-10  # of raking: each costs a few microseconds, and few-valued tables need a dozen
+_ROUNDS, _CLOSE = 200, 1e-9  # of raking: each costs a few microseconds, and most tables need a dozen
 # Raking a table with empty cells may not converge. A millionth of a row in each cell makes it do so, and moves no coefficient
 # by more than its rounding to six digits.
 _PSEUDOCOUNT = 1e-6
