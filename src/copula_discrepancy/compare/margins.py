@@ -6,7 +6,7 @@ result: it has its own tests, adjusted over all variables, and does not change t
 
 import math
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -278,7 +278,7 @@ def _compared(
 def _label(labels: tuple[str, ...], level: int) -> str:
     if level != REST:
         return labels[level]
-    return next(name for name in (OTHER, *(f"{OTHER} {k}" for k in count(2))) if name not in labels)
+    return next(name for name in chain([OTHER], (f"{OTHER} {k}" for k in count(2))) if name not in labels)
 
 
 def _values(draws: Draws, reference: Draws, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
