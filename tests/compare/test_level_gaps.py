@@ -22,3 +22,11 @@ def test_missing_values_are_told_as_such():
     assert told.endswith(" in the reference")
     where = result.levels("age", "income is missing").sentence
     assert where.startswith(("where income is missing, age is at", "where income is not missing, age is at"))
+
+
+def test_many_rare_levels_end():
+    """Their margins are tested with rare levels pooled, whose name must not be one of the labels."""
+    rng = np.random.default_rng(5)
+    tables = [{"kind": [f"level {k % 40}" for k in range(n)], "x": rng.normal(size=n)} for n in (131, 142)]
+    result = cd.pairwise(*tables, iid=True, missing="pairs")
+    assert result.levels("kind", "x").differences

@@ -278,8 +278,7 @@ def _compared(
 def _label(labels: tuple[str, ...], level: int) -> str:
     if level != REST:
         return labels[level]
-    taken = {label for label in labels if label.startswith(OTHER)}
-    return next(name for name in chain((OTHER,), (f"{OTHER} {k}" for k in count(2))) if name not in taken)
+    return next(name for name in chain([OTHER], (f"{OTHER} {k}" for k in count(2))) if name not in labels)
 
 
 def _values(draws: Draws, reference: Draws, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
