@@ -108,7 +108,7 @@ def size(runs: int, jobs: int, sizes: Sequence[int] = SIZES) -> list[Report]:
     return [report]
 
 
-def level(runs: int, jobs: int, sizes: Sequence[int] = SIZES) -> list[Report]:
+def level(runs: int, jobs: int, sizes: Sequence[int] = SIZES[:1]) -> list[Report]:
     """The same for Kendall's tau of ordered columns with ties."""
     report = Report(
         f"Size of level: two samples of one population, rejections at 5%, {runs:,} runs; percentages",
@@ -312,9 +312,9 @@ def speed(runs: int, jobs: int, n: int = LARGE) -> list[Report]:
 CASES: dict[str, tuple[Callable[[int, int], list[Report]], int]] = {
     "size": (size, 400),
     "level": (level, 200),
-    "power": (power, 15),
+    "power": (power, 7),
     "copies": (copies, 100),
-    "fidelity": (fidelity, 60),
+    "fidelity": (fidelity, 25),
     "speed": (speed, 1),
 }
 
