@@ -99,7 +99,7 @@ def test_groups_that_cannot_be_used(files, capsys):
 
 def test_exit_code(files, capsys):
     assert run(files, "copy", "--fail-below", "0.8") == 0
-    assert run(files, "lost", "--fail-below", "0.8") == 1
+    assert run(files, "lost", "--fail-below", "0.8") == 3
     assert "is below 0.8 (exit code 1)" in capsys.readouterr().err
     with pytest.warns(cd.DependenceWarning):
         assert run(files, "real", "--fail-below", "0.8") == 4

@@ -255,10 +255,9 @@ def test_metadata_take_every_ordered_column_and_tell_the_others():
     real, copy = survey(800, 1), survey(800, 2)
     told = cd.DependenceFidelity.compute_breakdown(real, copy, SURVEY)
     assert told["left_out"] == {"id": "id", "since": "constant in the real table"}
-    assert (told["n_pairs"], told["n_possible_pairs"]) == (15, 36)
-    assert told["caveats"][0]["code"] == "pairs-left-out"
-    assert [caveat["code"] for caveat in told["caveats"][1:]] == ["constant", "few-values"]
-    assert {"owner", "grade"} <= set(told["caveats"][2]["sentence"].replace(",", "").split())
+    assert (told["n_pairs"], told["n_possible_pairs"]) == (21, 36)
+    assert told["kinds"]["town"] == "nominal"
+    assert {caveat["code"] for caveat in told["caveats"]} >= {"pairs-left-out", "constant"}
     assert told["score"] > 0.97
     # words in the order of the metadata: high with high, though "high" is the first by the alphabet
     assert told["pairs"]["income", "grade"]["tau_real"] > 0.25
@@ -286,8 +285,8 @@ def test_metadata_of_other_frames_and_objects_agree():
     assert set(told["left_out"]) == {"id", "since", "more"}
     unknown = copy.assign(grade="none")
     told = cd.DependenceFidelity.compute_breakdown(real, unknown, SURVEY)
-    assert told["left_out"]["grade"] != told["left_out"]["town"] == "no order"  # it has an order, but not of these values
-    assert (told["n_pairs"], told["n_possible_pairs"]) == (10, 36)
+    assert "no known order" in told["left_out"]["grade"]  # it has an order, but not of these values
+    assert (told["n_pairs"], told["n_possible_pairs"]) == (15, 36)
     chosen = cd.DependenceFidelity.compute_breakdown(real, copy, SURVEY, var_names=["age", "owner"])
     assert list(chosen["pairs"]) == [("age", "owner")]
     assert chosen["left_out"] == {}

@@ -18,7 +18,7 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.row_groups import checked_by
 
-_BELOW, _UNDECIDED = 1, 4  # exit codes
+_BELOW, _UNDECIDED = 3, 4  # exit codes
 _SAID = ("pairs-left-out", "groups-left-out")  # caveats that the sentences above the table tell with the reasons
 _WIDE = 110  # columns from which meanings stand in the table; on narrower terminals they follow it
 _NAME = 60  # characters of a pair

@@ -48,8 +48,9 @@ exit codes:
 _EXIT_CODES_OF_FIDELITY = """\
 exit codes:
   0    the score was computed and is not below --fail-below
-  1    the score is below --fail-below; or an error: the files cannot be used
+  1    error: the files cannot be used
   2    invalid usage: an unknown option, or an invalid value of an option
+  3    the score is below --fail-below
   4    undecided, with --fail-below: both tables have the same rows, or no pair
        could be compared
   130  interrupted"""

@@ -15,6 +15,7 @@ OTHER = "other"
 _BINS = 128  # of ranks: coefficients of polynomials up to order 4 are off by less than 1e-3 of a standard error of 1e5 rows
 _SPIKE = 0.6  # share of one value above which ranks say too little (see `form.can_be_tested`)
 _HEAVY = 0.1  # share above which a value of a column with a spike is a level of its own
+_DISTINCT = 0.95  # share of different values below which the values beside a spike have ties
 _OTHER_SHARES = 0.01  # p-value below which pooled levels have other shares among themselves
 _PIECES = 4  # levels of ranks beside the heavy values of a column with a spike
 
@@ -144,7 +145,11 @@ def _heavy_values(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]
 
 
 def _with_spike(samples: Sequence[NDArray[np.float64]], heavy: NDArray[np.float64]) -> list[CodedColumn]:
-    """Heavy values as levels of their own, and the rows between them in a few levels by their ranks in each sample."""
+    """Heavy values as levels of their own, and the rows between them in a few levels by their ranks in each sample.
+
+    If the values between have ties, a group of equal ones could be in other levels of the two samples by chance: these are
+    divided at the same values in both.
+    """
     gaps = len(heavy) + 1
     rest = np.zeros((len(samples), gaps))
     for k, sample in enumerate(samples):
@@ -155,12 +160,14 @@ def _with_spike(samples: Sequence[NDArray[np.float64]], heavy: NDArray[np.float6
     wanted = np.minimum(np.round(_PIECES * shares), rest.min(axis=0) // (2 * FEWEST_ROWS))
     pieces = np.where(shares > 0.0, np.maximum(wanted, 1.0), 0.0).astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(pieces + 1)])  # each gap is followed by a heavy value, except the last
+    tied = any(_has_ties(_known(sample)[~np.isin(_known(sample), heavy)]) for sample in samples)
     names: list[str] = []
     strata: list[int] = []
     for gap, count in enumerate(pieces.tolist()):
         names += [_between(heavy, gap, piece, count) for piece in range(count)]
         names += [f"{heavy[gap]:g}"] if gap < len(heavy) else []
         strata += [2 * gap] * count + ([2 * gap + 1] if gap < len(heavy) else [])
+    cuts = [_common_cuts(samples, heavy, gap, count) if tied else None for gap, count in enumerate(pieces.tolist())]
     found = []
     for sample in samples:
         codes = np.full(sample.size, -1, np.int64)
@@ -170,12 +177,28 @@ def _with_spike(samples: Sequence[NDArray[np.float64]], heavy: NDArray[np.float6
         placed = np.where(is_heavy, starts[at] + pieces[at], 0)
         for gap, count in enumerate(pieces.tolist()):
             inside = np.flatnonzero(~is_heavy & (at == gap))
-            if inside.size:
-                ranks = _mid_ranks(sample[known][inside])
-                placed[inside] = starts[gap] + np.minimum((ranks * count).astype(np.int64), count - 1)
+            values, edges = sample[known][inside], cuts[gap]
+            if inside.size and edges is not None:
+                placed[inside] = starts[gap] + np.searchsorted(edges, values, side="right")
+            elif inside.size:
+                placed[inside] = starts[gap] + np.minimum((_mid_ranks(values) * count).astype(np.int64), count - 1)
         codes[known] = placed
-        found.append(CodedColumn(codes.astype(np.int32), tuple(names), len(names), True, (), tuple(strata)))
+        found.append(CodedColumn(codes.astype(np.int32), tuple(names), len(names), True, (), () if tied else tuple(strata)))
     return found
+
+
+def _has_ties(values: NDArray[np.float64]) -> bool:
+    return bool(values.size and np.unique(values).size < _DISTINCT * values.size)
+
+
+def _common_cuts(
+    samples: Sequence[NDArray[np.float64]], heavy: NDArray[np.float64], gap: int, count: int
+) -> NDArray[np.float64]:
+    """Values at which a gap between heavy values is divided in all samples: quantiles of each, in the middle."""
+    low, high = (-np.inf if gap == 0 else heavy[gap - 1]), (np.inf if gap == len(heavy) else heavy[gap])
+    shares = np.arange(1, count) / count
+    quantiles = [np.quantile(inside, shares) for sample in samples if (inside := sample[(sample > low) & (sample < high)]).size]
+    return np.asarray(np.mean(quantiles, axis=0) if quantiles else np.empty(0), np.float64)
 
 
 def _between(heavy: NDArray[np.float64], gap: int, piece: int, count: int) -> str:

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy.estimate.coded_columns import FEWEST_ROWS, OTHER, CodedColumn
+from copula_discrepancy.estimate.combination import cauchy
 from copula_discrepancy.estimate.form import FEWEST_FOR_FORM, FormGap, FormSide, form_gaps
 from copula_discrepancy.estimate.level_tables import (
     Influence,
@@ -221,7 +222,22 @@ class _Estimated(NamedTuple):
         (tested,) = form_gaps(tests[0], tests[1], None, [True], fewest_cells=1)
         known_first = used[0] and tested.errors[0] > 0.0
         score = float((tested.own[0] - tested.target[0]) / tested.errors[0]) if known_first else math.nan
-        return gap._replace(pvalue=tested.pvalue), 2.0 * float(ndtr(-abs(score))), sides
+        pvalue = float(cauchy([tested.pvalue, _strength_of_all(tests, used)], weights=[2.0, 1.0]))
+        return gap._replace(pvalue=pvalue), 2.0 * float(ndtr(-abs(score))), sides
+
+
+def _strength_of_all(sides: Sequence[FormSide], used: NDArray[np.bool_]) -> float:
+    """P-value of a difference in the direction of the dependence that both samples have: of a part of it that is lost.
+
+    The mean of both, weighted so that it is uncorrelated with their difference, does not know of the latter: of a loss that is
+    spread over many coefficients, this sees more than a test of all of them. It counts as a third statistic beside their sum
+    of squares and the largest (see `combination`).
+    """
+    (a, b), (v, w) = ([side.means[0][used] for side in sides], [side.se[0][used] ** 2 for side in sides])
+    direction = (w * a + v * b) / (v + w)
+    covariance = sum(side.covariance[0][np.ix_(used, used)] for side in sides)
+    variance = float(direction @ covariance @ direction)
+    return 2.0 * float(ndtr(-abs(float((a - b) @ direction)) / math.sqrt(variance))) if variance > 0.0 else 1.0
 
 
 def _both_ways(tables: Sequence[Array], axes: Sequence[_Axis], order: int) -> _Estimated:
