@@ -57,6 +57,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "draws there are: tests that count the draws as independent are too sure. Use a longer reference, or fewer draws."),
     "missing-in-one": (RESERVATION, "Only one of the samples lacks these values, so nothing is known about where the other "
         "would lack them. If missing values carry information, generate them too."),
+    "levels-differ": (RESERVATION, "The answer says nothing about these rows. Check whether labels are spelled alike in both "
+        "samples; levels that one of them lacks are a difference of margins."),
     "rare-levels": (NOTE, "Levels with few rows are compared together, as one level, or not at all. Use more rows to compare "
         "them one by one."),
     "pairs-untested": (RESERVATION, "The score says nothing about these pairs: too few rows have both values, or too few rows "

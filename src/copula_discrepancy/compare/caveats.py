@@ -13,7 +13,7 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
-from copula_discrepancy.estimate.coded_samples import CodedSamples
+from copula_discrepancy.estimate.coded_samples import CodedSamples, left_out_share
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 from copula_discrepancy.estimate.likelihood import DF_RANGE
@@ -22,6 +22,7 @@ from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.families import Copula, resolve_family
 
+_MUCH = 0.05  # share of rows in levels that are not compared from which the answer has a reservation
 _NAMED = 8  # stuck chains that get a caveat each; of the others only the number is given
 _FITTED = ("tau", "theta")
 _NEARLY = 1.0 - 1e-9  # |tau| above which a moment estimate may round to its limit
@@ -161,17 +162,31 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
 
 
 def level_caveats(coded: CodedSamples | None, names: Sequence[str]) -> list[Caveat]:
-    """Columns of which rare levels were pooled, or left out."""
+    """Columns of which rare levels were pooled, or of which levels were left out because the samples differ in them."""
     if coded is None:
         return []
-    both = zip(names, coded.own, strict=True)
-    columns = [(f"{len(column.pooled)} of {name}", column.alike) for name, column in both if column.pooled]
-    pooled, omitted = ([text for text, alike in columns if alike is wanted] for wanted in (True, False))
-    sentences = [f"levels with few rows are compared together, as one: {listed(pooled, BRIEF)}"] if pooled else []
+    pooled: list[str] = []
+    omitted: list[str] = []
+    many: list[str] = []
+    for name, own, other in zip(names, coded.own, coded.other, strict=True):
+        if own.ordered:
+            continue
+        share = max(left_out_share(own, other), left_out_share(other, own))
+        if share > _MUCH:
+            many.append(f"{name} ({100.0 * share:.0f}% of the rows)")
+        elif own.pooled:
+            (pooled if own.alike else omitted).append(f"{len(own.pooled)} of {name}")
+    caveats = []
+    if many:
+        sentence = f"not compared, because too few rows of the other sample have these levels: {listed(many, BRIEF)}"
+        caveats.append(caveat_of("levels-differ", sentence))
     if omitted:
-        which = listed(omitted, BRIEF)
-        sentences.append(f"levels with few rows, whose shares differ between the samples, are not compared: {which}")
-    return [caveat_of("rare-levels", sentence) for sentence in sentences]
+        sentence = f"levels with few rows, whose shares differ between the samples, are not compared: {listed(omitted, BRIEF)}"
+        caveats.append(caveat_of("rare-levels", sentence))
+    if pooled:
+        sentence = f"levels with few rows are compared together, as one: {listed(pooled, BRIEF)}"
+        caveats.append(caveat_of("rare-levels", sentence))
+    return caveats
 
 
 def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:

@@ -17,7 +17,7 @@ from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.form import FormGap, form_gaps
 from copula_discrepancy.estimate.form_target import copula_coefficients
-from copula_discrepancy.estimate.gaps import Gaps, Side, divergence, form_is_tested, gaps
+from copula_discrepancy.estimate.gaps import Gaps, Side, divergence, form_is_tested, gaps, of_levels
 from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.level_pairs import LevelGap
 from copula_discrepancy.estimate.pattern import Pattern, pattern_of, pattern_of_levels, proportional
@@ -338,9 +338,8 @@ class PairComparison:
         if there is not None:
             target, tau_target, tau_fitted = there.member, there.tau.tau, there.fit.tau
         found = gaps(mine, there, tau_target, form)
-        if levels is not None and math.isfinite(found.level.pvalue):
-            # Kendall's tau depends on how common the levels are; the first coefficient is compared at common shares
-            found = replace(found, level=found.level._replace(pvalue=levels.strength))
+        if levels is not None:
+            found = of_levels(found, levels.strength)
         # without a valid likelihood there is no divergence either
         told = self.method == "moment" or not math.isnan(found.total.value)
         aimed = tau_target if there is None else tau_fitted

@@ -60,11 +60,12 @@ class PairScore:
 
         if not min(_or_one(pair.form_adjusted), _or_one(pair.level_adjusted)) < _CHANCE:
             return cls(pair, 1.0, kept(squared + error), 1.0, weight, "", kept(squared))
-        change = _change(synthetic, real, squared)
+        change = _change(synthetic, real, squared, ordered=math.isfinite(pair.tau))
         score, low, high = kept(squared), kept(squared + error), kept(max(squared - error, 0.0))
         weaker = min(_sizes(pair).items(), key=lambda size: size[1])
         if weaker[1] ** 2 <= _CLEAR * _squared_error(weaker[1], getattr(pair, f"{weaker[0]}_se")):
-            score, low = 0.0, 0.0  # chance remains of a dependence that is lost, or was not there, are not kept
+            # chance remains of a dependence that is lost, or was not there, are not kept
+            score, low, change = 0.0, 0.0, "lost" if weaker[0] == "dependence" else "added"
         return cls(pair, score, low, high, weight, change, score)
 
     def numbers(self, kinds: tuple[str, str], total: float) -> dict[str, Any]:
@@ -104,7 +105,7 @@ def _or_one(pvalue: float) -> float:
     return 1.0 if math.isnan(pvalue) else pvalue
 
 
-def _change(synthetic: float, real: float, squared: float) -> str:
+def _change(synthetic: float, real: float, squared: float, *, ordered: bool = True) -> str:
     """How the dependence of a pair changed, from its size in both tables and the squared difference."""
     if synthetic == real == 0.0:
         return ""  # beyond chance neither table has any: a false alarm
@@ -114,7 +115,7 @@ def _change(synthetic: float, real: float, squared: float) -> str:
         return "added"
     product = 0.5 * (synthetic**2 + real**2 - squared)
     cosine = product / (synthetic * real)
-    if cosine < -_LITTLE:
+    if cosine < -_LITTLE and ordered:
         return "reversed"
     if cosine < _ALIKE:
         return "other"

@@ -23,6 +23,7 @@ from copula_discrepancy.data.kinds import ChosenKinds, is_ordered
 from copula_discrepancy.data.matching import matched
 from copula_discrepancy.data.naming import BRIEF, errors_about, listed
 from copula_discrepancy.data.row_groups import checked_by, group_labels, rows_of, with_group_columns
+from copula_discrepancy.estimate.coded_columns import FEWEST_ROWS
 from copula_discrepancy.estimate.strength import FEWEST_CARRIERS
 from copula_discrepancy.families import Copula
 
@@ -133,6 +134,7 @@ def score_tables(tables: Tables, *, checkpoint: Any = None, **choices: Any) -> d
     choices = {"iid": True, "missing": "pairs", **choices}
     left_out = tables.left_out | {name: "constant in the real table" for name in real.names if not _varies(real, name)}
     stuck = _stuck(synthetic, real)
+    synthetic, never = _with_random_holes(synthetic, real)
     whole = checkpoint if folder is None else folder / "all_rows"
     result = rank_pairs(_independent(synthetic, real, stuck), real, checkpoint=whole, **choices)
     notes, caveats = [_of_tables(note, synthetic) for note in result.notes], [*result.caveats]
@@ -141,6 +143,9 @@ def score_tables(tables: Tables, *, checkpoint: Any = None, **choices: Any) -> d
             "constant in the synthetic table, or with other levels than the real one, so treated as independent of all others"
         )
         caveats.insert(0, caveat_of("constant-in-draws", f"{told}: {listed(stuck)}"))
+    if never:
+        told = f"values are never missing in the synthetic table, so treated as missing at random: {listed(never)}"
+        caveats.insert(0, caveat_of("missing-in-one", told))
     untested = [pair.label for pair in result if not is_judged(pair)]
     if untested:
         sentence = (
@@ -248,6 +253,21 @@ def _of_tables(note: str, synthetic: Draws) -> str:
 def _varies(sample: Draws, name: str) -> bool:
     values = sample.values[:, :, sample.names.index(name)]
     return bool(np.nanmax(values) > np.nanmin(values))
+
+
+def _with_random_holes(synthetic: Draws, real: Draws) -> tuple[Draws, list[str]]:
+    """The synthetic table with missing values at random where only the real one lacks some: what they depend on is lost."""
+    if not real.incomplete or synthetic.chained or real.chained:
+        return synthetic, []
+    never, values, rng = [], np.array(synthetic.values), np.random.default_rng(0)
+    for k, name in enumerate(real.names):
+        share = float(np.isnan(real.values[0, :, k]).mean())
+        place = synthetic.names.index(name)
+        if share * real.n_draws >= FEWEST_ROWS and not np.isnan(values[0, :, place]).any():
+            values[0, rng.random(synthetic.n_draws) < share, place] = np.nan
+            never.append(name)
+    values.flags.writeable = False
+    return (replace(synthetic, values=values, incomplete=True), never) if never else (synthetic, [])
 
 
 def _other_levels(synthetic: Draws, real: Draws, name: str) -> bool:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import is_ordered
-from copula_discrepancy.estimate.coded_columns import CodedColumn, coded
+from copula_discrepancy.estimate.coded_columns import FEWEST_ROWS, OTHER, CodedColumn, coded
 from copula_discrepancy.estimate.level_pairs import LevelGap, level_gap
 
 
@@ -58,3 +60,11 @@ class CodedSamples:
     def identity(self) -> str:
         """What the codes mean, beyond the ranks of the values: the levels and whether they have an order."""
         return repr([(column.labels, column.ordered) for column in self.own])
+
+
+def left_out_share(column: CodedColumn, other: CodedColumn) -> float:
+    """The share of a column's rows in levels without order that the other sample has too few rows of to compare."""
+    counts = [np.bincount(each.codes[each.codes >= 0], minlength=each.size) for each in (column, other)]
+    left_out = counts[1] < FEWEST_ROWS
+    left_out |= np.array([label == OTHER and not column.alike for label in column.labels], bool)
+    return float(counts[0][left_out].sum() / max(int(counts[0].sum()), 1))

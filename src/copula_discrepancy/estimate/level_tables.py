@@ -18,6 +18,10 @@ weighted sample. So the basis is the same in both samples, and its error cancels
 values are those at known shares. Raking leaves them as the residual of f_j g_k from its best additive approximation, times the
 ratio of raked and observed frequency; for ranks, they are centred within each level.
 
+Where a rule binds the columns (every city has one country), other shares of one column are other shares of the other, and a
+table that breaks the rule would be raked to one that does, or the other way round. If raking fills places that a sample has
+hardly any rows in, both are compared at their own shares.
+
 Deming, W. E. and Stephan, F. F. (1940). On a least squares adjustment of a sampled frequency table when the expected marginal
 totals are known. Annals of Mathematical Statistics 11, 427-444.
 
@@ -45,6 +49,7 @@ _PSEUDOCOUNT = 1e-6
 # other, the common shares of both samples may ask for rows in places that one sample has empty: without any there, raking
 # fills them from the pseudocount, and their error is 0.
 _SPREAD = 0.5
+_FORCED, _FORCED_SHARE = 5.0, 0.003  # a place with so many times its rows after raking, and the share of such places
 _TINY = 1e-300
 
 
@@ -165,6 +170,33 @@ def _spread(table: Array) -> Array:
     return found
 
 
+def _is_forced(table: Array, joint: Array) -> bool:
+    """Whether raking puts much of a table into places that it has hardly any rows in.
+
+    A rule, such as that all Swiss prices are in francs, leaves no other shares of currencies than those of countries. A table
+    that breaks the rule has other shares, and raked to the same ones, both would break it.
+    """
+    frequency = table / table.sum()
+    return float(joint[joint > _FORCED * frequency].sum()) > _FORCED_SHARE
+
+
+def _at_own_shares(tables: Sequence[Array], functions: Sequence[Array]) -> tuple[list[Influence], list[Influence]]:
+    """The influence on covariances of the functions at each sample's own shares, and at the frequencies of both together."""
+    pooled = np.sum(tables, axis=0) / np.sum([table.sum() for table in tables])
+    found = []
+    for frequency in (*(table / table.sum() for table in tables), pooled):
+        centred = [part - margin @ part for part, margin in zip(functions, _margins(frequency), strict=True)]
+        products = (centred[0][:, None, :, None] * centred[1][None, :, None, :]).reshape(*frequency.shape, -1)
+        covariances = np.tensordot(frequency, products, axes=2)
+        found.append(Influence(covariances, products - covariances, frequency))
+    *own, both = found
+    return own, [both._replace(coefficients=one.coefficients) for one in own]
+
+
+def _margins(frequency: Array) -> tuple[Array, Array]:
+    return frequency.sum(axis=1), frequency.sum(axis=0)
+
+
 def both_levels(
     tables: Sequence[Array], functions: Sequence[Array], shares: Sequence[Array]
 ) -> tuple[list[Influence], list[Influence]]:
@@ -185,9 +217,12 @@ def both_levels(
         For sizes and their errors; and for tests, with the frequencies that both samples have if they do not differ: a place
         that is empty in one sample by chance has no variance of its own.
     """
+    counted = tables
     if min(float(table.min()) for table in tables) <= 0.0:
         tables = [_spread(table) for table in tables]
     joints = [raked(table, *shares) for table in tables]
+    if any(_is_forced(table, joint) for table, joint in zip(counted, joints, strict=True)):
+        return _at_own_shares(counted, functions)
     average = np.mean(joints, axis=0)
     own: list[Influence] = []
     null: list[Influence] = []

@@ -23,6 +23,7 @@ _BEND, _BEND_SLOPE = 0.35, 0.35
 _BOTH = 0.5  # ratio of (1, 2) to (2, 1) from which on a pair differs in one corner more than in the opposite one
 _SIMPLER = 0.85  # weight of a coefficient for each degree it has more
 _CLEAR = 0.01  # p-value, over all cells, below which a difference that strength does not explain is named
+_CHANCE = 2.0  # standard errors of a dependence below which it may be chance
 _GONE = 0.25  # share of a target's coefficient below which it is lost
 
 KINDS = {
@@ -109,15 +110,13 @@ def pattern_of(gap: FormGap, expected: Array) -> Pattern | None:
 def pattern_of_levels(gap: FormGap) -> Pattern:
     """How the dependence of categories without an order differs: which levels go together has no simpler name."""
     own, target = (np.nan_to_num(side) for side in (gap.own, gap.target))
-    here, there = gap.dependence
+    (here, there), errors = gap.dependence, gap.dependence_errors
     product, size = float(own @ target), max(there, 1e-12) ** 2
-    if here < _GONE * there:
+    if here < max(_GONE * there, min(_CHANCE * errors[0], 0.5 * there)):
         return Pattern("levels", "lost")
-    if there < _GONE * here:
+    if there < max(_GONE * here, min(_CHANCE * errors[1], 0.5 * here)):
         return Pattern("levels", "added")
     share = product / size
-    if product < -_GONE * here * there:
-        return Pattern("levels", "reversed")
     if (share - 1.0) ** 2 * size < _ALIKE * max(gap.squared, 0.0):
         return Pattern("levels", "other")
     return Pattern("levels", "weaker" if share < 1.0 else "stronger")
