@@ -23,7 +23,7 @@ from copula_discrepancy.estimate.level_pairs import LevelGap
 from copula_discrepancy.estimate.pattern import Pattern, pattern_of, pattern_of_levels, proportional
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
-from copula_discrepancy.estimate.screening import SCREENED
+from copula_discrepancy.estimate.screening import SCREENED, gaussian
 from copula_discrepancy.estimate.selection import Selection, Selector
 from copula_discrepancy.estimate.tails import Yardstick
 from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
@@ -229,7 +229,7 @@ class PairComparison:
         fits, aims = [], np.zeros((len(pairs), self.order**2))
         for k, place in enumerate(pairs):
             known = self.targets.get(place)
-            found = self._fits(own, other, k, known)
+            found = self._fits(own, other, k, known, coded=tables[k] is not None)
             taus = [own.taus[k]] if other is None else [own.taus[k], other.taus[k]]
             yardstick = Yardstick.of(found.own.template, taus, known)
             for block, fitted in ((own, found.own), (other, found.reference)):
@@ -291,8 +291,11 @@ class PairComparison:
         theirs = None if other is None or fits.reference is None else Side.of(other, k, fits.reference, self.curves)
         return Side.of(own, k, fits.own, self.curves), theirs
 
-    def _fits(self, own: Block, other: Block | None, k: int, known: Copula | None) -> Fits:
-        """The fits to both samples; the reference determines the family and its degrees of freedom."""
+    def _fits(self, own: Block, other: Block | None, k: int, known: Copula | None, *, coded: bool) -> Fits:
+        """The fits to both samples; the reference determines the family and its degrees of freedom.
+
+        No family describes columns with levels (`coded`): unless everything is asked for, the normal one stands for it.
+        """
         pair, iid, method = own.pair(k), own.iid, self.method
         guide, guide_pair = (own, pair) if other is None else (other, other.pair(k))
         if self.found is not None:
@@ -305,6 +308,10 @@ class PairComparison:
             return Fits(fitted, fit_at(guide_pair, template, float(row["theta_target"]), there, method=method, iid=guide.iid))
         if known is not None:
             return Fits(fit_pair(pair, known, method=method, estimate_df=self.estimate_df, iid=iid))
+        if coded and other is not None and self.template is None and self.selector is SCREENED:
+            normal = gaussian()
+            theirs = fit_pair(guide_pair, normal, method="moment", iid=guide.iid)
+            return Fits(fit_pair(pair, normal, method="moment", iid=iid), theirs, theirs)
         selection = None
         if self.template is not None:
             choice = fit_pair(guide_pair, self.template, method="mle", estimate_df=self.estimate_df, iid=guide.iid)

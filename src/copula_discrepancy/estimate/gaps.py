@@ -163,12 +163,12 @@ def of_levels(found: Gaps, strength: float) -> Gaps:
     """The gaps of two ordered columns of which one has levels; `strength` is the p-value of their strength at common shares.
 
     Kendall's tau depends on how common the levels are, no copula density describes them, and the share of rows in a corner
-    changes by whole levels: the numbers stay, but form and strength are what is tested.
+    changes by whole levels: form and strength are what is tested.
     """
     level = found.level._replace(pvalue=strength) if math.isfinite(found.level.pvalue) else found.level
     corners = {name: replace(gap, pvalue=math.nan) for name, gap in found.corners.items()}
-    shape, total = (gap._replace(pvalue=math.nan) for gap in (found.shape, found.total))
-    return replace(found, level=level, shape=shape, total=total, corners=corners, tails_pvalue=math.nan)
+    nothing = Gap(math.nan)
+    return replace(found, level=level, shape=nothing, total=nothing, corners=corners, tails_pvalue=math.nan)
 
 
 def _gap(value: float, spread: StandardError, bias: float, tested: bool) -> Gap:
