@@ -145,11 +145,11 @@ def with_band(value: float, drawn: np.ndarray) -> str:
 def agreement(frame: pd.DataFrame, more: str = "") -> list[Report]:
     """How well each score agrees with the classifier."""
     complete = frame.dropna(subset=list(SCORES))
-    tables = complete["table"].nunique()
+    counted = f"{len(complete)} synthetic tables of {complete['table'].nunique()} real ones"
     none = {score: sorted(set(frame.loc[frame[score].isna(), "table"])) for score in SCORES}
     omitted = "; ".join(f"{score}: {', '.join(names)}" for score, names in none.items() if names)
     report = Report(
-        f"Agreement with a classifier{more}: rank correlation with 1 - AUC, {len(complete)} synthetic tables of {tables}",
+        f"Agreement with a classifier{more}: rank correlation with 1 - AUC, {counted}",
         ("yardstick", "coefficient", "over", *SCORES, f"{OURS} - {TRENDS}"),
         note=f"In parentheses 95% bands from {RESAMPLES:,} bootstrap samples of tables. Tables for which a score has no answer "
         f"are omitted ({omitted or 'none'}). Over all: of all synthetic tables together. Within: among those of one real "
