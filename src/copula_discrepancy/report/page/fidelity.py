@@ -180,7 +180,7 @@ def _heading(score: float, void: bool) -> str:
 
 
 def _state(score: float, uses: Sequence[tuple[str, str, str]], groups: Any) -> str:
-    """The mark of the answer; one that is not known is neither good nor bad, and a good mean may hide a lost column or group."""
+    """The mark of the answer; an unknown score is neither good nor bad, and a good one may hide a lost column or group."""
     if not math.isfinite(score):
         return "unknown"
     if score < GOOD:
