@@ -177,3 +177,15 @@ def test_a_good_table_may_hide_groups_that_lost_all(tmp_path, capsys):
     printed = capsys.readouterr()
     assert re.search(r"; worst group: [ab], 0\.0\d$", printed.out.splitlines()[0])
     assert re.search(r"failed: the score 0\.0\d\d of group [ab] and of 1 more group are below 0\.5", printed.err)
+
+
+def test_a_note_on_both_tables_is_printed_once(files, capsys):
+    run(files, "copy")
+    printed = capsys.readouterr().out
+    assert "note: both tables: left out: ring" in printed
+    assert "note: real table: left out" not in printed
+    main(["compare", str(files / "copy.csv"), str(files / "real.csv"), "--iid"])
+    printed = capsys.readouterr().out
+    assert "note: both: left out: ring" in printed
+    assert "note: reference: left out" not in printed
+    assert "note: both: left out: ring" in " ".join(str(cd.pairwise(birds(2), birds(1), iid=True)).split())

@@ -16,7 +16,7 @@ from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.compare.fidelity_tables import Tables, join_tables, numbered, score_tables
 from copula_discrepancy.compare.groups_wording import left_out_words
-from copula_discrepancy.compare.wording import counted, pair_label, percentage, shortened
+from copula_discrepancy.compare.wording import counted, pair_label, percentage, shortened, told_once
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.row_groups import checked_by
@@ -117,7 +117,8 @@ def _print(options: argparse.Namespace, breakdown: Mapping[str, Any], tables: Ta
     if breakdown.get("groups"):
         printing.print_rows(console, _group_rows(breakdown["groups"]), (0, -1))
     said = [caveat["sentence"] for caveat in breakdown["caveats"] if caveat["code"] in _SAID]
-    printing.print_notes(console, breakdown["warnings"], said)
+    notes = told_once(breakdown["warnings"], ("synthetic table: ", "real table: "), "both tables: ")
+    printing.print_notes(console, notes, said)
     sys.stdout.flush()
 
 
