@@ -100,9 +100,8 @@ def test_groups_that_cannot_be_used(files, capsys):
 def test_exit_code(files, capsys):
     assert run(files, "copy", "--fail-below", "0.8") == 0
     assert run(files, "lost", "--fail-below", "0.8") == 3
-    assert "is below 0.8 (exit code 1)" in capsys.readouterr().err
-    with pytest.warns(cd.DependenceWarning):
-        assert run(files, "real", "--fail-below", "0.8") == 4
+    assert "is below 0.8 (exit code 3)" in capsys.readouterr().err
+    assert run(files, "real", "--fail-below", "0.8") == 4
     assert "undecided" in capsys.readouterr().err
     with pytest.raises(SystemExit) as exited:
         run(files, "copy", "--fail-below", "80")
@@ -148,3 +147,45 @@ def test_a_missing_value_is_drawn_as_a_column_of_its_own(tmp_path):
     tables[1].loc[rng.random(300) < 0.3, "bill"] = np.nan
     html = cd.DependenceFidelity.report(*tables, tmp_path / "page.html").read_text(encoding="utf-8")
     assert re.search(r"Mosaic of (species by bill is missing|bill is missing by species) in the real table", html)
+
+
+@pytest.mark.parametrize("options", [(), ("--by", "species")])
+def test_the_same_rows_are_void_and_have_no_score(files, capsys, recwarn, options):
+    assert run(files, "real", *options) == 4
+    printed = capsys.readouterr()
+    assert printed.out.startswith("Void: the synthetic table contains the same rows")
+    assert "100%" not in printed.out
+    assert "Fidelity" not in printed.out
+    assert "undecided" in printed.err
+    assert [warning for warning in recwarn if issubclass(warning.category, cd.DependenceWarning)] == []
+
+
+def test_a_good_table_may_hide_groups_that_lost_all(tmp_path, capsys):
+    """Within each group, y depends on x in the real table only; the groups are far apart in both."""
+    for name, slope, seed in (("real", 0.9, 1), ("fake", 0.0, 2)):
+        rng = np.random.default_rng(seed)
+        g = rng.integers(0, 2, 600)
+        x = rng.standard_normal(600)
+        y = slope * x + np.sqrt(1 - slope**2) * rng.standard_normal(600)
+        pd.DataFrame({"g": np.array(["a", "b"])[g], "x": x + 20.0 * g, "y": y + 20.0 * g}).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    command = ["fidelity", str(tmp_path / "real.csv"), str(tmp_path / "fake.csv"), "--fail-below", "0.5"]
+    assert main(command) == 0
+    assert "worst group" not in capsys.readouterr().out
+    assert main([*command, "--by", "g"]) == 3
+    printed = capsys.readouterr()
+    assert re.search(r"; worst group: [ab], 0\.0\d$", printed.out.splitlines()[0])
+    assert re.search(r"failed: the score 0\.0\d\d of group [ab] and of 1 more group are below 0\.5", printed.err)
+
+
+def test_a_note_on_both_tables_is_printed_once(files, capsys):
+    run(files, "copy")
+    printed = capsys.readouterr().out
+    assert "note: both tables: left out: ring" in printed
+    assert "note: real table: left out" not in printed
+    main(["compare", str(files / "copy.csv"), str(files / "real.csv"), "--iid"])
+    printed = capsys.readouterr().out
+    assert "note: both: left out: ring" in printed
+    assert "note: reference: left out" not in printed
+    assert "note: both: left out: ring" in " ".join(str(cd.pairwise(birds(2), birds(1), iid=True)).split())

@@ -30,3 +30,17 @@ def test_many_rare_levels_end():
     tables = [{"kind": [f"level {k % 40}" for k in range(n)], "x": rng.normal(size=n)} for n in (131, 142)]
     result = cd.pairwise(*tables, iid=True, missing="pairs")
     assert result.levels("kind", "x").differences
+
+
+def test_shares_have_a_unit_and_the_order_that_was_asked_for():
+    rng = np.random.default_rng(6)
+    grades = {"grade": ["low", "middle", "high"]}
+    tables = [{"town": rng.choice(["A", "B", "C"], 300), "grade": rng.choice(grades["grade"], 300)} for _ in range(2)]
+    result = cd.pairwise(*tables, iid=True, kinds=grades)
+    for names in (("town", "grade"), ("grade", "town")):
+        gaps = result.levels(*names)
+        assert gaps.names == names
+        assert gaps.differences[0].level in tables[0][names[0]]
+        head = str(gaps).splitlines()[2]
+        assert head.split()[:2] == [*names]
+        assert "here, %  reference, %" in head

@@ -12,7 +12,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare.verdict import PairTests
-from copula_discrepancy.compare.wording import NO_GAP, NOT_TESTED, WIDTH, answer_line, chance, form_fault
+from copula_discrepancy.compare.wording import NO_GAP, NOT_TESTED, WIDTH, answer_line, chance, form_fault, told_once
 from copula_discrepancy.estimate.uncertainty import Estimate
 from tests.caveat_codes import codes_of, warned
 from tests.compare.verdicts import (
@@ -307,3 +307,12 @@ def test_estimates_and_agreement_are_readable():
     unknown = repr(Estimate.unknown(0.3))
     assert unknown.startswith("0.3 ")
     assert "nan" not in unknown
+
+
+def test_notes_that_are_the_same_for_both_samples_are_told_once():
+    notes = ["left out: a", "reference: left out: a", "left out: b", "reference: left out: c"]
+    assert told_once(notes) == ["both: left out: a", "left out: b", "reference: left out: c"]
+    tables = ["synthetic table: x", "real table: x", "real table: y", "z"]
+    assert told_once(tables, ("synthetic table: ", "real table: "), "both tables: ") == [
+        "both tables: x", "real table: y", "z",
+    ]  # fmt: skip

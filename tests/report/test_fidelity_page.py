@@ -202,3 +202,24 @@ def test_of_many_columns_those_that_lost_most_are_shown(page_of, monkeypatch):
     known = sorted(score for score in scores.values() if not math.isnan(score))
     assert sorted(scores[name] for name in text_of(rows, "th")) == known[:3]
     assert "4 more columns, which kept more, are not shown" in html
+
+
+def test_a_good_mean_with_a_lost_pair_or_group_has_no_tick(page_of):
+    found, real, synthetic = breakdown("penguins", faithful=True)
+    worst = {names: entry | ({"score": 0.1} if k == 0 else {}) for k, (names, entry) in enumerate(found["pairs"].items())}
+    html, _ = page_of(found | {"score": 0.92, "pairs": worst}, real, synthetic)
+    assert '<h1 class="care">' in html
+    assert "✓" not in html.split("<main>")[0].split("</style>")[-1]
+    html, _ = page_of(found | {"groups": {"north": {"score": 0.0}}}, real, synthetic, force=True)
+    assert '<h1 class="care">' in html
+    html, _ = page_of(found | {"groups": {"north": {"score": 0.95}}}, real, synthetic, force=True)
+    assert '<h1 class="fine">' in html
+
+
+def test_a_void_score_is_not_shown(page_of):
+    found, real, synthetic = breakdown("penguins", faithful=True)
+    caveat = {"code": "same-rows", "sentence": "the rows are the same", "advice": "Compare other rows."}
+    html, _ = page_of(found | {"caveats": [caveat]}, real, synthetic)
+    assert "Void: both tables contain the same rows" in text_of(html, "h1")[0]
+    assert 'class="gauge"' not in html
+    assert "It can stand in for" not in html

@@ -4,16 +4,19 @@ import argparse
 import math
 import shlex
 import sys
+import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.compare.fidelity_tables import Tables, join_tables, numbered, score_tables
 from copula_discrepancy.compare.groups_wording import left_out_words
-from copula_discrepancy.compare.wording import counted, pair_label, percentage, shortened
+from copula_discrepancy.compare.wording import counted, pair_label, percentage, shortened, told_once
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.row_groups import checked_by
@@ -36,7 +39,7 @@ def fidelity(options: argparse.Namespace) -> int:
         page_path(options.html, options.force)
     printing.check_room(path, options.force)
     tables = _read(options)
-    breakdown = score_tables(tables, missing="pairs", n_jobs=options.jobs)
+    breakdown = _scored(tables, options.jobs)
     try:
         _print(options, breakdown, tables)
     except BrokenPipeError:
@@ -63,6 +66,25 @@ def _read_columns(options: argparse.Namespace, path: str, names: list[str]) -> D
     return reading.read(options, path, None, None, True, var_names=names, filter_vars=None, missing="pairs")
 
 
+def _scored(tables: Tables, jobs: int | None) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DependenceWarning)  # its sentence is among the notes
+        try:
+            return score_tables(tables, missing="pairs", n_jobs=jobs)
+        except InputError as error:
+            if not tables.by or error.code != "too-small":
+                raise
+            # no group can be compared, which is no error of the groups if all rows are the same
+            whole = score_tables(replace(tables, by=()), missing="pairs", n_jobs=jobs)
+            if not _void(whole):
+                raise
+            return whole
+
+
+def _void(breakdown: Mapping[str, Any]) -> bool:
+    return any(caveat["code"] == "same-rows" for caveat in breakdown["caveats"])
+
+
 # ---- what is printed -----------------------------------------------------------------------------------------------
 
 
@@ -81,8 +103,9 @@ def _print(options: argparse.Namespace, breakdown: Mapping[str, Any], tables: Ta
     if shown:
         wide = console.width >= _WIDE
         rows = [["pair", "kinds", "score", "kept", "verdict", *(["what it means"] if wide else [])]]
-        rows += [_row(names, entry, wide) for names, entry in shown]
-        styles = [] if wide else ["red" if entry["score"] < 1.0 else "green" for _, entry in shown]
+        void = _void(breakdown)
+        rows += [_row(names, entry, wide, void) for names, entry in shown]
+        styles = [] if wide or void else ["red" if entry["score"] < 1.0 else "green" for _, entry in shown]
         printing.print_rows(console, rows, (0, 1, 4, 5), styles)
         if len(pairs) > len(shown):
             more = f"{len(pairs) - len(shown):,} more pair{'s' if len(pairs) - len(shown) > 1 else ''}"
@@ -94,17 +117,28 @@ def _print(options: argparse.Namespace, breakdown: Mapping[str, Any], tables: Ta
     if breakdown.get("groups"):
         printing.print_rows(console, _group_rows(breakdown["groups"]), (0, -1))
     said = [caveat["sentence"] for caveat in breakdown["caveats"] if caveat["code"] in _SAID]
-    printing.print_notes(console, breakdown["warnings"], said)
+    notes = told_once(breakdown["warnings"], ("synthetic table: ", "real table: "), "both tables: ")
+    printing.print_notes(console, notes, said)
     sys.stdout.flush()
 
 
 def _score(breakdown: Mapping[str, Any]) -> str:
-    """The score and its interval in one line."""
+    """The score and its interval in one line, with the lowest score of a group."""
+    if _void(breakdown):
+        return "Void: the synthetic table contains the same rows as the real one, so there is no score"
     score, (low, high) = breakdown["score"], breakdown["interval"]
     if not math.isfinite(score):
         return "No pair of columns could be compared"
     interval = f" (95% interval {low:.2f} to {high:.2f})" if math.isfinite(low) and math.isfinite(high) else ""
-    return f"Fidelity {score:.2f}{interval}: the synthetic table keeps {percentage(score)} of the dependence"
+    worst = _groups_below(breakdown, math.inf)[:1]
+    within = "".join(f"; worst group: {shortened(label, _NAME)}, {lowest:.2f}" for label, lowest in worst)
+    return f"Fidelity {score:.2f}{interval}: the synthetic table keeps {percentage(score)} of the dependence{within}"
+
+
+def _groups_below(breakdown: Mapping[str, Any], limit: float) -> list[tuple[str, float]]:
+    """Groups with a score below a limit, the lowest first."""
+    scores = ((label, entry["score"]) for label, entry in breakdown.get("groups", {}).items())
+    return sorted((found for found in scores if found[1] < limit), key=lambda found: found[1])
 
 
 def _sentences(breakdown: Mapping[str, Any], tables: Tables) -> dict[str, str]:
@@ -112,7 +146,7 @@ def _sentences(breakdown: Mapping[str, Any], tables: Tables) -> dict[str, str]:
     n, possible = breakdown["n_pairs"], breakdown["n_possible_pairs"]
     compared = counted(n, "pair") if n >= possible else f"{n:,} of {counted(possible, 'pair')}"
     said = {"Tables": f"real {rows[0]}, synthetic {rows[1]}; {compared} of columns compared."}
-    if breakdown["answer"]:
+    if breakdown["answer"] and not _void(breakdown):  # that is said above
         said["Answer"] = f"{breakdown['answer']}."
     if breakdown["left_out"]:
         said["Left out"] = f"{listed([f'{name} ({why})' for name, why in breakdown['left_out'].items()], BRIEF)}."
@@ -121,8 +155,9 @@ def _sentences(breakdown: Mapping[str, Any], tables: Tables) -> dict[str, str]:
     return said
 
 
-def _row(names: tuple[str, str], entry: Mapping[str, Any], wide: bool) -> list[str]:
-    cells = [shortened(pair_label(*names), _NAME), " ~ ".join(entry["kinds"]), _share(entry["score"]), _share(entry["kept"])]
+def _row(names: tuple[str, str], entry: Mapping[str, Any], wide: bool, void: bool) -> list[str]:
+    shares = ["-" if void else _share(entry[key]) for key in ("score", "kept")]
+    cells = [shortened(pair_label(*names), _NAME), " ~ ".join(entry["kinds"]), *shares]
     return [*cells, entry["verdict"], *([entry["meaning"]] if wide else [])]
 
 
@@ -162,16 +197,22 @@ def _write_page(options: argparse.Namespace, breakdown: Mapping[str, Any], table
 
 
 def _exit_code(breakdown: Mapping[str, Any], limit: float | None) -> int:
-    """0, or 1 below the limit and 4 if the score says nothing; the reason is printed on standard error."""
-    if limit is None:
-        return 0
-    score = breakdown["score"]
-    void = any(caveat["code"] == "same-rows" for caveat in breakdown["caveats"])
+    """0, or 4 without a score, or 3 if that of the table or of a group is below the limit; standard error has the reason."""
+    score, void = breakdown["score"], _void(breakdown)
     if void or not math.isfinite(score):
         why = "the synthetic table contains the rows of the real one" if void else "no pair could be compared"
         printing.say(f"undecided: {why} (exit code {_UNDECIDED})")
         return _UNDECIDED
-    if score >= limit:
+    if limit is None:
         return 0
-    printing.say(f"failed: the score {score:.3f} is below {limit:g} (exit code {_BELOW})")
+    groups = _groups_below(breakdown, limit)
+    if score >= limit and not groups:
+        return 0
+    parts = [f"the score {score:.3f}"] if score < limit else []
+    if groups:
+        label, lowest = groups[0]
+        more = f" and of {counted(len(groups) - 1, 'more group')}" if len(groups) > 1 else ""
+        parts.append(f"the score {lowest:.3f} of group {shortened(label, _NAME)}{more}")
+    verb = "is" if len(parts) == 1 and len(groups) < 2 else "are"
+    printing.say(f"failed: {' and '.join(parts)} {verb} below {limit:g} (exit code {_BELOW})")
     return _BELOW

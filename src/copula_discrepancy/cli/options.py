@@ -256,7 +256,11 @@ FIDELITY_TESTS: Options = {
     "--jobs": TESTS["--jobs"],
 }  # fmt: skip
 FIDELITY_LIMITS: Options = {
-    "--fail-below": {"type": _share, "metavar": "X", "help": "exit with 3 if the score of the table is below X, such as 0.8"},
+    "--fail-below": {
+        "type": _share,
+        "metavar": "X",
+        "help": "exit with 3 if the score of the table, or with --by that of any group, is below X, such as 0.8",
+    },
 }
 FIDELITY_FORMS: Options = {"--json": FORMS["--json"]}
 _EXPERIMENTS = ("all", "experiment1", "experiment2", "experiment3", "overhead")

@@ -50,9 +50,8 @@ exit codes:
   0    the score was computed and is not below --fail-below
   1    error: the files cannot be used
   2    invalid usage: an unknown option, or an invalid value of an option
-  3    the score is below --fail-below
-  4    undecided, with --fail-below: both tables have the same rows, or no pair
-       could be compared
+  3    the score, or with --by that of a group, is below --fail-below
+  4    undecided: both tables have the same rows, or no pair could be compared
   130  interrupted"""
 _WITH_EXIT_CODES: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
 

@@ -17,7 +17,7 @@ from copula_discrepancy.compare.interactions_result import Interaction, Interact
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.over_time_wording import time_rows
 from copula_discrepancy.compare.pair_gap import PairGap
-from copula_discrepancy.compare.wording import NO_GAP, answer_line
+from copula_discrepancy.compare.wording import NO_GAP, answer_line, told_once
 from copula_discrepancy.compare.worst_result import WorstConsequences
 
 if TYPE_CHECKING:
@@ -128,9 +128,8 @@ def print_notes(where: "Console", notes: Sequence[str], said: Sequence[str] = ()
     """Notes below a table, but for those that were `said` before."""
     from rich.text import Text
 
-    for note in notes:
-        if note not in said:
-            where.print(Text(f"note: {note}"), highlight=False, soft_wrap=not where.is_terminal)
+    for note in told_once([note for note in notes if note not in said]):
+        where.print(Text(f"note: {note}"), highlight=False, soft_wrap=not where.is_terminal)
 
 
 def print_rows(where: "Console", rows: Sequence[Sequence[str]], words: Sequence[int], styles: Sequence[str] = ()) -> None:

@@ -152,8 +152,7 @@ class LevelGaps:
             self.names[0],
             *([] if self.percentiles else [self.names[1]]),
             self.things,
-            "here",
-            "reference",
+            *(["here", "reference"] if self.percentiles else ["here, %", "reference, %"]),
             "difference",
             "se",
         ]
@@ -169,7 +168,9 @@ class LevelGaps:
         return "\n".join([*text, *([f"  ... and {more} more; see to_dataframe()"] if more > 0 else [])])
 
 
-def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str, whose: str = "the reference") -> LevelGaps:
+def level_gaps(
+    draws: Draws, reference: Draws, verdict: str, things: str, whose: str = "the reference", *, as_given: bool = False
+) -> LevelGaps:
     """Two columns of two samples level by level; at least one of them must have levels.
 
     Parameters
@@ -182,6 +183,8 @@ def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str, whose:
         The noun for the observations.
     whose : str
         What the reference is called.
+    as_given : bool
+        Keep the order of two columns with levels; by default a category without an order comes first.
     """
     columns = [
         coded([draws.column(k), reference.column(k)], draws.labels(k), ordered=is_ordered(draws.kind(k))) for k in (0, 1)
@@ -191,7 +194,8 @@ def level_gaps(draws: Draws, reference: Draws, verdict: str, things: str, whose:
             f"neither {draws.names[0]} nor {draws.names[1]} has levels; use result.pair for two columns of many values"
         )
     first = 0 if columns[0][0].has_levels else 1
-    if columns[0][0].has_levels and columns[1][0].has_levels and columns[0][0].ordered and not columns[1][0].ordered:
+    both = columns[0][0].has_levels and columns[1][0].has_levels
+    if both and not as_given and columns[0][0].ordered and not columns[1][0].ordered:
         first = 1  # shares of an ordered column's levels among those of a category read more easily
     names = draws.names[first], draws.names[1 - first]
     rows, other = columns[first], columns[1 - first]

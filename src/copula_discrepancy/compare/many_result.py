@@ -386,7 +386,8 @@ class Pairwise(Ranking):
         Parameters
         ----------
         first, second : str
-            The two variables, in any order.
+            The two variables. If both have levels, shares of the second one's are given within each of the first one's;
+            otherwise in any order.
 
         Returns
         -------
@@ -402,9 +403,8 @@ class Pairwise(Ranking):
         draws, reference = self.samples
         if reference is None:
             raise InputError("levels are compared with those of a reference sample, and there is none", "no-target")
-        names = [self.names[int(row[end])] for end in ("first", "second")]
-        verdict = ranking_wording.pair_verdict(self, row)
-        return level_gaps(draws.select(names), reference.select(names), verdict, self.things)
+        names, verdict = [first, second], ranking_wording.pair_verdict(self, row)
+        return level_gaps(draws.select(names), reference.select(names), verdict, self.things, as_given=True)
 
     def _require_ordered(self, row: Any) -> None:
         """Raise for a pair with categories without an order, which no copula describes."""

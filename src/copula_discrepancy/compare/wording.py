@@ -312,9 +312,23 @@ def text_table(rows: list[list[str]]) -> list[str]:
     return [f"  {name}  {text}" for name, text in zip(names, numbers, strict=True)]
 
 
+def told_once(notes: Sequence[str], prefixes: tuple[str, str] = ("", "reference: "), both: str = "both: ") -> list[str]:
+    """Notes in which one that is the same for both samples, apart from the prefixes that name them, is told once."""
+    own, other = prefixes
+    given, told = {*notes}, []
+    for note in notes:
+        text = note.removeprefix(other)
+        if text != note and f"{own}{text}" in given:
+            continue  # told where the first sample's is
+        text = note.removeprefix(own)
+        shared = note.startswith(own) and f"{other}{text}" in given
+        told.append(f"{both}{text}" if shared else note)
+    return told
+
+
 def noted(notes: Sequence[str]) -> list[str]:
     """Lines below a table, one paragraph per note."""
-    return [line for note in notes for line in wrapped(f"  note: {note}", " " * 8)]
+    return [line for note in told_once(notes) for line in wrapped(f"  note: {note}", " " * 8)]
 
 
 def html(
@@ -329,7 +343,7 @@ def html(
     from html import escape
 
     paragraphs_ = "".join(f"<p><b>{escape(topic)}:</b> {escape(text)}</p>" for topic, text in said.items())
-    remarks = "".join(f"<p>Note: {escape(note)}</p>" for note in notes)
+    remarks = "".join(f"<p>Note: {escape(note)}</p>" for note in told_once(notes))
     top = f"<p><b>{escape(title)}</b><br>{escape(summary)}</p>"
     return f"{top}{paragraphs_}{_html_table(rows)}{_html_table(second) if second else ''}{remarks}"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.caveats import VOID, Caveat
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.fidelity_tables import numbered
 from copula_discrepancy.compare.groups_wording import left_out_words
@@ -129,17 +129,22 @@ def _content(breakdown: Mapping[str, Any], real: Draws, synthetic: Draws, pictur
     pairs: Mapping[tuple[str, str], Mapping[str, Any]] = breakdown["pairs"]
     caveats = [Caveat(entry["code"], entry["sentence"], entry.get("advice", "")) for entry in breakdown.get("caveats", ())]
     score = float(breakdown["score"])
+    void = any(caveat.severity == VOID for caveat in caveats)
     by_column = column_scores(pairs)
+    uses = _uses(pairs, by_column)
     details = _details(pairs, real, synthetic, pictures)
     said = {str(caveat) for caveat in caveats}
+    sentences = _sentences(breakdown, pairs, by_column)
+    if void:
+        sentences = {topic: text for topic, text in sentences.items() if topic in ("Answer", "Left out")}
     return {
-        "heading": _heading(score),
-        "state": _state(score, caveats),
+        "heading": _heading(score, void),
+        "state": "unknown" if void else _state(score, uses, breakdown.get("groups")),
         "title": _title(breakdown, real, synthetic),
-        "gauge": _gauge(score, breakdown.get("interval")),
-        "sentences": _sentences(breakdown, pairs, by_column),
+        "gauge": None if void else _gauge(score, breakdown.get("interval")),
+        "sentences": sentences,
         "caution": {"first": str(caveats[0]), "more": len(caveats) - 1} if caveats else None,
-        "uses": _uses(pairs, by_column),
+        "uses": [] if void else uses,
         "columns": strip(real, synthetic, by_column, dict(breakdown.get("left_out", {}))),
         "more_columns": max(len(real.names) - SHOWN, 0),
         "maps": _map(pairs, real) if len(by_column) > 2 else None,
@@ -162,7 +167,9 @@ def _has(details: Sequence[Mapping[str, Any]], picture: str) -> bool:
 # ---- the answer ----------------------------------------------------------------------------------------------------
 
 
-def _heading(score: float) -> str:
+def _heading(score: float, void: bool) -> str:
+    if void:
+        return "Void: both tables contain the same rows, so there is no score"
     if not math.isfinite(score):
         return "No pair of columns could be compared"
     if score >= 0.995:
@@ -172,11 +179,14 @@ def _heading(score: float) -> str:
     return f"The synthetic table keeps {percentage(score)} of the dependence"
 
 
-def _state(score: float, caveats: Sequence[Caveat]) -> str:
-    """The colour of the answer; a score that is void or not known is neither good nor bad."""
-    if not math.isfinite(score) or any(caveat.severity == "void" for caveat in caveats):
+def _state(score: float, uses: Sequence[tuple[str, str, str]], groups: Any) -> str:
+    """The mark of the answer; an unknown score is neither good nor bad, and a good one may hide a lost column or group."""
+    if not math.isfinite(score):
         return "unknown"
-    return "fine" if score >= GOOD else "off"
+    if score < GOOD:
+        return "off"
+    lost = any(kind == "off" for kind, _, _ in uses) or any(entry["score"] < POOR for entry in (groups or {}).values())
+    return "care" if lost else "fine"
 
 
 def _title(breakdown: Mapping[str, Any], real: Draws, synthetic: Draws) -> str:

@@ -86,6 +86,7 @@ def _draw_one(
             tile = Rectangle(
                 (left, low), right - left, high - low, facecolor=colours(0.5 + 0.5 * residual / limit),
                 edgecolor=look.GREY, linewidth=0.5, zorder=2,
+                clip_on=False,  # outer edges lie on the limits of the axes
             )  # fmt: skip
             ax.add_patch(tile)
             _write_share(ax, (left, right, low, high), shares[j, k] / shares[j].sum(), residual, limit, side)
