@@ -124,6 +124,14 @@ def results(monkeypatch):
     yield "a far quantile, of chains in two places", cd.consequence(apart, chains, "x0 + x1", q=0.001, n_resamples=50)
     yield "a repair with a short reference", cd.repair(table(12), table(13, 60))
     yield "a repair of a constant", cd.repair(table(12).assign(c=1.0), table(13))
+    towns = [rng.choice([f"t{k}" for k in range(40)], 500) for _ in range(3)]
+    yield "rare levels", cd.pairwise(table(12).assign(town=towns[0]), table(13).assign(town=towns[1]), iid=True)
+    other = np.where(rng.random(500) < 0.5, "new", towns[2])
+    yield "levels of one sample only", cd.pairwise(table(12).assign(town=towns[0]), table(13).assign(town=other), iid=True)
+    holes = table(13).mask(rng.random((500, 3)) < 0.1)
+    yield "missing values in the reference only", cd.pairwise(table(12), holes, iid=True)
+    groups = [table(seed).assign(g=np.where(np.arange(500) < small, "few", "many")) for seed, small in ((12, 9), (13, 200))]
+    yield "a small group", cd.pairwise(*groups, iid=True, by="g")
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
 
 
@@ -137,6 +145,10 @@ def scores():
     real, synthetic = (
         table(seed).assign(town="A", grade=grade, day="2020-01-01") for seed, grade in ((12, "low"), (13, "none"))
     )
+    few = table(13).assign(town=np.where(np.arange(500) < 7, "B", "A"))
+    yield "fidelity of a table with a pair that cannot be tested", breakdown(table(12).assign(town=few["town"]), few)
+    holes = table(12).mask(np.random.default_rng(3).random((500, 3)) < 0.1)
+    yield "fidelity of a table without missing values", breakdown(holes, table(13))
     yield "fidelity of a described table", breakdown(real, synthetic, {"columns": columns})
 
 

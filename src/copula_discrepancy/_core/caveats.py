@@ -59,8 +59,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "would lack them. If missing values carry information, generate them too."),
     "levels-differ": (RESERVATION, "The answer says nothing about these rows. Check whether labels are spelled alike in both "
         "samples; levels that one of them lacks are a difference of margins."),
-    "rare-levels": (NOTE, "Levels with few rows are compared together, as one level, or not at all. Use more rows to compare "
-        "them one by one."),
+    "rare-levels": (NOTE, "Levels with few rows are compared together, in a few groups, or not at all. Use more rows to "
+        "compare them one by one."),
     "pairs-untested": (RESERVATION, "The score says nothing about these pairs: too few rows have both values, or too few rows "
         "are in levels that both tables have."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "

@@ -184,7 +184,7 @@ def level_caveats(coded: CodedSamples | None, names: Sequence[str]) -> list[Cave
         sentence = f"levels with few rows, whose shares differ between the samples, are not compared: {listed(omitted, BRIEF)}"
         caveats.append(caveat_of("rare-levels", sentence))
     if pooled:
-        sentence = f"levels with few rows are compared together, as one: {listed(pooled, BRIEF)}"
+        sentence = f"levels with few rows are compared together, not one by one: {listed(pooled, BRIEF)}"
         caveats.append(caveat_of("rare-levels", sentence))
     return caveats
 

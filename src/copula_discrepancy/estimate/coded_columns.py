@@ -1,5 +1,6 @@
 """Columns as codes: levels of categories, flags and few values, or bins of ranks of a column of many values."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ _BINS = 128  # of ranks: coefficients of polynomials up to order 4 are off by le
 _SPIKE = 0.6  # share of one value above which ranks say too little (see `form.can_be_tested`)
 _HEAVY = 0.1  # share above which a value of a column with a spike is a level of its own
 _DISTINCT = 0.95  # share of different values below which the values beside a spike have ties
+_HASHED = 8  # levels that rare ones are pooled into by a hash of their labels, if most rows are in rare ones
 _OTHER_SHARES = 0.01  # p-value below which pooled levels have other shares among themselves
 _PIECES = 4  # levels of ranks beside the heavy values of a column with a spike
 
@@ -41,6 +43,8 @@ class CodedColumn:
     alike : bool
         Whether the pooled levels have the same shares among themselves in both samples. If not, what they depend on as one
         level differs with their shares, and they are not compared.
+    n_pooled : int
+        How many of the levels, the last ones, are made of pooled levels.
     """
 
     codes: Codes
@@ -50,6 +54,12 @@ class CodedColumn:
     pooled: tuple[str, ...] = ()
     strata: tuple[int, ...] = ()
     alike: bool = True
+    n_pooled: int = 0
+
+    @property
+    def left_out(self) -> NDArray[np.bool_]:
+        """Which levels are not compared, because what they are made of differs between the samples."""
+        return np.arange(self.size) >= (self.size if self.alike else self.size - self.n_pooled)
 
     @property
     def has_levels(self) -> bool:
@@ -109,17 +119,31 @@ def _nominal(samples: Sequence[NDArray[np.float64]], labels: tuple[str, ...]) ->
         rest, kept = np.sort(np.concatenate([rest, np.setdiff1d(kept, frequent)])), np.sort(frequent)
     if rest.size == 1:  # one rare level needs no other name; too rare to compare, it is left out pair by pair
         kept, rest = np.sort(np.concatenate([kept, rest])), rest[:0]
-    place = np.full(len(labels), len(kept))
+    place = np.zeros(len(labels), np.int64)
     place[kept] = np.arange(len(kept))
-    names = *(labels[k] for k in kept), *((OTHER,) if rest.size else ())
+    groups = _groups(counts, kept, rest) if rest.size else 0
+    if groups > 1:
+        place[rest] = len(kept) + np.array([zlib.crc32(labels[k].encode()) % groups for k in rest])
+    elif groups:
+        place[rest] = len(kept)
+    pooled_names = (OTHER,) if groups == 1 else tuple(f"{OTHER}, hash {k}" for k in range(groups))
+    names = *(labels[k] for k in kept), *pooled_names
     pooled = tuple(labels[k] for k in rest)
     alike = len(counts) == 1 or _same_shares(counts[:, rest])
     found = []
     for sample in samples:
         missing = np.isnan(sample)
         codes = place[np.where(missing, 0, sample).astype(np.int64)]
-        found.append(CodedColumn(_masked(codes, sample), names, len(names), False, pooled, (), alike))
+        found.append(CodedColumn(_masked(codes, sample), names, len(names), False, pooled, (), alike, groups))
     return found
+
+
+def _groups(counts: NDArray[np.integer], kept: NDArray[np.intp], rest: NDArray[np.intp]) -> int:
+    """The number of levels that rare ones are pooled into: several, by a hash of their labels, if most rows are in them."""
+    if counts[:, rest].sum() <= 0.5 * counts.sum():
+        return 1
+    most = int(counts[:, rest].sum(axis=1).min()) // (2 * FEWEST_ROWS)
+    return max(min(_HASHED, MOST_LEVELS - len(kept), rest.size, most), 1)
 
 
 def _same_shares(counts: NDArray[np.integer]) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import is_ordered
-from copula_discrepancy.estimate.coded_columns import FEWEST_ROWS, OTHER, CodedColumn, coded
+from copula_discrepancy.estimate.coded_columns import FEWEST_ROWS, CodedColumn, coded
 from copula_discrepancy.estimate.level_pairs import LevelGap, level_gap
 
 
@@ -65,6 +65,5 @@ class CodedSamples:
 def left_out_share(column: CodedColumn, other: CodedColumn) -> float:
     """The share of a column's rows in levels without order that the other sample has too few rows of to compare."""
     counts = [np.bincount(each.codes[each.codes >= 0], minlength=each.size) for each in (column, other)]
-    left_out = counts[1] < FEWEST_ROWS
-    left_out |= np.array([label == OTHER and not column.alike for label in column.labels], bool)
+    left_out = (counts[1] < FEWEST_ROWS) | column.left_out
     return float(counts[0][left_out].sum() / max(int(counts[0].sum()), 1))

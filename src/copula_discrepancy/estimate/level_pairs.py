@@ -152,7 +152,7 @@ def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> _Axis:
     least = np.min(counts, axis=0)
     if column.ordered:
         return _merged(column, np.array(counts))
-    left_out = np.array([label == OTHER and not column.alike for label in column.labels])
+    left_out = column.left_out
     kept = np.flatnonzero((least >= FEWEST_ROWS) & ~left_out)
     rest = np.flatnonzero((least < FEWEST_ROWS) & ~left_out)
     place = np.full(column.size, -1)

@@ -49,7 +49,8 @@ _PSEUDOCOUNT = 1e-6
 # other, the common shares of both samples may ask for rows in places that one sample has empty: without any there, raking
 # fills them from the pseudocount, and their error is 0.
 _SPREAD = 0.5
-_FORCED, _FORCED_SHARE = 5.0, 0.003  # a place with so many times its rows after raking, and the share of such places
+# a place with fewer rows that raking gives many times as many, and the share of such places from which shares are not common
+_FORCED, _FORCED_ROWS, _FORCED_SHARE = 5.0, 10.0, 0.003
 _TINY = 1e-300
 
 
@@ -177,7 +178,7 @@ def _is_forced(table: Array, joint: Array) -> bool:
     that breaks the rule has other shares, and raked to the same ones, both would break it.
     """
     frequency = table / table.sum()
-    return float(joint[joint > _FORCED * frequency].sum()) > _FORCED_SHARE
+    return float(joint[(joint > _FORCED * frequency) & (table < _FORCED_ROWS)].sum()) > _FORCED_SHARE
 
 
 def _at_own_shares(tables: Sequence[Array], functions: Sequence[Array]) -> tuple[list[Influence], list[Influence]]:
