@@ -1,6 +1,7 @@
 """Pairs level by level in words."""
 
 import numpy as np
+import pytest
 
 import copula_discrepancy as cd
 
@@ -24,6 +25,7 @@ def test_missing_values_are_told_as_such():
     assert where.startswith(("where income is missing, age is at", "where income is not missing, age is at"))
 
 
+@pytest.mark.filterwarnings("ignore:levels with few rows:copula_discrepancy.DependenceWarning")
 def test_many_rare_levels_end():
     """Their margins are tested with rare levels pooled, whose name must not be one of the labels."""
     rng = np.random.default_rng(5)

@@ -44,13 +44,13 @@ def test_shape_is_not_tested_where_a_variable_takes_few_values():
 
 
 @quietly
-def test_counts_keep_the_level_of_shape():
+def test_counts_keep_the_level_of_form():
     """Poisson(2): 240 tests at 5%; 99.9% band of the binomial 1.7 to 10.4%, tests of one run being dependent a little wider."""
     pvalues = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         pvalues.append(
-            cd.pairwise(rng.poisson(2.0, (300, 4)), rng.poisson(2.0, (300, 4)), iid=True, n_jobs=1).rows["shape_pvalue"]
+            cd.pairwise(rng.poisson(2.0, (300, 4)), rng.poisson(2.0, (300, 4)), iid=True, n_jobs=1).rows["form_pvalue"]
         )
     assert 0.01 <= np.mean(np.concatenate(pvalues) < 0.05) <= 0.11
 

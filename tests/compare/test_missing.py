@@ -221,7 +221,7 @@ def test_nothing_is_lost_for_want_of_other_columns():
     lost = [gap for gap in found if "c1" in gap.names and not any("missing" in name for name in gap.names)]
     assert len(lost) == 19
     assert all(gap.flagged for gap in lost)
-    assert 19 <= found.n_flagged <= 23  # one in twenty claims may be false
+    assert 19 <= found.n_flagged <= 28  # one in twenty claims may be false, and each lost pair makes up to four
     listwise = cd.pairwise(gappy(3, 4000, 4), gappy(4, 4000, 4), iid=True, missing="drop")
     assert set(listwise.rows["n"]) == {len(gappy(3, 4000, 4).dropna())}
     with refused_naming("nan", "c0"):
@@ -255,8 +255,8 @@ def test_pairs_without_rows_in_common_are_not_tested():
     assert result["c0", "c2"].n == 0
     assert result["c1", "c2"].n == 5
     assert re.findall(r"\d+", result.sentences()["Judged"]) == ["11", "18", "7"]
-    assert result.outcome == "no gap"
-    assert "11 of " in result.verdict
+    # c0 is there where c1 is not: what is missing depends on what else is
+    assert [gap.names for gap in result if gap.flagged] == [("c0 is missing", "c1 is missing")]
     json.dumps(result.to_dict())
     assert cd.summary(draws, iid=True).loc["c0 ~ c1"].isna().all()
 

@@ -167,7 +167,7 @@ def test_binary_references_do_not_choose_impossible_tails():
 
 
 def test_a_reference_rounded_alike_is_a_fair_one():
-    draws, reference = (np.round(10 * cd.Gumbel(2.0).sample(500, rng=seed)) for seed in (1, 2))
+    draws, reference = (np.round(20 * cd.Gumbel(2.0).sample(500, rng=seed)) for seed in (1, 2))
     result = cd.discrepancy(draws, reference, family="gumbel", iid=True)
     assert "rounded-values" not in codes_of(result)
     assert result.shape.pvalue > 0.01

@@ -218,7 +218,7 @@ def test_verdicts_differ():
     [
         ((0.5, 0.5, 0.5), [NO_GAP]), ((0.01, 0.5, 0.5), [TOO_WEAK]), ((0.5, 0.01, 0.5), [WRONG_SHAPE]),
         ((0.01, 0.01, 0.5), [TOO_WEAK, WRONG_SHAPE]),
-        ((0.01, np.nan, 0.5), [TOO_WEAK]), ((np.nan, 0.5, 0.5), [LEVEL_UNTESTED]),
+        ((0.01, np.nan, 0.5), [TOO_WEAK]), ((np.nan, 0.5, 0.5), [NO_GAP]),
         ((0.5, 0.5, 0.01), [too_thin("low_low")]),
     ],
     ids=str,

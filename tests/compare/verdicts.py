@@ -15,7 +15,7 @@ FAMILY_DOES_NOT_FIT = wrong_shape(against=False)
 _ALIKE = (0.4, 0.4), (0.1, 0.1)
 _NAN = {"level": math.nan, "shape": math.nan, "tails": math.nan, "form": math.nan}
 LEVEL_ALONE = PairTests(*_ALIKE, _NAN | {"level": 0.5}, {}, True, 0.05).verdict
-LEVEL_UNTESTED = PairTests(*_ALIKE, _NAN | {"shape": 0.5, "tails": 0.5, "form": 0.5}, {}, True, 0.05).verdict
+LEVEL_UNTESTED = PairTests(*_ALIKE, _NAN | {"shape": 0.5, "tails": 0.5}, {}, True, 0.05).verdict
 FORM_UNTESTED = PairTests(*_ALIKE, _NAN | {"level": 0.5, "shape": 0.5, "tails": 0.5}, {}, True, 0.05).verdict
 WRONG_FORM = form_fault("", against=True, automatic=True)
 NO_FAMILY_FITS = form_fault("", against=False, automatic=True)

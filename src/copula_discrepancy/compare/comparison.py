@@ -346,7 +346,7 @@ class PairComparison:
             target, tau_target, tau_fitted = there.member, there.tau.tau, there.fit.tau
         found = gaps(mine, there, tau_target, form)
         if levels is not None:
-            found = of_levels(found, levels.strength)
+            found = of_levels(found, levels.strength, moment=self.method == "moment")
         # without a valid likelihood there is no divergence either
         told = self.method == "moment" or not math.isnan(found.total.value)
         aimed = tau_target if there is None else tau_fitted

@@ -159,16 +159,17 @@ def gaps(own: Side, other: Side | None, tau_target: float, form: FormGap | None)
     return Gaps(level, shape_gap, total_gap, corners, joint_pvalue([*corners.values()]), form, too_rare)
 
 
-def of_levels(found: Gaps, strength: float) -> Gaps:
+def of_levels(found: Gaps, strength: float, *, moment: bool) -> Gaps:
     """The gaps of two ordered columns of which one has levels; `strength` is the p-value of their strength at common shares.
 
     Kendall's tau depends on how common the levels are, no copula density describes them, and the share of rows in a corner
-    changes by whole levels: form and strength are what is tested.
+    changes by whole levels: form and strength are what is tested. With the method "moment", total is the strength.
     """
     level = found.level._replace(pvalue=strength) if math.isfinite(found.level.pvalue) else found.level
     corners = {name: replace(gap, pvalue=math.nan) for name, gap in found.corners.items()}
     nothing = Gap(math.nan)
-    return replace(found, level=level, shape=nothing, total=nothing, corners=corners, tails_pvalue=math.nan)
+    shape, total = (found.shape, found.total._replace(pvalue=level.pvalue)) if moment else (nothing, nothing)
+    return replace(found, level=level, shape=shape, total=total, corners=corners, tails_pvalue=math.nan)
 
 
 def _gap(value: float, spread: StandardError, bias: float, tested: bool) -> Gap:

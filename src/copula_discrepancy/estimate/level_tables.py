@@ -50,7 +50,7 @@ _PSEUDOCOUNT = 1e-6
 # fills them from the pseudocount, and their error is 0.
 _SPREAD = 0.5
 # a place with fewer rows that raking gives many times as many, and the share of such places from which shares are not common
-_FORCED, _FORCED_ROWS, _FORCED_SHARE = 5.0, 10.0, 0.003
+_FORCED, _FORCED_ROWS, _FORCED_SHARE = 20.0, 10.0, 0.003
 _TINY = 1e-300
 
 
