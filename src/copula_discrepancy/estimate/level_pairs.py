@@ -96,6 +96,14 @@ class _Axis:
     def has_levels(self) -> bool:
         return bool(self.labels)
 
+    @property
+    def pooled(self) -> Array:
+        """Which place the rows of each code count in, (code, place): 1 there and 0 elsewhere."""
+        found = np.zeros((self.place.size, self.size))
+        kept = np.flatnonzero(self.place >= 0)
+        found[kept, self.place[kept]] = 1.0
+        return found
+
 
 def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_chains: Sequence[int]) -> LevelGap | str:
     """The gap between two samples of a pair of columns, at least one of them with levels, or why it cannot be tested.
@@ -111,31 +119,24 @@ def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_cha
     n_chains : two ints
         The number of chains that rows form, by sample.
     """
-    complete = [np.flatnonzero((x.codes >= 0) & (y.codes >= 0)) for x, y in samples]
-    if min(rows.size for rows in complete) < FEWEST_FOR_FORM:
+    counts = [_counts(*pair) for pair in samples]
+    if min(int(table.sum()) for table in counts) < FEWEST_FOR_FORM:
         return f"fewer than {FEWEST_FOR_FORM} rows have both values"
-    codes = [tuple(column.codes[rows] for column in pair) for pair, rows in zip(samples, complete, strict=True)]
     axes = []
     for side in (0, 1):
-        axis = _axis(samples[0][side], [np.bincount(both[side], minlength=samples[0][side].size) for both in codes])
+        axis = _axis(samples[0][side], [table.sum(axis=1 - side) for table in counts])
         if axis.size < 2:
             return _NEVER
         axes.append(axis)
-    placed = [[axis.place[column] for axis, column in zip(axes, both, strict=True)] for both in codes]
-    inside = [(first >= 0) & (second >= 0) for first, second in placed]
-    placed = [[column[rows] for column in both] for both, rows in zip(placed, inside, strict=True)]
-    shape = axes[0].size, axes[1].size
-    tables = [np.bincount(x * shape[1] + y, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64) for x, y in placed]
+    tables = [axes[0].pooled.T @ table @ axes[1].pooled for table in counts]
     if any(min(table.sum(axis=1 - side).min() for table in tables) < 1 for side in (0, 1) if axes[side].has_levels):
         return _NEVER
     estimated = _both_ways(tables, axes, order)
     if any(axis.strata is not None for axis in axes):
         estimated = estimated.with_boundaries(axes)
     serial = [
-        None if alone else _Serial.of(sizes, x, y, rows, chains)
-        for alone, sizes, (x, y), rows, chains in zip(
-            iid, estimated.own, placed, zip(complete, inside, strict=True), n_chains, strict=True
-        )
+        None if alone else _Serial.of(sizes, pair, axes, chains)
+        for alone, sizes, pair, chains in zip(iid, estimated.own, samples, n_chains, strict=True)
     ]
     gap, strength, sides = estimated.gap(tables, serial)
     n_eff = tuple(float(side.n_eff[0].min()) for side in sides)
@@ -143,6 +144,15 @@ def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_cha
     labels = axes[0].labels, axes[1].labels
     n = tuple(int(table.sum()) for table in tables)
     return LevelGap(gap, estimated.shape, labels, n, n_eff, rhats, estimated.shares, strength)
+
+
+def _counts(first: CodedColumn, second: CodedColumn) -> NDArray[np.int64]:
+    """How many rows have each pair of codes: (first, second); rows without one of the values are left out."""
+    # a missing value has the code -1: the rows before the first of the table, and after the last of each row, are theirs
+    width = second.size + 1
+    places = (first.codes.astype(np.int64) + 1) * width + (second.codes + 1)
+    table = np.bincount(places, minlength=(first.size + 1) * width).reshape(first.size + 1, width)
+    return np.ascontiguousarray(table[1:, 1:])
 
 
 def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> _Axis:
@@ -295,19 +305,15 @@ class _Serial(NamedTuple):
     halves: Array
 
     @classmethod
-    def of(
-        cls,
-        found: Influence,
-        first: NDArray[np.int64],
-        second: NDArray[np.int64],
-        rows: tuple[NDArray[np.intp], NDArray[np.bool_]],
-        n_chains: int,
-    ) -> "_Serial":
+    def of(cls, found: Influence, pair: Pair, axes: "Sequence[_Axis]", n_chains: int) -> "_Serial":
         """From the influence values in the order of the rows; rows without a value are left out of their chain."""
-        values = found.values[first, second]  # (row, cell)
+        complete = (pair[0].codes >= 0) & (pair[1].codes >= 0)
+        first, second = (axis.place[column.codes[complete]] for axis, column in zip(axes, pair, strict=True))
+        inside = (first >= 0) & (second >= 0)
+        values = found.values[first[inside], second[inside]]  # (row, cell)
         n, cells = values.shape
         # without some rows, chains have no equal length any more: they are then one
-        chains = n_chains if n == rows[0].size == rows[1].size and n % n_chains == 0 else 1
+        chains = n_chains if n == complete.size else 1
         ratio, df = np.ones(cells), np.full(cells, n - 1.0)
         for cell in range(cells):
             column = np.ascontiguousarray(values[:, cell])
