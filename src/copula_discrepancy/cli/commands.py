@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.cli.consequence_command import consequence
+from copula_discrepancy.cli.delivery import deliver
 from copula_discrepancy.cli.fidelity_command import fidelity
 from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.groups_command import compare_by_groups
-from copula_discrepancy.cli.parser import discard_output
 from copula_discrepancy.cli.repair_command import repair
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.interactions import rank_triples
@@ -76,7 +76,7 @@ def compare(options: argparse.Namespace) -> int:
 
 def demo(options: argparse.Namespace) -> int:
     """Eight schools: the centered parametrisation against the non-centered one, both real PyMC output that ArviZ bundles."""
-    _check_output(options)
+    printing.check_output(options)
     import numpy as np
     from arviz_base import load_arviz_data
 
@@ -141,19 +141,7 @@ def _check_usage(options: argparse.Namespace) -> None:
             family(options.family)
     except InputError as error:
         options.parser.error(str(error))
-    _check_output(options)
-
-
-def _check_output(options: argparse.Namespace) -> None:
-    """Check that the requested files can be written, before anything is computed."""
-    path = printing.json_file(options)
-    if options.force and options.html is None and path is None:
-        options.parser.error("--force requires --html, or --json with a file: it overwrites them")
-    if options.html is not None:
-        from copula_discrepancy.report.page.writing import page_path
-
-        page_path(options.html, options.force)
-    printing.check_room(path, options.force)
+    printing.check_output(options)
 
 
 def _known_target(options: argparse.Namespace) -> Copula | None:
@@ -191,14 +179,8 @@ def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: An
 
 def _answer(options: argparse.Namespace, result: Pairwise, extras: _Extras = _NOTHING_ELSE) -> int:
     """Print the result in the requested form, write its files, and return the exit code."""
-    try:
-        _print(options, result, extras)
-    except BrokenPipeError:
-        discard_output()  # the reader has stopped, but files and the exit code still matter
-    except OSError:  # the disk is full, but the files were requested too
-        _write_files(options, result, extras)
-        raise
-    printing.print_written(options, _write_files(options, result, extras))
+    written = deliver(lambda: _print(options, result, extras), lambda: _write_files(options, result, extras))
+    printing.print_written(options, written)
     limits = {"max_gap": options.fail_above, "max_rhat": options.max_rhat, "min_n_eff": options.min_n_eff}
     return printing.exit_code(gate(result, **limits, margins=options.margins, triples=extras.triples))
 

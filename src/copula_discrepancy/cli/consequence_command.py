@@ -7,7 +7,7 @@ from pathlib import Path
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import written_whole
 from copula_discrepancy.cli import printing, reading
-from copula_discrepancy.cli.parser import discard_output
+from copula_discrepancy.cli.delivery import deliver
 from copula_discrepancy.compare.consequence import weigh
 from copula_discrepancy.compare.consequence_result import Consequence
 from copula_discrepancy.compare.gate import gate_consequence
@@ -24,14 +24,8 @@ def consequence(options: argparse.Namespace) -> int:
         draws, reference, options.expression, summary=options.summary, q=options.q, split=options.split, iid=iid,
         confidence=options.confidence, n_resamples=options.resamples, rng=options.seed, missing="pairs", n_jobs=options.jobs,
     )  # fmt: skip
-    try:
-        _print(options, result)
-    except BrokenPipeError:
-        discard_output()  # the reader has stopped, but files and the exit code still matter
-    except OSError:  # the disk is full, but the files were requested too
-        _write_files(options, result)
-        raise
-    printing.print_written(options, _write_files(options, result))
+    written = deliver(lambda: _print(options, result), lambda: _write_files(options, result))
+    printing.print_written(options, written)
     return printing.exit_code(gate_consequence(result, max_effect=options.fail_above))
 
 

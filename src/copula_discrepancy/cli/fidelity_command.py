@@ -13,7 +13,7 @@ from typing import Any
 
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy.cli import printing, reading
-from copula_discrepancy.cli.parser import discard_output
+from copula_discrepancy.cli.delivery import deliver
 from copula_discrepancy.compare.fidelity_tables import Tables, join_tables, numbered, score_tables
 from copula_discrepancy.compare.groups_wording import left_out_words
 from copula_discrepancy.compare.wording import counted, pair_label, percentage, shortened, told_once
@@ -30,24 +30,11 @@ _NAME = 60  # characters of a pair
 def fidelity(options: argparse.Namespace) -> int:
     """Score a synthetic table, print the worst pairs and write the page."""
     reading.check_reading(options)
-    path = printing.json_file(options)
-    if options.force and options.html is None and path is None:
-        options.parser.error("--force requires --html, or --json with a file: it overwrites them")
-    if options.html is not None:
-        from copula_discrepancy.report.page.writing import page_path
-
-        page_path(options.html, options.force)
-    printing.check_room(path, options.force)
+    printing.check_output(options)
     tables = _read(options)
     breakdown = _scored(tables, options.jobs)
-    try:
-        _print(options, breakdown, tables)
-    except BrokenPipeError:
-        discard_output()  # the reader has stopped, but files and the exit code still matter
-    except OSError:  # the disk is full, but the files were requested too
-        _write_files(options, breakdown, tables)
-        raise
-    printing.print_written(options, _write_files(options, breakdown, tables))
+    written = deliver(lambda: _print(options, breakdown, tables), lambda: _write_files(options, breakdown, tables))
+    printing.print_written(options, written)
     return _exit_code(breakdown, options.fail_below)
 
 

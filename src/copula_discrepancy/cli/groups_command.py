@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from copula_discrepancy.cli import printing, reading
-from copula_discrepancy.cli.parser import discard_output
+from copula_discrepancy.cli.delivery import deliver
 from copula_discrepancy.compare.gate import gate_groups
 from copula_discrepancy.compare.groups import compare_groups
 from copula_discrepancy.compare.groups_result import GroupedPairwise
@@ -49,14 +49,8 @@ def _read_columns(options: argparse.Namespace, path: str, iid: bool, names: list
 
 def _answer(options: argparse.Namespace, result: GroupedPairwise) -> int:
     """Print the result in the requested form, write its files, and return the exit code."""
-    try:
-        _print(options, result)
-    except BrokenPipeError:
-        discard_output()  # the reader has stopped, but files and the exit code still matter
-    except OSError:  # the disk is full, but the files were requested too
-        _write_files(options, result)
-        raise
-    printing.print_written(options, _write_files(options, result))
+    written = deliver(lambda: _print(options, result), lambda: _write_files(options, result))
+    printing.print_written(options, written)
     limits = {"max_gap": options.fail_above, "max_rhat": options.max_rhat, "min_n_eff": options.min_n_eff}
     return printing.exit_code(gate_groups(result, **limits, margins=options.margins))
 

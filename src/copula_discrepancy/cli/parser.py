@@ -3,7 +3,6 @@
 import argparse
 import errno
 import io
-import os
 import signal
 import sys
 import threading
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from copula_discrepancy.cli import options
+from copula_discrepancy.cli.delivery import discard_output
 
 _PRINTED_JSON = f"--json={options.STANDARD_OUTPUT}"
 _EXIT_CODES = """\
@@ -88,11 +88,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"copula-discrepancy: {_message(error)}", file=sys.stderr)
         return 1
-
-
-def discard_output() -> None:
-    """Discard further output: its reader, such as head, has stopped reading."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _message(error: Exception) -> str:

@@ -62,6 +62,18 @@ def json_file(options: argparse.Namespace) -> Path | None:
     return None if options.json in (None, STANDARD_OUTPUT) else Path(options.json)
 
 
+def check_output(options: argparse.Namespace) -> None:
+    """Check that the requested files can be written, before anything is computed."""
+    path = json_file(options)
+    if options.force and options.html is None and path is None:
+        options.parser.error("--force requires --html, or --json with a file: it overwrites them")
+    if options.html is not None:
+        from copula_discrepancy.report.page.writing import page_path
+
+        page_path(options.html, options.force)
+    check_room(path, options.force)
+
+
 def check_room(path: Path | None, force: bool) -> None:
     """Check that a file can be written, before anything is computed."""
     if path is not None and not path.parent.is_dir():

@@ -1,7 +1,6 @@
 """Every pair of variables compared with a reference sample within groups of rows, and over all rows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from copula_discrepancy.compare.reversals import find_reversals
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.data.naming import errors_about, listed
-from copula_discrepancy.data.readers.options import NotNumeric
 from copula_discrepancy.data.row_groups import checked_by, group_labels, rows_of, with_group_columns
 from copula_discrepancy.families import Copula
 
@@ -124,10 +122,10 @@ def compare_groups(
     folder = None if checkpoint is None else _folder(checkpoint)
     choices = choices | {"missing": missing}
     variables = [name for name in draws.names if name not in (added or ())]
-    whole = partial(
-        rank_pairs, weights=weights, progress=progress, checkpoint=None if folder is None else folder / "all_rows", **choices
-    )
-    overall = _over_all_rows(whole, draws.select(variables), reference.select(variables), by)
+    overall = rank_pairs(
+        draws.select(variables), reference.select(variables), weights=weights, progress=progress,
+        checkpoint=None if folder is None else folder / "all_rows", **choices,
+    )  # fmt: skip
     inner = [name for name in variables if name not in by]
     own_weights = _weights(overall, inner)
     left_out = one_sided(groups[0], groups[1], _WHOSE)
@@ -171,19 +169,6 @@ def compare_groups(
         adjust=overall.adjust,
         version=overall.version,
     )
-
-
-def _over_all_rows(whole: Callable[..., Pairwise], draws: Draws, reference: Draws, by: Sequence[str]) -> Pairwise:
-    """The comparison of all rows, with the columns that define groups if their values can be compared."""
-    try:
-        return whole(draws, reference)
-    except NotNumeric as error:
-        if not {*error.others} <= {*by}:
-            raise
-        rest = [name for name in draws.names if name not in error.others]
-        result = whole(draws.select(rest), reference.select(rest))
-        note = f"{listed(error.others)} {'defines' if len(error.others) == 1 else 'define'} groups, without an order to compare"
-        return replace(result, notes=(*result.notes, note))
 
 
 def _folder(checkpoint: Any) -> Path:

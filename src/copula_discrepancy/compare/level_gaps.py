@@ -11,7 +11,9 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare import wording
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import MISSING, NOMINAL, NUMERIC, PRESENCE, is_ordered
+from copula_discrepancy.estimate.basis import centred_ranks
 from copula_discrepancy.estimate.coded_columns import coded
+from copula_discrepancy.estimate.ranks import rank_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,6 +244,6 @@ def _percentiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mid-ranks divided by the number of values; -1 if missing."""
     known = ~np.isnan(values)
     found = np.full(values.size, -1.0)
-    _, inverse, counts = np.unique(values[known], return_inverse=True, return_counts=True)
-    found[known] = ((np.cumsum(counts) - 0.5 * counts) / max(int(known.sum()), 1))[inverse]
+    if known.any():
+        found[known] = centred_ranks(rank_column(values[known]))
     return found

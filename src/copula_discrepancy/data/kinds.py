@@ -259,15 +259,15 @@ def truth_of(label: str) -> int | None:
     return next((pair.index(word) for pair in _PAIRS_OF_WORDS if word in pair), None)
 
 
-def hash_group(label: str) -> int:
-    """The group of a label, from 0 to 7, the same in every table and every run: CRC-32 of its UTF-8 text.
+def hash_group(label: str, groups: int = GROUPS) -> int:
+    """The group of a label, counted from 0, the same in every table and every run: CRC-32 of its UTF-8 text.
 
     Examples
     --------
     >>> hash_group("Wien"), hash_group("")
     (5, 0)
     """
-    return zlib.crc32(label.encode("utf-8", "surrogatepass")) % GROUPS
+    return zlib.crc32(label.encode("utf-8", "surrogatepass")) % groups
 
 
 def hashed_note(name: str, count: int) -> str:

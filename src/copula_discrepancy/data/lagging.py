@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.kinds import NOMINAL, NUMERIC
 from copula_discrepancy.data.naming import BRIEF, listed
 
 SAME_TIME, OWN_PAST, OTHERS_PAST = "same time", "own past", "others' past"
@@ -130,7 +131,7 @@ def plan_lags(draws: Draws, reference: Draws, lags: tuple[int, ...]) -> tuple[La
     for sample, whose in ((draws, "draws"), (reference, "reference")):
         _require_steps(sample, whose, lags)
     names = draws.names
-    nominal = [k for k in range(len(names)) if "nominal" in (_kind(draws, k), _kind(reference, k))]
+    nominal = [k for k in range(len(names)) if NOMINAL in (draws.kind(k), reference.kind(k))]
     kept = [k for k in range(len(names)) if k not in nominal]
     if not kept:
         raise InputError(
@@ -178,11 +179,12 @@ def lagged(draws: Draws, lagging: Lagging) -> Draws:
     out = f"{'are' if longest > 1 else 'is'} left out ({longest * n_chains:,} of {n_chains * n_draws:,})"
     note = f"{first} too short a past and {out}"
     of_kinds: dict[str, Any] = {}
-    if getattr(draws, "kinds", ()):
-        kept = [
-            ("numeric", ()) if column.absolute else _described(draws, places[column.variable]) for column in lagging.columns
-        ]
-        of_kinds = {"kinds": tuple(kind for kind, _ in kept), "levels": tuple(levels for _, levels in kept)}
+    if draws.kinds:
+        sources = [None if column.absolute else places[column.variable] for column in lagging.columns]
+        of_kinds = {
+            "kinds": tuple(NUMERIC if k is None else draws.kind(k) for k in sources),
+            "levels": tuple(() if k is None else draws.labels(k) for k in sources),
+        }
     incomplete = draws.incomplete and bool(np.isnan(values).any())
     return replace(draws, values=values, names=lagging.names, notes=(*draws.notes, note), incomplete=incomplete, **of_kinds)
 
@@ -208,20 +210,9 @@ def distances_from_median(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return snapped.reshape(values.shape)
 
 
-def _kind(draws: Draws, k: int) -> str:
-    kinds: tuple[str, ...] = getattr(draws, "kinds", ())
-    return kinds[k] if kinds else "numeric"
-
-
-def _described(draws: Draws, k: int) -> tuple[str, tuple[str, ...]]:
-    """The kind of a variable, and its labels."""
-    levels: tuple[tuple[str, ...], ...] = getattr(draws, "levels", ())
-    return _kind(draws, k), levels[k] if levels else ()
-
-
 def _has_distance(draws: Draws, k: int) -> bool:
     """Whether the distance of a variable from its median says more than the variable."""
-    if draws.ranked or _kind(draws, k) not in _WITH_DISTANCE:
+    if draws.ranked or draws.kind(k) not in _WITH_DISTANCE:
         return False
     values = draws.values[:, :, k]
     known = values[~np.isnan(values)]

@@ -1,12 +1,15 @@
 """Columns as codes: levels of categories, flags and few values, or bins of ranks of a column of many values."""
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
+
+from copula_discrepancy.data.kinds import hash_group
+from copula_discrepancy.estimate.basis import centred_ranks
+from copula_discrepancy.estimate.ranks import rank_column
 
 Codes = NDArray[np.int32]
 
@@ -123,7 +126,7 @@ def _nominal(samples: Sequence[NDArray[np.float64]], labels: tuple[str, ...]) ->
     place[kept] = np.arange(len(kept))
     groups = _groups(counts, kept, rest) if rest.size else 0
     if groups > 1:
-        place[rest] = len(kept) + np.array([zlib.crc32(labels[k].encode()) % groups for k in rest])
+        place[rest] = len(kept) + np.array([hash_group(labels[k], groups) for k in rest])
     elif groups:
         place[rest] = len(kept)
     pooled_names = (OTHER,) if groups == 1 else tuple(f"{OTHER}, hash {k}" for k in range(groups))
@@ -205,7 +208,7 @@ def _with_spike(samples: Sequence[NDArray[np.float64]], heavy: NDArray[np.float6
             if inside.size and edges is not None:
                 placed[inside] = starts[gap] + np.searchsorted(edges, values, side="right")
             elif inside.size:
-                placed[inside] = starts[gap] + np.minimum((_mid_ranks(values) * count).astype(np.int64), count - 1)
+                placed[inside] = starts[gap] + np.minimum((_ranks(values) * count).astype(np.int64), count - 1)
         codes[known] = placed
         found.append(CodedColumn(codes.astype(np.int32), tuple(names), len(names), True, (), () if tied else tuple(strata)))
     return found
@@ -231,16 +234,13 @@ def _between(heavy: NDArray[np.float64], gap: int, piece: int, count: int) -> st
     return below if count == 1 else f"{below}, part {piece + 1} of {count}"
 
 
-def _mid_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mid-ranks divided by the number of values."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((ends - 0.5 * counts)[inverse] / values.size, np.float64)
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return centred_ranks(rank_column(values))
 
 
 def _bins(sample: NDArray[np.float64]) -> tuple[Codes, tuple[str, ...], int]:
     known = ~np.isnan(sample)
     codes = np.full(sample.size, -1, np.int32)
-    ranks = _mid_ranks(sample[known])
+    ranks = _ranks(sample[known])
     codes[known] = np.minimum((ranks * _BINS).astype(np.int32), _BINS - 1)
     return codes, (), _BINS
