@@ -65,6 +65,8 @@ def numbers():
         keep(f"metropolis, {target!r}", cd.metropolis(target, start, scale=0.5, **length))
         keep(f"sgld, {target!r}", cd.sgld(target, start, step=0.01, **length))
         keep(f"sghmc, {target!r}", cd.sghmc(target, start, step=0.05, friction=1.0, **length))
+    triples = cd.DependenceSketch.of(rng.normal(size=(80, 4)), iid=True, triples=True).triples
+    keep("triples", np.append(triples.sums, triples.counts.ravel()))
     return found
 
 

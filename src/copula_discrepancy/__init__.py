@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.estimate.multiplicity import adjust_pvalues
     from copula_discrepancy.estimate.ranks import concordance, kendall_matrix, kendall_tau, pseudo_observations
     from copula_discrepancy.estimate.selection import Selection, select_family
+    from copula_discrepancy.estimate.sketch import DependenceSketch
     from copula_discrepancy.estimate.uncertainty import (
         Estimate,
         LongRun,
@@ -119,6 +120,7 @@ _HOME = {
     "estimate.multiplicity": "adjust_pvalues",
     "estimate.ranks": "concordance kendall_matrix kendall_tau pseudo_observations",
     "estimate.selection": "Selection select_family",
+    "estimate.sketch": "DependenceSketch",
     "estimate.uncertainty": "Estimate LongRun PaperTest contamination_bound long_run_variance tau_influence_bound",
     "families": "A1 A2 FAMILIES Clayton Copula Frank Gaussian Gumbel Joe Rotated StudentT family register",
     "report.plots.clouds": "plot_pair",
@@ -137,9 +139,9 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.
 
 __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula",
-    "DependenceFidelity", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap", "Effect", "Estimate",
-    "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "GroupedPairwise", "Gumbel", "InputError", "Interaction",
-    "Interactions", "Joe", "LevelDifference", "LevelGaps", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise",
+    "DependenceFidelity", "DependenceSketch", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap",
+    "Effect", "Estimate", "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "GroupedPairwise", "Gumbel",
+    "InputError", "Interaction", "Interactions", "Joe", "LevelDifference", "LevelGaps", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise",
     "PaperTest", "Repair", "Reproduction", "Reversal", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
     "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "WorstConsequences", "adjust_pvalues", "as_draws", "concordance",
     "consequence", "contamination_bound", "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix",

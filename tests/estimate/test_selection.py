@@ -27,7 +27,7 @@ def screened(values, taus=None):
     pair = block.pair(0)
     if taus is None:
         return SCREENED.choose(block, None, 0)[0], pair
-    fits = [fit_pair(pair, template, method="mle", iid=True) for template in finalists(pair, block.bins(0), taus)]
+    fits = [fit_pair(pair, template, method="mle", iid=True) for template in finalists(pair, block.squares(0), taus)]
     return min(fits, key=lambda fitted: -fitted.log_likelihood), pair
 
 

@@ -116,11 +116,15 @@ def test_perfect_flags_are_as_likely_as_their_carriers_make_them():
 def test_participation_and_carriers_are_counted():
     influence = np.zeros(1000)
     influence[:4] = (3.0, -3.0, 3.0, -3.0)
-    found = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (990, 500), influence, lambda: 1000.0)
+
+    def moments():
+        return float(np.sum(influence**2)), float(np.sum(influence**4))
+
+    found = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (990, 500), moments, lambda: 1000.0)
     assert (found.carriers, found.weight) == (10.0, pytest.approx(4.0))
-    halved = TauSide.of(0.5, StandardError(0.1, 999.0, 500.0), 1000, (990, 500), influence, lambda: 1000.0)
+    halved = TauSide.of(0.5, StandardError(0.1, 999.0, 500.0), 1000, (990, 500), moments, lambda: 1000.0)
     assert (halved.carriers, halved.weight) == (5.0, pytest.approx(2.0))
-    usual = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (500, 500), influence, lambda: 1000.0)
+    usual = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (500, 500), moments, lambda: 1000.0)
     assert (usual.carriers, usual.weight) == (math.inf, math.inf)
 
 

@@ -63,6 +63,12 @@ KINDS: dict[str, tuple[str, str]] = {
         "compare them one by one."),
     "pairs-untested": (RESERVATION, "The score says nothing about these pairs: too few rows have both values, or too few rows "
         "are in levels that both tables have."),
+    "outgrown-bins": (RESERVATION, "Counts know the order of values up to a bin. Pass a sample of all rows to "
+        "DependenceSketch.plan, or a source that can be read twice."),
+    "unseen-levels": (NOTE, "These levels are rare: a sample of the rows did not show them. Name all levels of a column, such "
+        "as kinds={'town': [...]}, to count them one by one."),
+    "short-blocks": (RESERVATION, "Rows are dependent over longer stretches than the blocks in which they were counted, so "
+        "standard errors may be too small. Compare longer tables, or read the rows into memory, engine='exact'."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "
         "them, or missing='listwise' for rows without missing values."),
     "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "

@@ -24,6 +24,13 @@ def checked_jobs(n_jobs: Any) -> int | None:
     return None if n_jobs is None else int(n_jobs)
 
 
+def thread_count(n_jobs: int | None) -> int:
+    """How many threads a number of workers stands for: -1 is one per core, None one."""
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else max((os.cpu_count() or 1) + 1 + n_jobs, 1)
+
+
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None, advice: str, **options: Any
 ) -> list[Result]:
@@ -40,15 +47,20 @@ def threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: i
     return in_order(function, items, n_jobs, "repeat the call with fewer workers, or with threads", prefer="threads")
 
 
+def one_blas_thread() -> Any:
+    """A context in which a matrix product uses one core: products of small matrices are many, and cores have other work."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    return threadpool_limits(1, "blas")
+
+
 def blas_threads(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None) -> list[Result]:
     """`function` of every item, in order, on threads that share memory, whatever backend is configured; each uses one core.
 
     Otherwise matrix products on two threads would use two threads each, which wait for each other: on two busy cores a product
     took 17 times as long.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         return in_order(function, items, n_jobs, "repeat the call with n_jobs=1", require="sharedmem")
 
 

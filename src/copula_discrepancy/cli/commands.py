@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.cli import printing, reading
+from copula_discrepancy.cli import counting, printing, reading
 from copula_discrepancy.cli.consequence_command import consequence
 from copula_discrepancy.cli.delivery import deliver
 from copula_discrepancy.cli.fidelity_command import fidelity
 from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.groups_command import compare_by_groups
 from copula_discrepancy.cli.repair_command import repair
+from copula_discrepancy.cli.sketch_command import sketch
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.interactions import rank_triples
 from copula_discrepancy.compare.interactions_result import Interactions
@@ -22,7 +23,7 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.worst_consequences import rank_consequences
 from copula_discrepancy.compare.worst_result import WorstConsequences, effect_records
-from copula_discrepancy.data.draws import Draws, as_draws, ordered_only
+from copula_discrepancy.data.draws import as_draws, ordered_only
 from copula_discrepancy.families import Copula, family
 
 
@@ -40,24 +41,32 @@ _NOTHING_ELSE = _Extras()
 def check(options: argparse.Namespace) -> int:
     """Check every pair of one sample against a copula, or without a target."""
     _check_usage(options)
+    counting.check_memory(options)
     target = _known_target(options)
     if target is None and options.method == "moment":
         options.parser.error("--method moment requires a target: use --family with --theta or --tau")
     files = options.files if len(options.files) > 1 else options.files[0]
-    draws = reading.read(options, files, options.chains, options.exclude, options.iid)
     choices = {} if target is not None else {"family": options.family}
+    counted = counting.opened(options, files)
+    if counted is not None:
+        return _answer(options, _judge_counted(options, counted[0], target, iid=options.iid, **choices))
+    draws = reading.read(options, files, options.chains, options.exclude, options.iid)
     return _answer(options, _judge(options, draws, target, iid=options.iid, **choices))
 
 
 def compare(options: argparse.Namespace) -> int:
     """Compare every pair of one sample with that of another."""
     _check_usage(options)
+    counting.check_memory(options)
     for option in ("interactions", "consequences"):
         if getattr(options, option) and options.csv:
             options.parser.error(f"--{option} cannot be used with --csv, which prints one table; use --json")
+    independent, iid = reading.independence(options)
+    counted = counting.opened(options, options.candidate, options.reference)
+    if counted is not None:
+        return _compare_counted(options, counted[0], counted[1], iid)
     if options.by is not None:
         return compare_by_groups(options)
-    independent, iid = reading.independence(options)
     if options.lags is not None and any(independent):
         options.parser.error("--lags cannot be used with --iid: the rows of a path are not independent of its past")
     if options.lags is not None and options.missing == "listwise":
@@ -72,6 +81,22 @@ def compare(options: argparse.Namespace) -> int:
         consequences = rank_consequences(*ordered, missing="listwise", tail=options.tail, **common)
     result = _judge(options, draws, reference, iid=iid, family=options.family, lags=options.lags)
     return _answer(options, result, _Extras(triples, consequences))
+
+
+def _compare_counted(options: argparse.Namespace, draws: Any, reference: Any, iid: bool | str) -> int:
+    """Compare samples that are counted while they are read, or were before."""
+    triples = None
+    if options.interactions:
+        chosen = counting.selection(options)
+        kinds = chosen.pop("kinds")
+        if kinds is not None:
+            options.parser.error("--kinds cannot be used with --interactions of files that are counted")
+        triples = rank_triples(
+            draws, reference, iid=iid, confidence=options.confidence, adjust=options.adjust,
+            n_jobs=options.jobs, engine="counted", memory=options.memory, **chosen,
+        )  # fmt: skip
+    result = _judge_counted(options, draws, reference, iid=iid, family=options.family)
+    return _answer(options, result, _Extras(triples))
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -166,15 +191,20 @@ def _known_target(options: argparse.Namespace) -> Copula | None:
     return made
 
 
-def _judge(options: argparse.Namespace, draws: Draws, target: Any, **choices: Any) -> Pairwise:
+def _judge(options: argparse.Namespace, draws: Any, target: Any, **choices: Any) -> Pairwise:
+    choices = {"missing": "pairs", "engine": options.engine} | choices
     try:
         return rank_pairs(  # warnings are printed below the table
-            draws, target, method=options.method, confidence=options.confidence, adjust=options.adjust, missing="pairs",
-            tail=options.tail, order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
+            draws, target, method=options.method, confidence=options.confidence, adjust=options.adjust, tail=options.tail,
+            order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
         )  # fmt: skip
     except KeyboardInterrupt:
         printing.say_saved(options.checkpoint)
         raise
+
+
+def _judge_counted(options: argparse.Namespace, draws: Any, target: Any, **choices: Any) -> Pairwise:
+    return _judge(options, draws, target, engine="counted", memory=options.memory, **counting.selection(options), **choices)
 
 
 def _answer(options: argparse.Namespace, result: Pairwise, extras: _Extras = _NOTHING_ELSE) -> int:
@@ -233,5 +263,5 @@ def _write_page(options: argparse.Namespace, result: Pairwise, extras: _Extras) 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": check, "compare": compare, "consequence": consequence, "demo": demo, "fidelity": fidelity, "repair": repair,
-    "reproduce": reproduce,
+    "reproduce": reproduce, "sketch": sketch,
 }  # fmt: skip

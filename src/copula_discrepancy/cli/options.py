@@ -115,7 +115,7 @@ FILES = (
     "a .csv, .tsv, .parquet, .npy, .npz, .nc or Stan CSV file, or a folder of them; several files are chains or, with --iid, "
     "parts of one table"
 )
-SAMPLE = "a file or folder as for check, or a quoted pattern such as 'run_*.csv'"
+SAMPLE = "a file or folder as for check, a quoted pattern such as 'run_*.csv', or a .sketch file"
 TARGET: Options = {
     "--theta": {"type": float, "metavar": "X", "help": "parameter of the target copula"},
     "--tau": {"type": float, "metavar": "X", "help": "Kendall's tau of the target copula, instead of --theta"},
@@ -144,6 +144,9 @@ KIND: Options = {
 TWO_INPUTS = INPUT | {
     "--reference-chains": {"type": _chains, "metavar": "N", "help": "the same for the reference (default: as --chains)"},
 }
+SKETCH_INPUTS: Options = {
+    name: INPUT[name] for name in ("--columns", "--exclude", "--filter", "--group", "--missing", "--chains")
+}
 _SELECTED = {name: choices for name, choices in TWO_INPUTS.items() if name not in ("--missing", "--drop-missing")}
 REPAIR_INPUTS: Options = _SELECTED | {
     "--missing": {"choices": ("listwise", "raise"), "default": "raise", "help": "empty cells: leave those rows as they are and "
@@ -162,6 +165,29 @@ REPAIR_OUTPUT: Options = {
     "--force": {"action": "store_true", "help": "overwrite existing files, except the candidate and the reference"},
     **_DEBUG,
 }  # fmt: skip
+_memory = _checked(str, lambda text: bool(text.strip()), "an amount of memory, such as 2GB")
+_resolution = _checked(_whole, lambda bins: 16 <= bins <= 240, "a number of bins from 16 to 240")
+MEMORY: Options = {
+    "--memory": {"type": _memory, "default": "2GB", "metavar": "SIZE", "help": "memory that reading and counting may take "
+                 "(default: 2GB)"},
+}  # fmt: skip
+ENGINE: Options = {
+    "--engine": {"choices": ("auto", "exact", "counted"), "default": "auto", "help": "rank all rows in memory, or count them "
+                 "in bins while they are read, once (default: count what does not fit into the memory)"},
+    **MEMORY,
+}  # fmt: skip
+SKETCH: Options = {
+    **MEMORY,
+    "--resolution": {"type": _resolution, "metavar": "BINS", "help": "bins of each variable, 16 to 240 (default: what fits)"},
+    "--iid": {"action": "store_true", "help": "treat rows as independent; not for Markov chains or time series"},
+    "--jobs": {"type": _jobs, "default": -1, "metavar": "J", "help": "number of threads (default: one per core)"},
+    "--checkpoint": {"metavar": "FOLDER", "help": "save counts in FOLDER; repeat the command to resume an interrupted scan"},
+}  # fmt: skip
+SKETCH_OUTPUT: Options = {
+    "--out": {"required": True, "metavar": "FILE.sketch", "help": "the file to write"},
+    "--force": {"action": "store_true", "help": "overwrite an existing file"},
+    **_DEBUG,
+}
 TESTS: Options = {
     "--family": {"metavar": "NAME", "help": "clayton, gumbel, frank, joe, a1, a2, gaussian, studentt, clayton180, ... "
                  "(default: the best for each pair)"},

@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("files", nargs="+", metavar="file", help=options.FILES)
     _add(check.add_argument_group("target"), options.TARGET)
     _add(check.add_argument_group("input"), options.INPUT | options.KIND)
-    _add(check.add_argument_group("tests"), options.TESTS)
+    _add(check.add_argument_group("tests"), options.TESTS | options.ENGINE)
     _add(check.add_argument_group("limits"), options.LIMITS)
     check.set_defaults(margins=False)
     compare = commands.add_parser(
@@ -156,7 +156,7 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("candidate", help=options.SAMPLE)
     compare.add_argument("reference", help=options.SAMPLE)
     _add(compare.add_argument_group("input"), options.TWO_INPUTS | options.KIND)
-    _add(compare.add_argument_group("tests"), options.TWO_TESTS)
+    _add(compare.add_argument_group("tests"), options.TWO_TESTS | options.ENGINE)
     _add(compare.add_argument_group("limits"), options.TWO_LIMITS)
     consequence = commands.add_parser(
         "consequence", help="compute what wrong dependence does to a number that you need",
@@ -203,6 +203,18 @@ def _parser() -> argparse.ArgumentParser:
     _add(repair.add_argument_group("repair"), options.REPAIR)
     _add(repair.add_argument_group("output"), options.REPAIR_OUTPUT)
     repair.set_defaults(parser=repair)
+    sketch = commands.add_parser(
+        "sketch", help="count a table once, for comparisons without its rows",
+        description="Count the pairs of values of a table of any size, in bins, and write the counts\n"
+        "to a file. compare takes it in place of the table, at any time and anywhere.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    sketch.add_argument("files", nargs="+", metavar="file", help="a .parquet, .csv or .npy file, a folder of them, a quoted "
+                        "pattern, or a Zarr store; several files are parts of one table")  # fmt: skip
+    _add(sketch.add_argument_group("input"), options.SKETCH_INPUTS | options.KIND)
+    _add(sketch.add_argument_group("counting"), options.SKETCH)
+    _add(sketch.add_argument_group("output"), options.SKETCH_OUTPUT)
+    sketch.set_defaults(parser=sketch, delimiter=None)
     demo = commands.add_parser("demo", help="compare two runs of a real posterior (eight schools, two parametrisations)")
     demo.set_defaults(fail_above=None, max_rhat=None, min_n_eff=None, margins=False)
     for command in (check, compare, demo):

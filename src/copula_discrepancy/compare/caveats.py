@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import Caveat, caveat_of
+from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
-from copula_discrepancy.estimate.coded_samples import CodedSamples, left_out_share
+from copula_discrepancy.estimate.coded_samples import left_out_share
+from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 from copula_discrepancy.estimate.likelihood import DF_RANGE
@@ -47,7 +49,7 @@ class ComparedSample:
     """
 
     draws: Draws
-    table: RankedTable
+    table: RankedTable | CountedTable
     iid: bool
     reference: bool = False
 
@@ -122,9 +124,7 @@ class Compared:
         return self.families.get(name) or resolve_family(name, None)[0]
 
 
-def sides_of(
-    samples: tuple[Draws, Draws | None], tables: tuple[RankedTable, RankedTable | None], iid: tuple[bool, bool]
-) -> list[ComparedSample]:
+def sides_of(samples: tuple[Draws, Draws | None], tables: tuple[Any, Any], iid: tuple[bool, bool]) -> list[ComparedSample]:
     """The draws, and the reference if there is one."""
     both = zip(samples, tables, iid, (False, True), strict=True)
     return [ComparedSample(draws, table, *rest) for draws, table, *rest in both if draws is not None and table is not None]
@@ -147,7 +147,7 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
     """
     own, other = sides[0], sides[1] if len(sides) > 1 else None
     iid = own.iid, other is not None and other.iid
-    caveats = [*repeated_rows(own.draws, None if other is None else other.draws, iid)]
+    caveats = _repeats(own, other, iid)
     for side in sides:
         caveats += [*_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
         caveats += _agreement_in_form(compared, side)
@@ -161,7 +161,16 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
     return *caveats, *_discrete(compared, sides, rare)
 
 
-def level_caveats(coded: CodedSamples | None, names: Sequence[str]) -> list[Caveat]:
+def _repeats(own: ComparedSample, other: ComparedSample | None, iid: tuple[bool, bool]) -> list[Caveat]:
+    """Rows that repeat others; of samples that were counted, only whether they are the same."""
+    if not isinstance(own.draws, CountedDraws):
+        return [*repeated_rows(own.draws, None if other is None else other.draws, iid)]
+    if other is None or not isinstance(other.draws, CountedDraws) or not own.draws.same_counts(other.draws):
+        return []
+    return [caveat_of("same-rows", f"the {own.things} and the reference have the same counts, as if they were the same rows")]
+
+
+def level_caveats(coded: Any, names: Sequence[str]) -> list[Caveat]:
     """Columns of which rare levels were pooled, or of which levels were left out because the samples differ in them."""
     if coded is None:
         return []
@@ -200,7 +209,7 @@ def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:
 
 def _still(side: ComparedSample) -> list[Caveat]:
     """A caveat for each chain in which a variable is constant, or does not change in the second half."""
-    if side.iid and not side.draws.chained:
+    if (side.iid and not side.draws.chained) or isinstance(side.draws, CountedDraws):
         return []
     sentences = [
         sentence

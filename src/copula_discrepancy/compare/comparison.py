@@ -12,6 +12,9 @@ from copula_discrepancy.compare.rows import BLOCKS, empty_rows
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.coded_samples import CodedSamples
+from copula_discrepancy.estimate.counted_block import CountedBlock
+from copula_discrepancy.estimate.counted_codes import CountedCodes
+from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.family_curves import TABULATED, Curves
 from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
@@ -115,13 +118,22 @@ class Found:
     df_estimated: bool
 
 
+Table = RankedTable | CountedTable  # a sample, ranked or counted
+AnyBlock = Block | CountedBlock
+
+
+def block_of(table: Table, pairs: Sequence[tuple[int, int]], **options: Any) -> AnyBlock:
+    """The pairs of a sample, from its ranks or from its counts."""
+    return CountedBlock(table, pairs, **options) if isinstance(table, CountedTable) else Block(table, pairs, **options)
+
+
 @dataclass(frozen=True, eq=False)
 class PairComparison:
     """The targets of all pairs, and the options of the comparison.
 
     Attributes
     ----------
-    draws, reference : RankedTable
+    draws, reference : RankedTable or CountedTable
         The draws; the reference sample, if there is one.
     targets : mapping from pair to Copula
         Known copulas, if there is no reference.
@@ -145,8 +157,8 @@ class PairComparison:
         The columns as codes, if there is a reference and some have levels.
     """
 
-    draws: RankedTable
-    reference: RankedTable | None
+    draws: Table
+    reference: Table | None
     targets: Mapping[tuple[int, int], Copula]
     template: Copula | None
     estimate_df: bool
@@ -158,7 +170,7 @@ class PairComparison:
     curves: Curves = TABULATED
     selector: Selector = SCREENED
     found: Found | None = None
-    coded: CodedSamples | None = None
+    coded: CodedSamples | CountedCodes | None = None
 
     def rows(self, pairs: Sequence[tuple[int, int]]) -> NDArray[Any]:
         """Rows of several pairs; warnings of fits are recorded, not issued."""
@@ -202,19 +214,21 @@ class PairComparison:
         """Fill the row of a pair from the draws that have both values; only their number if nothing varies in them."""
         row["first"], row["second"], row["n"] = i, j, self.draws.n_complete(i, j)
         row["n_target"] = math.nan if self.reference is None else self.reference.n_complete(i, j)
-        tables = [None if table is None else table.of_pair(i, j) for table in (self.draws, self.reference)]
+        # counts are of complete rows for every pair, so that only ranked tables come here
+        ranked = [table if isinstance(table, RankedTable) else None for table in (self.draws, self.reference)]
+        tables = [None if table is None else table.of_pair(i, j) for table in ranked]
         enough = [table is not None and (iid or table.n >= FEWEST_DRAWS) for table, iid in zip(tables, self.iid, strict=True)]
         if tables[0] is None or not enough[0] or (self.reference is not None and not enough[1]):
             return
         known = {(0, 1): self.targets[i, j]} if (i, j) in self.targets else {}
-        coded = None if self.coded is None else self.coded.at((i, j))
+        coded = self.coded.at((i, j)) if isinstance(self.coded, CodedSamples) else None
         alone = replace(self, draws=tables[0], reference=tables[1], targets=known, coded=coded)
         ((compared,), _) = alone.compare([(0, 1)])
         replace(compared, first=i, second=j).fill(row)
 
     def compare(
         self, pairs: Sequence[tuple[int, int]], *, keep: bool = False
-    ) -> tuple[list[ComparedPair], tuple[Block, Block | None]]:
+    ) -> tuple[list[ComparedPair], tuple[AnyBlock, AnyBlock | None]]:
         """All numbers of several pairs, and the blocks they are computed from; `keep` their influence values.
 
         If all of them are pairs of columns with levels, polynomials of ranks are not used, and not computed either.
@@ -222,7 +236,7 @@ class PairComparison:
         tables = [self._level_gap(place) for place in pairs]
         order = self.order if keep or any(gap is None for gap in tables) else 0
         own, other = (
-            None if table is None else Block(table, pairs, compare=compared, iid=iid, tail=self.tail, order=order)
+            None if table is None else block_of(table, pairs, compare=compared, iid=iid, tail=self.tail, order=order)
             for table, compared, iid in zip((self.draws, self.reference), self.compared, self.iid, strict=True)
         )
         assert own is not None
@@ -277,7 +291,7 @@ class PairComparison:
         )
         return own, other
 
-    def _expected_form(self, own: Block, k: int, fitted: Fit, known: Copula | None) -> NDArray[np.float64]:
+    def _expected_form(self, own: AnyBlock, k: int, fitted: Fit, known: Copula | None) -> NDArray[np.float64]:
         """The coefficients of the known copula or, without a target, of the fit, whose uncertainty the block takes in."""
         if known is not None:
             return copula_coefficients(known, self.order)
@@ -287,12 +301,12 @@ class PairComparison:
         own.expect_form(k, steep)
         return values
 
-    def _sides(self, own: Block, other: Block | None, k: int, fits: Fits) -> tuple[Side, Side | None]:
+    def _sides(self, own: AnyBlock, other: AnyBlock | None, k: int, fits: Fits) -> tuple[Side, Side | None]:
         """Both samples of a pair of finished blocks."""
         theirs = None if other is None or fits.reference is None else Side.of(other, k, fits.reference, self.curves)
         return Side.of(own, k, fits.own, self.curves), theirs
 
-    def _fits(self, own: Block, other: Block | None, k: int, known: Copula | None, *, coded: bool) -> Fits:
+    def _fits(self, own: AnyBlock, other: AnyBlock | None, k: int, known: Copula | None, *, coded: bool) -> Fits:
         """The fits to both samples; the reference determines the family and its degrees of freedom.
 
         No family describes columns with levels (`coded`): unless everything is asked for, the normal one stands for it.

@@ -6,17 +6,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy._core.checks import one_of
+from copula_discrepancy._core.checks import independent_sides, one_of
 from copula_discrepancy._core.errors import DependenceWarning, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy.compare.counted_interactions import TwoCounted
+from copula_discrepancy.compare.engine import counted_samples
 from copula_discrepancy.compare.interactions_result import TRIPLE, Interactions
 from copula_discrepancy.compare.two_samples import TwoSamples, adding
-from copula_discrepancy.estimate.all_pairs import PairForms, compare_all
+from copula_discrepancy.estimate.all_pairs import compare_all
+from copula_discrepancy.estimate.counted_triples import compare_counted_triples
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.joint import judged
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS, adjust_pvalues
+from copula_discrepancy.estimate.scanning import MEMORY, ScanOptions, checked_memory
 from copula_discrepancy.estimate.triples import MOST_VARIABLES, TripleForms, compare_triples
 from copula_discrepancy.estimate.uncertainty import open_probability
 
@@ -37,6 +41,8 @@ def interactions(
     missing: str | None = None,
     n_jobs: int | None = -1,
     progress: bool | None = None,
+    engine: str = "auto",
+    memory: float | str = MEMORY,
 ) -> Interactions:
     """Compare how the dependence of two variables changes with a third, for every triple, and rank the triples, worst first.
 
@@ -47,8 +53,9 @@ def interactions(
 
     Parameters
     ----------
-    draws : anything `as_draws` accepts, with 3 to 100 variables
-        Ranked once; only ranks matter. Constant variables are omitted, with a warning.
+    draws : anything `pairwise` accepts as draws, with 3 to 100 variables
+        Ranked once; only ranks matter. Constant variables are omitted, with a warning. A `DependenceSketch` must have counts of
+        triples.
     reference : anything `as_draws` accepts, optional
         A reference sample of the same variables (matched by name), independent of the draws. Without one, triples are tested
         against the null hypothesis of an elliptical copula, such as the Gaussian, for which all odd effects are 0.
@@ -67,6 +74,10 @@ def interactions(
         Threads; -1, the default, is one per core.
     progress : bool, optional
         Show a progress bar; by default on a terminal, after two seconds.
+    engine : {"auto", "exact", "counted"}
+        Whether rows are ranked in memory or read once and counted, see `pairwise`; rows that are counted must be independent.
+    memory : float or str
+        Bytes that reading and counting may take, see `pairwise`.
 
     Returns
     -------
@@ -77,7 +88,8 @@ def interactions(
     ------
     InputError
         For draws that `as_draws` rejects, a reference that is not a sample of the same variables, fewer than three variables
-        that can be compared, or more than 100: select some with `var_names`.
+        that can be compared, or more than 100: select some with `var_names`. For rows to be counted that have an order, unless
+        `iid`, or so many variables that the counts of their triples do not fit into the memory.
 
     See Also
     --------
@@ -95,6 +107,9 @@ def interactions(
 
     Standard errors are those of `screen`: influence values, including the cost of estimating three margins by ranks, summed
     over batches of consecutive draws. Ties share mid-ranks; variables with few values are left out, with a warning.
+
+    Rows that are counted, see `engine`, have the same coefficients, tests and words; standard errors include what the bins may
+    hide. They have no joint answer, and `in_pairs` is from the test of form that `pairwise` does.
 
     `in_pairs` of a triple says whether `screen` finds a gap in one of its pairs, with the same adjustment.
 
@@ -117,6 +132,7 @@ def interactions(
     result = rank_triples(
         draws, reference, iid=iid, confidence=confidence, adjust=adjust, var_names=var_names, filter_vars=filter_vars,
         group=group, coords=coords, chains=chains, exclude=exclude, missing=missing, n_jobs=n_jobs, progress=progress,
+        engine=engine, memory=memory,
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -134,23 +150,42 @@ def rank_triples(
     chains: int | str | None = None,
     n_jobs: int | None = -1,
     progress: bool | None = None,
+    engine: str = "auto",
+    memory: float | str = MEMORY,
     **selection: Any,
 ) -> Interactions:
     """`interactions` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
     one_of(adjust, "adjust", ADJUSTMENTS)
     share, jobs = open_probability(confidence, "confidence"), checked_jobs(n_jobs)
-    read = TwoSamples.read(draws, reference, iid=iid, chains=chains, fewest=3, most=MOST_VARIABLES, **selection)
+    options = ScanOptions(checked_memory(memory), jobs, progress, selection=selection, triples=True)
+    counted = counted_samples(
+        draws, reference, engine=engine, iid=independent_sides(iid), options=options, chains=chains,
+        group=selection.get("group", "posterior"),
+    )  # fmt: skip
+    if counted is not None and counted.in_memory:
+        draws, reference, counted = counted.draws, counted.target, None
+    read: TwoSamples | TwoCounted
+    if counted is None:
+        read = TwoSamples.read(draws, reference, iid=iid, chains=chains, fewest=3, most=MOST_VARIABLES, **selection)
+    else:
+        read = TwoCounted.read(counted, fewest=3, most=MOST_VARIABLES)
     d = len(read.names)
     with progress_bar(progress, "triples", d * (d - 1) * (d - 2) // 6) as tick:
-        forms = compare_triples(read.own, read.other, n_jobs=jobs, tick=adding(tick))
+        if isinstance(read, TwoCounted):
+            forms = compare_counted_triples(read.own, read.other, d, n_jobs=jobs, tick=adding(tick))
+        else:
+            forms = compare_triples(read.own, read.other, n_jobs=jobs, tick=adding(tick))
     adjusted = adjust_pvalues(forms.pvalue, adjust)
     rows = _rows(forms, read.other is not None)
     rows["adjusted"], rows["flagged"] = adjusted, adjusted < 1.0 - share
     joint = None
-    if read.other is not None:
+    if isinstance(read, TwoCounted):
+        if read.other is not None:
+            rows["in_pairs"] = _in_pairs(d, forms, adjust_pvalues(read.pair_pvalues(jobs), adjust) < 1.0 - share)
+    elif read.other is not None:
         pairs = compare_all(read.own, read.other, gram=True, n_jobs=jobs)
         joint = judged(pairs, read.own, read.other, dict(read.left_out), confidence=share, triples=forms)
-        rows["in_pairs"] = _in_pairs(pairs, forms, adjust_pvalues(pairs.pvalue, adjust) < 1.0 - share)
+        rows["in_pairs"] = _in_pairs(d, forms, adjust_pvalues(pairs.pvalue, adjust) < 1.0 - share)
     order = np.lexsort((-np.abs(rows["difference"]), ~rows["flagged"]))
     return Interactions(
         rows[order],
@@ -184,9 +219,9 @@ def _rows(forms: TripleForms, against: bool) -> NDArray[Any]:
     return rows
 
 
-def _in_pairs(pairs: PairForms, triples: TripleForms, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether one of the pairs of each triple is flagged."""
-    differs = np.zeros((pairs.second.max() + 1,) * 2, bool)
-    differs[pairs.first, pairs.second] = flagged
+def _in_pairs(count: int, triples: TripleForms, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether one of the pairs of each triple is flagged; all pairs of so many variables are in order."""
+    differs = np.zeros((count, count), bool)
+    differs[np.triu_indices(count, 1)] = flagged
     x, y, z = triples.places.T
     return np.asarray(differs[x, y] | differs[x, z] | differs[y, z])

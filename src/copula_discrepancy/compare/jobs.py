@@ -21,6 +21,7 @@ from copula_discrepancy._core.workers import outcomes
 from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.rows import ROW, empty_rows
 from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.rank_table import RankedTable
 
 Pairs = Sequence[tuple[int, int]]
@@ -38,11 +39,11 @@ class Comparison(Protocol):
     """Two samples and how their pairs are compared; `rows` runs in any worker."""
 
     @property
-    def draws(self) -> RankedTable:
+    def draws(self) -> RankedTable | CountedTable:
         """The draws, ranked."""
 
     @property
-    def reference(self) -> RankedTable | None:
+    def reference(self) -> RankedTable | CountedTable | None:
         """The reference sample, ranked."""
 
     def rows(self, pairs: Pairs) -> NDArray[Any]:
@@ -228,8 +229,9 @@ def _identity(comparison: PairComparison) -> dict[str, Any]:
     }
 
 
-def _digest(table: RankedTable) -> str:
+def _digest(table: RankedTable | CountedTable) -> str:
     """A hash of all ranks, which determine everything else in a table, and of the division into chains."""
+    assert isinstance(table, RankedTable), "the checkpoint of a scan is that of its counts"
     return _hash(repr((table.ranks.shape, table.n_chains)).encode(), np.ascontiguousarray(table.ranks).data)
 
 

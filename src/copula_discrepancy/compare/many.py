@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
@@ -14,9 +15,11 @@ from copula_discrepancy._core.checks import independent_sides, one_of, real_arra
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy._core.workers import checked_jobs, one_blas_thread
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, level_caveats, sides_of
 from copula_discrepancy.compare.correlations import in_order, square_values
+from copula_discrepancy.compare.counted_draws import CountedDraws
+from copula_discrepancy.compare.engine import ENGINES, counted_in_memory, counted_samples, is_blurred, worth_counting
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.margins import compare_margins
@@ -29,13 +32,16 @@ from copula_discrepancy.data.lagging import checked_lags
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.form import checked_order
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.scanning import MEMORY, ScanOptions, checked_memory
 from copula_discrepancy.estimate.selection import FULL
+from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import open_probability
 from copula_discrepancy.families import resolve_family
@@ -51,7 +57,8 @@ def pairwise(
     var_names: str | Sequence[str] | None = None, filter_vars: str | None = None, group: str = "posterior",
     coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
     missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
-    checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: None = None,
+    checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: None = None, engine: str = "auto",
+    memory: float | str = MEMORY,
 ) -> Pairwise: ...  # fmt: skip
 
 
@@ -63,6 +70,7 @@ def pairwise(
     coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
     missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: str | Sequence[str],
+    engine: str = "auto", memory: float | str = MEMORY,
 ) -> "GroupedPairwise": ...  # fmt: skip
 
 
@@ -92,6 +100,8 @@ def pairwise(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     by: str | Sequence[str] | None = None,
+    engine: str = "auto",
+    memory: float | str = MEMORY,
 ) -> "Pairwise | GroupedPairwise":
     """Compare the dependence of every pair of variables with a target, and rank the pairs, worst first.
 
@@ -160,6 +170,12 @@ def pairwise(
         A column with at most 50 values, such as a category, or several: the samples are also compared within groups of rows
         that have the same values there. For a table without chains and a reference sample with the same column. Groups with
         fewer than 24 rows in either sample are left out, with a warning. See `GroupedPairwise`.
+    engine : {"auto", "exact", "counted"}
+        "exact" ranks all rows in memory. "counted" reads them once, in pieces, and counts pairs of bins: for tables that do not
+        fit into memory. "auto" counts sketches, sources that are too large for `memory`, and independent rows of which there
+        are many; of the latter, pairs whose numbers the bins would blur are ranked all the same. See the notes.
+    memory : float or str
+        Bytes, or a text such as ``"2GB"``, that reading and counting may take.
 
     Returns
     -------
@@ -257,7 +273,7 @@ def pairwise(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
         exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
         exclude=exclude, kinds=kinds, tail=tail, order=order, lags=lags, n_jobs=n_jobs, checkpoint=checkpoint,
-        progress=progress,
+        progress=progress, engine=engine, memory=memory,
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -284,6 +300,8 @@ def rank_pairs(
     n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    engine: str = "auto",
+    memory: float | str = MEMORY,
     **selection: Any,
 ) -> Pairwise:
     """`pairwise` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
@@ -296,6 +314,21 @@ def rank_pairs(
     steps = checked_lags(lags)
     refuse(steps, sides, missing, weights)
     selection["missing"] = missing
+    scanning = ScanOptions(checked_memory(memory), jobs, progress, checkpoint, None, selection)
+    counted = None
+    if not accuracy and not steps:
+        counted = counted_samples(
+            draws, target, engine=engine, iid=sides, options=scanning, chains=chains, group=selection.get("group", "posterior")
+        )
+    elif one_of(engine, "engine", ENGINES) == "counted" or isinstance(draws, DependenceSketch):
+        raise InputError("rows that are counted have no exact=True and no lags; omit them, or use engine='exact'", "argument")
+    if counted is not None and counted.in_memory:
+        draws, target, counted = counted.draws, counted.target, None
+    if counted is not None:
+        draws, target, sides, checkpoint = counted.draws, counted.target, counted.iid, None
+        if target is None:
+            sides = sides[0], sides[0]
+        selection, chains = {"missing": missing}, None  # columns were selected when they were counted
     given = as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2 and not steps:
         raise InputError(
@@ -310,15 +343,31 @@ def rank_pairs(
     if steps:
         aims, lagging = over_time(aims, steps)
     template, estimate_df = _template(family, aims, method)
-    samples = aims.draws, aims.reference
-    comparison = comparison_of(
-        samples, sides, targets=aims.targets or {}, template=template, estimate_df=estimate_df, method=method,
-        tail=tail_level, order=degree, **accuracy,
-    )  # fmt: skip
+    samples: tuple[Draws, Draws | None] = (aims.draws, aims.reference)
+    choices: dict[str, Any] = {
+        "targets": aims.targets or {},
+        "template": template,
+        "estimate_df": estimate_df,
+        "method": method,
+    }
+    choices |= {"tail": tail_level, "order": degree, **accuracy}
+    automatic = engine == "auto" and counted is None and not accuracy and not steps and checkpoint is None
+    if automatic and worth_counting(aims.draws, aims.reference, sides):
+        reference = None if aims.reference is None else counted_in_memory(aims.reference, scanning)
+        samples = counted_in_memory(aims.draws, scanning), reference
+    comparison = comparison_of(samples, sides, **choices)
     if lagging is not None:  # paths of a process differ: R-hat is for chains that sample one distribution
         comparison = replace(comparison, compared=(False, False))
-    with progress_bar(progress, "pairs", len(aims.pairs)) as tick:
+    one_thread = one_blas_thread() if isinstance(comparison.draws, CountedTable) else nullcontext()
+    with progress_bar(progress, "pairs", len(aims.pairs)) as tick, one_thread:
         rows = run(comparison, aims.pairs, jobs, tick, checkpoint)
+    notes = (*aims.notes, *(in_a_row(aims.draws) if sides[0] and counted is None else ()))
+    if samples[0] is not aims.draws:
+        blurred = np.flatnonzero(is_blurred(rows))
+        if blurred.size:
+            by_rank = comparison_of((aims.draws, aims.reference), sides, **choices)
+            rows[blurred] = run(by_rank, [aims.pairs[k] for k in blurred], jobs, lambda _: None)
+        notes = *notes, _counted_note(samples[0], blurred.size, len(rows))
 
     def label(row: Any) -> str:
         return pair_label(aims.draws.names[row["first"]], aims.draws.names[row["second"]])
@@ -326,8 +375,8 @@ def rank_pairs(
     families = {copula.name: copula for copula in (aims.targets or {}).values()}
     families |= {} if template is None else {template.name: template}
     compared = Compared(rows, Pairwise.unit, label, method, families, estimate_df or bool(accuracy))
-    both = sides_of(samples, (comparison.draws, comparison.reference), sides)
-    told: Sequence[Caveat] = comparison_caveats(compared, both)
+    both = sides_of((aims.draws, aims.reference), (comparison.draws, comparison.reference), sides)
+    told: Sequence[Caveat] = (*(() if counted is None else counted.caveats), *comparison_caveats(compared, both))
     if lagging is not None:
         told = caveats_of_paths(told, before, both)
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
@@ -338,7 +387,7 @@ def rank_pairs(
         kind=aims.kind,
         method=method,
         family=None if template is None else template.name,
-        iid=iid if isinstance(iid, str) else sides[0],
+        iid=_sides_as_given(sides, aims.reference is not None),
         confidence=share,
         adjust=adjust,
         weights=_weights(weights, tuple(dict.fromkeys((*given.names, *aims.draws.names))), aims.draws, rows),
@@ -348,7 +397,7 @@ def rank_pairs(
         tail=tail_level,
         order=comparison.order,
         exact=bool(accuracy),
-        notes=(*aims.notes, *(in_a_row(aims.draws) if sides[0] else ())),
+        notes=notes,
         stuck=aims.stuck,
         left_out=aims.left_out,
         caveats=(*aims.caveats, *lost, *told, *level_caveats(comparison.coded, aims.draws.names)),
@@ -356,6 +405,23 @@ def rank_pairs(
         margins=margins,
         lagging=lagging,
     )
+
+
+def _counted_note(draws: Draws, exact: int, pairs: int) -> str:
+    """How pairs of many rows in memory were compared."""
+    assert isinstance(draws, CountedDraws)
+    rest = "" if not exact else f"; {exact:,} of {pairs:,} pairs, whose standard errors that would change, were ranked exactly"
+    return (
+        f"rows were counted in up to {draws.sketch.resolution} bins of each variable, which changes no standard error by more "
+        f"than a hundredth{rest}"
+    )
+
+
+def _sides_as_given(sides: tuple[bool, bool], compared: bool) -> bool | str:
+    """For which samples rows are independent, as a user says it."""
+    if not compared or sides[0] == sides[1]:
+        return sides[0]
+    return "draws" if sides[0] else "reference"
 
 
 def _template(family: Any, aims: PairTargets, method: str) -> tuple[Any, bool]:

@@ -18,6 +18,7 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import over_time_wording, ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.comparison import Found
+from copula_discrepancy.compare.counted_draws import CountedDraws, as_pictured, rows_of
 from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.level_gaps import LevelGaps, level_gaps
 from copula_discrepancy.compare.margins import Margins
@@ -37,7 +38,7 @@ from copula_discrepancy.data.naming import listed, unknown_name
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.batches import FEWEST_DRAWS, left_out_columns
 from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
-from copula_discrepancy.estimate.fit import fit_at
+from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.joint import Joint, joint
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+_STAND_INS = 200_000  # rows that stand for those of a pair that was counted, where it is described level by level
 _SEVERAL = 3  # variables, or pairs, that have a joint answer beside their own
 _COLUMNS = tuple(name for name in ROW.names or () if name not in (BLOCKS, *RHAT_KINDS))
 _RANKED = np.dtype(
@@ -234,6 +236,11 @@ class Pairwise(Ranking):
         return () if self.lagging is None else self.lagging.lags
 
     @property
+    def counted(self) -> bool:
+        """Whether rows were counted in bins instead of ranked, as tables that do not fit into memory are."""
+        return isinstance(self.samples[0], CountedDraws)
+
+    @property
     def tested(self) -> NDArray[np.bool_]:
         """Whether anything could be tested, by pair."""
         return np.any([np.isfinite(self.rows[f"{name}_pvalue"]) for name in TESTED], axis=0)
@@ -355,16 +362,17 @@ class Pairwise(Ranking):
                 "without a target a pair cannot be compared; use select_family for its best family, or fit",
                 "no-target",
             )
-        # rows with a missing value in either variable were left out of the row, too
+        # a pair that counts would blur was ranked: it has no error of the bins
+        exact = not self.counted or (row["n_eff"] == row["n"] and self.samples[0].kept is not None)  # type: ignore[attr-defined]
         draws, reference = (
-            None if sample is None else as_draws(sample.select([self.names[i], self.names[j]]), missing="drop")
-            for sample in self.samples
+            None if sample is None else _of_pair(sample, self.names[i], self.names[j], exact=exact) for sample in self.samples
         )
         assert draws is not None
+        found = self._found(place) if exact and not np.isnan(row["theta"]) else None  # counts are fitted in milliseconds
         comparison = comparison_of(
             (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
             template=self._family(row), estimate_df=False, method=self.method, tail=self.tail, order=self.order,
-            curves=EXACT if self.exact else TABULATED, found=None if np.isnan(row["theta"]) else self._found(place),
+            curves=EXACT if self.exact else TABULATED, found=found,
         )  # fmt: skip
         if self.lags:  # as in the ranking
             comparison = replace(comparison, compared=(False, False))
@@ -403,8 +411,9 @@ class Pairwise(Ranking):
         draws, reference = self.samples
         if reference is None:
             raise InputError("levels are compared with those of a reference sample, and there is none", "no-target")
-        names, verdict = [first, second], ranking_wording.pair_verdict(self, row)
-        return level_gaps(draws.select(names), reference.select(names), verdict, self.things, as_given=True)
+        verdict = ranking_wording.pair_verdict(self, row)
+        own, other = (as_pictured(sample, first, second, _STAND_INS) for sample in (draws, reference))
+        return level_gaps(own, other, verdict, self.things, as_given=True)
 
     def _require_ordered(self, row: Any) -> None:
         """Raise for a pair with categories without an order, which no copula describes."""
@@ -453,7 +462,9 @@ class Pairwise(Ranking):
         if template is None:
             raise InputError(f"out of memory for {self.label(row)}, so no family was chosen; use fit() with a family", "memory")
         names = [self.names[int(row["first"])], self.names[int(row["second"])]]
-        complete, iid = as_draws(self.samples[0].select(names), missing="drop"), self.independent[0]
+        complete, iid = _of_pair(self.samples[0], names[0], names[1], exact=False), self.independent[0]
+        if isinstance(complete, CountedDraws):
+            return fit_pair(complete.counted().pair(0, 1), template, method=self.method, iid=iid)
         pair = RankedPair.from_draws(complete)
         return fit_at(pair, template, float(row["theta"]), LeftOut.known(self.blocks[place, 0]), method=self.method, iid=iid)
 
@@ -642,8 +653,8 @@ class Pairwise(Ranking):
         pair, with `lags`, if draws are the reference's rows, or with fewer than 20 draws or three variables that can be
         compared.
         """
-        draws, reference = self.samples
-        if reference is None or self.lags or self.unit != "pair" or self.void or len(self) < _SEVERAL:
+        draws, reference = (rows_of(sample) for sample in self.samples)
+        if draws is None or reference is None or self.lags or self.unit != "pair" or self.void or len(self) < _SEVERAL:
             return None
         if min(sample.n_chains * sample.n_draws for sample in (draws, reference)) < FEWEST_DRAWS:
             return None
@@ -827,6 +838,16 @@ class Pairwise(Ranking):
         from copula_discrepancy.estimate.likelihood import with_df
 
         return with_df(template, float(row["df"]))
+
+
+def _of_pair(sample: Draws, first: str, second: str, *, exact: bool) -> Draws:
+    """Two variables of a sample, without rows that lack a value; counts are of complete rows in any case."""
+    chosen = sample.select([first, second])
+    if isinstance(chosen, CountedDraws) and not (exact and chosen.kept is not None):
+        return chosen
+    rows = rows_of(chosen)
+    assert rows is not None
+    return as_draws(rows, missing="drop")
 
 
 def with_adjusted(result: Ranked, adjusted: NDArray[np.float64]) -> Ranked:

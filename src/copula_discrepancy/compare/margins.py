@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.margin_wording import in_words, naming_of
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import NOMINAL, is_ordered
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.coded_columns import OTHER
-from copula_discrepancy.estimate.level_shares import REST, level_test
+from copula_discrepancy.estimate.counted_margins import counted_margin_test
+from copula_discrepancy.estimate.level_shares import REST, level_test, level_test_of_counts
 from copula_discrepancy.estimate.margins import (
     FEWEST_EFFECTIVE,
     MarginDifference,
@@ -240,12 +242,20 @@ def compare_margins(samples: tuple[Draws, Draws], iid: tuple[bool, bool], *, con
         return Margins(
             names, rows, none, (_RANKED,) * len(names), confidence, adjust, kinds=tuple(kinds), levels=((),) * len(names)
         )  # fmt: skip
-    pairs = [_values(samples[0], samples[1], k) for k in range(len(names))]
-    compared = [_compared(pair, kind, iid, alpha) for pair, kind in zip(pairs, kinds, strict=True)]
+    if isinstance(samples[0], CountedDraws) and isinstance(samples[1], CountedDraws):
+        counted = [sample for sample in samples if isinstance(sample, CountedDraws)]
+        pairs = [(counted[0].margin_values(k)[None], counted[1].margin_values(k)[None]) for k in range(len(names))]
+        compared = [_compared_counts(counted[0], counted[1], k, pair, alpha) for k, pair in enumerate(pairs)]
+    else:
+        pairs = [_values(samples[0], samples[1], k) for k in range(len(names))]
+        compared = [_compared(pair, kind, iid, alpha) for pair, kind in zip(pairs, kinds, strict=True)]
     tests, found = zip(*compared, strict=True)
     named = [naming_of(kind, texts) for kind, texts in zip(kinds, labels, strict=True)]
     for row, pair, test, difference in zip(rows, pairs, tests, found, strict=True):
         _fill(row, pair, test, difference)
+    for name, sample in zip(("n", "n_reference"), samples, strict=True):
+        if isinstance(sample, CountedDraws):
+            rows[name] = [int(sample.rows_of(k)[:-1].sum()) for k in range(len(names))]
     rows["adjusted"] = adjust_pvalues(rows["pvalue"], adjust)
     rows["flagged"] = rows["adjusted"] < alpha
     largest = [max(map(abs, test.scores), default=0.0) for test in tests]
@@ -272,6 +282,18 @@ def _compared(
     if not is_ordered(kind):
         return level_test(*pair, iid=iid), MarginDifference(math.nan, math.nan)
     test = margin_test(*pair, iid=iid)
+    return test, margin_difference(*pair, test, alpha)
+
+
+def _compared_counts(
+    draws: CountedDraws, reference: CountedDraws, k: int, pair: tuple[NDArray[np.float64], NDArray[np.float64]], alpha: float
+) -> tuple[MarginTest, MarginDifference]:
+    """The same for a variable that was counted; `pair` holds values that stand for those of either sample."""
+    own, other = draws.margin(k), reference.margin(k)
+    if not is_ordered(draws.kind(k)):
+        counts = np.stack([own.rows, other.rows]).astype(np.intp)
+        return level_test_of_counts(counts), MarginDifference(math.nan, math.nan)
+    test = counted_margin_test(own, other)
     return test, margin_difference(*pair, test, alpha)
 
 

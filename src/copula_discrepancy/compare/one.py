@@ -1,6 +1,7 @@
 """The Copula Discrepancy of one pair of variables: level, shape and total gap and the two Shannon scores, with their tests."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +11,8 @@ from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, indep
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
 from copula_discrepancy.compare.comparison import ComparedPair, PairComparison
+from copula_discrepancy.compare.counted_draws import CountedDraws
+from copula_discrepancy.compare.engine import counted_samples
 from copula_discrepancy.compare.form_result import form_result
 from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one_result import INFERENCE_METHODS, Discrepancy
@@ -17,11 +20,14 @@ from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.target import resolve_target
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, numeric_draws
+from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.coded_samples import CodedSamples
+from copula_discrepancy.estimate.counted_codes import CountedCodes
+from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.divergence import shannon_scores
 from copula_discrepancy.estimate.family_curves import EXACT
 from copula_discrepancy.estimate.fit import METHODS, announce
@@ -31,7 +37,10 @@ from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.pair import two_variables
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.estimate.scanning import MEMORY, ScanOptions, checked_memory
+from copula_discrepancy.estimate.screening import SCREENED
 from copula_discrepancy.estimate.selection import FULL
+from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.estimate.tails import checked_tail
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
@@ -66,7 +75,7 @@ def discrepancy(
 
     Parameters
     ----------
-    draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` accepts
+    draws : array (n, 2) or (chain, draw, 2), anything `as_draws` accepts, or a DependenceSketch of two columns
         Only ranks matter (with margins="rank"): increasing transforms of either variable change nothing. An (n, 2) array is one
         chain, in order.
     target : Copula or draws
@@ -170,6 +179,17 @@ def discrepancy(
     share = open_probability(confidence, "confidence")
     tail_level, degree = checked_tail(tail), checked_order(order)
     missing = "listwise" if isinstance(missing, str) and missing == "pairs" else missing
+    accuracy: dict[str, Any] = {"curves": EXACT, "selector": FULL}
+    if isinstance(draws, DependenceSketch) or isinstance(target, DependenceSketch):
+        if margins != "rank" or free_df:
+            raise InputError("a sketch has ranks only, and df is chosen from a grid; omit margins and estimate_df")
+        options = ScanOptions(checked_memory(MEMORY), selection={"missing": missing})
+        counted = counted_samples(
+            draws, target, engine="auto", iid=independent, options=options, chains=None, group="posterior"
+        )
+        assert counted is not None
+        draws, target, independent = counted.draws, counted.target, counted.iid
+        accuracy = {"curves": EXACT, "selector": SCREENED}
     given = two_variables(numeric_draws(draws, missing=missing), margins)
     aim = resolve_target(target, family, given, missing)
     if free_df and (aim.copula is None or student_part(aim.copula) is None):
@@ -182,7 +202,7 @@ def discrepancy(
     comparison = comparison_of(
         samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},
         template=aim.template, estimate_df=aim.estimate_df or free_df, method=method, tail=tail_level, order=degree,
-        curves=EXACT, selector=FULL,
+        **accuracy,
     )  # fmt: skip
     result = detailed(comparison, samples, confidence=share, shannon=shannon, m=m, rng=rng)
     if aim.reference is not None and margins == "rank":
@@ -201,11 +221,28 @@ def comparison_of(
     for sample, independent in zip(samples, iid, strict=True):
         if sample is not None and not independent:
             require_chain_length(sample.n_draws)
-        tables.append(None if sample is None else RankedTable.of(sample, uniform=margins == "uniform"))
+        tables.append(None if sample is None else table_of(sample, uniform=margins == "uniform"))
     compared = [sample is not None and comparable(sample, alone) for sample, alone in zip(samples, iid, strict=True)]
     assert tables[0] is not None
-    coded = None if samples[1] is None or margins == "uniform" else CodedSamples.of(samples[0], samples[1])
+    coded = None if samples[1] is None or margins == "uniform" else _coded(samples[0], samples[1], tables)
     return PairComparison(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), coded=coded, **choices)
+
+
+def table_of(sample: Draws, *, uniform: bool = False) -> RankedTable | CountedTable:
+    """A sample, ranked, or as the counts that are known of it."""
+    return sample.counted() if isinstance(sample, CountedDraws) else RankedTable.of(sample, uniform=uniform)
+
+
+def _coded(draws: Draws, reference: Draws, tables: Sequence[Any]) -> CodedSamples | CountedCodes | None:
+    """The columns as codes, if some have levels."""
+    if not isinstance(draws, CountedDraws) or not isinstance(reference, CountedDraws):
+        return CodedSamples.of(draws, reference)
+    variables = range(draws.n_variables)
+    values = [sample.bin_values(k) for k in variables for sample in (draws, reference)]
+    return CountedCodes.of(
+        (tables[0], tables[1]), (values[::2], values[1::2]), [draws.labels(k) for k in variables],
+        [is_ordered(draws.kind(k)) for k in variables],
+    )  # fmt: skip
 
 
 def detailed(
@@ -305,4 +342,4 @@ def _notes(samples: tuple[Draws, Draws | None], iid: tuple[bool, bool]) -> tuple
     """Notes on how the draws and the reference were read."""
     draws, reference = samples
     theirs = () if reference is None else tuple(f"reference: {note}" for note in reference.notes)
-    return (*draws.notes, *theirs, *(in_a_row(draws) if iid[0] else ()))
+    return (*draws.notes, *theirs, *(in_a_row(draws) if iid[0] and not isinstance(draws, CountedDraws) else ()))

@@ -388,6 +388,8 @@ class Discrepancy(WithCaveats):
             raise InputError(f"block is for chains only; got block={block!r} with iid=True")
         samples = {"the draws": self.fit} | ({"the reference's draws": self.reference} if self.reference is not None else {})
         for whose, fitted in samples.items():
+            if fitted.pair.weights is not None:
+                raise InputError("the bootstrap draws rows again, and rows that were counted are gone; use rows in memory")
             require_resampling(fitted, whose)
             n_draws = fitted.n // fitted.pair.n_chains
             if block is not None and whole_number(block, "block", 1) > n_draws:

@@ -12,6 +12,7 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.correlations import correlation_matrix
+from copula_discrepancy.compare.counted_draws import CountedDraws, with_indicators
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
@@ -89,7 +90,11 @@ def _resolved(
     draws, reference = matched(draws, read_reference(target, draws, options, every_kind=every_kind))
     if not indicators:
         return _aims("reference", draws, things, reference, fewest)
-    given, (draws, other, skipped) = draws, with_missingness(draws, reference)
+    given = draws
+    if isinstance(draws, CountedDraws) and isinstance(reference, CountedDraws):
+        draws, other, skipped = with_indicators(draws, reference)
+    else:
+        draws, other, skipped = with_missingness(draws, reference)
     assert other is not None
     meaningless = {(draws.names[i], draws.names[j]) for i, j in skipped}
     draws, reference, told = _missing_in_both(draws, other, given.names)

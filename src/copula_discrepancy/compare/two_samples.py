@@ -13,7 +13,7 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import independent_sides
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
-from copula_discrepancy.compare.pair_targets import resolve_pair_targets
+from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, halves
 from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.naming import BRIEF, listed
@@ -93,39 +93,9 @@ class TwoSamples:
             Constant and few-valued variables, and those with missing values, are left out, with a caveat.
         """
         sides = independent_sides(iid)
-        given = numeric_draws(draws, **selection, chains=chains)
-        if given.n_variables < fewest:
-            raise InputError(
-                f"at least {fewest} variables are needed, got {given.n_variables} ({listed(given.names)}); select more of "
-                "them, or check the column separator",
-                "shape",
-            )
-        aims = resolve_pair_targets(given, reference, selection, called(given, sides[0]))
-        if aims.kind not in ("reference", "nothing"):
-            raise InputError(
-                f"the reference must be a sample of the same variables, got {reference!r:.60}; compare with copulas and "
-                "correlation matrices by pairwise",
-                "no-target",
-            )
-        if aims.reference is None and sides == (False, True):
-            raise InputError(
-                "iid='reference' is for a reference sample, and there is none; use iid=True or False for the draws"
-            )
+        aims = matched_samples(draws, reference, sides=sides, chains=chains, fewest=fewest, most=most, **selection)
         samples = aims.draws, aims.reference
-        if most is not None and aims.draws.n_variables > most:
-            raise InputError(
-                f"at most {most} variables can be compared three at a time, got {aims.draws.n_variables}; select some of them "
-                "with var_names (--columns), such as those of the worst pairs",
-                "shape",
-            )
-        tables = []
-        for sample, independent in zip(samples, sides, strict=True):
-            if sample is not None and not independent:
-                require_chain_length(sample.n_draws)
-            if sample is not None and sample.n_chains * sample.n_draws < FEWEST_DRAWS:
-                n, whose = sample.n_chains * sample.n_draws, "draws" if sample is samples[0] else "reference"
-                raise InputError(f"the {whose} must contain at least {FEWEST_DRAWS} draws, got {n}", "too-few-draws")
-            tables.append(None if sample is None else RankedTable.of(sample))
+        tables = [None if sample is None else RankedTable.of(sample) for sample in samples]
         assert tables[0] is not None
         columns, own, other, left_out = prepared(tables[0], tables[1], sides, fewest)
         names = tuple(aims.draws.names[k] for k in columns)
@@ -134,11 +104,61 @@ class TwoSamples:
         for side, batched in zip(compared, (own, other), strict=False):
             assert batched is not None
             caveats += [*_effective(side, batched, names), *_agreement(side, batched, names)]
-        if left_out:
-            reasons = listed([f"{name} ({reason})" for name, reason in left_out.items()], BRIEF)
-            caveats.append(caveat_of("variables-left-out", f"omitted: {reasons}"))
+        caveats += left_out_caveats(left_out)
         notes = (*aims.notes, *(in_a_row(aims.draws) if sides[0] else ()))
         return cls(names, own, other, samples, sides, tuple(caveats), notes, aims.stuck, {**aims.left_out, **left_out})
+
+
+def matched_samples(
+    draws: Any,
+    reference: Any,
+    *,
+    sides: tuple[bool, bool],
+    chains: int | str | None,
+    fewest: int,
+    most: int | None,
+    **selection: Any,
+) -> PairTargets:
+    """Both samples with the same variables, those that vary; `sides` says whether the draws of each are independent."""
+    given = numeric_draws(draws, **selection, chains=chains)
+    if given.n_variables < fewest:
+        raise InputError(
+            f"at least {fewest} variables are needed, got {given.n_variables} ({listed(given.names)}); select more of "
+            "them, or check the column separator",
+            "shape",
+        )
+    aims = resolve_pair_targets(given, reference, selection, called(given, sides[0]))
+    if aims.kind not in ("reference", "nothing"):
+        raise InputError(
+            f"the reference must be a sample of the same variables, got {reference!r:.60}; compare with copulas and "
+            "correlation matrices by pairwise",
+            "no-target",
+        )
+    if aims.reference is None and sides == (False, True):
+        raise InputError("iid='reference' is for a reference sample, and there is none; use iid=True or False for the draws")
+    if most is not None and aims.draws.n_variables > most:
+        raise InputError(
+            f"at most {most} variables can be compared three at a time, got {aims.draws.n_variables}; select some of them "
+            "with var_names (--columns), such as those of the worst pairs",
+            "shape",
+        )
+    for sample, independent, whose in zip((aims.draws, aims.reference), sides, ("draws", "reference"), strict=True):
+        if sample is None:
+            continue
+        if not independent:
+            require_chain_length(sample.n_draws)
+        n = sample.n_chains * sample.n_draws
+        if n < FEWEST_DRAWS:
+            raise InputError(f"the {whose} must contain at least {FEWEST_DRAWS} draws, got {n}", "too-few-draws")
+    return aims
+
+
+def left_out_caveats(left_out: Mapping[str, str]) -> list[Caveat]:
+    """A caveat about variables that are not compared, with the reasons, if there are any."""
+    if not left_out:
+        return []
+    reasons = listed([f"{name} ({reason})" for name, reason in left_out.items()], BRIEF)
+    return [caveat_of("variables-left-out", f"omitted: {reasons}")]
 
 
 def _effective(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ...]) -> list[Caveat]:

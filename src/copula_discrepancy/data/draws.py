@@ -366,6 +366,11 @@ def _as_draws(draws: Any, options: ReadOptions, missing: str | None) -> Draws:
     missing = "drop" if missing == "listwise" else missing
     if callable(getattr(type(draws), "__draws__", None)):
         draws = draws.__draws__()
+    if getattr(type(draws), "counts_only", False):
+        raise InputError(
+            f"a {type(draws).__name__} has counts, not rows; pass it to pairwise, discrepancy or interactions, or rows here",
+            "not-rows",
+        )
     if isinstance(draws, Draws):
         return _read_again(draws, options, missing)
     table = read(draws, options)

@@ -7,6 +7,8 @@ from typing import Any
 
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.counted_block import CountedBlock
+from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
 
 # By chance, the halves of a plain (n, 2) array exceed the limit of R-hat in 16% of independent samples at n = 100, and in 0.1%
@@ -71,7 +73,7 @@ def comparable(given: Draws, iid: bool) -> bool:
     return given.n_chains > 1 or (not iid and (given.chained or given.n_draws >= _RHAT_DRAWS))
 
 
-def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
+def chain_agreement(block: Block | CountedBlock, k: int, *, confidence: float) -> Agreement:
     """Whether the chains of a pair agree; `block` is finished, and has R-hat if it was requested.
 
     A chain that is stuck in one mode has its own tau, which shows in the second R-hat; chains stuck in different modes may have
@@ -80,7 +82,8 @@ def chain_agreement(block: Block, k: int, *, confidence: float) -> Agreement:
     own_estimate = partial(Estimate.of, tested=False, limits=(-1.0, 1.0), confidence=confidence)
     table, rhat = block.table, float(block.rhats[k])
     rhat = math.nan if math.isnan(rhat) else rhat  # the same NaN object, so that a result equals itself
-    if table.n_chains == 1:
+    if isinstance(block, CountedBlock) or isinstance(table, CountedTable) or table.n_chains == 1:
+        # blocks of counted rows have R-hat, but chains no taus of their own
         return Agreement(rhat, (own_estimate(block.taus[k], block.spreads(k)["tau"]),))
     taus, influence = block.by_chain
     every = table.chain_ranks.shape[2] * (table.chain_ranks.shape[2] - 1) // 2

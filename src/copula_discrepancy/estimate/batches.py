@@ -18,6 +18,7 @@ from scipy.linalg.blas import dsyrk, ssyrk
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER
+from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.pair import TOO_DISCRETE
 from copula_discrepancy.estimate.rank_table import RankedTable
 
@@ -28,7 +29,7 @@ FEWEST_DRAWS = 20  # with fewer, batches would be too few to know a variance
 # ones are too few to know them.
 TIMES = 5.0
 # Least variance of a draw's influence: perfect dependence has none, and rounding errors are not differences.
-_SMALLEST = 1e-6
+SMALLEST = 1e-6
 
 Floats = NDArray[Any]
 
@@ -52,7 +53,7 @@ def rank_terms(order: int, highest: int = HIGHEST_ORDER) -> NDArray[np.float64]:
     return found
 
 
-def left_out_columns(tables: Sequence[RankedTable]) -> dict[int, str]:
+def left_out_columns(tables: Sequence[RankedTable | CountedTable]) -> dict[int, str]:
     """The variables that polynomials of ranks cannot describe, with the reason: missing values, or too few different ones."""
     reasons: dict[int, str] = {}
     for table in tables:
@@ -222,7 +223,7 @@ def cell_tests(samples: Sequence[BatchedRanks], differences: Floats, sums: Seque
         covariances.append(np.matmul(values, values.transpose(0, 2, 1)).astype(np.float64))
     variances = [np.diagonal(covariance, axis1=1, axis2=2).copy() for covariance in covariances]
     total, df = welch(variances, [sample.df for sample in samples])
-    total = np.maximum(total, _SMALLEST / min(sample.n for sample in samples))
+    total = np.maximum(total, SMALLEST / min(sample.n for sample in samples))
     t = differences / np.sqrt(total)
     z = np.copysign(approximate_scores(t, df), t)
     scale = 1.0 / (total[:, :, None] * total[:, None, :])

@@ -25,7 +25,7 @@ from copula_discrepancy.estimate.influence import Score
 from copula_discrepancy.estimate.left_out import is_slow
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.rank_table import RankedTable
-from copula_discrepancy.estimate.ranks import TAIL_SHARE, edge_width
+from copula_discrepancy.estimate.ranks import BINS, TAIL_SHARE, edge_width
 from copula_discrepancy.estimate.strength import TauSide
 from copula_discrepancy.estimate.tails import CORNERS, HIGHS, Corner, CornerCount, Shares, Yardstick, is_tail
 from copula_discrepancy.estimate.uncertainty import StandardError
@@ -114,12 +114,20 @@ class Block:
             self._pairs[k] = self.table.pair(int(self.first[k]), int(self.second[k]), self.taus[k], iid=self.iid)
         return self._pairs[k]
 
-    def bins(self, k: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """The bins of both variables."""
-        return self.table.bins[self.first[k]], self.table.bins[self.second[k]]
+    def squares(self, k: int) -> NDArray[np.float64]:
+        """Draws in each of `BINS` x `BINS` squares of equal shares of both variables, flattened."""
+        first, second = self.table.bins[self.first[k]], self.table.bins[self.second[k]]
+        return np.bincount(first.astype(np.int64) * BINS + second, minlength=BINS * BINS).astype(np.float64)
 
-    def score(self, k: int, score: Score, tau_slope: float) -> None:
-        """Add a regular likelihood fit: its scores, and the derivative of its tau with respect to theta."""
+    def score_pair(self, pair: RankedPair) -> RankedPair:
+        """The pair whose scores standard errors are computed from: the draws themselves."""
+        return pair
+
+    def score(self, k: int, score: Score, tau_slope: float, tau_error: float = 0.0) -> None:
+        """Add a regular likelihood fit: its scores, and the derivative of its tau with respect to theta.
+
+        `tau_error` is for draws that were counted in a grid; ranks have none.
+        """
         self._scored[k], self._slope[k] = True, tau_slope
         self._score[k], self._in_u[k], self._in_v[k], self._curvature[k] = score
 
@@ -226,7 +234,12 @@ class Block:
             return float(kernels.spread(t.ranks[i].astype(np.float64), self._n_chains)[2])
 
         modes = int(t.modes[i]), int(t.modes[j])
-        return TauSide.of(self.taus[k], self._spreads[k][_TAU], t.n, modes, self.influence[k], rank_size)
+
+        def moments() -> tuple[float, float]:
+            squares = self.influence[k] ** 2
+            return float(np.sum(squares)), float(np.sum(squares**2))
+
+        return TauSide.of(self.taus[k], self._spreads[k][_TAU], t.n, modes, moments, rank_size)
 
     def corners(self, k: int) -> dict[str, CornerCount]:
         """The corners that can be evaluated."""

@@ -159,6 +159,7 @@ def _result(
         iid=iid,
         caveats=caveats,
         version=library_version(),
+        tau_error=outcome.tau_error,
         template=template,
         pair=pair,
     )

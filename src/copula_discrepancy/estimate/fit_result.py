@@ -14,6 +14,8 @@ from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.counted_block import CountedBlock
+from copula_discrepancy.estimate.counted_pair import CountedPair
 from copula_discrepancy.estimate.influence import rank_bias, student_scores, theta_score
 from copula_discrepancy.estimate.jackknife import LeftOut, leave_out_blocks
 from copula_discrepancy.estimate.pair import RankedPair
@@ -58,6 +60,9 @@ class Fit(WithCaveats):
         Notes on how the draws were read.
     version : str
         The library's version.
+    tau_error : float
+        How much `tau` may be off because the draws were counted in a grid; 0 for draws that were ranked. Standard errors
+        include it.
     template, pair, block, known_left_out
         A member of the fitted family, the ranked draws, the block they were counted in, and the value of `left_out`, if known.
 
@@ -93,9 +98,10 @@ class Fit(WithCaveats):
     caveats: tuple[Caveat, ...] = ()
     notes: tuple[str, ...] = ()
     version: str = ""
+    tau_error: float = field(default=0.0, kw_only=True)
     template: Copula = field(repr=False, kw_only=True)
     pair: RankedPair = field(repr=False, kw_only=True)
-    block: Block | None = field(default=None, repr=False, kw_only=True)
+    block: Block | CountedBlock | None = field(default=None, repr=False, kw_only=True)
     known_left_out: tuple[LeftOut | None, ...] = field(default=(), repr=False, kw_only=True)
 
     @property
@@ -119,17 +125,21 @@ class Fit(WithCaveats):
         return inside and self.converged and math.isfinite(self.theta)
 
     @lazy
-    def counted(self) -> Block:
+    def counted(self) -> Block | CountedBlock:
         """The block of pairs behind the numbers: the one in which this pair was compared, or a block of this pair alone."""
         if self.block is not None:
             return self.block
         if not self.iid:
             require_chain_length(self.n // self.pair.n_chains)
-        block = Block.of_pair(self.pair, iid=self.iid)
+        block = (
+            CountedBlock.of_pair(self.pair, iid=self.iid)
+            if isinstance(self.pair, CountedPair)
+            else Block.of_pair(self.pair, iid=self.iid)
+        )
         self.score_in(block, 0)
         return block.finish(keep=True)
 
-    def score_in(self, block: Block, k: int) -> None:
+    def score_in(self, block: Block | CountedBlock, k: int) -> None:
         """Add the scores of this fit to a block of pairs, if its estimate has a normal limit.
 
         Parameters
@@ -141,8 +151,9 @@ class Fit(WithCaveats):
         """
         if self.method == "mle" and self.regular:
             free_df = self.df_estimated and self.df_on_bound is None
-            score = student_scores(self.pair, self.copula)[0] if free_df else theta_score(self.pair, self.copula)
-            block.score(k, score, self._tau_slope)
+            pair = block.score_pair(self.pair)
+            score = student_scores(pair, self.copula)[0] if free_df else theta_score(pair, self.copula)
+            block.score(k, score, self._tau_slope, self.tau_error)
 
     @lazy
     def influence(self) -> Mapping[str, NDArray[np.float64]]:
@@ -181,7 +192,7 @@ class Fit(WithCaveats):
         spreads = self.spreads_in(self.counted, 0)
         return spreads | {"theta": spreads["tau_fitted"].times(1.0 / self._tau_slope)}
 
-    def spreads_in(self, block: Block, k: int) -> dict[str, StandardError]:
+    def spreads_in(self, block: Block | CountedBlock, k: int) -> dict[str, StandardError]:
         """Standard errors of "tau", "tau_fitted" and "shape" from a finished block, widened if second-order terms matter.
 
         Parameters

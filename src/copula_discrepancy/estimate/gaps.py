@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.family_curves import Curves
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.form import FormGap, can_be_tested
@@ -54,7 +55,7 @@ class Side:
     rhat: float
 
     @classmethod
-    def of(cls, block: Block, k: int, fitted: Fit, curves: Curves) -> "Side":
+    def of(cls, block: Block | CountedBlock, k: int, fitted: Fit, curves: Curves) -> "Side":
         """The side of a pair in a finished block of pairs."""
         spreads, bias = fitted.spreads_in(block, k), 0.0
         if fitted.method == "mle" and fitted.regular and not fitted.pair.uniform:

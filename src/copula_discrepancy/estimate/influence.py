@@ -46,11 +46,11 @@ class Score(NamedTuple):
 def theta_score(pair: RankedPair, copula: Copula) -> Score:
     """The score in theta."""
     n, theta = pair.n, copula.theta
-    if n <= BLOCK and not pair.uniform:  # a single block
+    if pair.weights is not None or (n <= BLOCK and not pair.uniform):  # a single block
         (coordinates,) = pair.coordinates(copula)
         unit = next(pair.units()) if copula._scores_need_units else (_NOTHING,) * 4
         score, second, in_u, in_v = copula._score_derivatives(theta, *coordinates, *unit)
-        return Score(score, in_u, in_v, float(np.sum(second)))
+        return Score(score, in_u, in_v, float(np.sum(second) if pair.weights is None else pair.weights @ second))
     score, in_u, in_v = np.empty(n), np.zeros(n), np.zeros(n)
     curvature = 0.0
     units = pair.units() if copula._scores_need_units else repeat((_NOTHING,) * 4)

@@ -75,13 +75,18 @@ def prepared(
     reasons = left_out_columns(tables)
     columns = [k for k in range(len(own.names)) if k not in reasons]
     left_out = {own.names[k]: reason for k, reason in reasons.items()}
-    if len(columns) < fewest:
-        omitted = "; omitted: " + listed([f"{name} ({why})" for name, why in left_out.items()], BRIEF) if left_out else ""
-        raise InputError(
-            f"at least {fewest} variables that vary and have no missing values are needed, got {len(columns)}{omitted}", "shape"
-        )
+    require_variables(len(columns), left_out, fewest)
     batched = [BatchedRanks.of(table, columns, iid=alone) for table, alone in zip(tables, iid, strict=False)]
     return columns, batched[0], batched[1] if len(batched) > 1 else None, left_out
+
+
+def require_variables(count: int, left_out: dict[str, str], fewest: int) -> None:
+    """Raise if too few variables can be compared."""
+    if count < fewest:
+        omitted = "; omitted: " + listed([f"{name} ({why})" for name, why in left_out.items()], BRIEF) if left_out else ""
+        raise InputError(
+            f"at least {fewest} variables that vary and have no missing values are needed, got {count}{omitted}", "shape"
+        )
 
 
 def joint(

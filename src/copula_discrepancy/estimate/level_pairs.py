@@ -1,7 +1,7 @@
 """The gap in form of a pair of columns of which at least one has levels."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from copula_discrepancy.estimate.level_tables import (
     together,
     with_boundaries,
 )
+from copula_discrepancy.estimate.serial import SerialCounts
 
 Array = NDArray[np.float64]
 Pair = tuple[CodedColumn, CodedColumn]
@@ -80,7 +81,7 @@ class LevelGap(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Axis:
+class Axis:
     """The levels of one column after pooling: which place each code has, -1 for rows that are left out."""
 
     place: NDArray[np.int64]
@@ -90,10 +91,12 @@ class _Axis:
 
     @property
     def size(self) -> int:
+        """The number of places."""
         return int(self.place.max()) + 1
 
     @property
     def has_levels(self) -> bool:
+        """Whether the places are levels, not bins of ranks."""
         return bool(self.labels)
 
     @property
@@ -119,12 +122,38 @@ def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_cha
     n_chains : two ints
         The number of chains that rows form, by sample.
     """
-    counts = [_counts(*pair) for pair in samples]
+
+    def serial_of(k: int, found: Influence, axes: Sequence[Axis]) -> SerialErrors | None:
+        return None if iid[k] else SerialErrors.of(found, samples[k], axes, n_chains[k])
+
+    return gap_of_counts(samples[0], [_counts(*pair) for pair in samples], order=order, serial_of=serial_of)
+
+
+def gap_of_counts(
+    columns: Pair,
+    counts: Sequence[NDArray[np.integer]],
+    *,
+    order: int,
+    serial_of: "Callable[[int, Influence, Sequence[Axis]], SerialErrors | None]",
+) -> LevelGap | str:
+    """The same from tables of counts, (first code, second code), by sample.
+
+    Parameters
+    ----------
+    columns : two CodedColumn
+        What the codes mean.
+    counts : two arrays
+        Rows with each pair of codes in draws and reference; rows without one of the values are left out.
+    order : int
+        The number of polynomials of ordered columns.
+    serial_of : callable
+        What serial dependence does to the errors of a sample, by its number, or None.
+    """
     if min(int(table.sum()) for table in counts) < FEWEST_FOR_FORM:
         return f"fewer than {FEWEST_FOR_FORM} rows have both values"
     axes = []
     for side in (0, 1):
-        axis = _axis(samples[0][side], [table.sum(axis=1 - side) for table in counts])
+        axis = _axis(columns[side], [table.sum(axis=1 - side) for table in counts])
         if axis.size < 2:
             return _NEVER
         axes.append(axis)
@@ -134,10 +163,7 @@ def level_gap(samples: Sequence[Pair], *, order: int, iid: Sequence[bool], n_cha
     estimated = _both_ways(tables, axes, order)
     if any(axis.strata is not None for axis in axes):
         estimated = estimated.with_boundaries(axes)
-    serial = [
-        None if alone else _Serial.of(sizes, pair, axes, chains)
-        for alone, sizes, pair, chains in zip(iid, estimated.own, samples, n_chains, strict=True)
-    ]
+    serial = [serial_of(k, found, axes) for k, found in enumerate(estimated.own)]
     gap, strength, sides = estimated.gap(tables, serial)
     n_eff = tuple(float(side.n_eff[0].min()) for side in sides)
     rhats = tuple(math.nan if found is None else float(side.rhats.max()) for found, side in zip(serial, sides, strict=True))
@@ -155,10 +181,10 @@ def _counts(first: CodedColumn, second: CodedColumn) -> NDArray[np.int64]:
     return np.ascontiguousarray(table[1:, 1:])
 
 
-def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> _Axis:
+def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> Axis:
     """The levels with enough rows in both samples; others are pooled, or left out if even together they have too few."""
     if not column.has_levels:
-        return _Axis(np.arange(column.size), (), True)
+        return Axis(np.arange(column.size), (), True)
     least = np.min(counts, axis=0)
     if column.ordered:
         return _merged(column, np.array(counts))
@@ -171,10 +197,10 @@ def _axis(column: CodedColumn, counts: Sequence[NDArray[np.int64]]) -> _Axis:
     if rest.size and min(int(count[rest].sum()) for count in counts) >= FEWEST_ROWS:
         place[rest] = len(kept)
         labels.append(OTHER if OTHER not in labels else "others")
-    return _Axis(place, tuple(labels), False)
+    return Axis(place, tuple(labels), False)
 
 
-def _merged(column: CodedColumn, counts: NDArray[np.int64]) -> _Axis:
+def _merged(column: CodedColumn, counts: NDArray[np.int64]) -> Axis:
     """Ordered levels; one with too few rows is merged with the next, the last with the one before."""
     place, groups, total = np.empty(column.size, np.int64), 0, np.zeros(len(counts), np.int64)
     firsts = [0]
@@ -198,7 +224,7 @@ def _merged(column: CodedColumn, counts: NDArray[np.int64]) -> _Axis:
         alone = max(column.strata) + 1
         members = [{column.strata[k] for k in range(start, stop)} for start, stop in zip(edges, ends, strict=True)]
         strata = np.array([min(each) if len(each) == 1 else alone + k for k, each in enumerate(members)])
-    return _Axis(place, tuple(labels), True, strata)
+    return Axis(place, tuple(labels), True, strata)
 
 
 class _Estimated(NamedTuple):
@@ -210,14 +236,14 @@ class _Estimated(NamedTuple):
     shares: tuple[Array, Array]
     used: NDArray[np.bool_]
 
-    def with_boundaries(self, axes: Sequence[_Axis]) -> "_Estimated":
+    def with_boundaries(self, axes: Sequence[Axis]) -> "_Estimated":
         """The same with the errors of levels that are divided by rank."""
         strata = [np.arange(axis.size) if axis.strata is None else axis.strata for axis in axes]
         own = [with_boundaries(found, strata) for found in self.own]
         null = own if self.null is self.own else [with_boundaries(found, strata) for found in self.null]
         return self._replace(own=own, null=null)
 
-    def gap(self, tables: Sequence[Array], serial: "Sequence[_Serial | None]") -> tuple[FormGap, float, list[FormSide]]:
+    def gap(self, tables: Sequence[Array], serial: "Sequence[SerialErrors | None]") -> tuple[FormGap, float, list[FormSide]]:
         """The gap: sizes and their errors from either sample, the p-value from both together; and that of strength."""
         n = [int(table.sum()) for table in tables]
         every = np.ones_like(self.used)
@@ -250,7 +276,7 @@ def _strength_of_all(sides: Sequence[FormSide], used: NDArray[np.bool_]) -> floa
     return 2.0 * float(ndtr(-abs(float((a - b) @ direction)) / math.sqrt(variance))) if variance > 0.0 else 1.0
 
 
-def _both_ways(tables: Sequence[Array], axes: Sequence[_Axis], order: int) -> _Estimated:
+def _both_ways(tables: Sequence[Array], axes: Sequence[Axis], order: int) -> _Estimated:
     """Coefficients and influence values of both samples at common shares of the levels."""
     if axes[0].has_levels and axes[1].has_levels:
         shares = [np.mean([table.sum(axis=1 - side) / table.sum() for table in tables], axis=0) for side in (0, 1)]
@@ -277,7 +303,7 @@ def _both_ways(tables: Sequence[Array], axes: Sequence[_Axis], order: int) -> _E
     return _Estimated(found, null, (shape[1], shape[0]), (nothing, share), every)
 
 
-def _functions(axis: _Axis, shares: Array, order: int) -> Array:
+def _functions(axis: Axis, shares: Array, order: int) -> Array:
     return ordered_functions(shares, order) if axis.ordered else contrasts(shares)
 
 
@@ -288,7 +314,7 @@ def _turned(found: Influence, shape: tuple[int, int]) -> Influence:
     return Influence(found.coefficients.reshape(shape).T.ravel(), values, found.frequency.T)
 
 
-def _testable(tables: Sequence[Array], axes: Sequence[_Axis], shape: tuple[int, int]) -> NDArray[np.bool_]:
+def _testable(tables: Sequence[Array], axes: Sequence[Axis], shape: tuple[int, int]) -> NDArray[np.bool_]:
     """Which coefficients of two columns of categories belong to a place with enough rows; all others have enough."""
     if any(axis.ordered for axis in axes) or shape != tables[0].shape:
         return np.ones(shape[0] * shape[1], bool)
@@ -297,7 +323,7 @@ def _testable(tables: Sequence[Array], axes: Sequence[_Axis], shape: tuple[int, 
     return np.asarray(rows >= _ROWS_IN_A_PLACE).ravel()
 
 
-class _Serial(NamedTuple):
+class SerialErrors(NamedTuple):
     """What serial dependence does to the errors of one sample: by cell, the ratio of variances, df, means of half chains."""
 
     ratio: Array
@@ -305,7 +331,20 @@ class _Serial(NamedTuple):
     halves: Array
 
     @classmethod
-    def of(cls, found: Influence, pair: Pair, axes: "Sequence[_Axis]", n_chains: int) -> "_Serial":
+    def of_blocks(
+        cls, found: Influence, codes: Sequence[NDArray[np.intp]], axes: "Sequence[Axis]", counts: Array, blocks: SerialCounts
+    ) -> "SerialErrors":
+        """From counts in consecutive blocks of rows; `codes` are those of the bins of `counts`, (bin, bin)."""
+        first, second = (axis.place[own] for axis, own in zip(axes, codes, strict=True))
+        values = found.values[np.maximum(first, 0)[:, None], np.maximum(second, 0)[None]]
+        values = np.where(((first >= 0)[:, None] & (second >= 0))[:, :, None], values, 0.0)
+        means = blocks.group_means(counts, values)
+        ratio, df = blocks.ratios(means)
+        halves, _ = blocks.halves(means)
+        return cls(np.where(np.isfinite(ratio), ratio, 1.0), df, halves)
+
+    @classmethod
+    def of(cls, found: Influence, pair: Pair, axes: "Sequence[Axis]", n_chains: int) -> "SerialErrors":
         """From the influence values in the order of the rows; rows without a value are left out of their chain."""
         complete = (pair[0].codes >= 0) & (pair[1].codes >= 0)
         first, second = (axis.place[column.codes[complete]] for axis, column in zip(axes, pair, strict=True))
@@ -326,7 +365,7 @@ class _Serial(NamedTuple):
         return cls(ratio, df, halves)
 
 
-def _side(found: Influence, n: int, serial: _Serial | None, used: NDArray[np.bool_], *, known: bool = False) -> FormSide:
+def _side(found: Influence, n: int, serial: SerialErrors | None, used: NDArray[np.bool_], *, known: bool = False) -> FormSide:
     """One sample's coefficients with their errors; `known` if these come from the frequencies of both samples."""
     covariance = found.covariance * n / max(n - 1.0, 1.0)
     variance = np.diag(covariance).copy()

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.estimate.coded_columns import MOST_LEVELS
 from copula_discrepancy.estimate.combination import combined_pvalue, normal_scores, trace_of_squares
-from copula_discrepancy.estimate.margins import FEWEST_EFFECTIVE, LevelShare, MarginSide, MarginTest, constants_test
+from copula_discrepancy.estimate.margins import (
+    FEWEST_EFFECTIVE,
+    LevelShare,
+    MarginSide,
+    MarginTest,
+    constants_test,
+    counts_of_constants,
+)
 
 REST = -1  # in place of a level: all levels that are not compared on their own
 # Effective rows that a level, and all others together, should have in the smaller sample if the shares do not differ: in two
@@ -48,6 +55,22 @@ def level_test(draws: Array, reference: Array, *, iid: tuple[bool, bool] = (Fals
         return MarginTest((), (), (), math.nan, n[0], n[1], untested="few-effective-draws")
     size = int(max(codes.max() for codes in samples)) + 1
     counts = np.stack([np.bincount(codes.reshape(-1), minlength=size) for codes in samples])
+    return _tested(samples, counts, iid)
+
+
+def level_test_of_counts(counts: NDArray[np.intp]) -> MarginTest:
+    """The same for independent rows, from the counts of the levels, (sample, level)."""
+    n = counts.sum(axis=1).astype(np.float64)
+    if n.min() < FEWEST_EFFECTIVE:
+        return MarginTest((), (), (), math.nan, float(n[0]), float(n[1]), untested="few-effective-draws")
+    constant = np.count_nonzero(counts, axis=1) == 1
+    if constant.any():
+        shares = counts / n[:, None]
+        return counts_of_constants((shares[0], shares[1]), (float(n[0]), float(n[1])), (bool(constant[0]), bool(constant[1])))
+    return _tested([np.empty((1, 0), np.intp)] * 2, counts, (True, True))
+
+
+def _tested(samples: list[Codes], counts: NDArray[np.intp], iid: tuple[bool, bool]) -> MarginTest:
     needed = np.where(iid, _FEWEST_ROWS, _FEWEST_ROWS_OF_CHAINS)
     levels = _frequent(counts, needed)
     groups = _Groups(samples, counts, levels, iid)

@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.grid import extrapolated, extrapolated_with_error
+from copula_discrepancy.estimate.pair import Likelihood, RankedPair, sums_of
 from copula_discrepancy.families import Copula, Rotated, StudentT
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope
 
@@ -36,12 +36,15 @@ class Maximum:
     converged: bool
     on_bound: str | None
     bend: float = 0.0  # half the third derivative over the second: the relative change of the curvature
+    tau_error: float = 0.0  # how much the tau of theta may be off because rows were counted in a grid
 
 
 def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> Maximum:
     """Maximise the likelihood in theta; without a start, a large sample is thinned first to find one."""
+    if pair.weights is not None:
+        return _maximise_counted(pair, template, start)
     if start is not None:
-        return _newton(template, template._prepare(pair.coordinates(template), pair.n), start)
+        return _newton(template, pair.likelihood(template), start)
     small = pair.thinned(_START_DRAWS)
     if small is None:
         start, bend = _moment_start(template, pair.tau), 0.0
@@ -49,20 +52,39 @@ def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> 
         tau = small.rough_tau() if pair.uniform else pair.tau  # with ranks tau is computed anyway
         # a table for all draws also serves a part of them
         of_some = pair.coordinates(template, pair.thinning(_START_DRAWS)) if pair.keeps_tables else small.coordinates(template)
-        rough = _newton(template, template._prepare(of_some, small.n), _moment_start(template, tau))
+        rough = _newton(template, sums_of(template, of_some, small.n), _moment_start(template, tau))
         inside = rough.converged and rough.on_bound is None
         start, bend = (rough.theta, rough.bend) if inside else (_moment_start(template, pair.tau), 0.0)
-    return _newton(template, template._prepare(pair.coordinates(template), pair.n), start, bend)
+    return _newton(template, pair.likelihood(template), start, bend)
+
+
+def _maximise_counted(pair: RankedPair, template: Copula, start: float | None) -> Maximum:
+    """The maximum from counts in a grid, extrapolated to bins of no width; each grid starts where the coarser one ended."""
+    theta, found = _moment_start(template, pair.tau) if start is None else start, []
+    for grid in reversed(pair.grids()):
+        found.append(_newton(template, grid.likelihood(template), theta))
+        theta = found[-1].theta if found[-1].on_bound is None and found[-1].converged else theta
+    coarser, coarse, fine = found
+    if any(one.on_bound is not None or not one.converged for one in found):
+        return fine
+    best = extrapolated(fine.theta, coarse.theta)
+    if not template.parameter.lower < best < template.parameter.upper:
+        best = fine.theta
+    _, error = extrapolated_with_error(*(template._tau(one.theta) for one in (fine, coarse, coarser)))
+    steps = sum(one.iterations for one in found)
+    return Maximum(best, fine.log_likelihood, steps, True, None, fine.bend, float(error))
 
 
 def at_maximum(pair: RankedPair, template: Copula, theta: float) -> Maximum:
     """A maximum found before, evaluated in one pass over the draws; not converged if theta is not a maximum."""
-    value, slope, curvature = template._likelihood_sums(theta, *template._prepare(pair.coordinates(template), pair.n))
+    value, slope, curvature = pair.likelihood(template)(theta)
+    if pair.weights is not None:  # a maximum that was extrapolated to finer grids is none of this one
+        return Maximum(theta, value, 0, True, None)
     converged = curvature < 0 and abs(slope / curvature) <= _FOUND_AGAIN * template._scale(theta)
     return Maximum(theta, value, 0, converged, None)
 
 
-def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: float = 0.0) -> Maximum:
+def _newton(template: Copula, likelihood: Likelihood, start: float, bend: float = 0.0) -> Maximum:
     """Newton's iteration, bracketed by points where the slope of the likelihood has opposite signs.
 
     Later steps use slope and curvature at two points, and the first one a `bend` known from a part of the draws: each saves a
@@ -75,7 +97,7 @@ def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: flo
     value = math.nan
     last: _Point | None = None
     for iteration in range(1, MAX_STEPS + 1):
-        value, slope, curvature = template._likelihood_sums(theta, *prepared)
+        value, slope, curvature = likelihood(theta)
         here = _Point(theta, slope, curvature)
         if slope > 0 or (slope == 0 and curvature >= 0):  # leave a stationary minimum upwards
             low, low_known = theta, True
@@ -92,7 +114,7 @@ def _newton(template: Copula, prepared: tuple[Any, ...], start: float, bend: flo
                 step = low - theta  # evaluate at the bound itself, once
         target = theta + step
         if target <= low and not low_known and parameter.lower_included:
-            edge_value, edge_slope, _ = template._likelihood_sums(parameter.lower, *prepared)
+            edge_value, edge_slope, _ = likelihood(parameter.lower)
             if edge_slope <= 0:
                 return Maximum(parameter.lower, edge_value, iteration, True, "lower")
             low_known = True
@@ -227,7 +249,7 @@ def _profile_maximum(
         """The maximum over rho."""
         nonlocal start  # rho hardly changes with df: the last one is the best start
         candidate = with_df(template, df)
-        outcome = _newton(candidate, candidate._prepare(pair.coordinates(candidate), pair.n), start)
+        outcome = _newton(candidate, pair.likelihood(candidate), start)
         if outcome.on_bound is not None:
             raise NoMaximum(outcome)
         start = outcome.theta
@@ -237,7 +259,8 @@ def _profile_maximum(
         """The profile's slope at theta, the maximum over rho, where it equals the partial derivative."""
         candidate = with_df(template, df)
         x, y, x_slope, y_slope = pair.coordinates_and(candidate, lambda a: t_quantile_df_slope(df, a))
-        return float(np.sum(StudentT(theta, df)._df_derivative(theta, x, y, x_slope, y_slope)))
+        found = StudentT(theta, df)._df_derivative(theta, x, y, x_slope, y_slope)
+        return float(np.sum(found) if pair.weights is None else pair.weights @ found)
 
     # values locate the maximum on the grid; slopes, several times as expensive, are needed on both sides of it only
     tops = [top(df) for df in grid]

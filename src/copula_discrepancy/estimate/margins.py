@@ -152,12 +152,34 @@ def margin_test(
     order = min(ORDER, distinct - 1)
     phi = _components(column, order)
     sides = MarginSide.of(phi[:, :n], draws.shape[0], iid=iid[0]), MarginSide.of(phi[:, n:], reference.shape[0], iid=iid[1])
+    few = column.tied_pairs > _TIED * 0.5 * (n + m) * (n + m - 1.0)
+    return test_of_sides(sides, (n, m), frequent, few=few, iid=all(iid))
+
+
+def test_of_sides(
+    sides: tuple[MarginSide, MarginSide], n: tuple[float, float], frequent: float, *, few: bool, iid: bool
+) -> MarginTest:
+    """The test from the means of the components in both samples.
+
+    Parameters
+    ----------
+    sides : two MarginSide
+        The means, with their errors.
+    n : two floats
+        Numbers of values.
+    frequent : float
+        The share of the most frequent value in both samples together.
+    few : bool
+        Whether many values are tied.
+    iid : bool
+        Whether the values of both samples are independent.
+    """
+    order = len(sides[0].means)
     sizes = float(np.fmin.reduce(sides[0].n_eff)), float(np.fmin.reduce(sides[1].n_eff))
     if frequent > FREQUENT:  # otherwise the values that differ from it are not few
-        needed = _FEWEST_OTHERS if all(iid) else 2 * _FEWEST_OTHERS  # with 10 on chains, the size of tests was 10%
-        order = min(order, int((1.0 - frequent) * min(n, m, *sizes) // needed))
+        needed = _FEWEST_OTHERS if iid else 2 * _FEWEST_OTHERS  # with 10 on chains, the size of tests was 10%
+        order = min(order, int((1.0 - frequent) * min(*n, *sizes) // needed))
         sides = sides[0].first(order), sides[1].first(order)
-    few = column.tied_pairs > _TIED * 0.5 * (n + m) * (n + m - 1.0)
     if order < 1 or not min(sizes) >= FEWEST_EFFECTIVE:
         why = "rare-values" if order < 1 else "few-effective-draws"
         return MarginTest((), (), (), math.nan, *sizes, few_values=few, untested=why)
@@ -183,6 +205,18 @@ def _components(column: RankedColumn, order: int) -> NDArray[np.float64]:
     basis, _ = np.linalg.qr(np.vstack([np.ones(column.n), phi]).T)
     signs = np.sign(np.sum(basis[:, 1:] * phi.T, axis=0))  # QR determines a component up to its sign
     return np.ascontiguousarray((basis[:, 1:] * (signs * math.sqrt(column.n))).T)
+
+
+def counts_of_constants(
+    shares: tuple[NDArray[np.float64], NDArray[np.float64]], n: tuple[float, float], constant: tuple[bool, bool]
+) -> MarginTest:
+    """The test of a variable that is constant in one sample or in both, from the shares of its values in either."""
+    pvalues = []
+    for own, other, size, theirs, still in zip(shares, shares[::-1], n, n[::-1], constant, strict=True):
+        if still:
+            share = (theirs * float(other[int(np.argmax(own))]) + 1.0) / (theirs + 1.0)
+            pvalues.append(share**size)
+    return MarginTest((), (), (), min(pvalues), math.nan, math.nan, few_values=True, constant=True)
 
 
 def constants_test(own: tuple[NDArray[Any], ...], n_chains: tuple[int, int], iid: tuple[bool, bool]) -> MarginTest:

@@ -16,6 +16,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.data.draws import Draws, numeric_draws, require_varying
 from copula_discrepancy.data.naming import listed
+from copula_discrepancy.estimate.basis import centred_ranks, polynomials
 from copula_discrepancy.estimate.ranks import RankedColumn, rank_column, tau_from_ranks
 from copula_discrepancy.families import Copula
 
@@ -32,6 +33,19 @@ _UNEVEN, _TIED = 3.0, 0.15
 FEWEST_FOR_SHAPE = 20
 _SHARED = 0.9  # share of the values of one sample that occur in the other; continuous samples have no values in common
 _FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables below the first, or 32 up to the second, take 32 MB each
+
+
+Likelihood = Callable[[float], tuple[float, float, float]]  # of theta: its logarithm, with slope and curvature
+
+
+def sums_of(template: Copula, coordinates: Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]], n: int) -> Likelihood:
+    """The likelihood of n draws, whose coordinates are passed block by block."""
+    prepared = template._prepare(coordinates, n)
+
+    def sums(theta: float) -> tuple[float, float, float]:
+        return template._likelihood_sums(theta, *prepared)
+
+    return sums
 
 
 class RankedPair:
@@ -64,6 +78,7 @@ class RankedPair:
         margin_size: float | None = None,
     ) -> None:
         self.x, self.y, self.uniform, self.n_chains, self.names = x, y, uniform, n_chains, names
+        self.weights: NDArray[np.float64] | None = None  # each draw counts once
         if ranked is not None:
             self.first, self.second = ranked
         if tau is not None:
@@ -192,6 +207,20 @@ class RankedPair:
         of_x = odd_in_blocks(function, x)
         of_y = of_x if y is x else odd_in_blocks(function, y)
         return x[first], y[second], of_x[first], of_y[second]
+
+    def likelihood(self, template: Copula) -> Likelihood:
+        """The log-likelihood of a family as a function of theta: its value, slope and curvature."""
+        return sums_of(template, self.coordinates(template), self.n)
+
+    def grids(self) -> "tuple[RankedPair, ...]":
+        """The pair in bins of one, two and four widths, if it was counted in a grid."""
+        raise NotImplementedError("draws that are ranked one by one are in no bins")
+
+    def coefficients(self, order: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The coefficients of form, (order, order), and the number of different values of either variable."""
+        columns = self.first, self.second
+        first, second = (polynomials(centred_ranks(column), order) for column in columns)
+        return first @ second.T / self.n, np.array([np.unique(column.rank).size for column in columns])
 
     def discrete_share(self) -> float:
         """Share of pairs of draws that are tied in one variable without being the same point: rounded or discrete values.

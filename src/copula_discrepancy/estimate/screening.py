@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part, with_df
@@ -38,7 +39,7 @@ _INSIDE = 0.03  # the same for families that start at a stronger dependence
 class Screened:
     """Chooses among the families that are best on binned ranks and can describe both samples."""
 
-    def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
+    def choose(self, guide: Block | CountedBlock, other: Block | CountedBlock | None, k: int) -> tuple[Fit, Selection | None]:
         """The best family's maximum likelihood fit to the pair `k` of a block.
 
         Degrees of freedom are those of a small grid unless this is the only sample. If no finalist has a regular fit, the fit
@@ -47,7 +48,7 @@ class Screened:
         pair, taus = guide.pair(k), [block.taus[k] for block in (guide, other) if block is not None]
         if abs(pair.tau) == 1.0:
             return fit_pair(pair, gaussian(), method="mle", iid=guide.iid), None
-        fits = [fit_pair(pair, template, method="mle", iid=guide.iid) for template in finalists(pair, guide.bins(k), taus)]
+        fits = [fit_pair(pair, template, method="mle", iid=guide.iid) for template in finalists(pair, guide.squares(k), taus)]
         regular = [fitted for fitted in fits if fitted.regular]
         if not regular:
             return fit_pair(pair, gaussian(), method="mle", iid=guide.iid), None
@@ -87,9 +88,8 @@ def _refined(fitted: Fit) -> Fit:
     return fit_pair(fitted.pair, with_df(fitted.template, df), method="mle", iid=fitted.iid)
 
 
-def finalists(pair: RankedPair, bins: tuple[NDArray[np.uint8], NDArray[np.uint8]], taus: Sequence[float]) -> list[Copula]:
-    """The best families on binned ranks among those that reach every one of `taus` with some margin."""
-    counts = np.bincount(bins[0].astype(np.int64) * BINS + bins[1], minlength=BINS * BINS).astype(np.float64)
+def finalists(pair: RankedPair, counts: NDArray[np.float64], taus: Sequence[float]) -> list[Copula]:
+    """The best families on counts of binned ranks among those that reach every one of `taus` with some margin."""
     scores = _log_cells(min(max(round(pair.tau * _STEPS), -_LAST), _LAST)) @ counts - _penalties()
     discrete = pair.discrete_share() > DISCRETE
     found: list[Copula] = []

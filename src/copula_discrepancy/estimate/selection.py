@@ -8,6 +8,7 @@ from copula_discrepancy._core.checks import true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.estimate.block import Block
+from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
@@ -148,7 +149,7 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
 class Selector(Protocol):
     """Chooses the family for a pair: by comparing all of them exactly, or the best on binned ranks."""
 
-    def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
+    def choose(self, guide: Block | CountedBlock, other: Block | CountedBlock | None, k: int) -> tuple[Fit, Selection | None]:
         """The fit of the best family to pair `k` of the guiding sample, and the ranking, if there is one."""
 
     def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
@@ -158,7 +159,7 @@ class Selector(Protocol):
 class Full:
     """Compares all families and rotations exactly on the sample that the choice is based on, as `select_family` does."""
 
-    def choose(self, guide: Block, other: Block | None, k: int) -> tuple[Fit, Selection | None]:
+    def choose(self, guide: Block | CountedBlock, other: Block | CountedBlock | None, k: int) -> tuple[Fit, Selection | None]:
         """The fit of the family with the lowest AIC, and the ranking."""
         pair = guide.pair(k)
         if pair.perfect_sign(by_rank=False) != 0.0:  # every family fits infinitely well

@@ -9,9 +9,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from copula_discrepancy.estimate.uncertainty import StandardError
 
 FREQUENT = 0.5  # share of draws with one value above which the others carry the information
@@ -51,16 +48,18 @@ class TauSide:
         spread: StandardError,
         n: int,
         modes: tuple[int, int],
-        influence: NDArray[np.float64],
+        moments: Callable[[], tuple[float, float]],
         rank_size: Callable[[], float],
     ) -> "TauSide":
-        """From the number of draws that share each variable's most frequent value, and the influence values on tau."""
+        """From the draws that share each variable's most frequent value, and sums of powers of the influence values on tau.
+
+        `moments` returns the sums of their squares and of their fourth powers.
+        """
         if max(modes) <= FREQUENT * n:
             return cls(tau, spread, n, math.inf, math.inf, rank_size)
         share = min(spread.n_eff / n, 1.0) if math.isfinite(spread.n_eff) else min(rank_size() / n, 1.0)
-        squares = influence.reshape(-1) ** 2
-        fourth = float(np.sum(squares**2))
-        weight = float(np.sum(squares)) ** 2 / fourth * share if fourth > 0.0 else 0.0
+        second, fourth = moments()
+        weight = second**2 / fourth * share if fourth > 0.0 else 0.0
         return cls(tau, spread, n, (n - max(modes)) * share, weight, rank_size)
 
     @property

@@ -15,6 +15,7 @@ from scipy.special import bdtr, bdtrc, pdtr, pdtrc
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.estimate.counted_pair import CountedPair
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import edge_width
 from copula_discrepancy.estimate.uncertainty import StandardError
@@ -276,10 +277,14 @@ def _two_sided(below: float, above: float) -> float:
     return min(2.0 * min(below, above), 1.0)
 
 
-def sample_shares(pair: RankedPair, corner: Corner, tail: float) -> tuple[float, float, float, float, float, NDArray[np.uint8]]:
-    """Shares of the draws in both tails and in the corner, the slopes of the latter in both edges, and the draws inside."""
+def sample_shares(pair: RankedPair, corner: Corner, tail: float) -> tuple[float, float, float]:
+    """Shares of the draws in both tails and in the corner."""
+    if isinstance(pair, CountedPair):
+        highs = corner.u_high, corner.v_high
+        u, v = (pair.grid.tail_share(side, high, tail) for side, high in enumerate(highs))
+        return u, v, pair.grid.corner((u, v), highs, edge_width(pair.n, tail))[0]
     columns = pair.first.doubled_mid_ranks, pair.second.doubled_mid_ranks
-    u, v, joint, slope_u, slope_v, inside = kernels.corner_shares(
+    u, v, joint, *_ = kernels.corner_shares(
         columns[0], corner.u_high, columns[1], corner.v_high, tail, edge_width(pair.n, tail)
     )
-    return u, v, joint, slope_u, slope_v, inside
+    return u, v, joint

@@ -98,7 +98,7 @@ def compare_triples(
         places = np.stack([np.full(y.size, x), y + x + 1, z + x + 1], axis=1)
         tick(y.size)
         ses.append(np.zeros_like(ses[0]))
-        judged = _pvalues(scores, int(tested.sum()))
+        judged = triple_pvalues(scores, int(tested.sum()))
         gram = batch_products([sums for _, sums in found], tests.se)
         return TripleForms(places, found[0][0], theirs, ses[0], ses[1], scores, *judged, gram)
 
@@ -108,7 +108,7 @@ def compare_triples(
     return TripleForms(**columns, gram=gram)
 
 
-def _pvalues(scores: Floats, tested: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def triple_pvalues(scores: Floats, tested: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Half of the weight is a_111's: as one of eight cells it would find less of what it is there to find."""
     sizes = np.abs(scores)
     slope = 2.0 * ndtr(-sizes[:, 0])

@@ -5,6 +5,7 @@ several threads at once.
 """
 
 from copula_discrepancy._core.kernels.chains import LONG_CHAIN, MANY_CHAINS, long_run, split_rhat
+from copula_discrepancy._core.kernels.counting import bin_column, count_pairs, count_triples, edge_buckets, sum_triples
 from copula_discrepancy._core.kernels.coupling import SPARE, count_copies, pair_effects, transplant
 from copula_discrepancy._core.kernels.elliptical import (
     elliptical_mixed,
@@ -40,6 +41,7 @@ __all__ = [
     "LONG_CHAIN",
     "MANY_CHAINS",
     "SPARE",
+    "bin_column",
     "clayton_derivatives",
     "clayton_sums",
     "concordance_counts",
@@ -48,7 +50,10 @@ __all__ = [
     "corner_influence",
     "corner_shares",
     "count_copies",
+    "count_pairs",
+    "count_triples",
     "dependence_rhats",
+    "edge_buckets",
     "elliptical_mixed",
     "elliptical_scores",
     "finish_pairs",
@@ -69,6 +74,7 @@ __all__ = [
     "stein_tile",
     "student_from_normal",
     "student_sums",
+    "sum_triples",
     "sums_above",
     "tau_and_influence",
     "transplant",

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core.errors import DependenceWarning, InputError
+from copula_discrepancy.compare.counted_draws import as_pictured
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import NO_GAP, chance, kept_words, shortened, tail_sentence
+from copula_discrepancy.estimate.counted_pair import CountedPair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.tails import CORNERS
 from copula_discrepancy.estimate.uncertainty import Estimate
@@ -93,7 +95,9 @@ def _suitable(result: Pairwise, gap: PairGap) -> TwoColumns | None:
     if reference is None and pair_is_ordered(draws, gap.names):
         return None  # the picture beside the draws is that of a copula, which is a cloud
     whose = WHOSE[0], result.things
-    columns = TwoColumns.of(draws, reference, *gap.names, whose=whose)
+    both = [None if sample is None else as_pictured(sample, *gap.names) for sample in (draws, reference)]
+    assert both[0] is not None
+    columns = TwoColumns.of(both[0], both[1], *gap.names, whose=whose)
     return None if columns.picture == CLOUD else columns
 
 
@@ -141,7 +145,8 @@ def of_one(result: Discrepancy, key: str) -> Detail:
 
 def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool, columns: TwoColumns | None = None) -> Detail:
     """A pair with a target; `columns` are drawn instead of clouds, which do not suit them."""
-    running, tested = running_gaps(result, _PREFIXES), Tested.of(result)
+    counted, tested = isinstance(result.fit.pair, CountedPair), Tested.of(result)
+    running = None if counted else running_gaps(result, _PREFIXES)  # counts do not know which rows came first
     chains = sum(len(agreement.taus) for agreement in (result.agreement, result.reference_agreement) if agreement is not None)
     other = "target" if result.reference is None else "reference"
     whose = "the reference" if result.reference is not None else f"{result.n:,} {result.things} simulated from the target"
@@ -159,13 +164,16 @@ def _compared(result: Discrepancy, key: str, *, verdict: str, flagged: bool, col
         _form_map(density, result.fit, result.things, other, f"{size}{kept}", key),
         _picture(lambda ax: plot_gaps(result, ax=ax), 3.2, f"{key}-gaps", _said_gaps(result)),
         _picture(lambda ax: plot_tau_forest(result, ax=ax), _forest_height(chains), f"{key}-chains", _said_chains(result)),
-        _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result)),
     ]
+    if running is not None:
+        pictures.append(
+            _picture(lambda ax: plot_trace(result, ax=ax, running=running), 2.6, f"{key}-trace", _said_trace(result))
+        )
     names = result.fit.pair.names
     numbers = result.to_dict() | {
         "names": list(names),
         "tail_shares": tail_shares(result, tested),
-        "running": running.to_dict(),
+        "running": None if running is None else running.to_dict(),
         "family_fits": [not misfit for misfit in tested.misfits],
     }
     told = {topic: text for topic, text in result.sentences().items() if topic != "Tested"}  # the page's answer says it once

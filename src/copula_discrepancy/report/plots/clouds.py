@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checks import RandomSource, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.one_result import Discrepancy
+from copula_discrepancy.estimate.counted_pair import CountedPair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part
 from copula_discrepancy.estimate.pair import RankedPair
@@ -190,10 +191,9 @@ def _sides(result: Discrepancy | Fit, tested: Tested, points: int, source: np.ra
 def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, points: int, things: str) -> Side:
     """Draws and the copula fitted to them."""
     pair = fitted.pair
-    chosen = evenly_spaced(pair.n, points)
-    u, v = (column[chosen] for column in pseudo_values(pair))
+    u, v = _shown(pair, points)
     owned = things if whose == things else f"{whose} {things}"
-    counted = f"{chosen.size:,} of {pair.n:,} {owned}" if chosen.size < pair.n else f"{pair.n:,} {owned}"
+    counted = f"{u.size:,} of {pair.n:,} {owned}" if u.size < pair.n else f"{pair.n:,} {owned}"
     copula = _density_of(fitted)
     described = f"fitted {_told(copula)}" if copula is not None else f"{fitted.family} has no density here"
     return Side(whose, fitted.sample_tau, copula, described, u, v, counted, sample_tails(pair, ends, tail), tail)
@@ -220,6 +220,15 @@ def _aim_side(
     return Side(whose, copula.tau, copula, _told(copula), u, v, f"{size:,} simulated {things}", tails, tail)
 
 
+def _shown(pair: RankedPair, points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """At most `points` draws in the unit square; of rows that were counted, as many points in proportion to the counts."""
+    if isinstance(pair, CountedPair):
+        return pair.spread_points(points)
+    chosen = evenly_spaced(pair.n, points)
+    u, v = (column[chosen] for column in pseudo_values(pair))
+    return u, v
+
+
 def evenly_spaced(n: int, points: int) -> NDArray[np.int64]:
     """Positions of at most `points` of n draws."""
     size = min(n, points)
@@ -238,7 +247,7 @@ def sample_tails(pair: RankedPair, ends: Sequence[Corner], tail: float) -> tuple
     """The corners that contain draws of both variables; if values are few, a tail may be empty."""
     tails = []
     for corner in ends:
-        u, v, joint, *_ = sample_shares(pair, corner, tail)
+        u, v, joint = sample_shares(pair, corner, tail)
         if u > 0.0 and v > 0.0:
             tails.append(Tail(corner, u, v, joint / u))
     return tuple(tails)

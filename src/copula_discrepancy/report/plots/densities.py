@@ -12,7 +12,6 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.form_result import Form
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.wording import kept_words, pair_label
-from copula_discrepancy.estimate.basis import centred_ranks, polynomials
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.form import usable_cells
 from copula_discrepancy.estimate.form_target import copula_coefficients
@@ -63,11 +62,9 @@ class Densities:
             copula = fit.copula
         except InputError:  # perfect dependence
             return cls.of(unknown)
-        columns = fit.pair.first, fit.pair.second
-        first, second = (polynomials(centred_ranks(column), order) for column in columns)
-        values = np.array([np.unique(column.rank).size for column in columns])
+        own, values = fit.pair.coefficients(order)
         used = usable_cells(values, np.array([0]), np.array([1]), fit.n, order).reshape(order, order)
-        own, target = first @ second.T / fit.n, copula_coefficients(copula, order).reshape(order, order)
+        target = copula_coefficients(copula, order).reshape(order, order)
         return cls.of(replace(unknown, order=order, coefficients=np.where(used, own, math.nan), target_coefficients=target))
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import whole_number
+from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.influence import theta_score
@@ -71,6 +72,8 @@ def running_gaps(result: Discrepancy, sizes: int = 20) -> RunningGaps:
     ([50, 158, 500], True)
     """
     pair = result.fit.pair
+    if pair.weights is not None:
+        raise InputError("rows that were counted have no order, so there is no running gap; use rows in memory")
     length = pair.n // pair.n_chains
     first = min(max(1 if result.iid else FEWEST_DRAWS, math.ceil(_FEWEST / pair.n_chains)), length)
     steps = np.unique(np.round(np.geomspace(first, length, whole_number(sizes, "sizes", 1))).astype(np.int64))

@@ -1,0 +1,198 @@
+"""The choice between ranking all rows in memory and counting them in bins, and the samples that were counted."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.caveats import Caveat
+from copula_discrepancy._core.checks import one_of
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.correlations import square_values
+from copula_discrepancy.compare.counted_draws import CountedDraws
+from copula_discrepancy.compare.pair_targets import is_pair_mapping
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.readers.table import kind_fields
+from copula_discrepancy.data.streams.blocks import joined, length_of
+from copula_discrepancy.data.streams.pilot import head_and_rest
+from copula_discrepancy.data.streams.source import Source
+from copula_discrepancy.estimate.scanning import ScanOptions, open_any, sketch_draws, sketch_source
+from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.families import Copula
+
+ENGINES = ("auto", "exact", "counted")
+# Rows from which counting is faster than sorting every pair. Its numbers differ from exact ones by a few hundredths of a
+# standard error, at any number of rows.
+MANY_ROWS = 200_000
+_TOO_MANY_ROWS = 2_000_000  # of a file, from which on it is not read into memory even if it fits
+# Bytes that ranks, influence values and copies of a sample take in memory, over those of its values.
+_TIMES = 8.0
+_LITTLE = 0.14  # of a standard error: an error of the grid that makes the standard error larger by a hundredth
+
+
+class Counted(NamedTuple):
+    """Both samples of a comparison, counted; `iid` says for each whether its rows are independent.
+
+    With `in_memory`, they are short streams, which were read instead, and are not counted.
+    """
+
+    draws: Any
+    target: Any
+    iid: tuple[bool, bool]
+    caveats: tuple[Caveat, ...]
+    in_memory: bool = False
+
+
+def counted_samples(
+    draws: Any,
+    target: Any,
+    *,
+    engine: str,
+    iid: tuple[bool, bool],
+    options: ScanOptions,
+    chains: int | str | None,
+    group: str,
+) -> Counted | None:
+    """Both samples counted, if one of them is a sketch, does not fit into memory, or if that was asked for; otherwise None."""
+    one_of(engine, "engine", ENGINES)
+    sketches = [isinstance(given, DependenceSketch) for given in (draws, target)]
+    if engine == "exact":
+        if any(sketches):
+            raise InputError("engine='exact' ranks rows, and a sketch has none; use engine='auto'")
+        return None
+    is_sample = not _is_known(target)
+    known = target, None, False
+    given = [_opened(draws, group, options.memory), _opened(target, group, options.memory) if is_sample else known]
+    wanted = engine == "counted" or any(sketches)
+    if not wanted and not any(source is not None and _is_large(source, options.memory) for _, source, _ in given):
+        if any(read for *_, read in given):  # a stream was read to find out that it is short
+            return Counted(given[0][0], given[1][0], iid, (), in_memory=True)
+        return None
+    caveats: list[Caveat] = []
+    (draws, own_source, _), (target, other_source, _) = given
+    own, own_iid = _counted(draws, own_source, iid[0], options, chains, caveats, "draws")
+    other, other_iid = target, iid[1]
+    if is_sample:
+        with errors_about("reference"):
+            other, other_iid = _counted(target, other_source, iid[1], options, None, caveats, "reference")
+    return Counted(own, other, (own_iid, other_iid), tuple(caveats))
+
+
+def needs_counting(given: Any, group: str, memory: float) -> bool:
+    """Whether a sample does not fit into so much memory, so that it is counted while it is read."""
+    _, source, _ = _opened(given, group, memory)
+    return source is not None and _is_large(source, memory)
+
+
+def worth_counting(draws: Draws, reference: Draws | None, iid: tuple[bool, bool]) -> bool:
+    """Whether counting independent rows in memory is faster than sorting every pair, and nothing stands against it."""
+    samples = [draws] if reference is None else [draws, reference]
+    rows = [sample.n_chains * sample.n_draws for sample in samples]
+    plain = not any(sample.incomplete or sample.ranked or isinstance(sample, CountedDraws) for sample in samples)
+    return plain and all(iid[: len(samples)]) and max(rows) >= MANY_ROWS
+
+
+def counted_in_memory(draws: Draws, options: ScanOptions) -> CountedDraws:
+    """Independent rows that are in memory, counted; the rows are kept."""
+    found = CountedDraws.of(sketch_draws(draws, iid=True, options=options))
+    about = kind_fields(
+        [draws.kind(k) for k in range(draws.n_variables)], [draws.labels(k) for k in range(draws.n_variables)], ()
+    )
+    return replace(found, notes=draws.notes, chained=draws.chained, kept=draws, **about)
+
+
+def is_blurred(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows have a standard error that the bins make larger by more than a hundredth."""
+    least = 1.0 / (1.0 + _LITTLE**2)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((rows["n_eff"] < least * rows["n"]) | (rows["n_eff_target"] < least * rows["n_target"]))
+
+
+def _is_known(target: Any) -> bool:
+    """Whether a target is none or made of copulas, and not a sample."""
+    if target is None or isinstance(target, Copula | type) or (isinstance(target, Mapping) and is_pair_mapping(target)):
+        return True
+    # frames of Dask have columns and an index too, but no known length
+    matrix = isinstance(target, np.ndarray) or (type(target).__module__.startswith("pandas.") and hasattr(target, "columns"))
+    shape: tuple[int, ...] = np.shape(target) if matrix else ()
+    if len(shape) == 2 and shape[0] == shape[1]:
+        values = np.asarray(square_values(target)[0])
+        return values.dtype.kind in "fiu" and bool(np.allclose(np.diag(values), 1.0))
+    return False
+
+
+def _opened(given: Any, group: str, memory: float) -> tuple[Any, Source | None, bool]:
+    """An object and, if it is one that is read in pieces, the source; a short stream is read, which the last item says.
+
+    Of a source that does not tell its length, as many rows are read as fit into memory in any case.
+    """
+    if given is None or isinstance(given, Draws | DependenceSketch):
+        return given, None, False
+    source = open_any(given, group=group)
+    if source is None or source.n_rows is not None or source.engine in ("ray", "spark"):  # these count where the rows are
+        return given, source, False
+    if source.size is not None and source.size * _TIMES <= memory and source.size < 8 * _TOO_MANY_ROWS:
+        return given, None, False  # a text file of a few megabytes
+    head, rest = head_and_rest(source, source.names, MANY_ROWS)
+    if sum(map(length_of, head)) >= MANY_ROWS:
+        return given, rest, False
+    if head and (source.once or source.kind.startswith("Polars")):  # as_draws reads no stream again, and no LazyFrame
+        return joined(head), None, True
+    return given, None, False
+
+
+def _is_large(source: Source, memory: float) -> bool:
+    """Whether the rows of a source take more memory than allowed, or are so many that sorting every pair takes too long."""
+    if source.n_rows is None:
+        return True  # it has at least as many rows as were read to find out
+    return (source.size or 0) * _TIMES > memory or source.n_rows >= _TOO_MANY_ROWS
+
+
+def _counted(
+    given: Any,
+    source: Source | None,
+    iid: bool,
+    options: ScanOptions,
+    chains: int | str | None,
+    caveats: list[Caveat],
+    whose: str,
+) -> tuple[CountedDraws, bool]:
+    """One sample, counted, and whether its rows are independent."""
+    if isinstance(given, CountedDraws):
+        return given, iid or not given.sketch.plan_.serial
+    if isinstance(given, DependenceSketch):
+        given.finish()  # raises for one that is empty
+        return _selected(CountedDraws.of(given, (_note(given, None),)), options.selection), iid or not given.plan_.serial
+    if source is None:
+        rows = as_draws(given, **options.selection, chains=chains)
+        sketch = sketch_draws(rows, iid=iid, options=options)
+        return CountedDraws.of(sketch, (_note(sketch, None),)), iid
+    named = replace(options, checkpoint=None if options.checkpoint is None else f"{options.checkpoint}/{whose}")
+    sketch, told = sketch_source(source, iid=iid, options=named, chains=chains)
+    caveats += [
+        Caveat(one.code, f"{whose}: {one.sentence}" if whose == "reference" else one.sentence, one.advice) for one in told
+    ]
+    return CountedDraws.of(sketch, (_note(sketch, options.memory),)), iid or not sketch.plan_.serial
+
+
+def _selected(draws: CountedDraws, selection: Mapping[str, Any]) -> CountedDraws:
+    """The columns of a sketch that were asked for; its kinds are fixed."""
+    if selection.get("kinds"):
+        raise InputError("the kinds of a sketch's columns were fixed when it was planned; pass kinds to DependenceSketch.plan")
+    chosen = {key: selection[key] for key in ("var_names", "filter_vars", "exclude") if selection.get(key) is not None}
+    found = as_draws(draws, **chosen) if chosen else draws
+    assert isinstance(found, CountedDraws)
+    return found
+
+
+def _note(sketch: DependenceSketch, memory: float | None) -> str:
+    """How a sample was read, for people."""
+    read = "" if sketch.source in ("memory", "blocks") else f" from {sketch.source}"
+    bound = "" if memory is None else f" in at most {memory / 1e9:.3g} GB of memory"
+    return (
+        f"{sketch.n:,} rows were counted{read} in up to {sketch.resolution} bins of each variable{bound}; standard errors "
+        "include what the bins may hide"
+    )
