@@ -140,14 +140,15 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.
 __all__ = [
     "A1", "A2", "FAMILIES", "Agreement", "BimodalMixture", "Caveat", "Chains", "Clayton", "Consequence", "Copula",
     "DependenceFidelity", "DependenceSketch", "DependenceWarning", "Discrepancy", "DivergenceError", "Draws", "EdgeGap",
-    "Effect", "Estimate", "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "GroupedPairwise", "Gumbel",
-    "InputError", "Interaction", "Interactions", "Joe", "LevelDifference", "LevelGaps", "LongRun", "Margins", "MetaCopula", "PairGap", "Pairwise",
-    "PaperTest", "Repair", "Reproduction", "Reversal", "Rotated", "Screening", "Selection", "SteinDiscrepancy", "StudentT",
-    "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "WorstConsequences", "adjust_pvalues", "as_draws", "concordance",
-    "consequence", "contamination_bound", "discrepancy", "ess", "family", "fit", "interactions", "kendall_matrix",
-    "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau", "pairwise", "paper_ess", "plot_form", "plot_lags",
-    "plot_pair", "plot_tau_forest", "plot_trace", "pseudo_observations", "register", "repair", "reproduce", "rhat",
-    "screen", "select_family", "sghmc", "sgld", "summary", "tau_influence_bound", "tune", "vine", "worst_consequences",
+    "Effect", "Estimate", "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "GroupedPairwise", "Gumbel", "InputError",
+    "Interaction", "Interactions", "Joe", "LevelDifference", "LevelGaps", "LongRun", "Margins", "MetaCopula", "PairGap",
+    "Pairwise", "PaperTest", "Repair", "Reproduction", "Reversal", "Rotated", "Screening", "Selection",
+    "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "WorstConsequences",
+    "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family",
+    "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau",
+    "pairwise", "paper_ess", "plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace",
+    "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld",
+    "summary", "tau_influence_bound", "tune", "vine", "worst_consequences",
 ]  # fmt: skip
 
 

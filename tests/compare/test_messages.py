@@ -132,6 +132,11 @@ def results(monkeypatch):
     yield "missing values in the reference only", cd.pairwise(table(12), holes, iid=True)
     groups = [table(seed).assign(g=np.where(np.arange(500) < small, "few", "many")) for seed, small in ((12, 9), (13, 200))]
     yield "a small group", cd.pairwise(*groups, iid=True, by="g")
+    rows = table(12, 3000).assign(town=rng.choice(["Graz", "Wien"], 3000))
+    sketch = cd.DependenceSketch.plan(rows, iid=True).update(rows).update(rows.assign(a=rows["a"] + 9.0, town="Linz"))
+    yield "rows unlike those of the pilot sample", cd.pairwise(sketch, rows)
+    slow = np.cumsum(normal(14, 4000, 2), axis=0)
+    yield "blocks shorter than the memory of the rows", cd.pairwise(cd.DependenceSketch.of(slow), cd.Gaussian(0.5))
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
 
 

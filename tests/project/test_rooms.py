@@ -119,6 +119,7 @@ FIRST_RELEASE = [
 ADDED = [
     "Caveat",
     "Consequence",
+    "DependenceSketch",
     "Effect",
     "Form",
     "GroupedPairwise",

@@ -1,20 +1,23 @@
 """A sample that was counted, in the place of draws: names, kinds and numbers of rows, with a few values of each variable."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import MISSING, PRESENCE
 from copula_discrepancy.data.missingness import FEWEST
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import kind_fields
 from copula_discrepancy.estimate.bins import UNSEEN, ColumnBins
 from copula_discrepancy.estimate.counted_margins import CountedMargin
 from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.sketch_reading import blocks_to_merge, margin_blocks, pair_counts, serial_counts
 
 Array = NDArray[np.float64]
 
@@ -55,6 +58,16 @@ class CountedDraws(Draws):
             **about,
         )  # fmt: skip
 
+    def __draws__(self) -> Draws:
+        """The rows, if they are in memory: `as_draws`, and so every function that needs rows, asks for them."""
+        if self.kept is None:
+            raise InputError(
+                "rows that were counted while they were read are gone; pass the sketch to pairwise, discrepancy or "
+                "interactions, or read rows into memory",
+                "not-rows",
+            )
+        return self.kept
+
     @property
     def n_chains(self) -> int:
         """Number of chains."""
@@ -64,6 +77,17 @@ class CountedDraws(Draws):
     def n_draws(self) -> int:
         """Rows per chain."""
         return int(self.sketch.n) // self.n_chains
+
+    def chosen_by(self, selection: Mapping[str, Any]) -> "CountedDraws":
+        """The variables that options of `as_draws` select."""
+        keys = ("var_names", "filter_vars", "exclude")
+        given = {key: selection.get(key) for key in keys}
+        if all(value is None for value in given.values()):
+            return self
+        options = ReadOptions.checked(
+            given["var_names"], given["filter_vars"], DEFAULT_GROUP, None, None, None, given["exclude"]
+        )
+        return self._at(options.pick(self.names))
 
     def _at(self, places: list[int]) -> "CountedDraws":
         found = super()._at(places)
@@ -83,7 +107,7 @@ class CountedDraws(Draws):
         margins = tuple(_moved(self.rows_of(k), place, size, axis=0) for k, (place, size, _) in enumerate(maps))
         blocks = None
         if self.sketch.plan_.serial and self.sketch.blocks:
-            factor, _ = self.sketch.blocks_to_merge()
+            factor, _ = blocks_to_merge(self.sketch)
 
             def blocks(first: int, second: int) -> Any:
                 return self._serial(first, second).merged(factor)
@@ -105,7 +129,7 @@ class CountedDraws(Draws):
             rows = np.asarray(self.sketch.margins[i])
             found = np.diag(rows)
         else:
-            found = self.sketch.table(i, j)
+            found = pair_counts(self.sketch, i, j)
         for axis, missing in enumerate((of_first, of_second)):
             if missing:
                 found = np.moveaxis(found, axis, 0)
@@ -119,7 +143,7 @@ class CountedDraws(Draws):
         (i, of_first), (j, of_second) = self.origins[first], self.origins[second]
         assert not of_first, "where values are missing is compared in tables without an order only"
         assert not of_second, "where values are missing is compared in tables without an order only"
-        found = self.sketch.serial_counts(i, j)
+        found = serial_counts(self.sketch, i, j)
         groups = []
         for k, own in zip((first, second), found.groups, strict=True):
             place, size, _ = self._bins(k)
@@ -169,8 +193,8 @@ class CountedDraws(Draws):
             edges = self.sketch.plan_.columns[column].edges
         blocks = None
         if self.sketch.plan_.serial and self.sketch.blocks and not missing and not self.labels(variable):
-            factor, _ = self.sketch.blocks_to_merge()
-            blocks = self.sketch.margin_blocks(column).merged(factor)
+            factor, _ = blocks_to_merge(self.sketch)
+            blocks = margin_blocks(self.sketch, column).merged(factor)
         return CountedMargin(edges, rows, single, blocks)
 
     def margin_values(self, variable: int) -> Array:

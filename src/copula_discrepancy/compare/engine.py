@@ -19,7 +19,7 @@ from copula_discrepancy.data.readers.table import kind_fields
 from copula_discrepancy.data.streams.blocks import joined, length_of
 from copula_discrepancy.data.streams.pilot import head_and_rest
 from copula_discrepancy.data.streams.source import Source
-from copula_discrepancy.estimate.scanning import ScanOptions, open_any, sketch_draws, sketch_source
+from copula_discrepancy.estimate.scanning import ScanOptions, open_any, sketch_caveats, sketch_draws, sketch_source
 from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.families import Copula
 
@@ -160,32 +160,35 @@ def _counted(
     caveats: list[Caveat],
     whose: str,
 ) -> tuple[CountedDraws, bool]:
-    """One sample, counted, and whether its rows are independent."""
+    """One sample, counted, and whether its rows are independent; what to keep in mind about it is added to `caveats`."""
     if isinstance(given, CountedDraws):
         return given, iid or not given.sketch.plan_.serial
+    memory = None
     if isinstance(given, DependenceSketch):
-        given.finish()  # raises for one that is empty
-        return _selected(CountedDraws.of(given, (_note(given, None),)), options.selection), iid or not given.plan_.serial
-    if source is None:
-        rows = as_draws(given, **options.selection, chains=chains)
-        sketch = sketch_draws(rows, iid=iid, options=options)
-        return CountedDraws.of(sketch, (_note(sketch, None),)), iid
-    named = replace(options, checkpoint=None if options.checkpoint is None else f"{options.checkpoint}/{whose}")
-    sketch, told = sketch_source(source, iid=iid, options=named, chains=chains)
+        sketch = given
+    elif source is None:
+        sketch = sketch_draws(as_draws(given, **options.selection, chains=chains), iid=iid, options=options)
+    else:
+        named = replace(options, checkpoint=None if options.checkpoint is None else f"{options.checkpoint}/{whose}")
+        sketch, _ = sketch_source(source, iid=iid, options=named, chains=chains)
+        memory = options.memory
+    sketch.finish()  # raises if there are too few rows
+    independent = iid or not sketch.plan_.serial
+    prefix = "reference: " if whose == "reference" else ""
     caveats += [
-        Caveat(one.code, f"{whose}: {one.sentence}" if whose == "reference" else one.sentence, one.advice) for one in told
+        Caveat(one.code, prefix + one.sentence, one.advice)
+        for one in sketch_caveats(sketch)
+        if one.code != "short-blocks" or not independent
     ]
-    return CountedDraws.of(sketch, (_note(sketch, options.memory),)), iid or not sketch.plan_.serial
+    counted = CountedDraws.of(sketch, (_note(sketch, memory),))
+    return (_selected(counted, options.selection) if isinstance(given, DependenceSketch) else counted), independent
 
 
 def _selected(draws: CountedDraws, selection: Mapping[str, Any]) -> CountedDraws:
     """The columns of a sketch that were asked for; its kinds are fixed."""
     if selection.get("kinds"):
         raise InputError("the kinds of a sketch's columns were fixed when it was planned; pass kinds to DependenceSketch.plan")
-    chosen = {key: selection[key] for key in ("var_names", "filter_vars", "exclude") if selection.get(key) is not None}
-    found = as_draws(draws, **chosen) if chosen else draws
-    assert isinstance(found, CountedDraws)
-    return found
+    return draws.chosen_by(selection)
 
 
 def _note(sketch: DependenceSketch, memory: float | None) -> str:

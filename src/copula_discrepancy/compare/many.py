@@ -329,7 +329,7 @@ def rank_pairs(
         if target is None:
             sides = sides[0], sides[0]
         selection, chains = {"missing": missing}, None  # columns were selected when they were counted
-    given = as_draws(draws, **selection, chains=chains)
+    given = draws if isinstance(draws, CountedDraws) else as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2 and not steps:
         raise InputError(
             f"pairs need at least two variables, got {given.n_variables} ({given.names[0]}); select more of them, or check the "

@@ -190,7 +190,7 @@ def discrepancy(
         assert counted is not None
         draws, target, independent = counted.draws, counted.target, counted.iid
         accuracy = {"curves": EXACT, "selector": SCREENED}
-    given = two_variables(numeric_draws(draws, missing=missing), margins)
+    given = two_variables(draws if isinstance(draws, CountedDraws) else numeric_draws(draws, missing=missing), margins)
     aim = resolve_target(target, family, given, missing)
     if free_df and (aim.copula is None or student_part(aim.copula) is None):
         given_target = repr(target) if aim.reference is None else "a reference sample, whose df is estimated in any case"

@@ -87,7 +87,9 @@ def _resolved(
             f"correlation matrix or None, got {target!r}",
             "no-target",
         )
-    draws, reference = matched(draws, read_reference(target, draws, options, every_kind=every_kind))
+    if not isinstance(target, CountedDraws):
+        target = read_reference(target, draws, options, every_kind=every_kind)
+    draws, reference = matched(draws, target)
     if not indicators:
         return _aims("reference", draws, things, reference, fewest)
     given = draws

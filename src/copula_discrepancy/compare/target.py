@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.estimate.fit_result import Fit
@@ -46,7 +47,9 @@ def resolve_target(target: Any, family: Any, draws: Draws, missing: str = "raise
             f"target must be a copula with its parameter, such as Gumbel(2.5), or a reference sample, got {target!r}",
             "no-target",
         )
-    draws, reference = matched(draws, read_reference(target, draws, {"missing": missing}))
+    if not isinstance(target, CountedDraws):
+        target = read_reference(target, draws, {"missing": missing})
+    draws, reference = matched(draws, target)
     if family is None or (isinstance(family, str) and family == "auto"):
         return ResolvedTarget(draws, None, reference)
     return ResolvedTarget(draws, None, reference, *resolve_family(family, None))

@@ -13,6 +13,7 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import independent_sides
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
+from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, halves
 from copula_discrepancy.data.draws import Draws, numeric_draws
@@ -120,7 +121,7 @@ def matched_samples(
     **selection: Any,
 ) -> PairTargets:
     """Both samples with the same variables, those that vary; `sides` says whether the draws of each are independent."""
-    given = numeric_draws(draws, **selection, chains=chains)
+    given = draws if isinstance(draws, CountedDraws) else numeric_draws(draws, **selection, chains=chains)
     if given.n_variables < fewest:
         raise InputError(
             f"at least {fewest} variables are needed, got {given.n_variables} ({listed(given.names)}); select more of "

@@ -23,6 +23,7 @@ from copula_discrepancy.estimate.batches import SMALLEST, approximate_scores
 from copula_discrepancy.estimate.form import CellSpread
 from copula_discrepancy.estimate.grid import above, bin_means, extrapolated, extrapolated_with_error
 from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.sketch_reading import pair_counts
 from copula_discrepancy.estimate.triple_counts import GROUPS, ORDER, SCALE, groups_of, weights_of
 from copula_discrepancy.estimate.triples import CELLS, ODD, TripleForms, triple_pvalues
 
@@ -106,7 +107,7 @@ class CountedTriples:
         self._variables = [_Variable(sketch, k) for k in columns]
         self._pairs: dict[tuple[int, int], Array] = {}
         for i, j in combinations(range(len(columns)), 2):
-            table = sketch.table(columns[i], columns[j])[:-1, :-1].astype(np.float64)
+            table = pair_counts(sketch, columns[i], columns[j])[:-1, :-1].astype(np.float64)
             self._pairs[i, j] = self._variables[i].functions @ table @ self._variables[j].functions.T / self.n
 
     def triple(self, places: tuple[int, int, int]) -> tuple[Array, Array, Array]:

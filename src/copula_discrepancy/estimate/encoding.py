@@ -15,6 +15,7 @@ from copula_discrepancy.data.streams.blocks import Block, length_of, names_in
 from copula_discrepancy.estimate.bins import UNSEEN, ColumnBins
 
 Codes = NDArray[np.uint8]
+_EXACT = 2**53  # integers up to this one are different float64s
 
 
 def encoded(columns: Sequence[ColumnBins], block: Block, *, missing_ok: bool) -> Codes:
@@ -68,7 +69,13 @@ def _numbers(column: ColumnBins, block: Block) -> NDArray[np.float64]:
     given = column_of(block, column.name)
     kind = _type_of(given)
     if column.kind not in (DATE, DURATION) and kind in ("f", "i", "u", "b"):
-        return np.ascontiguousarray(_plain(given), np.float64)
+        plain = np.asarray(_plain(given))
+        if plain.dtype.kind in "iu" and plain.size and max(abs(int(plain.min())), abs(int(plain.max()))) > _EXACT:
+            raise InputError(
+                f"column {column.name} has integers beyond 2**53, which a float64 does not tell apart; subtract an offset",
+                "not-numeric",
+            )
+        return np.ascontiguousarray(plain, np.float64)
     if kind in ("O", "s", "U", "S", "T") and column.kind not in (DATE, DURATION):
         if kind == "O":  # numbers with None among them, perhaps
             with suppress(ValueError, TypeError):

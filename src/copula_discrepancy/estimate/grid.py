@@ -240,6 +240,7 @@ class Grid:
             (False, True): at[0] - below,
             (True, False): at[1] - below,
         }[highs]
+        joint = min(max(joint, 0.0), *shares)  # differences of sums round
         # the share of rows at the edge of one tail that are in the other one
         slopes_of = []
         for side in (0, 1):

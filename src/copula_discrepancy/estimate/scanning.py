@@ -24,7 +24,9 @@ from copula_discrepancy.data.streams.pilot import head_and_rest, pilot_blocks
 from copula_discrepancy.data.streams.source import Piece, Source, open_source
 from copula_discrepancy.estimate.bins import COARSEST, FINEST
 from copula_discrepancy.estimate.encoding import column_of
-from copula_discrepancy.estimate.sketch import PILOT_ROWS, DependenceSketch, SketchPlan, bins_for, plan_of
+from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.sketch_plan import PILOT_ROWS, SketchPlan, bins_for, plan_of
+from copula_discrepancy.estimate.sketch_reading import blocks_to_merge
 
 _BLOCK_BYTES = 64e6  # of a block that is read at once, as numbers; a few are in memory at a time
 _FEWEST_ROWS, _MOST_ROWS = 4096, 1 << 18
@@ -280,10 +282,7 @@ class PieceCounter:
 def _add_numbered(
     sketch: DependenceSketch, block: Block, rows: NDArray[np.intp], numbers: NDArray[np.int64], **about: Any
 ) -> None:
-    """Add rows by their numbers, in any order: what counts is the block of consecutive rows that each belongs to.
-
-    The last ones are added first: blocks become longer then, and not while the others are added.
-    """
+    """Add rows by their numbers, in any order: what counts is the block of consecutive rows that each belongs to."""
     order = np.argsort(numbers, kind="stable")
     rows, numbers = rows[order], numbers[order]
     end = rows.size
@@ -390,24 +389,32 @@ def sketch_source(
     """The sketch of a source, planned and counted; once more with other bins if the rows outgrow those of the pilot."""
     plan, layout, source = _plan_once(source, iid, options, chains)
     sketch = scan(source, plan, layout, options)
-    caveats: list[Caveat] = []
     if sketch.n < 2:
         raise InputError(f"{source.kind} must have at least 2 rows, got {sketch.n}", "too-few-draws")
     if sketch.outgrown and not source.once:
         plan, layout, source = plan_source(source, iid=iid, options=options, chains=chains, rows=4 * PILOT_ROWS, rng=1)
         note = f"read twice: the pilot sample did not cover the values of {listed(sketch.outgrown)}"
         sketch = scan(source, replace(plan, notes=(*plan.notes, note)), layout, replace(options, checkpoint=None))
+    return sketch, sketch_caveats(sketch)
+
+
+def sketch_caveats(sketch: DependenceSketch) -> tuple[Caveat, ...]:
+    """What to keep in mind about the counts: rows unlike those of the pilot sample, and blocks that are too short."""
+    caveats = []
     if sketch.outgrown:
         sentence = (
-            f"the values of {listed(sketch.outgrown)} drift away from those of the first rows, so that many of them share a "
+            f"the values of {listed(sketch.outgrown)} drift away from those of the pilot sample, so that many of them share a "
             "bin; standard errors count what that hides"
         )
         caveats.append(caveat_of("outgrown-bins", sentence))
-    unseen = sketch.unseen()
-    if unseen:
-        which = listed([f"{name} ({rows:,} rows)" for name, rows in unseen.items()])
+    if sketch.unseen:
+        which = listed([f"{name} ({rows:,} rows)" for name, rows in sketch.unseen.items()])
         caveats.append(caveat_of("unseen-levels", f"levels that the pilot sample does not have are compared as one: {which}"))
-    return sketch, tuple(caveats)
+    if sketch.plan_.serial and sketch.blocks and blocks_to_merge(sketch)[1]:
+        blocks = f"{len(sketch.blocks)} blocks of {sketch.block_rows:,} rows"
+        sentence = f"{blocks} are too short for the serial dependence of the rows"
+        caveats.append(caveat_of("short-blocks", sentence))
+    return tuple(caveats)
 
 
 def _plan_once(
@@ -504,7 +511,8 @@ def sketch_of(
     source = None if isinstance(given, Draws) else open_any(given, group=group)
     if source is not None:
         return sketch_source(source, iid=iid, options=options, chains=chains)
-    return sketch_draws(as_draws(given, **options.selection, chains=chains, group=group), iid=iid, options=options), ()
+    sketch = sketch_draws(as_draws(given, **options.selection, chains=chains, group=group), iid=iid, options=options)
+    return sketch, sketch_caveats(sketch)
 
 
 def checked_resolution(resolution: Any) -> int | None:

@@ -20,8 +20,9 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import written_whole
 from copula_discrepancy.data.streams.source import Piece, Source
 from copula_discrepancy.estimate.scanning import PieceCounter, ScanOptions, ScanProgress
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.estimate.sketch_file import from_bytes, load, to_bytes
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
 
 FORMAT = 1
 _SECONDS = 10.0  # between files: what is lost if a scan is killed

@@ -29,7 +29,8 @@ from copula_discrepancy.estimate.scanning import (
     together,
     whole_numbers,
 )
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
 
 _FAN_IN = 4  # sketches that are merged in one task: it holds five, of up to 150 MB each
 _LOST = ("KilledWorker", "FutureCancelledError", "CancelledError")  # Dask's errors about workers, not about data
@@ -55,13 +56,14 @@ def scan_dask(source: Source, plan: SketchPlan, layout: Layout, options: ScanOpt
     columns = (*plan.names, *layout.columns)
     shared = _dask().delayed(counter, traverse=False)  # one task, so that it is sent to each worker once
     labels = [[place.label for place in places[group]] for group in groups]
+    size = _block_size(places, counter)
     if lazy:
         blocks = _lazy_blocks(source.pieces, columns)
         parts = [blocks[group] for group in groups]
-        tasks = [_delayed(partial(_count_blocks, places[group]), shared, blocks[group]) for group in groups]
+        tasks = [_delayed(partial(_count_blocks, places[group], size), shared, blocks[group]) for group in groups]
     else:
         parts = [[] for _ in groups]
-        tasks = [_delayed(partial(_count_pieces, places[group], source.pieces[group]), shared) for group in groups]
+        tasks = [_delayed(partial(_count_pieces, places[group], size, source.pieces[group]), shared) for group in groups]
     with progress_bar(options.progress, "pieces", len(places)) as tick:
         found = _computed(client, _Leaves(tasks, labels, parts, tick), _merged_as_tree(tasks, shared), source.kind)
     # what comes from a worker cannot be written to
@@ -92,18 +94,22 @@ def active_client() -> Any:
 
 
 class _Place(NamedTuple):
-    """Where the rows of a piece belong: `start` is the number of the first, and `starts` that of the first of each chain."""
+    """Where the rows of a piece belong: `start` is the number of the first, and `starts` that of the first of each chain.
+
+    `chains` has the number of rows of each chain, if it was found out.
+    """
 
     label: str
     n_rows: int | None
     chain: int | None
     start: int | None
     starts: Mapping[int, int] | None = None
+    chains: Mapping[int, int] | None = None
 
 
-def _count_blocks(places: Sequence[_Place], counter: PieceCounter, blocks: Sequence[Block]) -> DependenceSketch:
+def _count_blocks(places: Sequence[_Place], size: int, counter: PieceCounter, blocks: Sequence[Block]) -> DependenceSketch:
     """The sketch of computed partitions."""
-    sketch = DependenceSketch.empty(counter.plan)
+    sketch = _empty(counter, size)
     columns = (*counter.plan.names, *counter.layout.columns)
     for place, block in zip(places, blocks, strict=True):
         with errors_about(place.label):
@@ -112,13 +118,23 @@ def _count_blocks(places: Sequence[_Place], counter: PieceCounter, blocks: Seque
     return sketch
 
 
-def _count_pieces(places: Sequence[_Place], pieces: Sequence[Piece], counter: PieceCounter) -> DependenceSketch:
+def _count_pieces(places: Sequence[_Place], size: int, pieces: Sequence[Piece], counter: PieceCounter) -> DependenceSketch:
     """The sketch of pieces that the worker reads."""
-    sketch = DependenceSketch.empty(counter.plan)
+    sketch = _empty(counter, size)
     columns = (*counter.plan.names, *counter.layout.columns)
     for place, piece in zip(places, pieces, strict=True):
         with _read_on_worker():
             _add(sketch, counter, place, piece.blocks(columns, counter.rows))
+    return sketch
+
+
+def _empty(counter: PieceCounter, size: int) -> DependenceSketch:
+    """A sketch of no rows, whose blocks of consecutive rows have the length that they have in the end.
+
+    Shorter ones, as for the rows of one task alone, would take several times as long to count.
+    """
+    sketch = DependenceSketch.empty(counter.plan)
+    sketch.block_rows = max(sketch.block_rows, size)
     return sketch
 
 
@@ -213,7 +229,8 @@ def _places(pieces: Sequence[Piece], counter: PieceCounter, client: Any, lazy: b
     found, seen = [], dict[int | None, int]()
     for place, (length, chains) in zip(given, lengths, strict=True):
         if by_column:
-            found.append(place._replace(n_rows=length, starts={chain: seen.get(chain, 0) for chain in chains}))
+            starts = {chain: seen.get(chain, 0) for chain in chains}
+            found.append(place._replace(n_rows=length, starts=starts, chains=chains))
             moved: Mapping[Any, int] = chains
         else:
             found.append(place._replace(n_rows=length, start=seen.get(place.chain, 0)))
@@ -221,6 +238,22 @@ def _places(pieces: Sequence[Piece], counter: PieceCounter, client: Any, lazy: b
         for chain, count in moved.items():
             seen[chain] = seen.get(chain, 0) + count
     return found
+
+
+def _block_size(places: Sequence[_Place], counter: PieceCounter) -> int:
+    """The length of blocks of consecutive rows when all rows are counted; 0 if it is not known before."""
+    if not counter.plan.serial:
+        return 0
+    totals: dict[int, int] = {}
+    for place in places:
+        own = place.chains
+        if own is None:
+            if place.n_rows is None or counter.layout.chain is not None:
+                return 0
+            own = {place.chain or 0: place.n_rows}
+        for chain, count in own.items():
+            totals[chain] = totals.get(chain, 0) + count
+    return counter.plan.block_rows(DependenceSketch.block_rows, max(totals.values(), default=0), len(totals))
 
 
 def _lengths(pieces: Sequence[Piece], counter: PieceCounter, client: Any, lazy: bool) -> list[tuple[int, dict[int, int]]]:

@@ -10,8 +10,9 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.streams.blocks import Block, in_slices, joined, length_of, with_columns
 from copula_discrepancy.data.streams.failures import failures_named
 from copula_discrepancy.estimate.scanning import PieceCounter
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.estimate.sketch_file import from_bytes, to_bytes
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
 
 COLUMNS = ("sketch", "error", "code")
 

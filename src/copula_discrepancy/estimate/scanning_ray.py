@@ -28,7 +28,8 @@ from copula_discrepancy.estimate.scanning import (
     together,
 )
 from copula_discrepancy.estimate.scanning_partials import counted_rows, merged, merged_rows
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
 
 _LABEL = "the Ray dataset"
 _FAN_IN = 8  # sketches that a task merges before the rest comes here

@@ -24,7 +24,8 @@ from copula_discrepancy.estimate.scanning import (
     together,
 )
 from copula_discrepancy.estimate.scanning_partials import counted_rows, merged, merged_rows
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
 
 _LABEL = "the Spark data frame"
 _SCHEMA = "sketch binary, error string, code string"

@@ -11,6 +11,8 @@ Array = NDArray[np.float64]
 
 _MERGED = 4  # blocks that are one of the next length
 _FEWEST = 16  # merged blocks that determine a variance
+_ALIKE, _BEYOND_CHANCE = 0.1, 2.5  # mean squared correlation of variables, and standard errors that are no chance
+_LEAST = 1e-6  # of a variance: sums over blocks that are equal by chance do not make a mean exact
 _GROWTH = 0.1  # of a variance, by which blocks four times as long may exceed it: what a block of ten times the memory misses
 
 
@@ -107,8 +109,11 @@ def _reduced(part: Array, order: NDArray[np.intp], starts: NDArray[np.intp], siz
 
 def _ratio(sums: Array, variance: Array) -> Array:
     blocks = len(sums)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.sum(sums**2, axis=0) * blocks / (blocks - 1.0) / variance)
+    if blocks < 2:
+        return np.ones(variance.shape)
+    known = variance > 0.0  # what does not vary has no serial dependence either
+    found = np.sum(sums**2, axis=0) * blocks / (blocks - 1.0) / np.where(known, variance, 1.0)
+    return np.where(known, np.maximum(found, _LEAST), 1.0)
 
 
 def block_factor(margins: Sequence[SerialCounts]) -> tuple[int, bool]:
@@ -141,7 +146,9 @@ def _growth(margins: Sequence[SerialCounts], factor: int) -> tuple[float, float]
     if not logs:
         return 0.0, 0.0
     blocks = len(margins[0].merged(_MERGED * factor).counts)
-    return float(np.mean(logs)), _GROWTH + 2.0 * math.sqrt(2.0 / blocks / len(logs))
+    # the logarithm of a variance from so many blocks has the variance 2/blocks; variables that depend on each other say the same
+    chance = math.sqrt(2.0 / blocks * (1.0 / len(logs) + _ALIKE))
+    return float(np.mean(logs)), _GROWTH + _BEYOND_CHANCE * chance
 
 
 def rhat_of_halves(halves: Array, sizes: Array, variance: Array) -> Array:

@@ -1,9 +1,10 @@
 """A sketch of a table of any length: counts of every pair of columns, which any number of workers can add up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,184 +14,23 @@ from numpy.typing import NDArray
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.workers import thread_count, threads
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.naming import errors_about, listed
-from copula_discrepancy.estimate.bins import COARSEST, FINEST, UNSEEN, ColumnBins, level_bins, number_bins
+from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.estimate.bins import UNSEEN
 from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.encoding import Codes, encoded
-from copula_discrepancy.estimate.serial import SerialCounts, block_factor
-from copula_discrepancy.estimate.triple_counts import TripleCounts, counted_columns, require_room
+from copula_discrepancy.estimate.serial import SerialCounts
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
+from copula_discrepancy.estimate.sketch_reading import blocks_to_merge, pair_counts, serial_counts
+from copula_discrepancy.estimate.triple_counts import TripleCounts
 
-PILOT_ROWS = 200_000  # edges are then off by a thousandth of the rows, which moves bins and biases nothing
-# Blocks of consecutive rows: as many as determine a variance well, and half as many if those of all pairs fill a file.
-MOST_BLOCKS, _MANY_PAIRS = 128, 500
 _ROWS = 1 << 18  # counted at once: a table of counts is added to that of all rows after each
 _WIDEST = 2**32 - 1  # rows whose counts fit into four bytes
-_FIRST_BLOCK = 256  # rows of a block if nothing is known about how many there will be
+_FEWEST_BLOCKS = 8  # of rows whose order matters: fewer do not determine a variance
+_FIRST_BLOCK = 16  # rows of a block if nothing is known about how many there will be
 _OUTGROWN, _TIMES = 0.03, 4.0  # a bin with a larger share of the rows, and of its share in the pilot, has outgrown it
 _WORTH_THREADS = 4_000_000  # rows times pairs, some ten milliseconds: starting threads takes two
-_SIDES = 8  # bytes per cell while a table is counted and compared: two counts
-_MOST_BYTES = 300e6  # of counts, beyond which bins are halved even if there is more memory
-_SHARE = 0.4  # of the memory that counts may take
-
-
-@dataclass(frozen=True, eq=False)
-class SketchPlan:
-    """What is counted: columns and their bins, fixed before the first row is.
-
-    Attributes
-    ----------
-    columns : tuple of ColumnBins
-        The columns and their bins.
-    serial : bool
-        Whether rows are counted in consecutive blocks as well, because their order means something.
-    missing_ok : bool
-        Whether values may be missing.
-    named : bool
-        Whether columns have names of their own.
-    n_pilot : int
-        Rows of the pilot sample that the bins come from.
-    chained : bool
-        Whether rows are those of chains.
-    notes : tuple of str
-        Notes on what was read, decided or left out.
-    left_out : tuple of (str, str)
-        Columns that are not counted, with the reason.
-    triples : bool
-        Whether triples of columns are counted as well, which is for rows without an order.
-    """
-
-    columns: tuple[ColumnBins, ...]
-    serial: bool
-    missing_ok: bool
-    named: bool
-    n_pilot: int
-    chained: bool = False
-    notes: tuple[str, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
-    triples: bool = False
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return tuple(column.name for column in self.columns)
-
-    @lazy
-    def pairs(self) -> list[tuple[int, int]]:
-        """All pairs of columns."""
-        return list(combinations(range(len(self.columns)), 2))
-
-    @lazy
-    def widths(self) -> NDArray[np.int64]:
-        """The number of codes of each column: its bins, and that of missing values."""
-        return np.array([column.size + 1 for column in self.columns], np.int64)
-
-    @lazy
-    def offsets(self) -> NDArray[np.int64]:
-        """Where the table of each pair begins, and where the last one ends."""
-        sizes = [int(self.widths[i] * self.widths[j]) for i, j in self.pairs]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-    @lazy
-    def coarse(self) -> NDArray[np.int64]:
-        """The group of every code, (column, code)."""
-        found = np.zeros((len(self.columns), int(self.widths.max())), np.int64)
-        for row, column in zip(found, self.columns, strict=True):
-            row[: column.size + 1] = column.coarse
-        return found
-
-    @lazy
-    def coarse_widths(self) -> NDArray[np.int64]:
-        """The number of groups of each column, with that of missing values."""
-        return np.array([int(column.coarse.max()) + 1 for column in self.columns], np.int64)
-
-    @lazy
-    def coarse_offsets(self) -> NDArray[np.int64]:
-        """Where the groups of each pair begin, and where the last ones end."""
-        sizes = [int(self.coarse_widths[i] * self.coarse_widths[j]) for i, j in self.pairs]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-    @property
-    def resolution(self) -> int:
-        """The largest number of bins of a column."""
-        return max(column.size for column in self.columns)
-
-    def block_rows(self, rows: int, chain_length: int, n_chains: int) -> int:
-        """The rows of a block, doubled until a chain of this length has few enough."""
-        most = MOST_BLOCKS if len(self.pairs) <= _MANY_PAIRS else MOST_BLOCKS // 2
-        while chain_length > max(most // max(n_chains, 1), 2) * rows:  # R-hat compares the halves of a chain
-            rows *= 2
-        return rows
-
-    def same_as(self, other: "SketchPlan") -> str | None:
-        """None if another plan counts the same in the same bins, otherwise what differs."""
-        if self.names != other.names:
-            return f"the columns: {listed(self.names)} and {listed(other.names)}"
-        for own, theirs in zip(self.columns, other.columns, strict=True):
-            if own.kind != theirs.kind or own.labels != theirs.labels:
-                return f"the levels of {own.name}"
-            if not np.array_equal(own.edges, theirs.edges) or not np.array_equal(own.single, theirs.single):
-                return f"the edges of {own.name}"
-        if self.serial != other.serial:
-            return "whether the order of the rows is counted"
-        if self.serial and not np.array_equal(self.coarse, other.coarse):
-            return "the groups of bins that blocks of rows are counted in"
-        if self.triples != other.triples:
-            return "whether triples are counted"
-        return None
-
-
-def bins_for(n_columns: int, memory: float) -> int:
-    """The largest number of bins whose counts of all pairs, of draws and of a reference, fit into a part of the memory."""
-    pairs = max(n_columns * (n_columns - 1) // 2, 1)
-    bins = FINEST
-    # files stay below 30 MB, too
-    while bins > COARSEST and pairs * (bins + 1) ** 2 * _SIDES > min(_SHARE * memory, _MOST_BYTES):
-        bins //= 2
-    if pairs * (bins + 1) ** 2 * _SIDES > _SHARE * memory:
-        raise InputError(
-            f"{n_columns} columns have {pairs:,} pairs, whose counts do not fit into {memory / 1e9:.3g} GB even in {bins} "
-            "bins; select columns with var_names (--columns), or allow more with memory= (--memory)",
-            "memory",
-        )
-    return bins
-
-
-def plan_of(
-    pilot: Draws, *, bins: int, serial: bool, missing_ok: bool, chained: bool, notes: Sequence[str] = (),
-    triples: bool = False, memory: float = np.inf,
-) -> SketchPlan:  # fmt: skip
-    """The plan for a sample of rows like these.
-
-    Parameters
-    ----------
-    pilot : Draws
-        Rows of a pilot sample.
-    bins : int
-        The largest number of bins of a column.
-    serial, missing_ok, chained, notes, triples
-        See `SketchPlan`.
-    memory : float
-        Bytes that counts of triples in two samples may take a part of.
-    """
-    if triples and serial:
-        raise InputError(
-            "triples are counted without the order of the rows, so their standard errors hold for independent rows only; pass "
-            "iid=True if the rows are independent, or compare them with engine='exact'",
-            "argument",
-        )
-    columns = []
-    for k, name in enumerate(pilot.names):
-        values, kind, labels = pilot.column(k), pilot.kind(k), pilot.labels(k)
-        columns.append(level_bins(name, kind, labels, values, FINEST) if labels else number_bins(name, kind, values, bins))
-    if triples:
-        require_room(len(counted_columns(columns)), _SHARE * memory)
-    n = pilot.n_chains * pilot.n_draws
-    return SketchPlan(
-        tuple(columns), serial, missing_ok, pilot.named, n, chained, (*pilot.notes, *notes), pilot.left_out, triples
-    )
 
 
 @dataclass(eq=False, repr=False)
@@ -207,6 +47,20 @@ class DependenceSketch:
         The columns and their bins.
     n : int
         Rows counted so far.
+    counts : array
+        Counts of all pairs of columns, one table after another.
+    margins : tuple of array
+        For each column, the rows in each bin, and at the end those without a value.
+    blocks : dict
+        By chain and number, consecutive blocks of rows: counts of groups of bins; empty for independent rows.
+    block_rows : int
+        Rows of a block.
+    chain_rows : dict
+        Rows of each chain.
+    source : str
+        What was read.
+    triples : TripleCounts or None
+        Counts of triples of columns.
 
     See Also
     --------
@@ -217,6 +71,14 @@ class DependenceSketch:
     Counts are whole numbers, so that the order in which sketches are merged changes nothing. A sketch contains no rows: it has
     counts of pairs of intervals of values, and the edges of the intervals, which are values of the data. Where a count is 1 or
     2, it tells that a row, or two, have values in these intervals.
+
+    Numbers are extrapolated to bins of no width (Richardson, 1911), and every standard error includes what the bins may hide.
+    Values that many rows share have bins of their own: ties are ties. Missing values, NaN, are counted apart.
+
+    References
+    ----------
+    Richardson, L. F. (1911). The approximate arithmetical solution by finite differences of physical problems involving
+    differential equations. Philosophical Transactions of the Royal Society A 210, 307-357.
 
     Examples
     --------
@@ -260,7 +122,7 @@ class DependenceSketch:
         iid : bool
             Whether rows are independent; otherwise consecutive ones are also counted in blocks, for standard errors that
             account for serial dependence.
-        var_names, exclude, kinds, chains, missing, group
+        var_names, exclude, kinds, chains, missing, group : object
             See `pairwise`.
         resolution : int, optional
             The largest number of bins of a column, from 16 to 240; by default as many as fit into the memory, and 120 or fewer
@@ -294,9 +156,9 @@ class DependenceSketch:
         ----------
         given : anything `pairwise` accepts as draws
             The table: rows in memory, or a source that does not fit into it.
-        iid, var_names, exclude, kinds, chains, missing, group, resolution, memory, triples
+        iid, var_names, exclude, kinds, chains, missing, group, resolution, memory, triples : object
             See `plan`.
-        n_jobs, checkpoint, progress
+        n_jobs, checkpoint, progress : object
             See `pairwise`.
 
         Returns
@@ -311,7 +173,22 @@ class DependenceSketch:
 
     @classmethod
     def empty(cls, plan: SketchPlan, source: str = "blocks", chain_length: int = 0, n_chains: int = 1) -> "DependenceSketch":
-        """A sketch of no rows; if it is known how many there will be, blocks have their final length at once."""
+        """A sketch of no rows, by a plan that another sketch has: one for each worker, to be merged.
+
+        Parameters
+        ----------
+        plan : SketchPlan
+            The columns and their bins, the `plan_` of a sketch.
+        source : str
+            What will be counted, in words.
+        chain_length, n_chains : int
+            How many rows there will be, if that is known: blocks of rows then have their final length at once.
+
+        Returns
+        -------
+        DependenceSketch
+            To be updated.
+        """
         counts = np.zeros(int(plan.offsets[-1]), np.uint32)
         margins = tuple(np.zeros(width, np.int64) for width in plan.widths.tolist())
         rows = plan.block_rows(_FIRST_BLOCK, chain_length, n_chains)
@@ -592,42 +469,6 @@ class DependenceSketch:
 
     # ---- what was counted ------------------------------------------------------------------------------------------
 
-    def table(self, first: int, second: int) -> NDArray[np.integer]:
-        """Counts of two columns, (bin, bin), each with a last bin for missing values."""
-        i, j = (first, second) if first < second else (second, first)
-        d = len(self.plan_.columns)
-        place = i * d - i * (i + 1) // 2 + j - i - 1
-        start, stop = self.plan_.offsets[place : place + 2]
-        shape = int(self.plan_.widths[i]), int(self.plan_.widths[j])
-        found = self.counts[start:stop].reshape(shape)
-        return found if first < second else found.T
-
-    def margin_blocks(self, column: int) -> SerialCounts:
-        """Counts of groups of bins of one column in consecutive blocks of rows, (block, group, 1)."""
-        other = 0 if column else 1
-        whole = self.serial_counts(column, other, missing=True)
-        groups = whole.groups[0], np.zeros(whole.groups[1].size, np.intp)
-        return SerialCounts(whole.counts.sum(axis=2, keepdims=True), groups, whole.chains)
-
-    def blocks_to_merge(self) -> tuple[int, bool]:
-        """How many neighbouring blocks should be one for standard errors, and whether even these are too short."""
-        return block_factor([self.margin_blocks(k) for k in range(len(self.names))])
-
-    def serial_counts(self, first: int, second: int, *, missing: bool = False) -> SerialCounts:
-        """Counts of groups of bins of two columns in consecutive blocks of rows; of the first, with `missing` of the second."""
-        i, j = (first, second) if first < second else (second, first)
-        d = len(self.plan_.columns)
-        place = i * d - i * (i + 1) // 2 + j - i - 1
-        start, stop = self.plan_.coarse_offsets[place : place + 2]
-        shape = int(self.plan_.coarse_widths[i]), int(self.plan_.coarse_widths[j])
-        keys = sorted(self.blocks)
-        stacked = np.stack([self.blocks[key][start:stop].reshape(shape) for key in keys]).astype(np.float64)
-        groups = tuple(self.plan_.columns[k].coarse[:-1].astype(np.intp) for k in (i, j))
-        if first > second:
-            stacked, groups = stacked.transpose(0, 2, 1), groups[::-1]
-        stacked = stacked[:, :-1] if missing else stacked[:, :-1, :-1]
-        return SerialCounts(stacked, (groups[0], groups[1]), np.array([chain for chain, _ in keys], np.intp))
-
     def finish(self) -> CountedTable:
         """What the counts say: the variables as a table of grids, from which all numbers of a comparison follow.
 
@@ -647,13 +488,19 @@ class DependenceSketch:
             )
         single = tuple(column.single for column in self.plan_.columns)
         blocks = None
-        if self.plan_.serial and self.blocks:
-            factor, _ = self.blocks_to_merge()
+        if self.plan_.serial:
+            if len(self.blocks) < _FEWEST_BLOCKS:
+                raise InputError(
+                    f"{self.n} rows whose order matters are too few to count: at least {_FEWEST_BLOCKS * _FIRST_BLOCK} are "
+                    "needed for standard errors; use engine='exact', or iid=True if the rows are independent",
+                    "too-few-draws",
+                )
+            factor, _ = blocks_to_merge(self)
 
             def blocks(first: int, second: int) -> SerialCounts:
-                return self.serial_counts(first, second).merged(factor)
+                return serial_counts(self, first, second).merged(factor)
 
-        return CountedTable(self.names, self.n, self.n_chains, single, self.margins, self.table, blocks)
+        return CountedTable(self.names, self.n, self.n_chains, single, self.margins, partial(pair_counts, self), blocks)
 
     @property
     def outgrown(self) -> tuple[str, ...]:
@@ -668,6 +515,7 @@ class DependenceSketch:
                 found.append(column.name)
         return tuple(found)
 
+    @property
     def unseen(self) -> Mapping[str, int]:
         """Rows with a level that the pilot sample does not have, by column."""
         rows = {

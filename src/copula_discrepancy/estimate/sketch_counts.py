@@ -17,7 +17,9 @@ from copula_discrepancy.estimate.count_coding import (
     write_series,
     write_tables,
 )
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
+from copula_discrepancy.estimate.sketch_reading import pair_counts
 from copula_discrepancy.estimate.triple_counts import GROUPS, TripleCounts, counted_columns
 
 Ints = NDArray[np.int64]
@@ -35,7 +37,7 @@ def table_bytes(sketch: DependenceSketch, level: int) -> tuple[bytes, list[list[
     writer = Writer()
     for pairs, (high, wide) in _alike(sketch.plan_, sketch.plan_.widths):
         for part in batches(len(pairs), high * wide):
-            tables = np.stack([sketch.table(i, j) for _, i, j in pairs[part]]).astype(np.int64)
+            tables = np.stack([pair_counts(sketch, i, j) for _, i, j in pairs[part]]).astype(np.int64)
             write_tables(writer, tables, _sides(sketch.margins, pairs[part]))
     return writer.finish(level)
 

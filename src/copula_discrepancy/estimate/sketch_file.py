@@ -22,7 +22,7 @@ from copula_discrepancy._core.checks import is_whole, true_or_false
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import written_whole
 from copula_discrepancy.estimate.count_coding import packed, unpacked
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.estimate.sketch_counts import (
     MOST_ROWS,
     block_bytes,
@@ -37,6 +37,7 @@ from copula_discrepancy.estimate.sketch_counts import (
     triples_from,
 )
 from copula_discrepancy.estimate.sketch_header import MAGIC, Header, header_of, require_size
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
 
 FORMAT = 1
 _HEADER = "header.json"

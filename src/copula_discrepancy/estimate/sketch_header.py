@@ -10,8 +10,9 @@ from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.kinds import DATE, DURATION, HASHED, KINDS, NOMINAL, NUMERIC
 from copula_discrepancy.estimate.bins import FINEST, UNSEEN, ColumnBins
-from copula_discrepancy.estimate.sketch import DependenceSketch, SketchPlan
+from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.estimate.sketch_counts import MOST_ROWS, mapping_of
+from copula_discrepancy.estimate.sketch_plan import SketchPlan
 
 MAGIC = "copula-discrepancy sketch"
 MOST_COLUMNS = 2_500  # three million pairs

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy._core.checks import whole_number
+from copula_discrepancy.compare.comparison import block_of
+from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement, chain_agreement
-from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
@@ -305,8 +306,12 @@ def pair_taus(result: Pairwise, pair: PairGap) -> PairTaus:
 
 
 def _sample_taus(result: Pairwise, draws: Draws, iid: bool, pair: PairGap) -> tuple[Estimate, tuple[Estimate, ...]]:
-    complete = as_draws(draws.select(pair.names), missing="drop")  # as in the row
-    block = Block(RankedTable.of(complete), [(0, 1)], compare=False, iid=iid).finish()
+    chosen = draws.select(pair.names)
+    if isinstance(chosen, CountedDraws):
+        block = block_of(chosen.counted(), [(0, 1)], compare=False, iid=iid).finish()
+    else:
+        complete = as_draws(chosen, missing="drop")  # as in the row
+        block = block_of(RankedTable.of(complete), [(0, 1)], compare=False, iid=iid).finish()
     spread, agreement = block.spreads(0)["tau"], chain_agreement(block, 0, confidence=result.confidence)
     tau = Estimate.of(block.taus[0], spread, tested=False, limits=(-1.0, 1.0), confidence=result.confidence)
     return tau, agreement.taus
