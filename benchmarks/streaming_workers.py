@@ -88,6 +88,8 @@ def main() -> None:
         print(f"two Dask workers:        {', '.join(f'{seconds:.2f}' for seconds in two)} s")
         for own, theirs in used:
             print(f"processor time: {own:.2f} s, and {' + '.join(f'{seconds:.2f}' for seconds in theirs)} s on the workers")
+        ratios = [alone_s / shared_s for alone_s, shared_s in zip(one, two, strict=True)]
+        print(f"ratios run by run: {', '.join(f'{ratio:.2f}' for ratio in ratios)}; median {np.median(ratios):.2f}")
         print(f"ratio {min(one) / min(two):.2f} (wanted {WANTED}), same counts: {same(alone, shared)}")
 
 

@@ -147,6 +147,25 @@ def test_a_partition_is_counted_in_blocks(monkeypatch):
     assert_same(sketch, DependenceSketch.empty(plan).update(frame))
 
 
+def test_tasks_count_blocks_of_the_final_length(monkeypatch):
+    """Shorter blocks, as for the rows of one task alone, take several times as long to count."""
+    lengths = set()
+    count = scanning_dask._count_blocks
+
+    def noted(*given):
+        sketch = count(*given)
+        lengths.add(sketch.block_rows)
+        return sketch
+
+    monkeypatch.setattr(scanning_dask, "_count_blocks", noted)
+    monkeypatch.setattr(scanning_dask, "block_rows", lambda plan, options: 1000)
+    plan, layout, source = planned(da.from_array(np.random.default_rng(1).normal(size=(2, 40_000, 2)), chunks=(1, 5000, 2)))
+    with dask.config.set(scheduler="synchronous"):
+        sketch = scan(source, plan, layout, OPTIONS)
+    assert lengths == {sketch.block_rows}
+    assert sketch.block_rows > 256
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_files_are_read_by_workers(client, tmp_path, suffix, monkeypatch):
     frame = table()

@@ -19,7 +19,14 @@ from copula_discrepancy.data.readers.table import kind_fields
 from copula_discrepancy.data.streams.blocks import joined, length_of
 from copula_discrepancy.data.streams.pilot import head_and_rest
 from copula_discrepancy.data.streams.source import Source
-from copula_discrepancy.estimate.scanning import ScanOptions, open_any, sketch_caveats, sketch_draws, sketch_source
+from copula_discrepancy.estimate.scanning import (
+    ScanOptions,
+    files_as_chains,
+    open_any,
+    sketch_caveats,
+    sketch_draws,
+    sketch_source,
+)
 from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.families import Copula
 
@@ -72,13 +79,21 @@ def counted_samples(
             return Counted(given[0][0], given[1][0], iid, (), in_memory=True)
         return None
     caveats: list[Caveat] = []
-    (draws, own_source, _), (target, other_source, _) = given
+    (draws, own_source, _), (target, other_source, _) = (
+        (sample, _in_chains(source, sample, alone), read) for (sample, source, read), alone in zip(given, iid, strict=True)
+    )
     own, own_iid = _counted(draws, own_source, iid[0], options, chains, caveats, "draws")
     other, other_iid = target, iid[1]
     if is_sample:
         with errors_about("reference"):
             other, other_iid = _counted(target, other_source, iid[1], options, None, caveats, "reference")
     return Counted(own, other, (own_iid, other_iid), tuple(caveats))
+
+
+def _in_chains(source: Source | None, given: Any, iid: bool) -> Source | None:
+    """A list of files, or a pattern, is one chain per file unless rows are independent, as in `as_draws`; a folder is a table."""
+    several = isinstance(given, list | tuple) or (isinstance(given, str) and any(sign in given for sign in "*?["))
+    return files_as_chains(source) if source is not None and several and not iid else source
 
 
 def needs_counting(given: Any, group: str, memory: float) -> bool:

@@ -30,6 +30,7 @@ from copula_discrepancy.estimate.sketch_reading import blocks_to_merge
 
 _BLOCK_BYTES = 64e6  # of a block that is read at once, as numbers; a few are in memory at a time
 _FEWEST_ROWS, _MOST_ROWS = 4096, 1 << 18
+_SKETCHES = 0.5  # share of the memory that the sketches of all threads may take
 _SHARE = 0.1  # of the memory that blocks may take, for each worker
 
 
@@ -201,6 +202,23 @@ def open_any(given: Any, *, group: str) -> Source | None:
     return open_source(given, group=group)
 
 
+def files_as_chains(source: Source) -> Source:
+    """A source of several files as chains, one per file, if these are equally long, as a sampler writes them."""
+    paths: dict[str, list[Piece]] = {}
+    for piece in source.pieces:
+        paths.setdefault(getattr(piece, "path", ""), []).append(piece)
+    lengths = {sum(piece.n_rows or 0 for piece in pieces) for pieces in paths.values()}
+    if len(paths) < 2 or "" in paths or len(lengths) != 1 or any(piece.n_rows is None for piece in source.pieces):
+        return source
+    found: list[Piece] = []
+    for chain, pieces in enumerate(paths.values()):
+        start = 0
+        for piece in pieces:
+            found.append(replace(piece, chain=chain, start=start))
+            start += piece.n_rows or 0
+    return replace(source, kind=f"{source.kind} as chains", pieces=tuple(found), n_chains=len(paths))
+
+
 def refuse_checkpoint(options: ScanOptions, engine: str) -> None:
     """Raise if counts should be saved that another engine makes."""
     if options.checkpoint is not None:
@@ -212,7 +230,9 @@ def scan_here(source: Source, plan: SketchPlan, layout: Layout, options: ScanOpt
     counter = PieceCounter(plan, layout, block_rows(plan, options))
     with progress_bar(options.progress, "rows" if source.n_rows else "pieces", source.n_rows or len(source.pieces)) as tick:
         done = ScanProgress(tick, by_rows=bool(source.n_rows))
-        workers = min(thread_count(options.n_jobs), len(source.pieces))
+        # every thread has a sketch of its own
+        room = int(_SKETCHES * options.memory / max(4.0 * float(plan.offsets[-1]), 1.0))
+        workers = min(thread_count(options.n_jobs), len(source.pieces), max(room, 1))
         if options.checkpoint is not None:
             from copula_discrepancy.estimate.scanning_checkpoint import scan_with_checkpoint
 

@@ -146,7 +146,7 @@ def _growth(margins: Sequence[SerialCounts], factor: int) -> tuple[float, float]
     if not logs:
         return 0.0, 0.0
     blocks = len(margins[0].merged(_MERGED * factor).counts)
-    # the logarithm of a variance from so many blocks has the variance 2/blocks; variables that depend on each other say the same
+    # the logarithm of a variance from so many blocks has the variance 2/blocks; variables that are dependent say the same
     chance = math.sqrt(2.0 / blocks * (1.0 / len(logs) + _ALIKE))
     return float(np.mean(logs)), _GROWTH + _BEYOND_CHANCE * chance
 
