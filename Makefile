@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench study test-sdmetrics tables-study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large study test-engines test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -134,6 +134,16 @@ study: $(VENV)/.bench  ## measure size, coverage, power and cost of the tests; u
 	$(BIN)/python -m benchmarks.consequence --write benchmarks/consequence.md
 	$(BIN)/python -m benchmarks.kinds --write benchmarks/kinds.md
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.form --write benchmarks/form.md  # one core each: times are compared
+
+bench-large: $(VENV)/.test  ## measure tables larger than memory (needs 10 GB of disk); updates benchmarks/streaming.md and streaming.json
+	$(BIN)/python -m benchmarks.streaming --write benchmarks/streaming.md
+
+# In an environment of its own: Ray and Spark are large, and Spark needs Java.
+test-engines:  ## test scans on Ray and Spark
+	$(PYTHON) -m venv $(VENV)-engines
+	$(VENV)-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,engines]'
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-engines/numba $(VENV)-engines/bin/python $(PYTEST) \
+	tests/estimate/test_scanning_ray.py tests/estimate/test_scanning_spark.py
 
 # In environments of their own: SDMetrics and SDV require pandas 2, and SDV brings torch.
 test-sdmetrics:  ## test DependenceFidelity as a metric of SDMetrics

@@ -36,6 +36,9 @@ TOGETHER = {
     "report/test_plots.py": "plots",
     "report/test_messages.py": "plots",
     "project/test_package.py": "package",
+    "estimate/test_scanning_dask.py": "dask",
+    "estimate/test_scanning_ray.py": "ray",
+    "estimate/test_scanning_spark.py": "spark",
 }
 
 

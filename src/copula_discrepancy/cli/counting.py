@@ -4,11 +4,10 @@ import argparse
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.compare.engine import needs_counting
+from copula_discrepancy.compare.engine import SUFFIX, needs_counting
 from copula_discrepancy.estimate.scanning import checked_memory
 from copula_discrepancy.estimate.sketch import DependenceSketch
 
-SUFFIX = ".sketch"
 _IN_MEMORY = ("by", "lags", "consequences")  # options that need rows
 
 

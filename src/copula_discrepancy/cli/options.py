@@ -178,6 +178,7 @@ ENGINE: Options = {
 }  # fmt: skip
 SKETCH: Options = {
     **MEMORY,
+    "--triples": {"action": "store_true", "help": "also count triples of variables, for compare --interactions; needs --iid"},
     "--resolution": {"type": _resolution, "metavar": "BINS", "help": "bins of each variable, 16 to 240 (default: what fits)"},
     "--iid": {"action": "store_true", "help": "treat rows as independent; not for Markov chains or time series"},
     "--jobs": {"type": _jobs, "default": -1, "metavar": "J", "help": "number of threads (default: one per core)"},

@@ -11,6 +11,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import MISSING, PRESENCE
 from copula_discrepancy.data.missingness import FEWEST
+from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import kind_fields
 from copula_discrepancy.estimate.bins import UNSEEN, ColumnBins
@@ -51,7 +52,7 @@ class CountedDraws(Draws):
         values = np.stack(columns, axis=-1)[None]
         values.flags.writeable = False
         about = kind_fields([column.kind for column in plan.columns], [column.labels for column in plan.columns], ())
-        told = (*plan.notes, *notes)
+        told = (*plan.notes, *_missing_values(sketch), *notes)
         origins = tuple((k, False) for k in range(len(columns)))
         return cls(
             values, plan.names, plan.named, plan.chained, notes=told, left_out=plan.left_out, sketch=sketch, origins=origins,
@@ -295,6 +296,16 @@ def with_indicators(draws: CountedDraws, reference: CountedDraws) -> tuple[Draws
         origins = (*sample.origins, *((sample.origins[k][0], True) for k in chosen))
         found.append(replace(sample, values=values, names=tuple(names), origins=origins, **about))
     return found[0], found[1], skipped
+
+
+def _missing_values(sketch: DependenceSketch) -> tuple[str, ...]:
+    """A note on how many values of which columns are missing."""
+    lacking = [(name, int(margin[-1])) for name, margin in zip(sketch.names, sketch.margins, strict=True) if margin[-1]]
+    if not lacking:
+        return ()
+    listing = listed([f"{name} ({count:,} of {sketch.n:,})" for name, count in lacking], BRIEF)
+    order = "; where they are missing is not compared, because the rows are in order" if sketch.plan_.serial else ""
+    return (f"missing values in {listing}{order}",)
 
 
 def _moved(counts: NDArray[Any], place: NDArray[np.intp], size: int, *, axis: int) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """The choice between ranking all rows in memory and counting them in bins, and the samples that were counted."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from copula_discrepancy.data.streams.blocks import joined, length_of
 from copula_discrepancy.data.streams.pilot import head_and_rest
 from copula_discrepancy.data.streams.source import Source
 from copula_discrepancy.estimate.scanning import (
+    UNORDERED,
     ScanOptions,
     files_as_chains,
     open_any,
@@ -31,6 +33,7 @@ from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.families import Copula
 
 ENGINES = ("auto", "exact", "counted")
+SUFFIX = ".sketch"
 # Rows from which counting is faster than sorting every pair. Its numbers differ from exact ones by a few hundredths of a
 # standard error, at any number of rows.
 MANY_ROWS = 200_000
@@ -51,6 +54,16 @@ class Counted(NamedTuple):
     iid: tuple[bool, bool]
     caveats: tuple[Caveat, ...]
     in_memory: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class _Opened(NamedTuple):
+    """A sample: the source, if it is read in pieces; whether `given` is what a stream held; and whether rows have no order."""
+
+    given: Any
+    source: Source | None = None
+    read: bool = False
+    unordered: bool = False
 
 
 def counted_samples(
@@ -65,40 +78,55 @@ def counted_samples(
 ) -> Counted | None:
     """Both samples counted, if one of them is a sketch, does not fit into memory, or if that was asked for; otherwise None."""
     one_of(engine, "engine", ENGINES)
+    draws, target = (_loaded(given) for given in (draws, target))
     sketches = [isinstance(given, DependenceSketch) for given in (draws, target)]
     if engine == "exact":
         if any(sketches):
             raise InputError("engine='exact' ranks rows, and a sketch has none; use engine='auto'")
         return None
     is_sample = not _is_known(target)
-    known = target, None, False
-    given = [_opened(draws, group, options.memory), _opened(target, group, options.memory) if is_sample else known]
+    own = _opened(draws, group, options.memory)
+    other = _opened(target, group, options.memory) if is_sample else _Opened(target)
     wanted = engine == "counted" or any(sketches)
-    if not wanted and not any(source is not None and _is_large(source, options.memory) for _, source, _ in given):
-        if any(read for *_, read in given):  # a stream was read to find out that it is short
-            return Counted(given[0][0], given[1][0], iid, (), in_memory=True)
-        return None
+    if not wanted and not any(
+        sample.source is not None and _is_large(sample.source, options.memory) for sample in (own, other)
+    ):
+        return _in_memory(own, other, iid)
+    if options.selection.get("coords"):
+        raise InputError("coords cannot be used with rows that are counted; select variables with var_names, or engine='exact'")
     caveats: list[Caveat] = []
-    (draws, own_source, _), (target, other_source, _) = (
-        (sample, _in_chains(source, sample, alone), read) for (sample, source, read), alone in zip(given, iid, strict=True)
-    )
-    own, own_iid = _counted(draws, own_source, iid[0], options, chains, caveats, "draws")
-    other, other_iid = target, iid[1]
-    if is_sample:
-        with errors_about("reference"):
-            other, other_iid = _counted(target, other_source, iid[1], options, None, caveats, "reference")
-    return Counted(own, other, (own_iid, other_iid), tuple(caveats))
+    found, own_iid = _counted(own, iid[0], options, chains, caveats, "draws")
+    if not is_sample:
+        return Counted(found, target, (own_iid, iid[1]), tuple(caveats))
+    with errors_about("reference"):
+        reference, other_iid = _counted(other, iid[1], options, None, caveats, "reference")
+    return Counted(found, reference, (own_iid, other_iid), tuple(caveats))
+
+
+def _in_memory(own: "_Opened", other: "_Opened", iid: tuple[bool, bool]) -> Counted | None:
+    """Short samples, which are read into memory: what a stream held, and which rows have no order; None if there is no news."""
+    if not any(sample.read or sample.unordered for sample in (own, other)):
+        return None
+    alone = iid[0] or own.unordered, iid[1] or other.unordered
+    whose = [name for name, before, now in zip(("", "reference: "), iid, alone, strict=True) if now and not before]
+    return Counted(own.given, other.given, alone, (), in_memory=True, notes=tuple(name + UNORDERED for name in whose))
+
+
+def _loaded(given: Any) -> Any:
+    """The sketch in a file that ends in .sketch, or the object itself."""
+    named = isinstance(given, str | os.PathLike) and os.fsdecode(given).endswith(SUFFIX)
+    return DependenceSketch.load(given) if named else given
 
 
 def _in_chains(source: Source | None, given: Any, iid: bool) -> Source | None:
-    """A list of files, or a pattern, is one chain per file unless rows are independent, as in `as_draws`; a folder is a table."""
+    """Files of a list, or of a pattern, as chains unless rows are independent, as in `as_draws`; a folder is one table."""
     several = isinstance(given, list | tuple) or (isinstance(given, str) and any(sign in given for sign in "*?["))
     return files_as_chains(source) if source is not None and several and not iid else source
 
 
 def needs_counting(given: Any, group: str, memory: float) -> bool:
     """Whether a sample does not fit into so much memory, so that it is counted while it is read."""
-    _, source, _ = _opened(given, group, memory)
+    source = _opened(given, group, memory).source
     return source is not None and _is_large(source, memory)
 
 
@@ -106,7 +134,7 @@ def worth_counting(draws: Draws, reference: Draws | None, iid: tuple[bool, bool]
     """Whether counting independent rows in memory is faster than sorting every pair, and nothing stands against it."""
     samples = [draws] if reference is None else [draws, reference]
     rows = [sample.n_chains * sample.n_draws for sample in samples]
-    plain = not any(sample.incomplete or sample.ranked or isinstance(sample, CountedDraws) for sample in samples)
+    plain = not any(sample.ranked or isinstance(sample, CountedDraws) for sample in samples)
     return plain and all(iid[: len(samples)]) and max(rows) >= MANY_ROWS
 
 
@@ -139,24 +167,24 @@ def _is_known(target: Any) -> bool:
     return False
 
 
-def _opened(given: Any, group: str, memory: float) -> tuple[Any, Source | None, bool]:
-    """An object and, if it is one that is read in pieces, the source; a short stream is read, which the last item says.
+def _opened(given: Any, group: str, memory: float) -> _Opened:
+    """An object and, if it is one that is read in pieces, the source; a short stream is read.
 
     Of a source that does not tell its length, as many rows are read as fit into memory in any case.
     """
     if given is None or isinstance(given, Draws | DependenceSketch):
-        return given, None, False
+        return _Opened(given)
     source = open_any(given, group=group)
     if source is None or source.n_rows is not None or source.engine in ("ray", "spark"):  # these count where the rows are
-        return given, source, False
+        return _Opened(given, source)
     if source.size is not None and source.size * _TIMES <= memory and source.size < 8 * _TOO_MANY_ROWS:
-        return given, None, False  # a text file of a few megabytes
+        return _Opened(given)  # a text file of a few megabytes
     head, rest = head_and_rest(source, source.names, MANY_ROWS)
     if sum(map(length_of, head)) >= MANY_ROWS:
-        return given, rest, False
+        return _Opened(given, rest)
     if head and (source.once or source.kind.startswith("Polars")):  # as_draws reads no stream again, and no LazyFrame
-        return joined(head), None, True
-    return given, None, False
+        return _Opened(joined(head), read=True, unordered=not source.ordered)
+    return _Opened(given, unordered=not source.ordered)
 
 
 def _is_large(source: Source, memory: float) -> bool:
@@ -167,8 +195,7 @@ def _is_large(source: Source, memory: float) -> bool:
 
 
 def _counted(
-    given: Any,
-    source: Source | None,
+    sample: _Opened,
     iid: bool,
     options: ScanOptions,
     chains: int | str | None,
@@ -176,8 +203,11 @@ def _counted(
     whose: str,
 ) -> tuple[CountedDraws, bool]:
     """One sample, counted, and whether its rows are independent; what to keep in mind about it is added to `caveats`."""
+    given, source = sample.given, _in_chains(sample.source, sample.given, iid)
     if isinstance(given, CountedDraws):
         return given, iid or not given.sketch.plan_.serial
+    notes = (UNORDERED,) if sample.unordered and not iid else ()
+    iid = iid or sample.unordered
     memory = None
     if isinstance(given, DependenceSketch):
         sketch = given
@@ -195,7 +225,7 @@ def _counted(
         for one in sketch_caveats(sketch)
         if one.code != "short-blocks" or not independent
     ]
-    counted = CountedDraws.of(sketch, (_note(sketch, memory),))
+    counted = CountedDraws.of(sketch, (*notes, _note(sketch, memory)))
     return (_selected(counted, options.selection) if isinstance(given, DependenceSketch) else counted), independent
 
 

@@ -163,7 +163,9 @@ def rank_triples(
         group=selection.get("group", "posterior"),
     )  # fmt: skip
     if counted is not None and counted.in_memory:
-        draws, reference, counted = counted.draws, counted.target, None
+        draws, reference = counted.draws, counted.target
+        iid = {(True, False): "draws", (False, True): "reference"}.get(counted.iid, counted.iid[0])
+        counted = None
     read: TwoSamples | TwoCounted
     if counted is None:
         read = TwoSamples.read(draws, reference, iid=iid, chains=chains, fewest=3, most=MOST_VARIABLES, **selection)

@@ -163,7 +163,7 @@ def pairwise(
         A folder, new, empty or of an earlier call, in which finished pairs are saved. After an interruption, repeat the call to
         resume; the numbers are then bitwise equal to those of an uninterrupted run on that machine. The folder belongs to one
         version of the library and its packages, the ranks of both samples, and target, family, method and iid; confidence,
-        adjust, weights and n_jobs may change.
+        adjust, weights and n_jobs may change. If rows are counted, their counts are saved there, and a scan resumes.
     progress : bool, optional
         Show a progress bar; by default on a terminal, after two seconds.
     by : str or list of str, optional
@@ -173,7 +173,7 @@ def pairwise(
     engine : {"auto", "exact", "counted"}
         "exact" ranks all rows in memory. "counted" reads them once, in pieces, and counts pairs of bins: for tables that do not
         fit into memory. "auto" counts sketches, sources that are too large for `memory`, and independent rows of which there
-        are many; of the latter, pairs whose numbers the bins would blur are ranked all the same. See the notes.
+        are many (200,000); of the latter, pairs whose numbers the bins would blur are ranked all the same. See the notes.
     memory : float or str
         Bytes, or a text such as ``"2GB"``, that reading and counting may take.
 
@@ -225,6 +225,12 @@ def pairwise(
     by kind, and `plot_lags` draws dependence against the lag. Standard errors hold on paths, so `iid` cannot be used. Nominal
     variables are left out.
 
+    Rows are counted in up to 240 bins of each variable, finer in the tails, whose edges are quantiles of a pilot sample.
+    Numbers are extrapolated to bins of no width (Richardson, 1911), and standard errors include how much the bins may still
+    hide, so that `n_eff` is limited by them, whatever the number of rows. Serial dependence is that of sums over consecutive
+    blocks of rows; a source without an order, such as a LazyFrame, has independent rows, and the result says so. Counted rows
+    have no `joint` answer, no `lags` and no groups `by`.
+
     Maximum, mean and weighted mean over the pairs are proposed in Aich and Aich (2025, section 7.5).
 
     References
@@ -233,6 +239,9 @@ def pairwise(
 
     Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate: a practical and powerful approach to multiple
     testing. Journal of the Royal Statistical Society B 57, 289-300.
+
+    Richardson, L. F. (1911). The approximate arithmetical solution by finite differences of physical problems involving
+    differential equations. Philosophical Transactions of the Royal Society A 210, 307-357.
 
     Examples
     --------
@@ -265,6 +274,8 @@ def pairwise(
     'gaps in 3 of 3 pairs (volatility clustering)'
     """
     rank: Any = rank_pairs
+    if by is not None and (engine == "counted" or any(isinstance(given, DependenceSketch) for given in (draws, target))):
+        raise InputError(f"by={by!r} needs rows in memory, and those of a sketch, or of engine='counted', are gone", "argument")
     if by is not None:
         from copula_discrepancy.compare.groups import rank_groups  # it ranks the pairs of every group, by the function below
 
@@ -322,8 +333,9 @@ def rank_pairs(
         )
     elif one_of(engine, "engine", ENGINES) == "counted" or isinstance(draws, DependenceSketch):
         raise InputError("rows that are counted have no exact=True and no lags; omit them, or use engine='exact'", "argument")
+    read_notes: tuple[str, ...] = ()
     if counted is not None and counted.in_memory:
-        draws, target, counted = counted.draws, counted.target, None
+        draws, target, sides, read_notes, counted = counted.draws, counted.target, counted.iid, counted.notes, None
     if counted is not None:
         draws, target, sides, checkpoint = counted.draws, counted.target, counted.iid, None
         if target is None:
@@ -361,7 +373,7 @@ def rank_pairs(
     one_thread = one_blas_thread() if isinstance(comparison.draws, CountedTable) else nullcontext()
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick, one_thread:
         rows = run(comparison, aims.pairs, jobs, tick, checkpoint)
-    notes = (*aims.notes, *(in_a_row(aims.draws) if sides[0] and counted is None else ()))
+    notes = (*aims.notes, *read_notes, *(in_a_row(aims.draws) if sides[0] and counted is None else ()))
     if samples[0] is not aims.draws:
         blurred = np.flatnonzero(is_blurred(rows))
         if blurred.size:

@@ -21,7 +21,7 @@ from copula_discrepancy.compare.target import resolve_target
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.kinds import is_ordered
-from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.naming import errors_about, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.basis import ORDER
@@ -190,6 +190,12 @@ def discrepancy(
         assert counted is not None
         draws, target, independent = counted.draws, counted.target, counted.iid
         accuracy = {"curves": EXACT, "selector": SCREENED}
+    if isinstance(draws, CountedDraws) and draws.n_variables != 2:
+        raise InputError(
+            f"a sketch of two columns is needed, got {draws.n_variables} ({listed(draws.names)}); use "
+            "DependenceSketch.of(rows, var_names=[...]), or pairwise, which compares all pairs",
+            "shape",
+        )
     given = two_variables(draws if isinstance(draws, CountedDraws) else numeric_draws(draws, missing=missing), margins)
     aim = resolve_target(target, family, given, missing)
     if free_df and (aim.copula is None or student_part(aim.copula) is None):

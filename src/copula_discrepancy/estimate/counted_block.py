@@ -242,7 +242,7 @@ class _Member:
         inside = [_membership(edges, x, high) for edges, x, high in zip(errors.edges, at, highs, strict=True)]
         flat = np.outer(inside[0], inside[1]) - joint - slopes[0] * (inside[0] - u)[:, None] - slopes[1] * (inside[1] - v)
         values = (flat - found.slope * self.tau_influence) / u
-        return CornerCount(self.pair.n, u, v, joint, found.expected, self.spread_of(values))
+        return CornerCount(self.pair.n, u, v, joint, found.expected, self.spread_of(values, self.pair.grid.hidden / u))
 
     # ---- form ------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,11 @@ class CountedPair(RankedPair):
         """Number of rows."""
         return int(self.grid.n)
 
+    @property
+    def hidden(self) -> float:
+        """The share of pairs of rows that are in the same bin, where bins have outgrown their plan."""
+        return self.grid.hidden
+
     def grids(self) -> "tuple[CountedPair, ...]":
         """The pair in bins of one, two and four widths."""
         return self, self._on(self.grid.coarser), self._on(self.grid.coarser.coarser)

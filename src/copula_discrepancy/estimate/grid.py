@@ -24,8 +24,13 @@ from copula_discrepancy.estimate.basis import polynomials, slopes
 Array = NDArray[np.float64]
 
 # Extrapolated numbers from two pairs of grids differ by more than the better one is off: by 15 times as much where a number is
-# smooth, by three times as much if a corner of the square holds back the next power of the width.
-_REMAINDER = 3.0
+# smooth, by three times as much if a corner of the square holds back the next power of the width. Both may agree by chance, so
+# that a part of what the extrapolation changes counts as well.
+_REMAINDER, _CHANGE = 3.0, 0.1
+# A bin with more rows than this, over the number of bins, was not planned so: values have drifted. Pairs of rows that share it
+# are in no known order, and no other grid of these bins shows what it hides.
+_PLANNED = 5.0
+_STEEP = 3.0  # products of polynomials vary more than signs do
 
 
 def extrapolated(fine: Any, coarse: Any) -> Any:
@@ -36,7 +41,7 @@ def extrapolated(fine: Any, coarse: Any) -> Any:
 def extrapolated_with_error(fine: Any, coarse: Any, coarser: Any) -> tuple[Any, Any]:
     """The extrapolated number, and how much it may still be off, from bins of one, two and four widths."""
     best = extrapolated(fine, coarse)
-    return best, np.abs(best - extrapolated(coarse, coarser)) / _REMAINDER
+    return best, np.hypot((best - extrapolated(coarse, coarser)) / _REMAINDER, _CHANGE * (best - fine))
 
 
 class Grid:
@@ -55,6 +60,15 @@ class Grid:
         self.counts = np.ascontiguousarray(counts[np.ix_(*used)], np.float64)  # exact up to 2**53 rows
         self.single = single[0][used[0]], single[1][used[1]]
         self.n = float(self.counts.sum())
+        self.hidden = self._hidden([flags.size for flags in single])
+
+    def _hidden(self, planned: list[int]) -> float:
+        """The share of pairs of rows that are in the same bin of many values, where a bin has many times its planned share."""
+        found = 0.0
+        for rows, flags, bins in zip(self.margins, self.single, planned, strict=True):
+            shares = rows[~flags] / self.n
+            found += float(np.sum(shares[shares > _PLANNED / bins] ** 2))
+        return found
 
     @lazy
     def margins(self) -> tuple[Array, Array]:
@@ -95,7 +109,7 @@ class Grid:
         found = Grid.__new__(Grid)
         found.counts = np.add.reduceat(np.add.reduceat(self.counts, starts[0], axis=0), starts[1], axis=1)
         found.single = self.single[0][starts[0]], self.single[1][starts[1]]
-        found.n = self.n
+        found.n, found.hidden = self.n, self.hidden
         return found
 
     def at_most(self, bins: int) -> "Grid":
@@ -160,7 +174,7 @@ class Grid:
     def tau_and_error(self) -> tuple[float, float]:
         """Kendall's tau-b extrapolated to bins of no width, and how much it may be off."""
         tau, error = extrapolated_with_error(self.tau, self.coarser.tau, self.coarser.coarser.tau)
-        return min(max(float(tau), -1.0), 1.0), float(error)
+        return min(max(float(tau), -1.0), 1.0), math.hypot(float(error), self.hidden)
 
     @lazy
     def tau_influence(self) -> Array:
@@ -192,7 +206,7 @@ class Grid:
         """The coefficients of form extrapolated to bins of no width, and how much they may be off."""
         grids = self, self.coarser, self.coarser.coarser
         found, error = extrapolated_with_error(*(grid.coefficients(order) for grid in grids))
-        return found, error
+        return found, np.hypot(error, _STEEP * self.hidden)
 
     def form_influence(self, order: int) -> Array:
         """The influence of a row in each cell of the grid on the coefficients of form, (bin, bin, coefficient)."""

@@ -72,7 +72,7 @@ def _maximise_counted(pair: RankedPair, template: Copula, start: float | None) -
         best = fine.theta
     _, error = extrapolated_with_error(*(template._tau(one.theta) for one in (fine, coarse, coarser)))
     steps = sum(one.iterations for one in found)
-    return Maximum(best, fine.log_likelihood, steps, True, None, fine.bend, float(error))
+    return Maximum(best, fine.log_likelihood, steps, True, None, fine.bend, math.hypot(float(error), pair.hidden))
 
 
 def at_maximum(pair: RankedPair, template: Copula, theta: float) -> Maximum:

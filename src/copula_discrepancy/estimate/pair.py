@@ -212,6 +212,11 @@ class RankedPair:
         """The log-likelihood of a family as a function of theta: its value, slope and curvature."""
         return sums_of(template, self.coordinates(template), self.n)
 
+    @property
+    def hidden(self) -> float:
+        """The share of pairs of draws whose order a grid hides; 0 for draws that are ranked."""
+        return 0.0
+
     def grids(self) -> "tuple[RankedPair, ...]":
         """The pair in bins of one, two and four widths, if it was counted in a grid."""
         raise NotImplementedError("draws that are ranked one by one are in no bins")

@@ -35,6 +35,7 @@ _SHARE = 0.1  # of the memory that blocks may take, for each worker
 
 
 MEMORY = "2GB"
+UNORDERED = "the rows have no order, so they are treated as independent"
 _UNITS = {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30}
 
 
@@ -91,8 +92,15 @@ class Layout:
     draw: str | None = None
 
     @classmethod
-    def of(cls, names: Sequence[str], chains: int | str | None) -> "Layout":
-        """The columns by their names, as in tables that are read whole."""
+    def of(cls, names: Sequence[str], chains: int | str | None, exclude: Any = None) -> "Layout":
+        """The columns by their names, as in tables that are read whole; one that is excluded identifies nothing."""
+        out = {exclude} if isinstance(exclude, str) else {*(exclude or ())}
+        names = [name for name in names if name not in out]
+        if isinstance(chains, int) and chains > 1:
+            raise InputError(
+                f"chains={chains} divides rows in memory; of rows that are counted, name the column of the chain, or pass one "
+                "file per chain"
+            )
         found = chains if isinstance(chains, str) else next((name for name in CHAIN_NAMES if name in names), None)
         if isinstance(chains, str) and chains not in names:
             raise InputError(f"chains: there is no column {chains!r}; columns: {listed(names)}", "unknown-name")
@@ -115,7 +123,7 @@ def plan_source(
     source: Source, *, iid: bool, options: ScanOptions, chains: int | str | None = None, rows: int = PILOT_ROWS, rng: int = 0
 ) -> tuple[SketchPlan, Layout, Source]:
     """The plan for a source, the columns that are no variables, and the source, from which nothing was lost."""
-    layout = Layout.of(source.names, chains)
+    layout = Layout.of(source.names, chains, options.selection.get("exclude"))
     if source.once:
         blocks, source = head_and_rest(source, source.names, rows)
     else:
@@ -128,7 +136,7 @@ def plan_source(
     ordered = source.ordered or layout.draw is not None
     notes = []
     if not iid and not ordered:
-        notes.append("the rows have no order, so they are treated as independent")
+        notes.append(UNORDERED)
     if options.selection.get("missing") == "listwise":
         raise InputError(
             "missing='listwise' is not possible for rows that are counted, pair by pair; use missing='pairs' or 'raise'",
@@ -164,7 +172,26 @@ def _pilot_draws(block: Block, layout: Layout, chained: bool, options: ScanOptio
         exclude = [name for name in exclude if name not in layout.columns]
     chosen = {key: value for key, value in options.selection.items() if key in ("var_names", "filter_vars", "kinds")}
     with errors_about("pilot sample"):
-        return as_draws(block, **chosen, exclude=exclude or None, missing="pairs")
+        try:
+            return as_draws(block, **chosen, exclude=exclude or None, missing="pairs")
+        except InputError:
+            finite = _without_infinite(block)
+            if finite is None:
+                raise
+            # the scan finds the infinite values again, and names their file
+            return as_draws(finite, **chosen, exclude=exclude or None, missing="pairs")
+
+
+def _without_infinite(block: Block) -> Block | None:
+    """A block with missing values in place of infinite ones; None if it has none."""
+    import pandas
+
+    frame = pandas.DataFrame(block) if isinstance(block, dict) else block.to_pandas() if hasattr(block, "to_pandas") else block
+    numbers = frame.select_dtypes("number")
+    infinite = np.isinf(numbers.to_numpy(np.float64, na_value=np.nan))
+    if not infinite.any():
+        return None
+    return frame.assign(**{name: numbers[name].mask(infinite[:, k]) for k, name in enumerate(numbers.columns)})
 
 
 def _without(block: Block, names: Sequence[str]) -> Block:
@@ -357,8 +384,14 @@ def in_threads(
     # rows whose number is not known must be counted in order
     known = not counter.plan.serial or counter.layout.draw is not None
 
+    lengths: dict[int, int] = {}
+    for _, piece in items:
+        lengths[piece.chain or 0] = lengths.get(piece.chain or 0, 0) + (piece.n_rows or 0)
+
     def work(_: int) -> DependenceSketch:
-        sketch = DependenceSketch.empty(counter.plan)
+        # blocks of rows have their final length at once: short ones take longer to count
+        longest = 0 if counter.layout.chain is not None else max(lengths.values(), default=0)
+        sketch = DependenceSketch.empty(counter.plan, chain_length=longest, n_chains=len(lengths))
 
         def counted(rows: int) -> None:
             if failed.is_set():
@@ -424,7 +457,7 @@ def sketch_caveats(sketch: DependenceSketch) -> tuple[Caveat, ...]:
     if sketch.outgrown:
         sentence = (
             f"the values of {listed(sketch.outgrown)} drift away from those of the pilot sample, so that many of them share a "
-            "bin; standard errors count what that hides"
+            "bin and little is known about their order; standard errors are that large"
         )
         caveats.append(caveat_of("outgrown-bins", sentence))
     if sketch.unseen:
@@ -447,7 +480,7 @@ def _plan_once(
 
     known = known_plan(options.checkpoint, source, options, iid=iid, chains=chains)
     if known is not None:
-        return known, Layout.of(source.names, chains), source
+        return known, Layout.of(source.names, chains, options.selection.get("exclude")), source
     plan, layout, source = plan_source(source, iid=iid, options=options, chains=chains)
     keep_plan(options.checkpoint, plan)
     return plan, layout, source

@@ -125,8 +125,8 @@ class DependenceSketch:
         var_names, exclude, kinds, chains, missing, group : object
             See `pairwise`.
         resolution : int, optional
-            The largest number of bins of a column, from 16 to 240; by default as many as fit into the memory, and 120 or fewer
-            for more than 30 columns.
+            The largest number of bins of a column, from 16 to 240; by default as many as fit into the memory, and fewer for
+            many columns, so that files stay small.
         memory : float or str
             Bytes that counts of two samples may take, such as ``"2GB"``.
         triples : bool
@@ -529,7 +529,7 @@ class DependenceSketch:
         order = f"in {len(self.blocks)} blocks of {self.block_rows:,}" if self.plan_.serial else "independent"
         return (
             f"DependenceSketch of {self.n:,} rows ({order}), {len(self.names)} columns in up to {self.resolution} bins, "
-            f"{len(self.plan_.pairs):,} pairs, {self.nbytes / 1e6:.3g} MB"
+            f"{len(self.plan_.pairs):,} {'pair' if len(self.plan_.pairs) == 1 else 'pairs'}, {self.nbytes / 1e6:.3g} MB"
         )
 
 

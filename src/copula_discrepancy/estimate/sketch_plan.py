@@ -180,5 +180,10 @@ def plan_of(
         require_room(len(counted_columns(columns)), _SHARE * memory)
     n = pilot.n_chains * pilot.n_draws
     return SketchPlan(
-        tuple(columns), serial, missing_ok, pilot.named, n, chained, (*pilot.notes, *notes), pilot.left_out, triples
+        tuple(columns), serial, missing_ok, pilot.named, n, chained, (*_lasting(pilot.notes), *notes), pilot.left_out, triples
     )
+
+
+def _lasting(notes: Sequence[str]) -> tuple[str, ...]:
+    """What was noted about a pilot sample and holds for all rows: not its numbers of missing values, which are counted."""
+    return tuple(note for note in notes if not note.startswith("missing values in "))
