@@ -43,7 +43,7 @@ def test_ties_are_exact():
     grid = grid_of(x, y)
     assert all(single[rows > 0].all() for single, rows in zip(grid.single, grid.margins, strict=True))
     assert grid.tau == pytest.approx(cd.kendall_tau(x, y), rel=1e-12)
-    assert grid.tau_and_error[1] == 0.0  # nothing is merged, so nothing can be off
+    assert grid.tau_and_error[1] < 1e-15  # nothing is merged, so nothing can be off
 
 
 def test_concordance_is_that_of_rows():
@@ -60,25 +60,26 @@ def test_concordance_is_that_of_rows():
     [cd.Gaussian(0.45), cd.Clayton(3.0), cd.Gumbel(5.0), cd.Joe.from_tau(0.6), cd.Frank.from_tau(0.9), cd.Gaussian(-0.8)],
     ids=repr,
 )
-def test_bins_of_no_width(copula):
+@pytest.mark.parametrize("bins", [FINEST, FINEST // 2])
+def test_bins_of_no_width(copula, bins):
     """Extrapolated from cells that are known exactly, tau and form are off by less than the error that is told."""
-    grid = exact_cells(copula, FINEST)
+    grid = exact_cells(copula, bins)
     tau, error = grid.tau_and_error
-    # of one million rows, a twentieth of a standard error of these taus
-    assert abs(tau - copula.tau) < max(2.0 * error, 5e-6)
-    assert abs(tau - copula.tau) < 0.1 * abs(grid.tau - copula.tau)  # the extrapolation is worth it
+    assert abs(tau - copula.tau) < 1.5 * error
+    assert abs(tau - copula.tau) < 0.2 * abs(grid.tau - copula.tau)  # the extrapolation is worth it
     found, errors = grid.coefficients_and_errors(4)
     truth = copula_coefficients(copula, 4)
-    assert np.abs(found - truth).max() < 1e-4  # a tenth of the standard error of a million rows
+    assert (np.abs(found - truth) < 3.0 * errors + 2e-6).all()  # the truth is known to a millionth
     assert np.abs(grid.coefficients(4) - truth).max() > 3.0 * np.abs(found - truth).max()
-    assert (errors < 2e-3).all()
+    if bins == FINEST:
+        assert np.abs(found - truth).max() < 1e-5  # a hundredth of the standard error of a million rows
 
 
 def test_extrapolation_is_exact_for_squares():
     """An error that is a multiple of the squared width is gone, and nothing is left to be told."""
     value, error = extrapolated_with_error(1.0 + 0.01, 1.0 + 0.04, 1.0 + 0.16)
     assert value == pytest.approx(1.0, abs=1e-15)
-    assert error == pytest.approx(0.0, abs=1e-15)
+    assert error == pytest.approx(0.0005)  # a twentieth of what it changed: grids may agree by chance
 
 
 def test_coarser_bins_keep_single_values():
@@ -170,8 +171,9 @@ def test_graded_edges():
     assert np.diff(edges).max() < 0.01
     np.testing.assert_allclose(edges, (1.0 - edges)[::-1], atol=1e-9)
     for tail in (0.01, 0.05, 0.1, 0.25):
-        assert np.abs(edges - tail).min() < 1e-12
-        assert np.abs(edges[1::2] - tail).min() < 1e-12  # bins twice as wide have it, too
+        assert np.abs(edges[1::2] - tail).min() < 1e-7  # bins twice as wide have it, too
+    ratios = np.diff(edges)[1:] / np.diff(edges)[:-1]
+    assert (np.abs(np.log(ratios))[2:-2] < 0.5).all()  # widths change smoothly
 
 
 def test_bins_of_numbers():

@@ -13,7 +13,7 @@ from benchmarks.report import read
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # of sections with code and what it prints
-HEADINGS = ("## Ten lines", "## A funnel", "## Tables of every kind", "## What it costs")
+HEADINGS = ("## Ten lines", "## A funnel", "## Tables of every kind", "## Larger than memory", "## What it costs")
 
 
 def block(language, after=""):

@@ -362,8 +362,7 @@ class Pairwise(Ranking):
                 "without a target a pair cannot be compared; use select_family for its best family, or fit",
                 "no-target",
             )
-        # a pair that counts would blur was ranked: it has no error of the bins
-        exact = not self.counted or (row["n_eff"] == row["n"] and self.samples[0].kept is not None)  # type: ignore[attr-defined]
+        exact = self._is_exact(row)
         draws, reference = (
             None if sample is None else _of_pair(sample, self.names[i], self.names[j], exact=exact) for sample in self.samples
         )
@@ -387,6 +386,12 @@ class Pairwise(Ranking):
             caveats=tuple(caveats),
             notes=tuple(dict.fromkeys((*self.notes, *result.notes))),
         )
+
+    def _is_exact(self, row: Any) -> bool:
+        """Whether a row is that of ranks: a pair that counts of rows in memory would blur has no error of the bins."""
+        if not self.counted:
+            return True
+        return rows_of(self.samples[0]) is not None and bool(row["n_eff"] == row["n"])
 
     def levels(self, first: str, second: str) -> LevelGaps:
         """A pair in which a column has levels, level by level: where its dependence differs, in shares and percentiles.
@@ -462,7 +467,7 @@ class Pairwise(Ranking):
         if template is None:
             raise InputError(f"out of memory for {self.label(row)}, so no family was chosen; use fit() with a family", "memory")
         names = [self.names[int(row["first"])], self.names[int(row["second"])]]
-        complete, iid = _of_pair(self.samples[0], names[0], names[1], exact=False), self.independent[0]
+        complete, iid = _of_pair(self.samples[0], names[0], names[1], exact=self._is_exact(row)), self.independent[0]
         if isinstance(complete, CountedDraws):
             return fit_pair(complete.counted().pair(0, 1), template, method=self.method, iid=iid)
         pair = RankedPair.from_draws(complete)

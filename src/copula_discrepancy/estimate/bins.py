@@ -18,6 +18,7 @@ FINEST = 240  # bins: three grids, of 240, 120 and 60, and a code for missing va
 COARSEST = 16
 _TAIL_BINS = 0.35  # share of the bins that are spread over the logarithm of the odds instead of over the ranks
 _TAILS = (0.01, 0.05, 0.1, 0.25)  # shares with an edge of their own: what is asked of tails is counted, not interpolated
+_ENOUGH = 100  # bins, from which on edges can move that far
 _LOWEST = 5.0  # pilot rows in the lowest and the highest bin
 _COARSE = (
     0.02,
@@ -132,12 +133,23 @@ def graded(bins: int, lowest: float) -> Array:
     limit = math.log((1.0 - lowest) / lowest)
     odds = np.clip((np.log(shares / (1.0 - shares)) + limit) / (2.0 * limit), 0.0, 1.0)
     position = (1.0 - _TAIL_BINS) * shares + _TAIL_BINS * odds
-    found = np.asarray(np.interp(np.arange(1.0, bins) / bins, position, shares))
-    kept = found[1::2]  # the edges that remain when bins are merged, two and two
-    for share in _TAILS if kept.size > 4 * len(_TAILS) else ():
-        for at in (share, 1.0 - share):
-            kept[int(np.argmin(np.abs(kept - at)))] = at
-    return np.sort(found)
+    numbers = bins * position
+    if bins >= _ENOUGH:
+        tails = np.array([*_TAILS, *(1.0 - share for share in _TAILS[::-1])])
+        numbers = numbers + _moved(numbers, np.interp(tails, shares, numbers), bins)
+    return np.asarray(np.interp(np.arange(1.0, bins), numbers, shares))
+
+
+def _moved(numbers: Array, tails: Array, bins: int) -> Array:
+    """How far to move the numbers of edges so that those of tails are even, and remain when bins are merged two and two.
+
+    Smoothly: an extrapolation to bins of no width needs widths that change little from one bin to the next.
+    """
+    places = np.concatenate([[0.0], tails, [float(bins)]])
+    moves = np.concatenate([[0.0], 2.0 * np.round(tails / 2.0) - tails, [0.0]])
+    k = np.clip(np.searchsorted(places, numbers, side="right") - 1, 0, places.size - 2)
+    t = (numbers - places[k]) / (places[k + 1] - places[k])
+    return np.asarray(moves[k] + (moves[k + 1] - moves[k]) * t * t * (3.0 - 2.0 * t))
 
 
 def level_bins(name: str, kind: str, labels: tuple[str, ...], codes: Array, most: int = FINEST) -> ColumnBins:

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 # Extrapolated numbers from two pairs of grids differ by more than the better one is off: by 15 times as much where a number is
 # smooth, by three times as much if a corner of the square holds back the next power of the width. Both may agree by chance, so
 # that a part of what the extrapolation changes counts as well.
-_REMAINDER, _CHANGE = 3.0, 0.1
+_REMAINDER, _CHANGE = 3.0, 0.05
 # A bin with more rows than this, over the number of bins, was not planned so: values have drifted. Pairs of rows that share it
 # are in no known order, and no other grid of these bins shows what it hides.
 _PLANNED = 5.0
