@@ -191,7 +191,7 @@ class DependenceSketch:
         """
         counts = np.zeros(int(plan.offsets[-1]), np.uint32)
         margins = tuple(np.zeros(width, np.int64) for width in plan.widths.tolist())
-        rows = plan.block_rows(_FIRST_BLOCK, chain_length, n_chains)
+        rows = plan.block_rows(_FIRST_BLOCK, chain_length, n_chains) if plan.serial else _FIRST_BLOCK
         triples = TripleCounts.empty(plan.columns) if plan.triples else None
         return cls(plan, 0, counts, margins, block_rows=rows, source=source, triples=triples)
 
