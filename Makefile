@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large study test-engines test-sdmetrics tables-study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-gpu study test-engines test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -34,6 +34,10 @@ $(VENV)/.docs: $(VENV)/.run
 $(VENV)/.bench: $(VENV)/.run
 	$(PIP) -e '.[bench]'
 	$(PIP) --no-deps copulae || echo "copulae cannot be installed here; benchmarks/results.md will say so"  # its metadata requires pandas 2
+	touch $@
+
+$(VENV)/.gpu: $(VENV)/.bench
+	$(PIP) -e '.[gpu]'
 	touch $@
 
 demo: $(VENV)/.run  ## compare two runs of a real posterior and write a page, demo.html
@@ -137,6 +141,10 @@ study: $(VENV)/.bench  ## measure size, coverage, power and cost of the tests; u
 
 bench-large: $(VENV)/.test  ## measure tables larger than memory (needs 10 GB of disk); updates benchmarks/streaming.md and streaming.json
 	$(BIN)/python -m benchmarks.streaming --write benchmarks/streaming.md
+
+bench-gpu: $(VENV)/.gpu  ## measure what a graphics processor saves, and how far its numbers differ; updates benchmarks/gpu.md and README; without one, it says so
+	$(BIN)/python -m benchmarks.gpu --write benchmarks/gpu.md
+	$(BIN)/python -m benchmarks.readme
 
 # In an environment of its own: Ray and Spark are large, and Spark needs Java.
 test-engines:  ## test scans on Ray and Spark

@@ -1,14 +1,17 @@
-"""Four rules for every run of the tests.
+"""Five rules for every run of the tests.
 
 A run of the whole suite that finds too few tests fails: a folder renamed or a name misspelt would hide them quietly. Tests that
 share something costly run on one worker. Each worker has one thread of linear algebra: the suite fills every core already,
 and threads that wait do so by spinning. And what Python compiles is kept beside its source, as the kernels are: where the
 environment forbids it, every worker rewrites every test and every process started by a test compiles the library again.
+Modules that import PyTorch or Triton are not looked into for examples where these are not installed.
 """
 
 import gc
 import os
+import re
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -40,6 +43,19 @@ TOGETHER = {
     "estimate/test_scanning_ray.py": "ray",
     "estimate/test_scanning_spark.py": "spark",
 }
+
+
+# Modules of the package that import an optional library, or another module that does; `tests/project/test_package.py` tries it.
+PACKAGE = r"/src/copula_discrepancy/.*/"
+OPTIONAL = {
+    "torch": re.compile(rf"{PACKAGE}(tensors/(?!__init__\.py$|device\.py$)|device_)\w+\.py$"),
+    "triton": re.compile(rf"{PACKAGE}\w+_triton\.py$"),
+}
+
+
+def pytest_ignore_collect(collection_path):
+    path = collection_path.as_posix()
+    return any(modules.search(path) and find_spec(library) is None for library, modules in OPTIONAL.items()) or None
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

@@ -32,15 +32,15 @@ def side(draws: np.ndarray, *, iid: bool) -> FormSide:
     return Block(table, list(combinations(range(len(columns)), 2)), compare=False, iid=iid, order=ORDER).finish().form
 
 
-def gaps(draws: np.ndarray, reference: np.ndarray, *, iid: bool) -> list[FormGap]:
+def gaps(draws: np.ndarray, reference: np.ndarray, *, iid: bool) -> FormGap:
     """The gaps in form of all pairs."""
     own = side(draws, iid=iid)
-    return form_gaps(own, side(reference, iid=iid), None, [True] * len(own.means))
+    return form_gaps(own, side(reference, iid=iid), None, np.ones(len(own.means), bool))
 
 
 def rejected(draws: np.ndarray, reference: np.ndarray, *, iid: bool) -> float:
     """The share of pairs with a p-value below 5%."""
-    return float(np.mean([gap.pvalue < LEVEL for gap in gaps(draws, reference, iid=iid)]))
+    return float(np.mean(gaps(draws, reference, iid=iid).pvalue < LEVEL))
 
 
 def between(shares: Sequence[float], least: float, most: float) -> tuple[str, str]:
@@ -157,7 +157,7 @@ def kept_run(name: str, share: float, size: tuple[int, int], phi: float, seed: S
     """The share kept, and whether its interval covers the truth."""
     rng = np.random.default_rng(seed)
     draws, reference = (form_data.draws(name, size, phi, rng, part) for part in (share, 1.0))
-    (gap,) = gaps(draws, reference, iid=size[0] == 1)
+    gap = gaps(draws, reference, iid=size[0] == 1).at(0)
     return gap.kept, float(abs(gap.kept - share) <= gap.kept_spread.reach(0.95))
 
 

@@ -1,4 +1,7 @@
-"""Fill in the numbers of the README from results.md: `python -m benchmarks.readme` replaces the block between the markers."""
+"""Fill in the numbers of the README: `python -m benchmarks.readme` replaces the blocks between markers.
+
+One is taken from results.md, the other from gpu.md; as long as there is no gpu.md, that block is empty.
+"""
 
 import re
 from pathlib import Path
@@ -7,7 +10,9 @@ from benchmarks.report import Report, ratios, read
 
 ROOT = Path(__file__).parents[1]
 START, END = "<!-- benchmarks: speed -->", "<!-- /benchmarks -->"
+GPU_START, GPU_END = "<!-- gpu: speed -->", "<!-- /gpu -->"
 HEAD = ("job", "peer", "ours", "peer's", "ratio")
+GPU_HEAD = ("job", "device", "processor", "peak memory")
 
 
 def of_the_same_answer(tables: dict[str, Report]) -> list[dict[str, str]]:
@@ -49,28 +54,89 @@ def _leading(cell: str) -> float:
 def block(results: str) -> str:
     """The text between the markers."""
     tables = read(results)
-    lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD)]
-    lines += [f"| {' | '.join(row[name] for name in HEAD)} |" for row in least_of_each_kind(of_the_same_answer(tables))]
+    lines = _table(HEAD, least_of_each_kind(of_the_same_answer(tables)))
     machine = re.search(r"^Written by .*? minutes\. (.*)$", results, re.MULTILINE)
     where = machine.group(1) if machine else ""
     lines += ["", accuracy(tables["Corners"], tables["Accuracy"])]
     return "\n".join([*lines, f"Measured with {where}"])
 
 
+def _table(head: tuple[str, ...], rows: list[dict[str, str]]) -> list[str]:
+    return [
+        f"| {' | '.join(head)} |",
+        "|" + "---|" * len(head),
+        *(f"| {' | '.join(row[name] for name in head)} |" for row in rows),
+    ]
+
+
+def gpu_agreement(table: Report) -> str:
+    """A sentence on how far the numbers of a device are from the processor's."""
+    rows = table.records()
+
+    def largest(begins: str, *without: str) -> str:
+        named = [row for row in rows if row["number"].startswith(begins) and not any(word in row["number"] for word in without)]
+        difference = max(float(row["difference"]) for row in named)
+        return f"{difference:.1e}" if difference else "0"
+
+    verdicts = [float(row["difference"]) for row in rows if row["number"].startswith("pairwise, verdicts")]
+    near_zero = "U-statistic, right"  # relative to a number whose expectation is 0
+    return (
+        f"Numbers differ from the processor's by at most {largest('pairwise', 'verdicts')} in `pairwise`, where "
+        f"{sum(verdicts):.0f} verdicts differ, {largest('screen')} in `screen`, {largest('kendall_matrix')} in "
+        f"`kendall_matrix` and, relative to their size, {largest('ksd', near_zero)} in `ksd` "
+        f"({largest(f'ksd, {near_zero}')} in a U-statistic of draws from the target, which is close to 0)."
+    )
+
+
+def gpu_block(results: str) -> str:
+    """The text between the markers of the graphics processor."""
+    tables = read(results)
+    where = re.search(r"^Written by `make bench-gpu`\. (.*? cores\.)", results, re.MULTILINE)
+    if where is None:
+        raise ValueError("gpu.md must say where it was measured; write it by `make bench-gpu`")
+    remarks = results.partition("\n## ")[0].split("\n\n")[2:]  # below the title and where it was measured
+    return "\n".join(
+        [
+            *_table(GPU_HEAD, tables["Speed"].records()),
+            "",
+            f"{gpu_agreement(tables['Agreement'])} Measured with {where.group(1)}",
+            *(remark.strip().replace("\n", " ") for remark in remarks if remark.strip()),
+            "All numbers: [benchmarks/gpu.md](benchmarks/gpu.md).",
+        ]
+    )
+
+
 def fill(readme: str, results: str) -> str:
     """The text of the README with the block between the markers regenerated from the text of results.md."""
-    before, start, rest = readme.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise ValueError(f"README must hold {START} and, after it, {END}")
-    return f"{before}{START}\n{block(results)}\n{END}{after}"
+    return _between(readme, START, END, block(results))
+
+
+def fill_gpu(readme: str, results: str | None) -> str:
+    """The text of the README with the block on graphics processors regenerated from that of gpu.md, None if there is none."""
+    return _between(readme, GPU_START, GPU_END, "" if results is None else gpu_block(results))
+
+
+def _between(readme: str, start: str, end: str, text: str) -> str:
+    before, found_start, rest = readme.partition(start)
+    _, found_end, after = rest.partition(end)
+    if not found_start or not found_end:
+        raise ValueError(f"README must hold {start} and, after it, {end}")
+    lines = [start, *([text] if text else []), end]
+    return before + "\n".join(lines) + after
+
+
+def measured(name: str) -> str | None:
+    """The text of a file that a benchmark wrote, or None if it has not been written."""
+    path = ROOT / "benchmarks" / name
+    return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 def main() -> None:
     """Fill README."""
     path = ROOT / "README.md"
     results = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
-    path.write_text(fill(path.read_text(encoding="utf-8"), results), encoding="utf-8")
+    text = fill(path.read_text(encoding="utf-8"), results)
+    path.write_text(fill_gpu(text, measured("gpu.md")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
-USED = ("vine", "dask", "parquet")  # extras that users install; the others are for work on the library
+# extras that users install; the others are for work on the library. Not gpu: the tests need one version of PyTorch, which a
+# constraint to another would contradict
+USED = ("vine", "dask", "parquet")
 
 
 def constraints():

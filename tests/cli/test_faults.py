@@ -214,6 +214,7 @@ class Deadly(cd.Gaussian):
 @quiet
 def test_a_worker_that_dies(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "_PART", 32)
     pairs = [(f"x{i}", f"x{j}") for i in range(9) for j in range(i + 1, 9)]  # 36: two parts
     targets = {pair: cd.Gaussian(0.1) for pair in pairs[:-1]} | {pairs[-1]: Deadly(0.1)}
     call = {"iid": True, "checkpoint": tmp_path / "run"}

@@ -10,15 +10,20 @@ from tests import loaded
 LINE = "copula_discrepancy: compiling for this machine, once; about 10 seconds"
 
 # What `compare a.csv b.csv --iid` may compile, each for one combination of types. Every entry is up to two seconds of a first
-# use: a name that is missing here is to be looked at with `_kernels/compiled.py` beside it, before it is added.
+# use: a name that is missing here is to be looked at with `_core/kernels/compiled.py` beside it, before it is added.
 KERNELS = {
     "chains": {"_extremes", "_squares", "_sum", "scale_and_variance"},
-    "elliptical": {
-        "_inverse_density", "elliptical_mixed", "elliptical_scores", "gaussian_sums", "student_from_normal", "student_sums",
+    "elliptical": {"gaussian_sums", "student_from_normal", "student_sums"},
+    "form": {
+        "centred_powers", "chance_in_effects", "correlate", "form_pairs", "influence_values", "less_fitted", "look_up",
+        "product_of", "rank_effects", "tied_rank_effects", "total_of", "variable_tables",
     },
-    "form": {"batch_sums", "centre", "correlate", "form_pairs", "moments", "rank_effects"},
-    "pairs": {"finish_pairs", "gather", "start_pairs"},
-    "ranks": {"_count_inversions", "concordance_counts", "depths", "rank_column", "sums_above"},
+    "many_pairs": {
+        "_elliptical_score", "elliptical_pair_scores", "gaussian_pair_sums", "pair_squares", "student_pair_sums",
+    },
+    "newton": {"newton_move", "newton_step"},
+    "pairs": {"corner_shares", "finish_pairs", "gather", "start_pairs", "tail_flags"},
+    "ranks": {"_count_inversions", "concordance_counts", "rank_column", "sums_above"},
 }  # fmt: skip
 # Modules of numba's whose functions may be compiled for them: arrays made and filled, min and max. Others bring along sorting,
 # iteration over any array or, for their error messages, all of Python's strings: seconds each.

@@ -67,6 +67,7 @@ LAST_LINES = [
     "check few.csv --coords school",
     "check few.csv --top -3",
     "check few.csv --jobs 0",
+    "check few.csv --device gpu",
     "repair few.csv chains.csv --out few.csv --force",
     "repair few.csv chains.csv --out chains.csv --force",
     "repair few.csv chains.csv --out fixed.csv",

@@ -24,6 +24,7 @@ def every_part_is_written(monkeypatch):
     """These runs take less than a second."""
     monkeypatch.setattr(jobs, "_SECONDS", 0.0)
     monkeypatch.setattr(jobs, "_SHARE", 0.0)
+    monkeypatch.setattr(jobs, "_PART", 32)
 
 
 @pytest.fixture

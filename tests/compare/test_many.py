@@ -14,6 +14,7 @@ from scipy import stats
 
 import copula_discrepancy as cd
 from copula_discrepancy._core import progress
+from copula_discrepancy.compare import jobs
 from copula_discrepancy.compare.wording import NO_GAP, WIDTH, answer_line
 from tests.caveat_codes import codes_of, warned
 from tests.compare.misuse import NAMES, PAIRWISE_CHOICES, PAIRWISE_TARGETS, refused_naming
@@ -440,16 +441,23 @@ def test_a_bootstrap_of_rounded_values_is_not_rounded_otherwise():
 # ---- workers and bars ------------------------------------------------------------------------------------------------
 
 
-def test_workers_do_not_change_a_digit():
+def test_workers_do_not_change_a_digit(monkeypatch):
     """Nine variables make 36 pairs, two tasks."""
+    monkeypatch.setattr(jobs, "_PART", 32)
     rng = np.random.default_rng(27)
     draws, reference = rng.standard_normal((2, 150, 9)) + rng.standard_normal((2, 150, 1))
-    found = [cd.pairwise(draws, reference, n_jobs=jobs, iid=True) for jobs in (1, 2, -1, None)]
+    found = [cd.pairwise(draws, reference, n_jobs=n_jobs, iid=True) for n_jobs in (1, 2, -1, None)]
     with joblib.parallel_config(backend="loky", n_jobs=2):
         found.append(cd.pairwise(draws, reference, n_jobs=None, iid=True))
     assert len(found[0]) == 36
     for other in found[1:]:
         pd.testing.assert_frame_equal(found[0].to_dataframe(), other.to_dataframe(), check_exact=True)
+
+
+def test_one_job_starts_no_thread(spoilt, monkeypatch):
+    """Not for margins either: one core is one core, and a thread takes memory of its own."""
+    monkeypatch.setattr("threading.Thread.start", lambda thread: pytest.fail(f"{thread.name} was started"))
+    assert cd.pairwise(*spoilt, iid=True, n_jobs=1).margins is not None
 
 
 class Terminal(io.StringIO):
@@ -468,6 +476,7 @@ def test_bars_are_drawn_on_terminals_after_a_while(monkeypatch, show, terminal, 
     stream = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "_PATIENCE", patience)
+    monkeypatch.setattr(jobs, "_PART", 32)
     values = np.random.default_rng(28).standard_normal((60, 12))  # 66 pairs, three tasks: the bar has something to show
     with warned("few-effective-draws"):
         cd.pairwise(values, np.eye(12), iid=True, progress=show, n_jobs=1)

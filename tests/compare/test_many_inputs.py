@@ -11,6 +11,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
+from copula_discrepancy.compare import jobs
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from tests import loaded
 from tests.caveat_codes import codes_of, warned
@@ -149,8 +150,9 @@ def test_threads_leave_warnings_as_they_were():
 
 
 @quietly
-def test_threads_give_every_pair_one_row():
+def test_threads_give_every_pair_one_row(monkeypatch):
     """190 pairs in six tasks, again and again: a shared empty row, repeated in two threads at once, gave rows of garbage."""
+    monkeypatch.setattr(jobs, "_PART", 32)
     draws, reference = (normal(seed, 60, [f"v{k}" for k in range(20)]) for seed in (19, 20))
     single = cd.pairwise(draws, reference, family="gaussian", iid=True, n_jobs=1)  # rows are made alike whatever the family
     for _ in range(10):

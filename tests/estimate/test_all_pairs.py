@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.special import ndtri, stdtr
 
 from copula_discrepancy.data.draws import as_draws
-from copula_discrepancy.estimate import all_pairs
+from copula_discrepancy.estimate import batches
 from copula_discrepancy.estimate.all_pairs import compare_all
 from copula_discrepancy.estimate.basis import centred_ranks, polynomials, slopes
 from copula_discrepancy.estimate.batches import BatchedRanks, approximate_scores, left_out_columns, rank_terms
@@ -94,7 +94,7 @@ def test_tiles_and_threads_change_nothing(monkeypatch):
     rng = np.random.default_rng(3)
     samples = [batched(rng.standard_normal((300, 9))) for _ in range(2)]
     whole = compare_all(*samples, gram=True, n_jobs=1)
-    monkeypatch.setattr(all_pairs, "_TILE", 2)
+    monkeypatch.setattr(batches, "_TILE", 2)
     tiled = compare_all(*samples, gram=True, n_jobs=2)
     for name in ("own", "other", "se", "z", "pvalue", "inner", "strength"):
         np.testing.assert_allclose(getattr(tiled, name), getattr(whole, name), rtol=1e-3, atol=1e-4)

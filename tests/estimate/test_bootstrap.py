@@ -9,7 +9,8 @@ import copula_discrepancy as cd
 from benchmarks.inference import ar_chains
 from copula_discrepancy.estimate.bootstrap import _moving_blocks, block_length, bootstrap_estimate
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
+from copula_discrepancy.estimate.standard_error import StandardError
+from copula_discrepancy.estimate.uncertainty import Estimate
 from tests.caveat_codes import warned
 from tests.numerals import numerals
 from tests.refusals import refused

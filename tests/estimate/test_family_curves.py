@@ -43,8 +43,9 @@ def test_corner_shares_between_the_nodes(template):
     for tau in taus_of(template):
         for corner in CORNERS.values():
             for p, q in ((0.1, 0.1), (0.0987, 0.1)):
-                share, slope = TABULATED.corner_share(template, tau, corner, p, q, 4000)
-                expected, expected_slope = EXACT.corner_share(template, tau, corner, p, q)
+                member = template, np.array([tau]), corner, np.array([p]), np.array([q]), 4000
+                (share,), (slope,) = TABULATED.corner_shares(*member)
+                (expected,), (expected_slope,) = EXACT.corner_shares(*member)
                 assert share == pytest.approx(expected, abs=0.01 * math.sqrt(expected * (1.0 - expected) / 1e4))
                 # four digits; of a corner that hardly any draw reaches, its logarithm to a twentieth is more than counts use
                 assert share == pytest.approx(expected, rel=5e-4 if expected > 0.01 else 0.05)
@@ -60,11 +61,12 @@ def test_divergences_between_the_nodes(template):
             if not (low + 1e-3 < tau + step < high - 1e-3):
                 continue
             a, b = (template.with_theta(template._theta_from_tau(t)) for t in (tau, tau + step))
-            taus = tau, tau + step
-            assert EXACT.divergence(a, b, taus).value == a.kl(b)
-            assert TABULATED.divergence(a, b, taus).value == pytest.approx(a.kl(b), rel=5e-4), (tau, step)
-        same = template.with_theta(template._theta_from_tau(tau))
-        assert TABULATED.divergence(same, same, (tau, tau)).value == pytest.approx(0.0, abs=1e-15)
+            both = (np.array([a.theta]), np.array([b.theta])), (np.array([tau]), np.array([tau + step]))
+            assert EXACT.divergences(template, *both).value == pytest.approx([a.kl(b)], rel=1e-15)
+            assert TABULATED.divergences(template, *both).value == pytest.approx([a.kl(b)], rel=5e-4), (tau, step)
+        same = np.array([template._theta_from_tau(tau)]), np.array([tau])
+        found = TABULATED.divergences(template, (same[0], same[0]), (same[1], same[1]))
+        assert found.value == pytest.approx([0.0], abs=1e-15)
 
 
 @pytest.mark.parametrize("share", [1.0, 0.7, 0.1])
@@ -75,8 +77,8 @@ def test_bias_between_the_nodes(template, share):
     for tau in (tau for tau in taus_of(template) if abs(tau) in (0.22, 0.52, 0.88)):
         spread = shape_spread(template, tau)
         n, n_eff = 200, 200 * share
-        member = template, template._theta_from_tau(tau), tau, n, n_eff
-        off = abs(TABULATED.tau_bias(*member) - EXACT.tau_bias(*member))
+        member = template, np.array([template._theta_from_tau(tau)]), np.array([tau]), n, np.array([n_eff])
+        off = abs(float(TABULATED.tau_biases(*member)[0] - EXACT.tau_biases(*member)[0]))
         if spread is not None:
             worst = max(worst, (off / (spread / math.sqrt(n_eff)), f"tau={tau}"))
     assert worst[0] < 0.01, worst

@@ -115,11 +115,11 @@ def test_fits_and_errors_are_those_of_the_rows(family):
         block.finish()
         fits.append(fitted)
     own, exact = fits
-    spread = ranked.spreads(0)
+    spread = {name: found.at(0) for name, found in ranked.spreads.items()}
     assert abs(counted.taus[0] - ranked.taus[0]) < 0.05 * spread["tau"].se
     assert abs(own.tau - exact.tau) < 0.1 * spread["tau_fitted"].se
     for name in ("tau", "tau_fitted", "shape"):
-        assert counted.spreads(0)[name].se == pytest.approx(spread[name].se, rel=0.03)  # the grid's error is included
+        assert counted.spreads[name].se[0] == pytest.approx(spread[name].se, rel=0.03)  # the grid's error is included
     np.testing.assert_allclose(counted.form.means, ranked.form.means, atol=0.15 * ranked.form.se.max())
     np.testing.assert_allclose(counted.form.se, ranked.form.se, rtol=0.02)
 
@@ -133,7 +133,7 @@ def test_grid_error_limits_what_is_claimed():
     assert abs(tau - 0.8) < 2.0 * error
     table = DependenceSketch.of(cd.Gumbel(5.0).sample(20_000, rng=1), iid=True, resolution=16).finish()
     block = CountedBlock(table, [(0, 1)], compare=False, iid=True).finish()
-    spread = block.spreads(0)["tau"]
+    spread = block.spreads["tau"].at(0)
     assert spread.n_eff < 0.9 * 20_000  # the number of independent rows with this standard error
     assert spread.se > block.pair(0).tau_error
 

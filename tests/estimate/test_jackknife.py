@@ -10,9 +10,9 @@ from scipy import stats
 import copula_discrepancy as cd
 from benchmarks.honest_data import garch_paths
 from copula_discrepancy.estimate.fit import fit_pair
-from copula_discrepancy.estimate.jackknife import leave_out_blocks
-from copula_discrepancy.estimate.left_out import SLOW, _blocks, _without
+from copula_discrepancy.estimate.left_out import SLOW, blocks_of
 from copula_discrepancy.estimate.pair import RankedPair, margin_size
+from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import rank_column
 
 
@@ -34,7 +34,8 @@ def test_ranks_without_a_block_are_those_of_the_rest(decimals):
     values = rng.standard_normal(200) if decimals is None else np.round(rng.standard_normal(200), decimals)
     kept = np.ones(200, bool)
     kept[30:57] = False
-    found, expected = _without(rank_column(values), (30, 57)), rank_column(values[kept])
+    table, expected = RankedTable.of_columns([rng.standard_normal(200), values]), rank_column(values[kept])
+    found = table.without(np.array([1]), 30, 57).columns[0]
     np.testing.assert_array_equal(found.rank, expected.rank)
     np.testing.assert_array_equal(values[kept][found.order], np.sort(values[kept]))
     assert found.tied_pairs == expected.tied_pairs
@@ -42,9 +43,7 @@ def test_ranks_without_a_block_are_those_of_the_rest(decimals):
 
 @pytest.mark.parametrize(("chains", "n", "blocks"), [(1, 2000, 8), (4, 500, 8), (3, 500, 9), (25, 80, 20)])
 def test_blocks_are_parts_of_chains_or_whole_ones(chains, n, blocks):
-    pair = pair_of(autoregressive(np.random.default_rng(2), chains, n, 0.95))
-    pair.__dict__["margin_size"] = 50.0
-    found = _blocks(pair)
+    found = blocks_of(50.0, chains * n, chains)
     assert len(found) == blocks
     assert [start for start, _ in found] == [0, *(stop for _, stop in found[:-1])]  # each draw once
     assert found[-1][1] == chains * n
@@ -58,9 +57,9 @@ def test_spread_and_bias_by_hand():
     pair = pair_of(values)
     assert pair.margin_size < SLOW
     fitted = fit_pair(pair, cd.Gaussian(0.5), method="mle")
-    found = leave_out_blocks(pair, fitted.template, fitted.theta, fitted.tau)
+    found = fitted.left_out
     shapes = []
-    for start, stop in _blocks(pair):
+    for start, stop in blocks_of(pair.margin_size, pair.n, pair.n_chains):
         rest = cd.fit(np.delete(values.reshape(-1, 2), slice(start, stop), axis=0), "gaussian", iid=True)
         shapes.append(rest.tau - rest.sample_tau)
     g = len(shapes)

@@ -10,7 +10,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.screening import SCREENED, finalists
+from copula_discrepancy.estimate.screening import SCREENED, _choices, finalists
 from copula_discrepancy.estimate.selection import select_pair
 from tests.pairwise_data import student
 
@@ -23,11 +23,12 @@ TRUTHS = [
 
 def screened(values, taus=None):
     """The screened choice for one sample; with `taus`, the best of the finalists that reach these."""
-    block = Block.of_pair(RankedPair.from_draws(values), iid=True)
+    block = Block.of_one(RankedPair.from_draws(values), iid=True)
     pair = block.pair(0)
     if taus is None:
-        return SCREENED.choose(block, None, 0)[0], pair
-    fits = [fit_pair(pair, template, method="mle", iid=True) for template in finalists(pair, block.squares(0), taus)]
+        return SCREENED.choose(block, None)[0].at(0), pair
+    found = finalists(block, np.array([0]), np.array(taus)[:, None])[:, 0]
+    fits = [fit_pair(pair, _choices()[k], method="mle", iid=True) for k in found if k >= 0]
     return min(fits, key=lambda fitted: -fitted.log_likelihood), pair
 
 

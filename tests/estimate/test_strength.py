@@ -9,8 +9,8 @@ from scipy import stats
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare.wording import NOT_TESTED
+from copula_discrepancy.estimate.standard_error import StandardError
 from copula_discrepancy.estimate.strength import FEWEST_CARRIERS, TauSide, level_test
-from copula_discrepancy.estimate.uncertainty import StandardError
 from tests.caveat_codes import warned
 from tests.numerals import numerals
 
@@ -89,7 +89,7 @@ def test_power_with_rare_flags():
 
 
 def side(tau, se, n=1000, carriers=math.inf, weight=math.inf):
-    return TauSide(tau, StandardError(se, n - 1.0, float(n)), n, carriers, weight, lambda: float(n))
+    return TauSide(tau, StandardError(se, n - 1.0, float(n)), n, carriers, weight, float(n))
 
 
 def test_few_carriers_by_hand():
@@ -117,15 +117,32 @@ def test_participation_and_carriers_are_counted():
     influence = np.zeros(1000)
     influence[:4] = (3.0, -3.0, 3.0, -3.0)
 
-    def moments():
-        return float(np.sum(influence**2)), float(np.sum(influence**4))
+    def moments(chosen):
+        return np.full(len(chosen), np.sum(influence**2)), np.full(len(chosen), np.sum(influence**4))
 
-    found = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (990, 500), moments, lambda: 1000.0)
-    assert (found.carriers, found.weight) == (10.0, pytest.approx(4.0))
-    halved = TauSide.of(0.5, StandardError(0.1, 999.0, 500.0), 1000, (990, 500), moments, lambda: 1000.0)
-    assert (halved.carriers, halved.weight) == (5.0, pytest.approx(2.0))
-    usual = TauSide.of(0.5, StandardError(0.1, 999.0, 1000.0), 1000, (500, 500), moments, lambda: 1000.0)
-    assert (usual.carriers, usual.weight) == (math.inf, math.inf)
+    n_eff, modes = np.array([1000.0, 500.0, 1000.0]), np.array([990, 990, 500])
+    spread = StandardError(np.full(3, 0.1), np.full(3, 999.0), n_eff)
+    found = TauSide.of(np.full(3, 0.5), spread, np.full(3, 1000.0), modes, moments, lambda chosen: 1.0 / 0.0)
+    assert found.carriers.tolist() == [10.0, 5.0, math.inf]
+    assert found.weight.tolist() == [pytest.approx(4.0), pytest.approx(2.0), math.inf]
+
+
+def test_effective_ranks_stand_in_for_a_perfect_tau():
+    """No draw influences a tau of 1, so that its share of independent draws comes from the ranks, and from those alone."""
+    nothing = np.array([math.nan, 0.1])
+    spread = StandardError(nothing, nothing, np.array([math.nan, 800.0]))
+    asked = []
+
+    def rank_sizes(chosen):
+        asked.append(chosen.tolist())
+        return np.array([250.0])
+
+    taus, n = np.array([1.0, 0.5]), np.full(2, 1000.0)
+    found = TauSide.of(taus, spread, n, np.array([960, 960]), lambda chosen: (np.ones(2), np.ones(2)), rank_sizes)
+    assert asked == [[0]]
+    assert found.carriers.tolist() == [10.0, 32.0]
+    assert found.rank_size[0] == 250.0
+    assert math.isnan(found.rank_size[1])
 
 
 @pytest.mark.parametrize(("rate", "n"), [(0.02, 1000), (0.05, 500)])

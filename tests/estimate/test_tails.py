@@ -12,8 +12,8 @@ from scipy import stats
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.ranking_wording import pair_tests
-from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, part_name, share_beside, tail_gap
-from copula_discrepancy.estimate.uncertainty import StandardError
+from copula_discrepancy.estimate.standard_error import StandardError
+from copula_discrepancy.estimate.tails import CORNERS, CornerCount, joint_pvalue, part_name, share_beside, tail_gap
 from tests.caveat_codes import warned
 from tests.numerals import numerals, one_line
 
@@ -101,23 +101,41 @@ def test_corners_of_few_draws_are_counted_exactly():
     def count(n, joint, expected, first=0.1):
         return CornerCount(n, first, first, joint / n, expected / n, StandardError(1e-4, n - 1.0, float(n)))
 
-    few = tail_gap(count(1000, 0, 1.0), count(1000, 6, 1.0), compared=True)
+    few = tail_gap(count(1000, 0, 1.0), count(1000, 6, 1.0))
     assert few.pvalue == pytest.approx(2.0 * 0.5**6)  # with the standard error of the two, 1e-4, it would be 0
-    uneven = tail_gap(count(1000, 2, 1.0), count(3000, 1, 3.0), compared=True)
+    uneven = tail_gap(count(1000, 2, 1.0), count(3000, 1, 3.0))
     assert uneven.pvalue == pytest.approx(2.0 * stats.binom.sf(1, 3, 0.25))
-    shifted = tail_gap(count(1000, 4, 3.0), count(1000, 0, 1.0), compared=True)
+    shifted = tail_gap(count(1000, 4, 3.0), count(1000, 0, 1.0))
     assert shifted.pvalue == pytest.approx(max(2.0 * 0.5**4, 2.0 * 0.75**4))  # the taus explain three of four
-    full = tail_gap(count(1000, 100, 99.0), count(1000, 95, 99.0), compared=True)
+    full = tail_gap(count(1000, 100, 99.0), count(1000, 95, 99.0))
     assert full.pvalue == pytest.approx(2.0 * 0.5**5)  # five outside of a corner that is nearly full
-    known = tail_gap(count(1000, 5, 0.5), None, compared=False)
+    known = tail_gap(count(1000, 5, 0.5), None)
     assert known.pvalue == pytest.approx(2.0 * stats.poisson.sf(4, 0.5))
-    empty = tail_gap(count(1000, 0, 0.01), count(1000, 0, 0.01), compared=True)
+    empty = tail_gap(count(1000, 0, 0.01), count(1000, 0, 0.01))
     assert empty.pvalue == 1.0
-    many = tail_gap(count(1000, 30, 30.0), count(1000, 40, 30.0), compared=True)
+    many = tail_gap(count(1000, 30, 30.0), count(1000, 40, 30.0))
     assert many.pvalue == StandardError(np.sqrt(2e-8), 1998.0, 1000.0).pvalue(-0.1)
-    assert tail_gap(count(1000, 3, 3.0), None, compared=True) is None
-    apart = tail_gap(count(1000, 3, 3.0), count(1000, 3, 3.0, first=0.13), compared=True)
-    assert apart is None  # with ties, tails of another size are of another thing
+    absent = CornerCount(*[np.nan] * 5, StandardError.unknown())
+    assert np.isnan(tail_gap(count(1000, 3, 3.0), absent).value)
+    apart = tail_gap(count(1000, 3, 3.0), count(1000, 3, 3.0, first=0.13))
+    assert np.isnan([apart.value, apart.pvalue]).all()  # with ties, tails of another size are of another thing
+
+
+def test_many_corners_at_once_are_each_its_own():
+    """Exact and normal tests, and corners that cannot be compared, side by side: the numbers are those of one by one."""
+    rng = np.random.default_rng(6)
+    n, first = np.full(60, 1000.0), np.where(np.arange(60) % 7 == 0, np.nan, 0.1)
+    sides = []
+    for _ in range(2):
+        spread = StandardError(rng.uniform(0.005, 0.02, 60), np.full(60, 999.0), rng.uniform(200.0, 1200.0, 60))
+        joint, expected = rng.integers(0, 100, 60) / 1000.0, rng.uniform(0.001, 0.099, 60)
+        sides.append(CornerCount(n, first, first, joint, expected, spread))
+    for other in (None, sides[1]):
+        together = tail_gap(sides[0], other)
+        alone = [tail_gap(sides[0].at(k), None if other is None else other.at(k)) for k in range(60)]
+        assert len({gap.exact for gap in alone}) == 2
+        for name in ("value", "pvalue", "share", "share_target", "exact"):
+            np.testing.assert_array_equal(getattr(together, name), [getattr(gap, name) for gap in alone])
 
 
 def test_corners_that_are_counted_have_no_normal_interval():
@@ -151,16 +169,15 @@ def test_shares_that_are_told_agree_with_the_verdict():
 
 def test_autocorrelated_draws_count_as_fewer():
     counts = [CornerCount(1000, 0.1, 0.1, joint / 1000, 1e-3, StandardError(1e-3, 99.0, 200.0)) for joint in (0, 20)]
-    assert tail_gap(*counts, compared=True).pvalue == pytest.approx(2.0 * 0.5**4)  # 20 draws worth 4
+    assert tail_gap(*counts).pvalue == pytest.approx(2.0 * 0.5**4)  # 20 draws worth 4
 
 
 def test_one_p_value_for_all_corners():
-    def gap(pvalue):
-        return TailGap(0.1, StandardError(0.1, 10.0, 10.0), pvalue, 0.2, 0.1)
-
-    assert joint_pvalue([gap(0.01), None, gap(0.5), gap(np.nan)]) == pytest.approx(0.02)
-    assert joint_pvalue([gap(0.9)] * 4) == 1.0
-    assert np.isnan(joint_pvalue([None, None, None, None]))
+    assert joint_pvalue([0.01, np.nan, 0.5, np.nan]) == pytest.approx(0.02)
+    assert joint_pvalue([0.9] * 4) == 1.0
+    assert np.isnan(joint_pvalue([np.nan] * 4))
+    assert np.isnan(joint_pvalue([]))
+    np.testing.assert_allclose(joint_pvalue([np.array([0.01, np.nan]), np.array([0.5, 0.2])]), [0.02, 0.2])
 
 
 @pytest.mark.parametrize("tail", [0.1, 0.05, 0.01])

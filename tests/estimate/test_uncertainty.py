@@ -8,7 +8,8 @@ from scipy import stats
 from scipy.signal import lfilter
 
 import copula_discrepancy as cd
-from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
+from copula_discrepancy.estimate.standard_error import StandardError
+from copula_discrepancy.estimate.uncertainty import Estimate
 from tests.caveat_codes import codes_of, warned
 from tests.numerals import numerals
 from tests.refusals import refused

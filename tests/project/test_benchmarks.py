@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import accuracy, core, figure, growth, peers, readme, report, speed, timing
+from tests.numerals import numerals
 
 ROOT = Path(__file__).parents[2]
 RESULTS = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
@@ -114,6 +115,59 @@ def test_errors_at_the_corners_count_what_is_not_finite():
 def test_readme_shows_what_was_measured():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme.fill(text, RESULTS) == text
+
+
+def test_readme_shows_what_was_measured_on_a_graphics_processor():
+    """As long as nothing was measured, nothing stands there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.fill_gpu(text, readme.measured("gpu.md")) == text
+
+
+def gpu_results():
+    """A file as `make bench-gpu` writes it."""
+    speeds = [("kendall_matrix, d = 20", "1.00 ms", "4.00 ms", "0.1 GB"), ("pairwise, d = 30", "2.00 s", "-", "3.0 GB")]
+    numbers = [
+        ("pairwise, level", "2.0e-12"),
+        ("pairwise, form", "3.0e-09"),
+        ("pairwise, verdicts that differ", "1.0e+00"),
+        ("screen, tau", "0.0e+00"),
+        ("screen, value", "4.0e-08"),
+        ("kendall_matrix, with ties", "0.0e+00"),
+        ("ksd, U-statistic, right target, relative", "6.0e-06"),
+        ("ksd, V-statistic, right target, relative", "7.0e-08"),
+        ("ksd, U-statistic, wrong target, relative", "8.0e-09"),
+    ]
+    tables = [
+        report.Report("Speed: calls", ("job", "device", "processor", "peak memory"), speeds),
+        report.Report("Agreement: differences", ("number", "difference", "of"), [(*row, "4 pairs") for row in numbers]),
+    ]
+    head = (
+        f"# On a graphics processor\n\nWritten by `make bench-gpu`. Some Card, 80 GB. {report.machine()} Times are medians.\n"
+    )
+    return "\n".join([head, *(table.markdown() for table in tables)])
+
+
+def test_readme_is_filled_from_what_a_graphics_processor_did():
+    before, after = f"Text.\n{readme.GPU_START}", f"{readme.GPU_END}\nMore.\n"
+    filled = readme.fill_gpu(f"{before}\nold\n{after}", gpu_results())
+    assert readme.fill_gpu(filled, gpu_results()) == filled
+    assert filled.startswith(before)
+    assert filled.endswith(after)
+    assert "old" not in filled
+    assert "| pairwise, d = 30 | 2.00 s | - | 3.0 GB |" in filled
+    told = filled.partition("Numbers differ")[2].partition("Measured with")
+    # the largest of each kind, apart from what is relative to a number close to 0; counts are no differences
+    assert [number for number in numerals(told[0]) if number != "0"] == ["3.0e-09", "1", "4.0e-08", "7.0e-08", "6.0e-06"]
+    assert f"Some Card, 80 GB. {report.machine()}\n" in told[2]
+    assert "medians" not in told[2]
+    assert readme.fill_gpu(filled, None) == f"{before}\n{after}"
+
+
+def test_filling_from_a_graphics_processor_needs_its_name_and_both_markers():
+    with pytest.raises(ValueError, match="bench-gpu"):
+        readme.fill_gpu(f"{readme.GPU_START}\n{readme.GPU_END}", gpu_results().replace("make bench-gpu", "hand"))
+    with pytest.raises(ValueError, match=readme.GPU_END):
+        readme.fill_gpu(f"text {readme.GPU_START} and no end", gpu_results())
 
 
 def test_the_short_table_has_the_worst_of_each_kind():

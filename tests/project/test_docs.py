@@ -41,6 +41,14 @@ def test_links_that_lead_nowhere_and_cells_that_failed_are_seen(tmp_path):
         assert [line for line in lines if line.startswith(page) and fault in line], (page, fault)
 
 
+def test_all_that_was_measured_is_on_the_site():
+    """Once `make bench-gpu` has written gpu.md, docs/benchmarks.md includes it, as it does the others."""
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+    measured = {path.name for path in (DOCS.parent / "benchmarks").glob("*.md")}
+    assert measured >= {"results.md", "inference.md", "kinds.md", "tables.md"}
+    assert {name for name in measured if not re.search(rf"{{include}} [./]*/benchmarks/{name}\n", pages)} == set()
+
+
 def test_every_page_is_in_a_table_of_contents():
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
     pages |= {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.ipynb")}

@@ -24,7 +24,9 @@ def fresh():
         "cd.discrepancy(cd.Gumbel(2.0).sample(200, rng=1), cd.Gumbel(2.0), iid=True)\n"
         "used = [m for m in ('scipy.stats', 'matplotlib', 'pandas', 'xarray', 'arviz_stats', 'joblib') if m in sys.modules]\n"
         "import copula_discrepancy.cli.commands\n"
-        "print(json.dumps([bare, used, callable(cd.pairwise), callable(cd.fit)]))"
+        "draws = cd.Gumbel(2.0).sample(200, rng=1)\n"
+        "cd.pairwise(draws, draws[::2], iid=True), cd.kendall_matrix(draws), cd.ksd(draws, cd.Gumbel(2.0))\n"
+        "print(json.dumps([bare, used, callable(cd.pairwise), callable(cd.fit), 'torch' in sys.modules]))"
     )
     return json.loads(run("-c", code).stdout)
 
@@ -48,7 +50,48 @@ def test_submodules_do_not_shadow_public_names(fresh):
     package = Path(cd.__file__).parent
     modules = {path.stem for path in package.iterdir()}
     assert modules & set(cd.__all__) == set()
-    assert fresh[2:] == [True, True]
+    assert fresh[2:4] == [True, True]
+
+
+def test_torch_is_loaded_for_a_device_only(fresh):
+    """It takes seconds, and is optional: neither an import nor a computation on the processor loads it."""
+    assert fresh[4] is False
+
+
+# imports every module of the package where some libraries cannot be found, and prints those for which that fails
+WITHOUT = """
+import importlib, json, pkgutil, sys
+
+sys.modules |= dict.fromkeys(sys.argv[1:])
+import copula_discrepancy
+
+failed = []
+for module in pkgutil.walk_packages(copula_discrepancy.__path__, "copula_discrepancy."):
+    try:
+        module.name.endswith("__main__") or importlib.import_module(module.name)
+    except ImportError as error:
+        assert error.name.partition(".")[0] in sys.argv[1:], error
+        failed.append(module.name)
+print(json.dumps(failed))
+"""
+
+
+@pytest.mark.parametrize("missing", [("torch", "triton"), ("triton",)])
+def test_examples_that_need_an_optional_library_are_left_out_without_it(request, monkeypatch, missing):
+    """By the rule in conftest.py; all other modules can be imported."""
+    ended = run("-W", "ignore", "-c", WITHOUT, *missing)
+    assert ended.returncode == 0, ended.stderr
+    failed = set(json.loads(ended.stdout))
+    assert any(name.startswith("copula_discrepancy._core.tensors.") for name in failed)
+    for library in missing:
+        monkeypatch.setitem(sys.modules, library, None)
+    package = Path(cd.__file__).parent
+    left_out = {
+        ".".join((package.name, *path.relative_to(package).with_suffix("").parts))
+        for path in package.rglob("*.py")
+        if request.config.hook.pytest_ignore_collect(collection_path=path, config=request.config)
+    }
+    assert left_out == failed
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), ([], 2)])

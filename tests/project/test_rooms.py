@@ -101,7 +101,7 @@ def test_a_call_visits_few_places():
     for call in (one, many):
         call()  # what is loaded and compiled on the way is not visited again
     assert len(visited(one)) <= 7, visited(one)
-    assert len(visited(many)) <= 8, visited(many)
+    assert len(visited(many)) <= 9, visited(many)  # one of them is _core/tensors, where the device is checked
     assert "compare" in visited(one)
 
 

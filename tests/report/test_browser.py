@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import shutil
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -336,26 +337,57 @@ def test_the_filter_keeps_rows_with_all_words(opened):
     assert len(column(page, "pair")) == 45
 
 
-def test_pages_open_and_sort_within_a_second(opened):
-    """50 variables, 1,225 pairs; the best of five visits at most, as other work may share the machine."""
-    opening, sorting = [], []
-    for _ in range(5):
-        if opening and max(min(opening), min(sorting)) < 1000.0:
-            break
-        page = opened("fifty")
-        opening.append(page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd"))
-        sorting.append(
-            page.evaluate(
-                """() => {
-                    const start = performance.now();
-                    document.querySelectorAll("#ranking thead button")[4].click();
-                    document.body.getBoundingClientRect();  // lays the page out
-                    return performance.now() - start;
-                }"""
-            )
+SORT = """() => {
+    document.querySelectorAll("#ranking thead button")[4].click();
+    document.body.getBoundingClientRect();  // lays the page out
+}"""
+REVERSE = """() => {
+    const body = document.querySelector("table").tBodies[0];
+    body.append(...[...body.rows].reverse());
+    document.body.getBoundingClientRect();
+}"""
+# Processor time of the page, opened and sorted, over that of its numbers in a table without any style or script. Measured, as
+# the smallest of five visits each, with idle and with busy cores: 0.5 to 0.7, and 0.7 to 1.15; with every row of the ranking
+# twice, 1.0 and 2.1. A limit in seconds would be one of the machine: where these numbers are from, the 24,500 bare cells alone
+# take Chromium 0.9 to 1.7 s.
+MOST = np.array([1.0, 1.5])
+
+
+def test_pages_open_and_sort_as_fast_as_their_bare_numbers(chromium, tmp_path):
+    """50 variables, 1,225 pairs; the best of five visits at most, as other work shares caches and clocks."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page, bare = context.new_page(), tmp_path / "bare.html"
+    session = context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # processor time, not that of the clock
+
+    def spent():
+        """Seconds since the page was asked for."""
+        return next(
+            each["value"] for each in session.send("Performance.getMetrics")["metrics"] if each["name"] == "TaskDuration"
         )
-    assert min(opening) < 1000.0
-    assert min(sorting) < 1000.0
+
+    def visit(path, sort):
+        page.goto("about:blank")
+        page.goto(path.as_uri())
+        page.evaluate("document.body.getBoundingClientRect()")
+        opened = spent()
+        page.evaluate(sort)
+        return opened, spent() - opened
+
+    page.goto(page_of("fifty").as_uri())
+    rows = page.evaluate("[...document.querySelectorAll('tr')].map(row => [...row.cells].map(cell => cell.textContent))")
+    assert len(rows) > 1225
+    lines = ("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>\n" for row in rows)
+    bare.write_text(f"<!doctype html><meta charset=utf-8><table>{''.join(lines)}</table>", encoding="utf-8")
+    ours, theirs = [], []
+    for _ in range(5):
+        ours.append(visit(page_of("fifty"), SORT))
+        theirs.append(visit(bare, REVERSE))
+        ratios = np.min(ours, axis=0) / np.min(theirs, axis=0)
+        if (ratios < MOST).all():
+            break
+    context.close()
+    assert (ratios < MOST).all(), ratios
 
 
 def test_names_are_shown_and_never_run(opened):

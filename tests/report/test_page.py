@@ -37,6 +37,7 @@ from copula_discrepancy.report.plots.densities import Densities
 from copula_discrepancy.report.plots.maps import beyond_chance, cell_colours
 from tests.caveat_codes import codes_of
 from tests.lean_pages import not_drawn, not_written
+from tests.no_fits import not_fitted
 from tests.page_samples import HOSTILE, comparison, page_of, timed_page_of
 from tests.pairwise_data import autoregressive, gaussian
 from tests.refusals import refused
@@ -378,8 +379,7 @@ def test_a_page_fits_nothing(tmp_path, monkeypatch):
         warnings.simplefilter("ignore", cd.DependenceWarning)
         results = [cd.discrepancy(draws[..., :2], cd.Gaussian(0.5)), cd.discrepancy(draws[..., :2], reference[..., :2])]
         results += [cd.pairwise(draws, reference), cd.pairwise(draws, cd.Frank(3.0)), cd.pairwise(draws)]
-    for module in ("likelihood", "fit", "jackknife"):
-        monkeypatch.setattr(f"copula_discrepancy.estimate.{module}.maximise", lambda *_: pytest.fail("fitted again"))
+    not_fitted(monkeypatch)
     not_written(monkeypatch)  # every pair is drawn, and only drawing could fit
     for k, result in enumerate(results):
         result.to_html(tmp_path / f"{k}.html")

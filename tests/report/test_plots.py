@@ -32,6 +32,7 @@ from copula_discrepancy.report.plots.forests import pair_taus
 from copula_discrepancy.report.plots.gap_bars import GAPS, plot_gaps
 from copula_discrepancy.report.plots.traces import running_gaps
 from copula_discrepancy.studies.paper import figures
+from tests.no_fits import not_fitted
 from tests.pairwise_data import autoregressive
 from tests.picture_cases import DPI, MADE, PICTURES, baseline, distance, in_chains, pixels, result, wordless
 
@@ -482,8 +483,7 @@ def test_nothing_is_fitted_for_a_trace(monkeypatch):
     with pytest.warns(cd.DependenceWarning):
         found = cd.discrepancy(draws, cd.Gaussian(0.5))
     assert found.fit.left_out is not None
-    for module in ("likelihood", "fit", "jackknife"):
-        monkeypatch.setattr(f"copula_discrepancy.estimate.{module}.maximise", lambda *_: pytest.fail("fitted again"))
+    not_fitted(monkeypatch)
     running = running_gaps(found)
     assert np.isfinite(running.se).all()
     assert running.se[-2] == pytest.approx(running.se[-1], rel=0.5)  # widened alike

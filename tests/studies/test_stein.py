@@ -265,9 +265,10 @@ def test_quadratic_forms_equal_the_matrix():
     large = np.random.default_rng(5).standard_normal((1300, 3))  # dealt out to threads
     many = imq.Points(large.T.copy(), -large.T.copy())
     ones = np.ones((1300, 1))
-    assert imq.quadratic_forms(many, kernel, ones, 2)[0] == pytest.approx(stein_matrix(large, -large).sum(), rel=1e-10)
+    found = imq.ThreadedSums(2).quadratic_forms(many, kernel, ones)
+    assert found[0] == pytest.approx(stein_matrix(large, -large).sum(), rel=1e-10)
     expected = np.einsum("ik,ij,jk->k", weights, stein_matrix(x, -x), weights)
-    np.testing.assert_allclose(imq.quadratic_forms(at, kernel, weights, 1), expected, rtol=1e-10)
+    np.testing.assert_allclose(imq.ThreadedSums(1).quadratic_forms(at, kernel, weights), expected, rtol=1e-10)
 
 
 def test_what_a_person_sees():

@@ -1,6 +1,7 @@
 """The commands that compare pairs, and `reproduce`: each calls the library with its arguments and prints the answer."""
 
 import argparse
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.tensors.device import checked_device
 from copula_discrepancy.cli import counting, printing, reading
 from copula_discrepancy.cli.consequence_command import consequence
 from copula_discrepancy.cli.delivery import deliver
@@ -42,6 +44,7 @@ def check(options: argparse.Namespace) -> int:
     """Check every pair of one sample against a copula, or without a target."""
     _check_usage(options)
     counting.check_memory(options)
+    _check_device(options)
     target = _known_target(options)
     if target is None and options.method == "moment":
         options.parser.error("--method moment requires a target: use --family with --theta or --tau")
@@ -58,6 +61,7 @@ def compare(options: argparse.Namespace) -> int:
     """Compare every pair of one sample with that of another."""
     _check_usage(options)
     counting.check_memory(options)
+    _check_device(options)
     for option in ("interactions", "consequences"):
         if getattr(options, option) and options.csv:
             options.parser.error(f"--{option} cannot be used with --csv, which prints one table; use --json")
@@ -75,7 +79,8 @@ def compare(options: argparse.Namespace) -> int:
     common = {"iid": iid, "confidence": options.confidence, "adjust": options.adjust, "n_jobs": options.jobs}
     triples = consequences = None
     if options.interactions:  # first: triples take seconds, and there may be too many variables for them
-        triples = rank_triples(ordered_only(draws), ordered_only(reference), missing="pairs", **common)
+        ordered = ordered_only(draws), ordered_only(reference)
+        triples = rank_triples(*ordered, missing="pairs", device=options.device, **common)
     if options.consequences:
         ordered = ordered_only(draws), ordered_only(reference)
         consequences = rank_consequences(*ordered, missing="listwise", tail=options.tail, **common)
@@ -93,7 +98,7 @@ def _compare_counted(options: argparse.Namespace, draws: Any, reference: Any, ii
             options.parser.error("--kinds cannot be used with --interactions of files that are counted")
         triples = rank_triples(
             draws, reference, iid=iid, confidence=options.confidence, adjust=options.adjust,
-            n_jobs=options.jobs, engine="counted", memory=options.memory, **chosen,
+            n_jobs=options.jobs, engine="counted", memory=options.memory, device=options.device, **chosen,
         )  # fmt: skip
     result = _judge_counted(options, draws, reference, iid=iid, family=options.family)
     return _answer(options, result, _Extras(triples))
@@ -169,6 +174,14 @@ def _check_usage(options: argparse.Namespace) -> None:
     printing.check_output(options)
 
 
+def _check_device(options: argparse.Namespace) -> None:
+    """Report a device that is not there, in the words of the command, before any file is read."""
+    try:
+        checked_device(options.device)
+    except InputError as error:
+        raise InputError(re.sub(r"device='([\w:]+)'", r"--device \1", str(error)), error.code) from None
+
+
 def _known_target(options: argparse.Namespace) -> Copula | None:
     """The copula that the options select; invalid ones are invalid usage."""
     parser: argparse.ArgumentParser = options.parser
@@ -196,7 +209,7 @@ def _judge(options: argparse.Namespace, draws: Any, target: Any, **choices: Any)
     try:
         return rank_pairs(  # warnings are printed below the table
             draws, target, method=options.method, confidence=options.confidence, adjust=options.adjust, tail=options.tail,
-            order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint, **choices,
+            order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint, device=options.device, **choices,
         )  # fmt: skip
     except KeyboardInterrupt:
         printing.say_saved(options.checkpoint)

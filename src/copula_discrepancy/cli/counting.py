@@ -34,6 +34,11 @@ def opened(options: argparse.Namespace, *paths: Any) -> list[Any] | None:
             f"--{refused} needs rows in memory, and these are counted while they are read; use --engine exact, on a machine "
             "with more memory, or a part of the rows"
         )
+    if options.device not in ("cpu", "auto"):
+        options.parser.error(
+            "--device needs rows in memory, and these are counted while they are read, on the processor; omit it, or use "
+            "--engine exact"
+        )
     if getattr(options, "coords", None) or options.delimiter is not None:
         options.parser.error("--coords and --delimiter cannot be used with files that are counted; use --engine exact")
     return [DependenceSketch.load(path) if found else path for path, found in zip(paths, sketches, strict=True)]

@@ -35,7 +35,7 @@ def compare_by_groups(options: argparse.Namespace) -> int:
         result = compare_groups(
             samples[0], samples[1], by, added=added, iid=iid, family=options.family, method=options.method,
             confidence=options.confidence, adjust=options.adjust, missing="listwise" if missing == "listwise" else "pairs",
-            tail=options.tail, order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint,
+            tail=options.tail, order=options.order, n_jobs=options.jobs, checkpoint=options.checkpoint, device=options.device,
         )  # fmt: skip
     except KeyboardInterrupt:
         printing.say_saved(options.checkpoint)

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -166,6 +167,8 @@ REPAIR_OUTPUT: Options = {
     **_DEBUG,
 }  # fmt: skip
 _memory = _checked(str, lambda text: bool(text.strip()), "an amount of memory, such as 2GB")
+_device = _checked(str, lambda name: bool(re.fullmatch(r"cpu|auto|cuda(:\d+)?", name)),
+                   "cpu, cuda, one of several such as cuda:1, or auto")  # fmt: skip
 _resolution = _checked(_whole, lambda bins: 16 <= bins <= 240, "a number of bins from 16 to 240")
 MEMORY: Options = {
     "--memory": {"type": _memory, "default": "2GB", "metavar": "SIZE", "help": "memory that reading and counting may take "
@@ -175,6 +178,8 @@ ENGINE: Options = {
     "--engine": {"choices": ("auto", "exact", "counted"), "default": "auto", "help": "rank all rows in memory, or count them "
                  "in bins while they are read, once (default: count what does not fit into the memory)"},
     **MEMORY,
+    "--device": {"type": _device, "default": "cpu", "metavar": "NAME", "help": "where pairs are compared: cpu, cuda or cuda:1 "
+                 "(a graphics processor, through PyTorch), or auto, a graphics processor if there is one (default: cpu)"},
 }  # fmt: skip
 SKETCH: Options = {
     **MEMORY,

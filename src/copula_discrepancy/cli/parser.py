@@ -17,7 +17,7 @@ _PRINTED_JSON = f"--json={options.STANDARD_OUTPUT}"
 _EXIT_CODES = """\
 exit codes:
   0    the comparison was made and is within the limits
-  1    error: the data or files cannot be used
+  1    error: the data, the files or the device cannot be used
   2    invalid usage: an unknown option, or an invalid value of an option
   3    failed: a gap is above --fail-above, with --fail-above a variable is
        constant that should vary, or with --margins a variable differs

@@ -298,7 +298,7 @@ def _bounds(compared: Compared, side: ComparedSample) -> list[Caveat]:
     """Fits at a bound of their family, one caveat per kind."""
     rows = compared.rows
     theta, tau, suspect = rows["theta" + side.end], rows["tau" + side.end], np.zeros(len(rows), bool)
-    for name in filter(None, np.unique(rows["family"]).tolist()):
+    for name in filter(None, sorted(set(rows["family"].tolist()))):
         domain = compared.family(name).parameter
         suspect |= (rows["family"] == name) & ((theta <= domain.lower) | (theta >= domain.upper) | (np.abs(tau) >= _NEARLY))
     found = (

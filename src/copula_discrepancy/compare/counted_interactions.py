@@ -115,13 +115,12 @@ class TwoCounted:
         """P-values of the form of all pairs of the variables, in order, as `pairwise` finds them."""
         pairs = list(combinations(self.places, 2))
 
-        def pvalues(start: int) -> list[float]:
+        def pvalues(start: int) -> NDArray[np.float64]:
             part = pairs[start : start + _PART]
             own, other = (CountedBlock(table, part, compare=False, iid=True, order=ORDER).finish() for table in self.tables)
-            return [gap.pvalue for gap in form_gaps(own.form, other.form, None, [True] * len(part))]
+            return np.asarray(form_gaps(own.form, other.form, None, np.ones(len(part), bool)).pvalue)
 
-        parts = blas_threads(pvalues, range(0, len(pairs), _PART), n_jobs)
-        return np.array([value for part in parts for value in part])
+        return np.concatenate(blas_threads(pvalues, range(0, len(pairs), _PART), n_jobs))
 
 
 def _require_triples(sample: CountedDraws, whose: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.checks import one_of
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.tensors.device import AUTO
 from copula_discrepancy.compare.correlations import square_values
 from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.pair_targets import is_pair_mapping
@@ -243,4 +244,15 @@ def _note(sketch: DependenceSketch, memory: float | None) -> str:
     return (
         f"{sketch.n:,} rows were counted{read} in up to {sketch.resolution} bins of each variable{bound}; standard errors "
         "include what the bins may hide"
+    )
+
+
+def processor_for_counted(device: object) -> tuple[None, tuple[str, ...]]:
+    """The processor, and a note that "auto" uses it for rows that are counted; any other device is an error."""
+    if device == AUTO:
+        return None, ("device='auto' used the processor: rows are counted, and counts are compared there",)
+    raise InputError(
+        f"rows that are counted are compared on the processor, got device={device!r}; omit it, or use engine='exact' for rows "
+        "that fit into memory",
+        "argument",
     )

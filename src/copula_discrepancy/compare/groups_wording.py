@@ -85,7 +85,7 @@ def sentences(result: "GroupedPairwise") -> dict[str, str]:
     texts["Groups"] = _sizes(result, smallest)
     if result.left_out:
         texts["Left out"] = f"{left_out_words(result.left_out)}."
-    return texts
+    return texts | wording.computed_on(result.overall)
 
 
 def _answer(result: "GroupedPairwise") -> str:

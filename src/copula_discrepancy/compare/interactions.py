@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checks import independent_sides, one_of
 from copula_discrepancy._core.errors import DependenceWarning, enough_memory
 from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy._core.tensors.device import checked_device
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.compare.counted_interactions import TwoCounted
-from copula_discrepancy.compare.engine import counted_samples
+from copula_discrepancy.compare.engine import counted_samples, processor_for_counted
 from copula_discrepancy.compare.interactions_result import TRIPLE, Interactions
 from copula_discrepancy.compare.two_samples import TwoSamples, adding
+from copula_discrepancy.data.precision import Precision
+from copula_discrepancy.data.resident import brought_home
 from copula_discrepancy.estimate.all_pairs import compare_all
 from copula_discrepancy.estimate.counted_triples import compare_counted_triples
 from copula_discrepancy.estimate.fit_result import library_version
@@ -43,6 +46,7 @@ def interactions(
     progress: bool | None = None,
     engine: str = "auto",
     memory: float | str = MEMORY,
+    device: Any = "cpu",
 ) -> Interactions:
     """Compare how the dependence of two variables changes with a third, for every triple, and rank the triples, worst first.
 
@@ -78,6 +82,8 @@ def interactions(
         Whether rows are ranked in memory or read once and counted, see `pairwise`; rows that are counted must be independent.
     memory : float or str
         Bytes that reading and counting may take, see `pairwise`.
+    device : {"cpu", "cuda", "auto"}, "cuda:1", or torch.device
+        Where triples are compared, see `pairwise`; rows that are counted are compared on the processor.
 
     Returns
     -------
@@ -132,7 +138,7 @@ def interactions(
     result = rank_triples(
         draws, reference, iid=iid, confidence=confidence, adjust=adjust, var_names=var_names, filter_vars=filter_vars,
         group=group, coords=coords, chains=chains, exclude=exclude, missing=missing, n_jobs=n_jobs, progress=progress,
-        engine=engine, memory=memory,
+        engine=engine, memory=memory, device=device,
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -152,12 +158,17 @@ def rank_triples(
     progress: bool | None = None,
     engine: str = "auto",
     memory: float | str = MEMORY,
+    device: Any = "cpu",
     **selection: Any,
 ) -> Interactions:
     """`interactions` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
     one_of(adjust, "adjust", ADJUSTMENTS)
     share, jobs = open_probability(confidence, "confidence"), checked_jobs(n_jobs)
+    place, device_notes = checked_device(device)
     options = ScanOptions(checked_memory(memory), jobs, progress, selection=selection, triples=True)
+    precisions = Precision.of(draws), Precision.of(reference)
+    draws = brought_home(draws, place, "draws", missing=selection.get("missing"))
+    reference = brought_home(reference, place, "reference", missing=selection.get("missing"))
     counted = counted_samples(
         draws, reference, engine=engine, iid=independent_sides(iid), options=options, chains=chains,
         group=selection.get("group", "posterior"),
@@ -168,8 +179,20 @@ def rank_triples(
         counted = None
     read: TwoSamples | TwoCounted
     if counted is None:
-        read = TwoSamples.read(draws, reference, iid=iid, chains=chains, fewest=3, most=MOST_VARIABLES, **selection)
+        read = TwoSamples.read(
+            draws,
+            reference,
+            iid=iid,
+            chains=chains,
+            fewest=3,
+            most=MOST_VARIABLES,
+            device=device,
+            precisions=precisions,
+            **selection,
+        )
     else:
+        if place is not None:
+            _, device_notes = processor_for_counted(device)
         read = TwoCounted.read(counted, fewest=3, most=MOST_VARIABLES)
     d = len(read.names)
     with progress_bar(progress, "triples", d * (d - 1) * (d - 2) // 6) as tick:
@@ -203,8 +226,9 @@ def rank_triples(
         stuck=read.stuck,
         left_out=read.left_out,
         caveats=read.caveats,
-        notes=read.notes,
+        notes=(*read.notes, *device_notes) if isinstance(read, TwoCounted) else read.notes,
         version=library_version(),
+        **({} if isinstance(read, TwoCounted) else read.device_fields),
     )
 
 

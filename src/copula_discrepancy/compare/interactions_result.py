@@ -100,6 +100,9 @@ class Interaction:
         return words | {"cell": list(self.cell), "in_pairs": self.in_pairs} | {name: getattr(self, name) for name in _NUMBERS}
 
 
+_PLAIN = ("iid", "confidence", "adjust", "version", "n_flagged", "device", "device_name")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Interactions(Ranking):
     """Every triple of variables compared with the reference, worst first.
@@ -123,7 +126,7 @@ class Interactions(Ranking):
         The answer for all pairs and all triples together, if there is a reference.
     iid, confidence, adjust
         As passed to `interactions`.
-    samples, stuck, left_out, caveats, notes, version
+    samples, stuck, left_out, caveats, notes, version, device, device_name
         As in `Pairwise`.
 
     See Also
@@ -160,6 +163,8 @@ class Interactions(Ranking):
     caveats: tuple[Caveat, ...]
     notes: tuple[str, ...]
     version: str
+    device: str = field(default="cpu", kw_only=True)
+    device_name: str = field(default="", kw_only=True)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -216,7 +221,7 @@ class Interactions(Ranking):
 
     def overview(self) -> dict[str, Any]:
         """Every number and text except those of single triples."""
-        plain: dict[str, Any] = {name: getattr(self, name) for name in ("iid", "confidence", "adjust", "version", "n_flagged")}
+        plain: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN}
         plain |= {"names": list(self.names), "n_triples": len(self), "outcome": self.outcome, "verdict": self.verdict}
         plain["joint"] = None if self.joint is None else self.joint.to_dict()
         plain |= {"stuck": list(self.stuck), "left_out": dict(self.left_out), "notes": list(self.notes)}

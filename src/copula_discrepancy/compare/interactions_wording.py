@@ -100,7 +100,7 @@ def sentences(result: "Interactions") -> dict[str, str]:
     omitted = [f"{name} ({reason})" for name, reason in result.left_out.items()]
     if omitted:
         texts["Judged"] = f"omitted: {listed(omitted, BRIEF)}."
-    return texts
+    return texts | wording.computed_on(result)
 
 
 def tested(result: "Interactions") -> str:

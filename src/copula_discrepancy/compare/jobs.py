@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import hashlib
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,8 +27,8 @@ from copula_discrepancy.estimate.rank_table import RankedTable
 
 Pairs = Sequence[tuple[int, int]]
 Folder = str | os.PathLike[str]
-_PART = 32  # pairs per task: about 20 ms, so that threads start rarely and progress is reported often
-_VALUES = 200_000  # draws times pairs in a task: four numbers are stored for each
+_PART = 256  # pairs per task: a few hundred ms, of which Python takes little, so that threads seldom wait for each other
+_VALUES = 1_000_000  # draws times pairs in a task: four numbers are stored for each
 _LESS_MEMORY = "thin the chains or use n_jobs=1"
 FORMAT = 5  # file format; files of another format cannot be resumed
 # A file is written after this many seconds, and later after this fraction of the elapsed time: little is lost if a run is
@@ -128,12 +129,22 @@ def compute(
     done = len(rows) - todo.size
     tick(done)
     n = max(table.n for table in (comparison.draws, comparison.reference) if table is not None)
-    size = min(max(_VALUES // n, 1), _PART)
-    parts = [(places, _pairs(rows[places])) for places in (todo[k : k + size] for k in range(0, todo.size, size))]
+    away = getattr(comparison, "on_device", None)
+    sharing: dict[str, Any] = {"prefer": "threads", "mmap_mode": "c"}
+    if away is None:
+        size = min(max(_VALUES // n, 1), _PART)
+        groups = [todo[k : k + size] for k in range(0, todo.size, size)]
+    else:
+        groups = _tiles(rows, todo, math.isqrt(away.pairs_at_once))
+        import joblib
+
+        sharing = {"require": "sharedmem"}  # processes do not share a device's memory
+        n_jobs = min(joblib.effective_n_jobs(n_jobs), away.device.workers)
+    parts = [(places, _pairs(rows[places])) for places in groups]
     part_rows = partial(_part_rows, comparison)
     # threads share the ranks; processes map them copy-on-write (mode "c"), as kernels are compiled for writable arrays only
     results: Iterator[tuple[NDArray[np.intp], NDArray[Any]]] = (
-        map(part_rows, parts) if len(parts) < 2 else outcomes(part_rows, parts, n_jobs, advice, prefer="threads", mmap_mode="c")
+        map(part_rows, parts) if len(parts) < 2 else outcomes(part_rows, parts, n_jobs, advice, **sharing)
     )
 
     def take(places: NDArray[np.intp], computed: NDArray[Any]) -> None:
@@ -168,17 +179,28 @@ def out_of_memory(rows: NDArray[Any], label: Callable[[Any], str], unit: str = "
 
 
 def _part_rows(comparison: Comparison, part: tuple[NDArray[np.intp], Pairs]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """The rows of a part, with their places; computed pair by pair if memory runs out."""
+    """The rows of a part, with their places; computed in ever smaller parts if memory runs out."""
     places, pairs = part
     try:
         return places, comparison.rows(pairs)
     except MemoryError:
         pass  # continue outside of the handler, whose traceback keeps allocated arrays alive
-    rows = _unknown(pairs)
-    for k, pair in enumerate(pairs):
-        with contextlib.suppress(MemoryError):
-            rows[k] = comparison.rows([pair])[0]
-    return places, rows
+    away = getattr(comparison, "on_device", None)
+    if away is not None:
+        away.device.give_back()
+    if len(pairs) == 1:
+        return places, _unknown(pairs)
+    middle = len(pairs) // 2
+    halves = [_part_rows(comparison, (places[half], pairs[half])) for half in (slice(None, middle), slice(middle, None))]
+    return places, np.concatenate([rows for _, rows in halves])
+
+
+def _tiles(rows: NDArray[Any], todo: NDArray[np.intp], edge: int) -> list[NDArray[np.intp]]:
+    """Parts whose pairs are of few variables: the product of signs of so many first and so many second ones has them all."""
+    first, second = (rows[end][todo] // max(edge, 1) for end in ("first", "second"))
+    order = np.lexsort((second, first))
+    tile = first[order].astype(np.int64) * (int(second.max(initial=0)) + 1) + second[order]
+    return [part for part in np.split(todo[order], np.flatnonzero(np.diff(tile)) + 1) if part.size]
 
 
 def _unknown(pairs: Pairs) -> NDArray[Any]:
@@ -226,6 +248,7 @@ def _identity(comparison: PairComparison) -> dict[str, Any]:
         "levels": None if comparison.coded is None else _hash(comparison.coded.identity.encode()),
         "curves": type(comparison.curves).__name__,
         "selector": type(comparison.selector).__name__,
+        "device": None if comparison.on_device is None else comparison.on_device.device.name,
     }
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -14,23 +15,34 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import independent_sides, one_of, real_array, real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy._core.tensors.device import checked_device, named_device
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs, one_blas_thread
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, level_caveats, sides_of
 from copula_discrepancy.compare.correlations import in_order, square_values
 from copula_discrepancy.compare.counted_draws import CountedDraws
-from copula_discrepancy.compare.engine import ENGINES, counted_in_memory, counted_samples, is_blurred, worth_counting
+from copula_discrepancy.compare.engine import (
+    ENGINES,
+    counted_in_memory,
+    counted_samples,
+    is_blurred,
+    processor_for_counted,
+    worth_counting,
+)
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
 from copula_discrepancy.compare.over_time import caveats_of_paths, over_time, refuse
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
+from copula_discrepancy.compare.two_samples import precision_remarks
 from copula_discrepancy.compare.wording import called, pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.lagging import checked_lags
 from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.data.precision import Precision
 from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.data.resident import brought_home
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.family_curves import EXACT
@@ -58,7 +70,7 @@ def pairwise(
     coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
     missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: None = None, engine: str = "auto",
-    memory: float | str = MEMORY,
+    memory: float | str = MEMORY, device: Any = "cpu",
 ) -> Pairwise: ...  # fmt: skip
 
 
@@ -70,7 +82,7 @@ def pairwise(
     coords: Mapping[str, Any] | None = None, chains: int | str | None = None, exclude: str | Sequence[str] | None = None,
     missing: str | None = None, kinds: Any = None, tail: float = TAIL_SHARE, order: int = ORDER, n_jobs: int | None = -1,
     checkpoint: str | os.PathLike[str] | None = None, progress: bool | None = None, by: str | Sequence[str],
-    engine: str = "auto", memory: float | str = MEMORY,
+    engine: str = "auto", memory: float | str = MEMORY, device: Any = "cpu",
 ) -> "GroupedPairwise": ...  # fmt: skip
 
 
@@ -102,6 +114,7 @@ def pairwise(
     by: str | Sequence[str] | None = None,
     engine: str = "auto",
     memory: float | str = MEMORY,
+    device: Any = "cpu",
 ) -> "Pairwise | GroupedPairwise":
     """Compare the dependence of every pair of variables with a target, and rank the pairs, worst first.
 
@@ -176,6 +189,10 @@ def pairwise(
         are many (200,000); of the latter, pairs whose numbers the bins would blur are ranked all the same. See the notes.
     memory : float or str
         Bytes, or a text such as ``"2GB"``, that reading and counting may take.
+    device : {"cpu", "cuda", "auto"}, "cuda:1", or torch.device
+        Where pairs are compared: on the processor, on a graphics processor through PyTorch (install the extra ``gpu``), or on
+        a graphics processor if there is one. Tensors of PyTorch, CuPy and JAX that are on the device are ranked there. See the
+        notes.
 
     Returns
     -------
@@ -231,6 +248,11 @@ def pairwise(
     blocks of rows; a source without an order, such as a LazyFrame, has independent rows, and the result says so. Counted rows
     have no `joint` answer, no `lags` and no groups `by`.
 
+    On a device the numbers are those of the processor up to rounding; taus are the same. Ranks, taus, R-hat, the choice of
+    families, likelihoods, influence values and long-run variances, corners and form are computed on it, in tiles that fit into
+    its memory. On the processor are computed: tests and verdicts, pairs with levels or missing values, fits of families next to
+    independence, of Student t copulas with estimated degrees of freedom and of your own families, and margins.
+
     Maximum, mean and weighted mean over the pairs are proposed in Aich and Aich (2025, section 7.5).
 
     References
@@ -284,7 +306,7 @@ def pairwise(
         draws, target, family=family, method=method, iid=iid, confidence=confidence, adjust=adjust, weights=weights,
         exact=exact, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, chains=chains, missing=missing,
         exclude=exclude, kinds=kinds, tail=tail, order=order, lags=lags, n_jobs=n_jobs, checkpoint=checkpoint,
-        progress=progress, engine=engine, memory=memory,
+        progress=progress, engine=engine, memory=memory, device=device,
     )  # fmt: skip
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
@@ -313,6 +335,7 @@ def rank_pairs(
     progress: bool | None = None,
     engine: str = "auto",
     memory: float | str = MEMORY,
+    device: Any = "cpu",
     **selection: Any,
 ) -> Pairwise:
     """`pairwise` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
@@ -325,6 +348,10 @@ def rank_pairs(
     steps = checked_lags(lags)
     refuse(steps, sides, missing, weights)
     selection["missing"] = missing
+    place, device_notes = checked_device(device)
+    precisions = Precision.of(draws), Precision.of(target)
+    draws = brought_home(draws, place, "draws", missing=missing)
+    target = brought_home(target, place, "reference", missing=missing)
     scanning = ScanOptions(checked_memory(memory), jobs, progress, checkpoint, None, selection)
     counted = None
     if not accuracy and not steps:
@@ -341,6 +368,8 @@ def rank_pairs(
         if target is None:
             sides = sides[0], sides[0]
         selection, chains = {"missing": missing}, None  # columns were selected when they were counted
+    if counted is not None and place is not None:
+        place, device_notes = processor_for_counted(device)
     given = draws if isinstance(draws, CountedDraws) else as_draws(draws, **selection, chains=chains)
     if given.n_variables < 2 and not steps:
         raise InputError(
@@ -363,22 +392,26 @@ def rank_pairs(
         "method": method,
     }
     choices |= {"tail": tail_level, "order": degree, **accuracy}
-    automatic = engine == "auto" and counted is None and not accuracy and not steps and checkpoint is None
+    automatic = engine == "auto" and counted is None and not accuracy and not steps and checkpoint is None and place is None
     if automatic and worth_counting(aims.draws, aims.reference, sides):
         reference = None if aims.reference is None else counted_in_memory(aims.reference, scanning)
         samples = counted_in_memory(aims.draws, scanning), reference
-    comparison = comparison_of(samples, sides, **choices)
+    comparison = comparison_of(samples, sides, device=place, **choices)
     if lagging is not None:  # paths of a process differ: R-hat is for chains that sample one distribution
         comparison = replace(comparison, compared=(False, False))
     one_thread = one_blas_thread() if isinstance(comparison.draws, CountedTable) else nullcontext()
-    with progress_bar(progress, "pairs", len(aims.pairs)) as tick, one_thread:
+    margins_of = partial(compare_margins, iid=sides, confidence=share, adjust=adjust)
+    # while a device computes; the cores that n_jobs allows are busy with pairs otherwise
+    idle = ThreadPoolExecutor(1) if place is not None else nullcontext()
+    with progress_bar(progress, "pairs", len(aims.pairs)) as tick, one_thread, idle as aside:
+        waiting = None if aside is None or aims.margins is None else aside.submit(margins_of, aims.margins)
         rows = run(comparison, aims.pairs, jobs, tick, checkpoint)
-    notes = (*aims.notes, *read_notes, *(in_a_row(aims.draws) if sides[0] and counted is None else ()))
+    notes = (*aims.notes, *read_notes, *device_notes, *(in_a_row(aims.draws) if sides[0] and counted is None else ()))
     if samples[0] is not aims.draws:
         blurred = np.flatnonzero(is_blurred(rows))
         if blurred.size:
             by_rank = comparison_of((aims.draws, aims.reference), sides, **choices)
-            rows[blurred] = run(by_rank, [aims.pairs[k] for k in blurred], jobs, lambda _: None)
+            rows[blurred] = run(by_rank, [aims.pairs[k] for k in blurred.tolist()], jobs, lambda _: None)
         notes = *notes, _counted_note(samples[0], blurred.size, len(rows))
 
     def label(row: Any) -> str:
@@ -391,8 +424,10 @@ def rank_pairs(
     told: Sequence[Caveat] = (*(() if counted is None else counted.caveats), *comparison_caveats(compared, both))
     if lagging is not None:
         told = caveats_of_paths(told, before, both)
+    rounded, remarks = precision_remarks(precisions, (comparison.draws, comparison.reference))
+    notes = *notes, *remarks
     lost = [caveat_of("memory", sentence) for sentence in out_of_memory(rows, label)]
-    margins = None if aims.margins is None else compare_margins(aims.margins, sides, confidence=share, adjust=adjust)
+    margins = waiting.result() if waiting is not None else None if aims.margins is None else margins_of(aims.margins)
     return Pairwise.of(
         rows,
         names=aims.draws.names,
@@ -412,10 +447,11 @@ def rank_pairs(
         notes=notes,
         stuck=aims.stuck,
         left_out=aims.left_out,
-        caveats=(*aims.caveats, *lost, *told, *level_caveats(comparison.coded, aims.draws.names)),
+        caveats=(*aims.caveats, *rounded, *lost, *told, *level_caveats(comparison.coded, aims.draws.names)),
         version=library_version(),
         margins=margins,
         lagging=lagging,
+        **named_device(place),
     )
 
 

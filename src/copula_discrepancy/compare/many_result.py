@@ -14,11 +14,12 @@ from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy._core.tensors.device import AUTO, CPU, checked_device
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare import over_time_wording, ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
-from copula_discrepancy.compare.comparison import Found
 from copula_discrepancy.compare.counted_draws import CountedDraws, as_pictured, rows_of
+from copula_discrepancy.compare.fitting import Found
 from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.level_gaps import LevelGaps, level_gaps
 from copula_discrepancy.compare.margins import Margins
@@ -121,6 +122,8 @@ class Pairwise(Ranking):
         The variables one by one, compared with those of a reference sample; they do not enter the verdict.
     lagging : Lagging or None
         With `lags`, the columns made from the variables and their past; `names` has the names of these columns.
+    device, device_name : str
+        Where pairs were compared, such as "cuda:0", and its name; "cpu" for the processor.
 
     See Also
     --------
@@ -168,6 +171,8 @@ class Pairwise(Ranking):
     version: str
     margins: Margins | None = field(default=None, repr=False, kw_only=True)
     lagging: Lagging | None = field(default=None, repr=False, kw_only=True)
+    device: str = field(default="cpu", kw_only=True)
+    device_name: str = field(default="", kw_only=True)
 
     @classmethod
     def of(
@@ -193,20 +198,22 @@ class Pairwise(Ranking):
         Pairwise
             The ranked result.
         """
-        pvalues = np.stack([rows[f"{name}_pvalue"] for name in TESTED])
+        adjusted = adjust_pvalues(np.stack([rows[f"{name}_pvalue"] for name in TESTED]), adjust)
+        strength = _strength(rows) if weights is None else weights
         table = np.empty(len(rows), _RANKED)
-        for name in _COLUMNS:
-            table[name] = rows[name]
-        unranked = cls(
-            rows=table,
-            blocks=rows[BLOCKS],
-            weights=_strength(rows) if weights is None else weights,
+        # the columns are at the same places of both, so that they are copied at once
+        width = _RANKED.fields[f"{TESTED[0]}_adjusted"][1]  # type: ignore[index]
+        _bytes(table)[:, :width] = _bytes(rows)[:, :width]
+        order = _ranking(table, adjusted, 1.0 - confidence)
+        return cls(
+            rows=table[order],
+            blocks=rows[BLOCKS][order],
+            weights=strength[order],
             own_weights=weights is not None,
             confidence=confidence,
             adjust=adjust,
             **kept,
         )
-        return with_adjusted(unranked, adjust_pvalues(pvalues, adjust))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -545,6 +552,8 @@ class Pairwise(Ranking):
                 "tail",
                 "order",
                 "exact",
+                "device",
+                "device_name",
                 "version",
                 "n_flagged",
             )
@@ -669,7 +678,8 @@ class Pairwise(Ranking):
         tables = RankedTable.of(draws.select(ordered)), RankedTable.of(reference.select(ordered))
         if len(ordered) - len(left_out_columns(tables)) < _SEVERAL:
             return None
-        return joint(*tables, iid=self.independent, order=self.order, confidence=self.confidence)
+        place = None if self.device == CPU else checked_device(self.device if checked_device(AUTO)[0] else CPU)[0]
+        return joint(*tables, iid=self.independent, order=self.order, confidence=self.confidence, device=place)
 
     # ---- words -----------------------------------------------------------------------------------------------------
 
@@ -696,7 +706,7 @@ class Pairwise(Ranking):
         """The answer in words, by topic: Answer, Joint, Margins, Worst, Form, Tails, Where, Size, Draws, Reference, Judged.
 
         Where no gap was found, the topic Tested after Answer says what was tested, and what is not seen. With `lags`, the topic
-        Time says which kinds of pairs have gaps.
+        Time says which kinds of pairs have gaps. The topic Device names a device other than the processor.
 
         Examples
         --------
@@ -857,14 +867,23 @@ def _of_pair(sample: Draws, first: str, second: str, *, exact: bool) -> Draws:
 
 def with_adjusted(result: Ranked, adjusted: NDArray[np.float64]) -> Ranked:
     """The result with these adjusted p-values, (test, pair) in the order of its rows, flagged and sorted by them."""
-    alpha = 1.0 - result.confidence
     table = result.rows.copy()
+    order = _ranking(table, adjusted, 1.0 - result.confidence)
+    return replace(result, rows=table[order], blocks=result.blocks[order], weights=result.weights[order])
+
+
+def _ranking(table: NDArray[Any], adjusted: NDArray[np.float64], alpha: float) -> NDArray[np.intp]:
+    """Fill in adjusted p-values and what they flag; the order of the rows, worst first."""
     for name, values in zip(TESTED, adjusted, strict=True):
         table[f"{name}_adjusted"] = values
     table["flagged"] = (adjusted < alpha).any(axis=0)
     size = gap_sizes(table, ("level", "shape"), alpha)
-    order = np.lexsort((-np.nan_to_num(size, nan=-1.0), ~table["flagged"]))
-    return replace(result, rows=table[order], blocks=result.blocks[order], weights=result.weights[order])
+    return np.lexsort((-np.nan_to_num(size, nan=-1.0), ~table["flagged"]))
+
+
+def _bytes(table: NDArray[Any]) -> NDArray[np.uint8]:
+    """A structured array as its bytes, (row, byte)."""
+    return np.ascontiguousarray(table).view(np.uint8).reshape(len(table), table.dtype.itemsize)
 
 
 def adjusted_together(results: Sequence[Ranked]) -> list[Ranked]:

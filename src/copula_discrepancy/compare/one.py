@@ -9,8 +9,10 @@ from typing import Any
 from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import SHANNON_METHODS, RandomSource, independent_sides, one_of, true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy._core.rowwise import plain
+from copula_discrepancy._core.tensors.device import Device
 from copula_discrepancy.compare.caveats import Compared, comparison_caveats, sides_of
-from copula_discrepancy.compare.comparison import ComparedPair, PairComparison
+from copula_discrepancy.compare.comparison import ComparedPair, OnDevice, PairComparison
 from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.engine import counted_samples
 from copula_discrepancy.compare.form_result import form_result
@@ -25,6 +27,7 @@ from copula_discrepancy.data.naming import errors_about, listed
 from copula_discrepancy.data.repeats import in_a_row
 from copula_discrepancy.estimate.agreement import chain_agreement, comparable
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.coded_columns import MOST_LEVELS
 from copula_discrepancy.estimate.coded_samples import CodedSamples
 from copula_discrepancy.estimate.counted_codes import CountedCodes
 from copula_discrepancy.estimate.counted_table import CountedTable
@@ -41,8 +44,9 @@ from copula_discrepancy.estimate.scanning import MEMORY, ScanOptions, checked_me
 from copula_discrepancy.estimate.screening import SCREENED
 from copula_discrepancy.estimate.selection import FULL
 from copula_discrepancy.estimate.sketch import DependenceSketch
+from copula_discrepancy.estimate.standard_error import require_chain_length
 from copula_discrepancy.estimate.tails import checked_tail
-from copula_discrepancy.estimate.uncertainty import Estimate, open_probability, require_chain_length
+from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
 from copula_discrepancy.families.base import DEFAULT_MONTE_CARLO_SIZE
 
 _OF_FITS = ("unconverged",)  # codes that only the fit knows; they do not follow from the numbers
@@ -218,20 +222,41 @@ def discrepancy(
 
 
 def comparison_of(
-    samples: tuple[Draws, Draws | None], iid: tuple[bool, bool], *, margins: str = "rank", **choices: Any
+    samples: tuple[Draws, Draws | None],
+    iid: tuple[bool, bool],
+    *,
+    margins: str = "rank",
+    device: Device | None = None,
+    **choices: Any,
 ) -> PairComparison:
-    """Rank both samples for a comparison with the options `choices` of `PairComparison`."""
+    """Rank both samples, on a device if there is one, for a comparison with the options `choices` of `PairComparison`."""
     if samples[1] is None and iid == (False, True):
         raise InputError("iid='reference' is for a reference sample, and there is none; use iid=True or False for the draws")
-    tables = []
+    tables, on_device = [], None
     for sample, independent in zip(samples, iid, strict=True):
         if sample is not None and not independent:
             require_chain_length(sample.n_draws)
-        tables.append(None if sample is None else table_of(sample, uniform=margins == "uniform"))
+    if device is None:
+        tables = [None if sample is None else table_of(sample, uniform=margins == "uniform") for sample in samples]
+    else:
+        on_device = _on_device(samples, device)
+        tables = [None if table is None else table.host for table in (on_device.draws, on_device.reference)]
     compared = [sample is not None and comparable(sample, alone) for sample, alone in zip(samples, iid, strict=True)]
     assert tables[0] is not None
     coded = None if samples[1] is None or margins == "uniform" else _coded(samples[0], samples[1], tables)
-    return PairComparison(tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), coded=coded, **choices)
+    return PairComparison(
+        tables[0], tables[1], iid=iid, compared=(compared[0], compared[1]), coded=coded, on_device=on_device, **choices
+    )  # fmt: skip
+
+
+def _on_device(samples: tuple[Draws, Draws | None], device: Device) -> OnDevice:
+    """Both samples, ranked on a device."""
+    from copula_discrepancy.estimate.device_table import DeviceTable  # which imports PyTorch
+
+    with device.turn():
+        draws, reference = (None if sample is None else DeviceTable.of(sample, device) for sample in samples)
+    assert draws is not None
+    return OnDevice(device, draws, reference)
 
 
 def table_of(sample: Draws, *, uniform: bool = False) -> RankedTable | CountedTable:
@@ -242,7 +267,9 @@ def table_of(sample: Draws, *, uniform: bool = False) -> RankedTable | CountedTa
 def _coded(draws: Draws, reference: Draws, tables: Sequence[Any]) -> CodedSamples | CountedCodes | None:
     """The columns as codes, if some have levels."""
     if not isinstance(draws, CountedDraws) or not isinstance(reference, CountedDraws):
-        return CodedSamples.of(draws, reference)
+        # without ties, and without values of other kinds, no column has levels
+        tied = any(table.ties.any() or table.holes.any() for table in tables) or bool(draws.kinds)
+        return CodedSamples.of(draws, reference) if tied or min(table.n for table in tables) <= MOST_LEVELS else None
     variables = range(draws.n_variables)
     values = [sample.bin_values(k) for k in variables for sample in (draws, reference)]
     return CountedCodes.of(
@@ -261,7 +288,8 @@ def detailed(
     rng: RandomSource = None,
 ) -> Discrepancy:
     """The one pair of a comparison with intervals, scores and influence values."""
-    ((pair,), blocks) = comparison.compare([(0, 1)], keep=True)
+    compared_pairs, blocks = comparison.compare([(0, 1)], keep=True)
+    pair = compared_pairs.at(0)
     fitted, reference, target = replace(pair.own.fit, block=blocks[0]), None, pair.target
     if pair.other is not None:
         reference, target = replace(pair.other.fit, block=blocks[1]), pair.other.member
@@ -283,7 +311,7 @@ def detailed(
     agreements = [None if block is None else chain_agreement(block, 0, confidence=confidence) for block in blocks]
     assert agreements[0] is not None
     rows = empty_rows(1)
-    pair.fill(rows[0])
+    compared_pairs.fill(rows)
     found, estimated = comparison.found, comparison.estimate_df or comparison.selector is FULL
     compared = Compared(
         rows,
@@ -295,8 +323,9 @@ def detailed(
     )
     sides = sides_of(samples, (comparison.draws, comparison.reference), comparison.iid)
     caveats = [*comparison_caveats(compared, sides), *(caveat for caveat in fitted.caveats if caveat.code in _OF_FITS)]
-    if pair.fits.choice is not None:
-        fits = [fit for fit in (pair.fits.choice, reference) if fit is not None]
+    choice = compared_pairs.fits.choice_of(0)
+    if choice is not None:
+        fits = [fit for fit in (choice, reference) if fit is not None]
         of_reference = {caveat.code: caveat.sentence for fit in fits for caveat in fit.caveats}
         caveats += [sides[-1].caveat(code, of_reference[code]) for code in _OF_FITS if code in of_reference]
     return Discrepancy(
@@ -311,9 +340,9 @@ def detailed(
         fit=fitted,
         reference=reference,
         reference_agreement=agreements[1],
-        selection=pair.fits.selection,
+        selection=compared_pairs.fits.selection_of(0),
         tail=comparison.tail,
-        form_rhats=(pair.form_rhats[0][0], pair.form_rhats[1][0]),
+        form_rhats=(plain(compared_pairs.form_rhats[0].value[0]), plain(compared_pairs.form_rhats[1].value[0])),
         corners=pair.gaps.corners,
         things=things,
         caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in scores.notes)),

@@ -296,7 +296,7 @@ class Discrepancy(WithCaveats):
     @property
     def tails_pvalue(self) -> float:
         """One p-value for all corners: the smallest times their number; NaN if none was tested."""
-        return joint_pvalue([*self.corners.values()])
+        return float(joint_pvalue([gap.pvalue for gap in self.corners.values()]))
 
     @property
     def tests(self) -> PairTests:

@@ -1,6 +1,7 @@
 """Targets of all pairs of variables: a reference sample, copulas pair by pair, a correlation matrix, or none."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -24,6 +25,31 @@ Place = tuple[int, int]
 UNORDERED = "without order"
 
 
+class AllPairs(Sequence[Place]):
+    """All pairs (i, j), i < j, of so many variables, row by row: there may be millions, which are made when used."""
+
+    def __init__(self, variables: int) -> None:
+        self.variables = variables
+
+    def __len__(self) -> int:
+        return self.variables * (self.variables - 1) // 2
+
+    def __iter__(self) -> Iterator[Place]:
+        return combinations(range(self.variables), 2)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return tuple(self[k] for k in range(*place.indices(len(self))))
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        after = len(self) - 1 - place % len(self)  # pairs that come later: rows grow by one from the last one on
+        row = (math.isqrt(8 * after + 1) - 1) // 2
+        return self.variables - 2 - row, self.variables - 1 - (after - row * (row + 1) // 2)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.stack(np.triu_indices(self.variables, 1), axis=1).astype(dtype or np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class PairTargets:
     """The variables of the draws, the pairs to compare, and their targets.
@@ -36,7 +62,7 @@ class PairTargets:
 
     kind: str
     draws: Draws
-    pairs: tuple[Place, ...]
+    pairs: Sequence[Place]
     reference: Draws | None = None
     targets: Mapping[Place, Copula] | None = None
     notes: tuple[str, ...] = ()
@@ -102,7 +128,9 @@ def _resolved(
     draws, reference, told = _missing_in_both(draws, other, given.names)
     aims = _aims("reference", draws, things, reference, fewest)
     names = aims.draws.names
-    pairs = tuple((i, j) for i, j in aims.pairs if (names[i], names[j]) not in meaningless)
+    pairs = aims.pairs
+    if meaningless:
+        pairs = tuple((i, j) for i, j in aims.pairs if (names[i], names[j]) not in meaningless)
     return replace(aims, pairs=pairs, caveats=(*aims.caveats, *told))
 
 
@@ -152,7 +180,7 @@ def _aims(kind: str, draws: Draws, things: str, reference: Draws | None = None, 
         reference = reference.select(names)
     kept = draws if len(names) == draws.n_variables else draws.select(names)
     stuck = tuple(name for name in here if name not in there)
-    pairs = tuple(combinations(range(kept.n_variables), 2))
+    pairs = AllPairs(kept.n_variables)
     return PairTargets(kind, kept, pairs, reference, None, notes, tuple(caveats), stuck, constant, margins)
 
 

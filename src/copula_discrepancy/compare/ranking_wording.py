@@ -100,7 +100,7 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     judged = _judged(result)
     if judged is not None:
         texts["Judged"] = judged
-    return texts
+    return texts | wording.computed_on(result)
 
 
 def pair_tests(result: "Pairwise", row: Any) -> PairTests:

@@ -26,10 +26,9 @@ ROW = np.dtype(
         *[(name + part, float) for name in GAPS for part in ("", "_se", "_pvalue")],
         ("tails_pvalue", float), *[(name + part, float) for name in CORNERS for part in CORNER_PARTS],
         *[(name, float) for name in FORM], ("pattern", f"U{LONGEST}"),
-        *[(name, "U16") for name in RHAT_KINDS],
         ("ckl", float), ("n_eff", float), ("n_eff_target", float), ("rhat", float), ("rhat_target", float),
         ("theta", float), ("theta_target", float), ("df", float), ("family", f"U{LONGEST_NAME + 3}"),
-        (BLOCKS, float, (2, 4)),
+        *[(name, "U16") for name in RHAT_KINDS], (BLOCKS, float, (2, 4)),  # last: a result has all columns before them
     ]
 )  # fmt: skip
 

@@ -4,21 +4,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from copula_discrepancy._core.checks import one_of
+from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy._core.workers import checked_jobs
+from copula_discrepancy._core.workers import blas_threads, checked_jobs
 from copula_discrepancy.compare.screen_result import Screening
 from copula_discrepancy.compare.two_samples import TwoSamples, adding
-from copula_discrepancy.estimate.all_pairs import compare_all
+from copula_discrepancy.estimate.all_pairs import Levels, compare_all
 from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.combination import cauchy
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.form import checked_order
 from copula_discrepancy.estimate.joint import judged
 from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS, adjust_pvalues
 from copula_discrepancy.estimate.uncertainty import open_probability
+
+_MANY = 100_000  # pairs: below it starting threads takes longer than sorting
 
 
 @enough_memory
@@ -27,6 +31,7 @@ def screen(
     reference: Any,
     *,
     order: int = ORDER,
+    level: bool = False,
     iid: bool | str = False,
     confidence: float = 0.95,
     adjust: str = "bh",
@@ -39,6 +44,7 @@ def screen(
     missing: str | None = None,
     n_jobs: int | None = -1,
     progress: bool | None = None,
+    device: Any = "cpu",
 ) -> Screening:
     """Compare the form of dependence of all pairs with a reference at once, for hundreds or thousands of variables.
 
@@ -55,6 +61,9 @@ def screen(
         A reference sample of the same variables (matched by name), independent of the draws.
     order : int
         Polynomials of each variable, 1 to 8.
+    level : bool
+        Also compare Kendall's tau of every pair; `levels` of the result has the numbers, and the p-value of a pair combines
+        those of level and form. On the processor this takes about three times as long.
     iid : bool or {"draws", "reference"}
         Treat the draws, and those of the reference, as independent, or only one of the two samples.
     confidence : float
@@ -70,6 +79,8 @@ def screen(
         Threads; -1, the default, is one per core.
     progress : bool, optional
         Show a progress bar; by default on a terminal, after two seconds.
+    device : {"cpu", "cuda", "auto"}, "cuda:1", or torch.device
+        Where pairs are compared, see `pairwise`.
 
     Returns
     -------
@@ -96,6 +107,12 @@ def screen(
     Cauchy combination of Liu and Xie (2020). The joint test does the same with the scores of all pairs; its tr(R^2) is the
     unbiased one from products of different batches (Song et al., 2012).
 
+    What it cannot see: differences of margins, of three variables at a time (`interactions`), and fine structure beyond the
+    polynomials, such as a corner of the far tails (`pairwise` has tests of corners).
+
+    On a device products are in double precision, on the processor in single precision, which differ by 1e-7 in coefficients;
+    taus are the same. P-values are computed on the processor.
+
     References
     ----------
     Kallenberg, W. C. M. and Ledwina, T. (1999). Data-driven rank tests for independence. Journal of the American Statistical
@@ -120,30 +137,29 @@ def screen(
     """
     one_of(adjust, "adjust", ADJUSTMENTS)
     share, jobs = open_probability(confidence, "confidence"), checked_jobs(n_jobs)
-    degree = checked_order(order)
+    degree, with_level = checked_order(order), true_or_false(level, "level")
     if reference is None:
         raise InputError("screen compares with a reference sample, got None; without one use summary or pairwise", "no-target")
     read = TwoSamples.read(
         draws, reference, iid=iid, chains=chains, fewest=2, var_names=var_names, filter_vars=filter_vars, group=group,
-        coords=coords, exclude=exclude, missing=missing,
+        coords=coords, exclude=exclude, missing=missing, device=device,
     )  # fmt: skip
     d = len(read.names)
     with progress_bar(progress, "pairs", d * (d - 1) // 2) as tick:
-        forms = compare_all(read.own, read.other, order=degree, gram=True, n_jobs=jobs, tick=adding(tick))
+        forms = compare_all(read.own, read.other, order=degree, gram=True, level=with_level, n_jobs=jobs, tick=adding(tick))
     joint = judged(forms, read.own, read.other, dict(read.left_out), confidence=share)
-    adjusted, distance = adjust_pvalues(forms.pvalue, adjust), forms.distance
+    pvalue = forms.pvalue if forms.levels is None else cauchy([forms.pvalue, forms.levels.pvalue])
+    adjusted, distance = adjust_pvalues(pvalue, adjust), forms.distance
     worst = np.lexsort((-distance, adjusted >= 1.0 - share))
+    columns = {"places": np.stack([forms.first, forms.second], axis=1), "distance": distance, "kept": forms.kept}
+    columns |= {"pvalue": pvalue, "adjusted": adjusted, "coefficients": forms.own, "target": forms.other, "se": forms.se}
+    ordered: dict[str, Any] = _ordered(columns, worst, jobs)
+    if forms.levels is not None:
+        ordered["levels"] = Levels(**_ordered(forms.levels._asdict(), worst, jobs))
     result = Screening(
         read.names,
-        np.stack([forms.first, forms.second], axis=1)[worst],
-        distance[worst],
-        forms.kept[worst],
-        forms.pvalue[worst],
-        adjusted[worst],
-        forms.own[worst],
-        forms.other[worst],
-        forms.se[worst],
-        joint,
+        **ordered,
+        joint=joint,
         iid=iid if isinstance(iid, str) else read.iid[0],
         confidence=share,
         adjust=adjust,
@@ -153,7 +169,14 @@ def screen(
         caveats=read.caveats,
         notes=read.notes,
         version=library_version(),
+        **read.device_fields,
     )
     for caveat in result.caveats:
         warn(DependenceWarning(caveat))
     return result
+
+
+def _ordered(columns: Mapping[str, NDArray[Any]], order: NDArray[np.intp], n_jobs: int | None) -> dict[str, NDArray[Any]]:
+    """Columns in another order, on threads if there are many rows."""
+    found = blas_threads(lambda values: np.take(values, order, axis=0), columns.values(), n_jobs if order.size > _MANY else 1)
+    return dict(zip(columns, found, strict=True))

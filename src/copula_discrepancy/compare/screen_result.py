@@ -16,11 +16,16 @@ from copula_discrepancy.compare.joint_wording import joint_words
 from copula_discrepancy.compare.ranking import SHOWN, Ranking
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.estimate.all_pairs import Levels
 from copula_discrepancy.estimate.joint import Joint
 from copula_discrepancy.estimate.multiplicity import in_words
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_LEVEL_COLUMNS = ("tau", "tau_target", "tau_se", "tau_pvalue")
+_PLAIN = ("iid", "confidence", "adjust", "version", "n_flagged", "device", "device_name")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +48,7 @@ class Screening(Ranking):
         The share of the reference's dependence that the draws keep: 1 for all, 0 for none, negative if it is reversed; NaN if
         the reference has no dependence to speak of.
     pvalue, adjusted : array (pair,)
-        P-values of no difference in form, and the same adjusted for all pairs.
+        P-values of no difference in form, with ``level=True`` in form and level, and the same adjusted for all pairs.
     coefficients, target : array (pair, order, order)
         E[phi_j(U) phi_k(V)] of the draws and of the reference.
     se : array (pair, order, order)
@@ -53,6 +58,10 @@ class Screening(Ranking):
     iid, confidence, adjust
         As passed to `screen`.
     samples, stuck, left_out, caveats, notes, version
+        As in `Pairwise`.
+    levels : Levels or None
+        With ``level=True``, Kendall's taus: arrays (pair,) `own`, `other`, `se` (of their difference) and `pvalue`.
+    device, device_name : str
         As in `Pairwise`.
 
     See Also
@@ -92,6 +101,9 @@ class Screening(Ranking):
     caveats: tuple[Caveat, ...]
     notes: tuple[str, ...]
     version: str
+    levels: Levels | None = field(default=None, repr=False, kw_only=True)
+    device: str = field(default="cpu", kw_only=True)
+    device_name: str = field(default="", kw_only=True)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -132,6 +144,8 @@ class Screening(Ranking):
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair, worst first: both names, distance, kept, p-values and the largest difference's cell.
 
+        With ``level=True`` also Kendall's taus: `tau`, `tau_target`, the standard error of their difference and its p-value.
+
         Examples
         --------
         >>> import numpy as np
@@ -144,6 +158,7 @@ class Screening(Ranking):
 
         labels, cells = np.array(self.names, dtype=object), self._largest()
         rows = np.arange(len(self)), *cells
+        levels = {} if self.levels is None else dict(zip(_LEVEL_COLUMNS, self.levels, strict=True))
         return pd.DataFrame(
             {
                 "first": labels[self.places[:, 0]],
@@ -158,11 +173,12 @@ class Screening(Ranking):
                 "target": self.target[rows].astype(float),
                 "se": self.se[rows].astype(float),
             }
+            | levels
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and text, ready for Python's json (infinite and missing numbers included)."""
-        plain = {name: getattr(self, name) for name in ("iid", "confidence", "adjust", "version", "n_flagged")}
+        plain = {name: getattr(self, name) for name in _PLAIN}
         plain |= {"names": list(self.names), "n_pairs": len(self), "joint": self.joint.to_dict()}
         plain |= {"stuck": list(self.stuck), "left_out": dict(self.left_out), "notes": list(self.notes)}
         return plain | {"words": self.sentences(), "pairs": self.to_dataframe().to_dict("records")} | self._recorded()
@@ -195,12 +211,13 @@ class Screening(Ranking):
         return f"{count}, {wording.counted(len(self), 'pair')}, against {other.n_chains * other.n_draws:,} of a reference"
 
     def sentences(self) -> dict[str, str]:
-        """The answer in words, by topic: Answer, Joint, Worst."""
+        """The answer in words, by topic: Answer, Tested (if no gap was found), Joint, Worst and, if there was one, Device."""
         if self.void:
             return {"Answer": f"the {self.things} and the reference are the same, so no test is valid; use an independent one."}
         level, pairs = in_words(self.adjust, 1.0 - self.confidence), wording.counted(len(self), "pair")
         if self.n_flagged:
-            answer = f"the form of dependence differs in {self.n_flagged:,} of {pairs} ({level})."
+            what = "form of dependence" if self.levels is None else "level or the form of dependence"
+            answer = f"the {what} differs in {self.n_flagged:,} of {pairs} ({level})."
         else:
             answer = f"{wording.NO_GAP} in {pairs} ({level})."
         kept = (
@@ -208,10 +225,23 @@ class Screening(Ranking):
             if math.isfinite(self.kept[0])
             else ""
         )
-        worst = f"{wording.pair_label(*self.pair(0))}: distance {self.distance[0]:.2f}{kept}, {wording.chance(self.pvalue[0])}."
-        texts = {"Answer": answer, "Joint": f"{joint_words(self.joint, self.confidence, self.things)}."}
+        taus = "" if self.levels is None else f", tau {self.levels.own[0]:.2f} instead of {self.levels.other[0]:.2f}"
+        label, chance = wording.pair_label(*self.pair(0)), wording.chance(self.pvalue[0])
+        worst = f"{label}: distance {self.distance[0]:.2f}{kept}{taus}, {chance}."
+        texts = {"Answer": answer}
+        if self.outcome == "no gap":
+            texts["Tested"] = self._tested()
+        texts["Joint"] = f"{joint_words(self.joint, self.confidence, self.things)}."
         texts["Worst" if self.n_flagged else "Largest"] = worst
-        return texts
+        return texts | wording.computed_on(self)
+
+    def _tested(self) -> str:
+        """What the tests behind "no gap found" looked at, and what they cannot see."""
+        strength = "" if self.levels is None else "strength and "
+        return (
+            f"{strength}form up to order {self.se.shape[1]}, in every pair. Not tested: shape and the corners, for which use "
+            "pairwise. Not seen: patterns finer than form, and interactions of three or more variables."
+        )
 
     def table_rows(self, limit: int | None = SHOWN) -> list[list[str]]:
         """The ranking as text, with a heading.
@@ -226,12 +256,14 @@ class Screening(Ranking):
         list of list of str
             The heading, then the rows.
         """
-        lines = [["pair", "distance", "kept", "p", "adjusted", "verdict"]]
+        taus = ["tau", "reference"] if self.levels is not None else []
+        lines = [["pair", *taus, "distance", "kept", "p", "adjusted", "verdict"]]
         for k in range(len(self) if limit is None else min(limit, len(self))):
             kept = wording.percentage(float(self.kept[k])) if math.isfinite(self.kept[k]) else "-"
             said = wording.VOID if self.void else "gap" if self.flagged[k] else wording.NO_GAP
             pvalues = [wording.short_pvalue(values[k]) for values in (self.pvalue, self.adjusted)]
-            lines.append([wording.pair_label(*self.pair(k)), f"{self.distance[k]:.3f}", kept, *pvalues, said])
+            taus = [] if self.levels is None else [f"{values[k]:.3f}" for values in self.levels[:2]]
+            lines.append([wording.pair_label(*self.pair(k)), *taus, f"{self.distance[k]:.3f}", kept, *pvalues, said])
         return lines
 
     @property

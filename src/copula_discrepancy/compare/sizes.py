@@ -24,9 +24,9 @@ def gap_sizes(rows: NDArray[Any], names: Sequence[str], alpha: float) -> NDArray
     for name in names[1:]:
         sizes = np.fmax(sizes, np.abs(rows[name]))
     others = np.any([rows[f"{name}_adjusted"] < alpha for name in ("level", "shape", "tails")], axis=0)
-    codes, places = np.unique(rows["pattern"], return_inverse=True)
-    patterns = [Pattern.known(code) for code in codes.tolist()]
-    own = np.array([pattern is not None and pattern.own for pattern in patterns], bool)[places]
+    codes = rows["pattern"].tolist()
+    by_code = {code: pattern is not None and pattern.own for code in set(codes) for pattern in [Pattern.known(code)]}
+    own = np.array([by_code[code] for code in codes], bool)
     alone = (rows["form_adjusted"] < alpha) & (own | ~others)
     for name in CORNERS:
         sizes = np.fmax(sizes, np.where(rows["tails_adjusted"] < alpha, np.abs(rows[name]), math.nan))

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import true_or_false, whole_number
@@ -17,13 +18,8 @@ from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.form import FormGap, can_be_tested, form_gaps
 from copula_discrepancy.estimate.rank_table import RankedTable
-from copula_discrepancy.estimate.uncertainty import (
-    FEWEST_DRAWS,
-    Estimate,
-    StandardError,
-    open_probability,
-    require_chain_length,
-)
+from copula_discrepancy.estimate.standard_error import FEWEST_DRAWS, StandardError, require_chain_length
+from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,19 +132,18 @@ def summary(
 
 def _counted(
     table: RankedTable, pairs: Sequence[tuple[int, int]], *, compare: bool, iid: bool
-) -> tuple[Block, list[FormGap], list[float]]:
+) -> tuple[Block, FormGap, NDArray[np.float64]]:
     """A block of pairs, their form against independence, and its R-hats."""
     block = Block(table, pairs, compare=compare, iid=iid, order=ORDER)
     block.finish_form()
-    groups = [max(int(table.modes[i]), int(table.modes[j])) for i, j in pairs]
-    tested = [can_be_tested(table.n, abs(tau) == 1.0, group) for tau, group in zip(block.taus, groups, strict=True)]
-    rhats = [rhat for rhat, _ in block.form.largest_rhats] if compare else [math.nan] * len(pairs)
+    tested = can_be_tested(table.n, np.abs(block.taus) == 1.0, block.largest_group)
+    rhats = block.form.largest_rhats[0] if compare else np.full(len(pairs), math.nan)
     return block, form_gaps(block.form, None, np.zeros((len(pairs), ORDER**2)), tested), rhats
 
 
-def _row(part: Block, forms: list[FormGap], rhats: list[float], k: int, confidence: float) -> tuple[float, ...]:
+def _row(part: Block, forms: FormGap, rhats: NDArray[np.float64], k: int, confidence: float) -> tuple[float, ...]:
     """Tau, its standard error and interval, effective draws and R-hat of one pair; its dependence of any kind."""
     spread = StandardError(*kernels.spread(part.influence[k], None if part.iid else part.table.n_chains))
-    tau = Estimate.of(part.taus[k], spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)
-    form = (forms[k].value, forms[k].pvalue, rhats[k])
+    tau = Estimate.of(float(part.taus[k]), spread, tested=False, limits=(-1.0, 1.0), confidence=confidence)
+    form = (float(forms.value[k]), float(forms.pvalue[k]), float(rhats[k]))
     return tau.value, tau.se, *tau.ci, tau.n_eff, float(part.rhats[k]), *form

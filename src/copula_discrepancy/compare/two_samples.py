@@ -2,28 +2,33 @@
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import independent_sides
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.tensors.device import Device, checked_device, named_device
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
 from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.wording import called, halves
 from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.data.precision import Precision
 from copula_discrepancy.data.repeats import in_a_row
+from copula_discrepancy.data.resident import brought_home
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
 from copula_discrepancy.estimate.batches import FEWEST_DRAWS, BatchedRanks
 from copula_discrepancy.estimate.joint import prepared
 from copula_discrepancy.estimate.rank_table import RankedTable
-from copula_discrepancy.estimate.uncertainty import require_chain_length, split_rhat
+from copula_discrepancy.estimate.standard_error import require_chain_length
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,8 @@ class TwoSamples:
         Whether the draws of each are independent.
     caveats, notes, stuck, left_out
         As in `Pairwise`.
+    device : Device or None
+        Where both are, if not here.
     """
 
     names: tuple[str, ...]
@@ -53,6 +60,12 @@ class TwoSamples:
     notes: tuple[str, ...]
     stuck: tuple[str, ...]
     left_out: Mapping[str, str]
+    device: Device | None = None
+
+    @property
+    def device_fields(self) -> dict[str, Any]:
+        """The device, and its name, as results have them."""
+        return named_device(self.device)
 
     @property
     def things(self) -> str:
@@ -69,6 +82,8 @@ class TwoSamples:
         chains: int | str | None,
         fewest: int,
         most: int | None = None,
+        device: Any = "cpu",
+        precisions: tuple[Precision, Precision] | None = None,
         **selection: Any,
     ) -> "TwoSamples":
         """Read and rank both samples.
@@ -85,6 +100,10 @@ class TwoSamples:
             The number of variables that the comparison needs.
         most : int, optional
             The number of variables that it can take.
+        device : str or torch.device
+            Where it runs; see `pairwise`.
+        precisions : two Precision, optional
+            Those of what the user passed, if the samples have been read already.
         **selection : object
             Options of `as_draws`.
 
@@ -94,11 +113,17 @@ class TwoSamples:
             Constant and few-valued variables, and those with missing values, are left out, with a caveat.
         """
         sides = independent_sides(iid)
+        place, device_notes = checked_device(device)
+        precisions = precisions or (Precision.of(draws), Precision.of(reference))
+        draws, reference = (
+            brought_home(given, place, whose, missing=selection.get("missing"))
+            for given, whose in ((draws, "draws"), (reference, "reference"))
+        )
         aims = matched_samples(draws, reference, sides=sides, chains=chains, fewest=fewest, most=most, **selection)
         samples = aims.draws, aims.reference
-        tables = [None if sample is None else RankedTable.of(sample) for sample in samples]
+        tables = [None if sample is None else ranked_on(sample, place) for sample in samples]
         assert tables[0] is not None
-        columns, own, other, left_out = prepared(tables[0], tables[1], sides, fewest)
+        columns, own, other, left_out = prepared(tables[0], tables[1], sides, fewest, place)
         names = tuple(aims.draws.names[k] for k in columns)
         compared = sides_of(samples, (tables[0], tables[1]), sides)
         caveats = [*aims.caveats, *sample_caveats(compared)]
@@ -106,8 +131,39 @@ class TwoSamples:
             assert batched is not None
             caveats += [*_effective(side, batched, names), *_agreement(side, batched, names)]
         caveats += left_out_caveats(left_out)
-        notes = (*aims.notes, *(in_a_row(aims.draws) if sides[0] else ()))
-        return cls(names, own, other, samples, sides, tuple(caveats), notes, aims.stuck, {**aims.left_out, **left_out})
+        notes = [*aims.notes, *device_notes, *(in_a_row(aims.draws) if sides[0] else ())]
+        told, noted = precision_remarks(precisions, tables)
+        caveats += told
+        notes += noted
+        omitted = {**aims.left_out, **left_out}
+        return cls(names, own, other, samples, sides, tuple(caveats), tuple(notes), aims.stuck, omitted, place)
+
+
+def ranked_on(draws: Draws, device: Device | None) -> RankedTable:
+    """Draws as ranks, computed here or on a device."""
+    if device is None:
+        return RankedTable.of(draws)
+    from copula_discrepancy.estimate.device_table import DeviceTable  # which imports PyTorch
+
+    with device.turn():
+        return DeviceTable.of(draws, device).host
+
+
+def precision_remarks(precisions: Sequence[Precision], tables: Sequence[Any]) -> tuple[list[Caveat], list[str]]:
+    """Caveats and notes about samples that were given in single or half precision, from their ranks."""
+    caveats: list[Caveat] = []
+    notes: list[str] = []
+    for precision, table, whose in zip(precisions, tables, ("draws", "reference"), strict=True):
+        if isinstance(table, RankedTable):
+            ties = np.where(table.holes, 0, table.ties)
+            found = precision.remarks(ties, partial(_group_sizes, table), table.names, whose)
+            caveats += found[0]
+            notes += found[1]
+    return caveats, notes
+
+
+def _group_sizes(table: RankedTable, variable: int) -> NDArray[np.int64]:
+    return table.columns[variable].group_sizes()
 
 
 def matched_samples(
@@ -175,15 +231,12 @@ def _agreement(side: ComparedSample, batched: BatchedRanks, names: tuple[str, ..
     """Chains, or halves of one chain, that disagree on the ranks of a variable."""
     if not comparable(side.draws, side.iid):
         return []
-    rhats = []
-    for ranks in batched.ranks:
-        u = ranks.reshape(side.draws.n_chains, -1) / (2.0 * batched.n) - 0.5
-        rhats.append(max(split_rhat(u), split_rhat(np.abs(u))))
+    rhats = batched.rhats(side.draws.n_chains)
     limit = max(RHAT_LIMIT, _by_chance(2 * side.draws.n_chains, side.draws.n_draws // 2, 2 * len(names)))
-    apart = np.flatnonzero(np.array(rhats) > limit)
+    apart = np.flatnonzero(rhats > limit)
     if not apart.size:
         return []
-    worst = max(apart.tolist(), key=rhats.__getitem__)
+    worst = max(apart.tolist(), key=rhats.tolist().__getitem__)
     parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
     where = (
         f"in {names[worst]}" if apart.size == 1 else f"in {apart.size:,} of {len(names):,} variables, worst in {names[worst]}"

@@ -35,8 +35,9 @@ from copula_discrepancy.estimate.multiplicity import ADJUSTMENTS
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE, tau_from_ranks
 from copula_discrepancy.estimate.screening import gaussian, reaches
+from copula_discrepancy.estimate.standard_error import require_chain_length
 from copula_discrepancy.estimate.tails import checked_tail
-from copula_discrepancy.estimate.uncertainty import open_probability, require_chain_length
+from copula_discrepancy.estimate.uncertainty import open_probability
 from copula_discrepancy.families import Copula, StudentT, resolve_family
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -303,7 +304,7 @@ class _Tree:
                 return row
             taus.append(tau_from_ranks(table.columns[i], table.columns[j]))
         template = self.templates[i // 2]
-        row = self._through(template if reaches(template, taus) else gaussian(), i, j)
+        row = self._through(template if reaches(template, np.array(taus)[:, None])[0] else gaussian(), i, j)
         if self.method == "mle" and np.isnan(row["shape_pvalue"][0]) and row["family"][0] != gaussian().name:
             return self._through(gaussian(), i, j)  # a fit at a bound has no standard error
         return row

@@ -104,6 +104,8 @@ class VineGaps(Pairwise):
         As in `Pairwise`, with a row for every edge.
     samples, targets, template, stuck, left_out, tail, order, exact, caveats, notes, version, margins, lagging
         As in `Pairwise`, with a row for every edge.
+    device, device_name : str
+        As in `Pairwise`; edges are compared on the processor.
     edges : mapping from pairs of variables' numbers to Edge
         The position of each edge in the vine.
     model : pyvinecopulib.Vinecop

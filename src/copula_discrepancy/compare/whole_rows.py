@@ -20,7 +20,8 @@ from copula_discrepancy.data.row_function import RowFunction, read_used, row_fun
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, comparable
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.resampling import BlockResampling, additive_part
-from copula_discrepancy.estimate.uncertainty import require_chain_length, split_rhat
+from copula_discrepancy.estimate.standard_error import require_chain_length
+from copula_discrepancy.estimate.uncertainty import split_rhat
 from copula_discrepancy.families import Copula
 
 FEWEST_ROWS = 20  # with fewer, resamples have too few different rows

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from copula_discrepancy._core.caveats import reserved
+from copula_discrepancy._core.tensors.device import CPU
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement
 from copula_discrepancy.estimate.pattern import CHANGES, KINDS, Pattern
 from copula_discrepancy.estimate.uncertainty import Estimate
 
 if TYPE_CHECKING:
     from copula_discrepancy.compare.consequence_result import Consequence
+    from copula_discrepancy.compare.interactions_result import Interactions
+    from copula_discrepancy.compare.many_result import Pairwise
     from copula_discrepancy.compare.one_result import Discrepancy
     from copula_discrepancy.compare.ranking import Ranking
+    from copula_discrepancy.compare.screen_result import Screening
     from copula_discrepancy.data.draws import Draws
 
 FEW_DRAWS = 100  # effective draws per chain below which long-run variances are not to be trusted (Vehtari et al., 2021)
@@ -302,6 +306,11 @@ def answer_line(result: "Discrepancy | Ranking | Consequence", *, capital: bool 
     elif result.outcome == "no gap" and reserved(result.caveats):
         line += ", with reservations"
     return line[0].upper() + line[1:] if capital else line
+
+
+def computed_on(result: "Pairwise | Interactions | Screening") -> dict[str, str]:
+    """The device that a result was computed on, by topic; nothing if that is the processor."""
+    return {} if result.device == CPU else {"Device": f"computed on {result.device_name} ({result.device})."}
 
 
 def text_table(rows: list[list[str]]) -> list[str]:

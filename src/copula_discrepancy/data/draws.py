@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,8 @@ class Draws:
         The labels of each variable's levels, which its values, 0, 1, 2, ..., index; empty for numbers. See `labels`.
     chosen : tuple of str
         The variables whose kind the caller chose.
+    residence : tuple, optional
+        `values` and the same numbers on a device, if they came from there; see `resident`.
 
     See Also
     --------
@@ -77,6 +79,12 @@ class Draws:
     kinds: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     chosen: tuple[str, ...] = ()
+    residence: tuple[Any, Any] | None = field(default=None, repr=False)
+
+    @property
+    def resident(self) -> Any:
+        """The values as a tensor on a device, if they came from there; None if they did not, or have been changed since."""
+        return None if self.residence is None or self.residence[0] is not self.values else self.residence[1]
 
     @property
     def n_chains(self) -> int:
@@ -211,7 +219,9 @@ class Draws:
         about = kind_fields(
             [self.kind(k) for k in places], [self.labels(k) for k in places], [name for name in self.chosen if name in names]
         )
-        return replace(self, values=values, names=names, incomplete=incomplete, **about)
+        resident = self.resident
+        residence = None if resident is None else (values, resident[:, :, places])
+        return replace(self, values=values, names=names, incomplete=incomplete, residence=residence, **about)
 
 
 def as_draws(

@@ -9,7 +9,8 @@ from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.counted_table import CountedTable
-from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
+from copula_discrepancy.estimate.standard_error import StandardError
+from copula_discrepancy.estimate.uncertainty import Estimate
 
 # By chance, the halves of a plain (n, 2) array exceed the limit of R-hat in 16% of independent samples at n = 100, and in 0.1%
 # from this n on; shorter ones are not compared.
@@ -84,7 +85,7 @@ def chain_agreement(block: Block | CountedBlock, k: int, *, confidence: float) -
     rhat = math.nan if math.isnan(rhat) else rhat  # the same NaN object, so that a result equals itself
     if isinstance(block, CountedBlock) or isinstance(table, CountedTable) or table.n_chains == 1:
         # blocks of counted rows have R-hat, but chains no taus of their own
-        return Agreement(rhat, (own_estimate(block.taus[k], block.spreads(k)["tau"]),))
+        return Agreement(rhat, (own_estimate(float(block.taus[k]), block.spreads["tau"].at(k)),))
     taus, influence = block.by_chain
     every = table.chain_ranks.shape[2] * (table.chain_ranks.shape[2] - 1) // 2
     still = (table.chain_ties[block.first[k]] == every) | (table.chain_ties[block.second[k]] == every)

@@ -5,6 +5,8 @@ phi_2 is large at both of its ends, phi_3 and phi_4 turn twice and three times. 
 U is uniform, and a mean of phi_j(U) phi_k(V) is 0 if U and V are independent.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
@@ -32,3 +34,10 @@ def slopes(u: NDArray[np.float64], order: int = ORDER) -> NDArray[np.float64]:
     rows = [legendre.legval(2.0 * u - 1.0, legendre.legder(np.eye(order + 1)[j])) for j in range(1, order + 1)]
     scales = 2.0 * np.sqrt(2.0 * np.arange(1, order + 1) + 1.0)
     return np.asarray(np.stack(rows) * scales[:, None], np.float64)
+
+
+@lru_cache(maxsize=4)
+def basis_table(n: int, order: int, doubled: bool) -> NDArray[np.float64]:
+    """Polynomials and their derivatives at every rank of n draws, with ties at every mid-rank: (2, order, rank)."""
+    u = (np.arange(2.0, 2.0 * n + 1.0, 1.0 if doubled else 2.0) - 1.0) / (2.0 * n)
+    return np.ascontiguousarray(np.stack([polynomials(u, order), slopes(u, order)]))

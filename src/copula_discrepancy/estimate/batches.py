@@ -5,8 +5,10 @@ polynomials of ranks too, so their sums over batches are matrix products, for al
 are several times as long as the autocorrelation are nearly independent, and their variance is the long-run variance.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -16,11 +18,14 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk, ssyrk
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.arrays import in_double_precision, namespace
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER
 from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.pair import TOO_DISCRETE
 from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.ranks import RankedColumn
+from copula_discrepancy.estimate.uncertainty import split_rhat
 
 BATCHES = 100  # at most: as many as give Student's t its normal shape; more cost time in proportion
 _FEWEST = 12  # batches of all chains together, even if each is shorter than it should be
@@ -30,6 +35,7 @@ FEWEST_DRAWS = 20  # with fewer, batches would be too few to know a variance
 TIMES = 5.0
 # Least variance of a draw's influence: perfect dependence has none, and rounding errors are not differences.
 SMALLEST = 1e-6
+_TILE = 24  # variables: the batch sums of 576 pairs, 100 batches, are 4 MB, which caches hold
 
 Floats = NDArray[Any]
 
@@ -83,6 +89,8 @@ class BatchedRanks:
         The autocorrelation time of each variable; 1 for independent draws.
     dtype : type
         The precision of products; sums of float32 are accurate to 1e-5 standard errors, at half the time.
+    columns : tuple of RankedColumn
+        The variables one by one, for Kendall's tau.
     """
 
     ranks: NDArray[np.int32]
@@ -90,6 +98,7 @@ class BatchedRanks:
     n_chains: int
     times: NDArray[np.float64]
     dtype: Any = np.float32
+    columns: tuple[RankedColumn, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(
@@ -101,7 +110,8 @@ class BatchedRanks:
             row[:] = table.columns[k].doubled_mid_ranks
         n_chains = 1 if iid else table.n_chains
         times = np.array([1.0 if iid else rank_time(row, n_chains) for row in ranks])
-        return cls(ranks, _edges(table.n, n_chains, float(times.max()), batches), n_chains, times, dtype)
+        edges = batch_edges(table.n, n_chains, float(times.max()), batches)
+        return cls(ranks, edges, n_chains, times, dtype, tuple(table.columns[k] for k in columns))
 
     @property
     def n(self) -> int:
@@ -133,6 +143,60 @@ class BatchedRanks:
         """The batches that are followed by another of the same chain."""
         last = np.arange(1, self.n_chains + 1) * (self.count // self.n_chains) - 1
         return np.setdiff1d(np.arange(self.count), last)
+
+    # ---- where it is -------------------------------------------------------------------------------------------------
+
+    def tile(self, order: int) -> tuple[int, int]:
+        """How many variables are compared, with how many others, at a time."""
+        return _TILE, _TILE
+
+    @property
+    def level_rows(self) -> int:
+        """How many variables' taus with all later ones are computed at a time."""
+        return _TILE
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A context for a part of a computation."""
+        return nullcontext()
+
+    def there(self, array: NDArray[Any]) -> Any:
+        """An array where this sample is."""
+        return array
+
+    def home(self, array: Any) -> NDArray[Any]:
+        """An array from where this sample is, in the processor's memory."""
+        return np.asarray(array)
+
+    def rhats(self, n_chains: int) -> NDArray[np.float64]:
+        """R-hat of the ranks of each variable, and of their distances from the middle: the larger one."""
+        found = np.empty(len(self.ranks))
+        for k, ranks in enumerate(self.ranks):
+            u = ranks.reshape(n_chains, -1) / (2.0 * self.n) - 0.5
+            found[k] = max(split_rhat(u), split_rhat(np.abs(u)))
+        return found
+
+    # ---- sums --------------------------------------------------------------------------------------------------------
+
+    def levels(self, rows: slice, columns: slice, chosen: NDArray[np.intp]) -> tuple[Any, Any]:
+        """Kendall's tau of pairs of a tile, (pair,), and its influence values summed over batches, (pair, batch).
+
+        `chosen` are the places of the pairs in the tile, row by row.
+        """
+        own, other = self.columns[rows], self.columns[columns]
+        taus, sums = np.empty(chosen.size), np.empty((chosen.size, self.count))
+        for k, place in enumerate(chosen.tolist()):
+            x, y = own[place // len(other)], other[place % len(other)]
+            parts = (x.order, x.rank, x.tied_pairs, y.order, y.rank, y.tied_pairs)
+            taus[k], _, influence = kernels.tau_and_influence(*parts)
+            np.add.reduceat(influence, self.edges[:-1], out=sums[k])
+        return taus, sums
+
+    def products(self, left: Any, right: Any) -> Any:
+        """Sums over batches of products of rows (row, draw) of two arrays, (batch, left, right)."""
+        sums = np.empty((self.count, len(left), len(right)), self.dtype)
+        for total, start, stop in zip(sums, self.edges[:-1], self.edges[1:], strict=True):
+            np.matmul(left[:, start:stop], right[:, start:stop].T, out=total)
+        return sums
 
     def values(self, rows: slice, order: int) -> Floats:
         """phi_1, ..., phi_order of some variables, (order, variable, draw), about their means."""
@@ -175,7 +239,7 @@ def rank_time(doubled: NDArray[Any], n_chains: int) -> float:
     return max(*times, 1.0)
 
 
-def _edges(n: int, n_chains: int, time: float, most: int) -> NDArray[np.intp]:
+def batch_edges(n: int, n_chains: int, time: float, most: int) -> NDArray[np.intp]:
     """The bounds of batches: long against the autocorrelation, equally many in each chain, equally long up to one draw."""
     draws = n // n_chains
     independent = time <= 1.0 and n_chains == 1
@@ -215,65 +279,70 @@ class CellTests:
 def cell_tests(samples: Sequence[BatchedRanks], differences: Floats, sums: Sequence[Floats]) -> CellTests:
     """Test differences (row, cell), given the influence values of each sample summed over batches (row, cell, batch).
 
-    The sums are scaled in place, so that their squares add up to variances.
+    The sums are scaled in place, so that their squares add up to variances. Arrays may be tensors, then the results are.
     """
-    covariances = []
+    f, covariances = namespace(differences), []
     for sample, values in zip(samples, sums, strict=True):
-        values *= sample.dtype(1.0 / (sample.n * np.sqrt(1.0 - 1.0 / sample.count)))
-        covariances.append(np.matmul(values, values.transpose(0, 2, 1)).astype(np.float64))
-    variances = [np.diagonal(covariance, axis1=1, axis2=2).copy() for covariance in covariances]
+        values *= 1.0 / (sample.n * math.sqrt(1.0 - 1.0 / sample.count))
+        covariances.append(in_double_precision(values @ values.swapaxes(1, 2)))
+    variances = [1.0 * covariance.diagonal(0, 1, 2) for covariance in covariances]
     total, df = welch(variances, [sample.df for sample in samples])
-    total = np.maximum(total, SMALLEST / min(sample.n for sample in samples))
-    t = differences / np.sqrt(total)
-    z = np.copysign(approximate_scores(t, df), t)
+    total = f.maximum(total, SMALLEST / min(sample.n for sample in samples))
+    t = differences / f.sqrt(total)
+    z = f.copysign(approximate_scores(t, df), t)
     scale = 1.0 / (total[:, :, None] * total[:, None, :])
     m = z.shape[1]
-    trace, chance = np.full(len(z), float(m)), np.zeros(len(z))
+    trace, chance = float(m), 0.0
     for sample, covariance, variance in zip(samples, covariances, variances, strict=True):
         shares = variance / total
-        alone = np.sum(shares**2, axis=1)
-        squares = np.sum(covariance**2 * scale, axis=(1, 2)) - alone
+        alone = (shares**2).sum(1)
+        squares = (covariance**2 * scale).sum((1, 2)) - alone
         # products of estimated correlations exceed the true ones by chance, by (1 - rho^2)/df each
-        by_chance = (shares.sum(axis=1) ** 2 - alone) / sample.df
-        trace += np.maximum(squares - by_chance, 0.0) / (1.0 - 1.0 / sample.df)
-        chance += by_chance
+        by_chance = (shares.sum(1) ** 2 - alone) / sample.df
+        trace = trace + f.maximum(squares - by_chance, 0.0) / (1.0 - 1.0 / sample.df)
+        chance = chance + by_chance
     if len(samples) > 1:
-        products = np.sum(covariances[0] * covariances[1] * scale, axis=(1, 2))
-        trace += 2.0 * (products - np.sum(variances[0] * variances[1] / total**2, axis=1))
-    trace = np.maximum(trace, m)
-    correlations = sum(covariances[1:], covariances[0]) * np.sqrt(scale)
-    cubes = np.einsum("pab,pba->p", correlations @ correlations, correlations)
+        products = (covariances[0] * covariances[1] * scale).sum((1, 2))
+        trace = trace + 2.0 * (products - (variances[0] * variances[1] / total**2).sum(1))
+    trace = f.maximum(trace, float(m))
+    correlations = sum(covariances[1:], covariances[0]) * f.sqrt(scale)
+    cubes = ((correlations @ correlations) * correlations.swapaxes(1, 2)).sum((1, 2))
     # every square of an estimated correlation is in three of the products of three; tr(R^3) is at least tr(R^2)^2 / m
-    return CellTests(z, np.sqrt(total), variances, trace, np.maximum(cubes - 3.0 * chance, trace**2 / m))
+    return CellTests(z, f.sqrt(total), variances, trace, f.maximum(cubes - 3.0 * chance, trace**2 / m))
 
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
 
 
-def approximate_scores(t: Floats, df: Floats | float) -> NDArray[np.float64]:
+def approximate_scores(t: Any, df: Any) -> Any:
     """|t| of Student's t distribution as the normal quantile of the same probability, by Wallace's approximation.
 
     Within 0.5% for nine degrees of freedom and more, up to |t| = 8 (Wallace, 1959, Annals of Mathematical Statistics 30);
     unlike the exact one (`combination.normal_scores`) it neither underflows nor takes a microsecond.
     """
-    factor = (8.0 * df + 1.0) / (8.0 * df + 3.0)
-    scores: NDArray[np.float64] = factor * np.sqrt(df * np.log1p(t * t / df))
-    return scores
+    f = namespace(t)
+    return (8.0 * df + 1.0) / (8.0 * df + 3.0) * f.sqrt(df * f.log1p(t * t / df))
 
 
-def batch_products(sums: Sequence[Floats], se: Floats) -> NDArray[np.float64]:
+def batch_products(sums: Sequence[Floats], se: Floats) -> Any:
     """Products of the batches of all samples with each other, (batch, batch), added up over cells, in standard errors.
 
     `sums` are as `cell_tests` leaves them.
     """
-    stacked = np.concatenate([values.reshape(-1, values.shape[2]) for values in sums], axis=1)
+    f = namespace(se)
+    stacked = f.concat([values.reshape(-1, values.shape[2]) for values in sums], axis=1)
+    if f is not np:
+        stacked /= se.reshape(-1, 1)
+        return stacked.T @ stacked
     stacked /= np.asarray(se, stacked.dtype).reshape(-1, 1)
     upper = (dsyrk if stacked.dtype == np.float64 else ssyrk)(1.0, stacked.T)  # half of a product
     return np.asarray(np.triu(upper) + np.triu(upper, 1).T, dtype=np.float64)
 
 
-def welch(variances: Sequence[Floats], dfs: Sequence[float]) -> tuple[Floats, Floats]:
+def welch(variances: Sequence[Any], dfs: Sequence[float]) -> tuple[Any, Any]:
     """The variance of a difference of independent estimates, and its degrees of freedom (Welch, 1947)."""
     total = sum(variances[1:], variances[0])
-    weights = sum((v * v / df for v, df in zip(variances, dfs, strict=True)), np.zeros_like(total))
-    return total, np.divide(total * total, weights, out=np.full(total.shape, min(dfs)), where=weights > 0)
+    weights = sum(v * v / df for v, df in zip(variances, dfs, strict=True))
+    known = weights > 0
+    f = namespace(total)
+    return total, f.where(known, total * total / f.where(known, weights, 1.0), min(dfs))

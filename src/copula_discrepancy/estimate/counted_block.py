@@ -7,17 +7,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.estimate.counted_pair import CountedPair, different_values
 from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.form import CellSpread, FormSide, usable_cells
 from copula_discrepancy.estimate.grid import Grid, score_influence
-from copula_discrepancy.estimate.influence import Score
-from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.influence import Score, theta_score
+from copula_discrepancy.estimate.likelihood import Maxima, maximise
+from copula_discrepancy.estimate.ranked_pairs import Places
 from copula_discrepancy.estimate.ranks import BINS, TAIL_SHARE, edge_width
 from copula_discrepancy.estimate.serial import SerialCounts, rhat_of_halves
+from copula_discrepancy.estimate.standard_error import StandardError
 from copula_discrepancy.estimate.strength import TauSide
-from copula_discrepancy.estimate.tails import CORNERS, Corner, CornerCount, Shares, Yardstick, is_tail
-from copula_discrepancy.estimate.uncertainty import StandardError
+from copula_discrepancy.estimate.tails import CORNERS, HIGHS, Corner, CornerCount, is_tail
+from copula_discrepancy.families import Copula
 
 Array = NDArray[np.float64]
 
@@ -25,7 +28,6 @@ Array = NDArray[np.float64]
 # quarter of the cells takes a quarter of the time.
 _ERROR_BINS = 128
 _FORM_BINS = 64  # the same for the sixteen coefficients of form, which are smooth
-_UNKNOWN = StandardError(math.nan, math.nan, math.nan)
 _NO_VARIANCE = 1e-14
 
 
@@ -60,50 +62,94 @@ class CountedBlock:
     ) -> None:
         self.table, self.iid, self.tail, self.order, self._compare = table, iid, tail, order, compare
         self._members = [_Member.of(table, pair, serial=not iid) for pair in pairs]
-        self.taus: list[float] = [member.pair.tau for member in self._members]
+        self.taus = np.array([member.pair.tau for member in self._members])
         self.rhats = np.full(len(pairs), math.nan)
         if compare:
             self.rhats[:] = [member.rhat(member.tau_influence) for member in self._members]
 
     @classmethod
-    def of_pair(cls, pair: CountedPair, *, iid: bool) -> "CountedBlock":
+    def of_one(cls, pair: CountedPair, *, iid: bool) -> "CountedBlock":
         """A block of one pair, of whose rows nothing but the grid is known: they are treated as independent."""
         table = CountedTable.of_grid(pair.grid, pair.names, pair.n_chains)
         return cls(table, [(0, 1)], compare=False, iid=iid)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether values have known uniform margins: counts are of ranks."""
+        return False
+
+    @property
+    def n(self) -> Array:
+        """The number of rows of every pair."""
+        return np.array([float(member.pair.n) for member in self._members])
+
+    @property
+    def tied_share(self) -> Array:
+        """The share of pairs of rows that are tied, in the variable of each pair with more ties."""
+        return np.array([member.pair.tied_share for member in self._members])
+
+    @property
+    def largest_group(self) -> NDArray[np.int64]:
+        """The number of rows that share one value, in the variable of each pair with more of them."""
+        return np.array([member.pair.largest_group for member in self._members], np.int64)
 
     def pair(self, k: int) -> CountedPair:
         """The pair that a fit starts from."""
         return self._members[k].pair
 
-    def squares(self, k: int) -> Array:
-        """Rows in each of `BINS` x `BINS` squares of equal shares of both variables, flattened."""
-        return self._members[k].pair.grid.squares(BINS).ravel()
+    def discrete_shares(self, chosen: Places) -> Array:
+        """The shares of pairs of rows that are tied in one variable without being the same point, of some pairs."""
+        return np.array([self._members[k].pair.discrete_share() for k in chosen.tolist()])
 
-    def score_pair(self, pair: RankedPair) -> RankedPair:
+    def squares(self, chosen: Places) -> Array:
+        """Rows of some pairs in each of `BINS` x `BINS` squares of equal shares of both variables, (pair, square)."""
+        return np.array([self._members[k].pair.grid.squares(BINS).ravel() for k in chosen.tolist()]).reshape(-1, BINS * BINS)
+
+    def maxima(self, chosen: Places, template: Copula, starts: Array | None = None) -> Maxima:
+        """The maxima of a family's likelihood for some of the pairs."""
+        starting = [None] * len(chosen) if starts is None else starts.tolist()
+        return Maxima.of([maximise(self.pair(k), template, start) for k, start in zip(chosen.tolist(), starting, strict=True)])
+
+    def score_pair(self, k: int) -> CountedPair:
         """The pair whose scores standard errors are computed from: on a grid that is fine enough for them."""
-        assert isinstance(pair, CountedPair)
-        return pair.at_most(_ERROR_BINS)
+        return self.pair(k).at_most(_ERROR_BINS)
 
-    def score(self, k: int, score: Score, tau_slope: float, tau_error: float = 0.0) -> None:
+    def add_scores(self, chosen: Places, template: Copula, thetas: Array, tau_slopes: Array, tau_errors: Array) -> None:
+        """Add regular likelihood fits of a family: their scores, and the derivatives of tau with respect to theta."""
+        numbers = zip(chosen.tolist(), thetas.tolist(), tau_slopes.tolist(), tau_errors.tolist(), strict=True)
+        for k, theta, slope, error in numbers:
+            self.add_score(k, theta_score(self.score_pair(k), template.with_theta(theta)), slope, error)
+
+    def add_score(self, k: int, score: Score, tau_slope: float, tau_error: float = 0.0) -> None:
         """Add a regular likelihood fit: its scores in the cells of `score_pair`, and the derivative of its tau."""
         self._members[k].add_score(score, tau_slope, tau_error)
 
-    def expect(self, k: int, yardstick: Yardstick | None, share: Shares) -> None:
-        """Add the expected shares in the corners; `share` computes those of a family."""
-        if yardstick is None:
-            return
-        member = self._members[k]
-        for name, corner in CORNERS.items():
-            u, v = (
-                member.pair.grid.tail_share(side, high, self.tail) for side, high in enumerate((corner.u_high, corner.v_high))
-            )
-            if is_tail(u, self.tail) and is_tail(v, self.tail):
-                expected = yardstick.expects(self.taus[k], corner, u, v, member.pair.n, share)
-                member.corners[name] = _Expected(corner, u, v, *expected)
+    @lazy
+    def tail_shares(self) -> Array:
+        """The shares of both variables inside their tails, (pair, corner, 2)."""
+        shares = np.empty((len(self._members), len(CORNERS), 2))
+        for row, member in zip(shares, self._members, strict=True):
+            low, high = ([member.pair.grid.tail_share(side, high, self.tail) for side in (0, 1)] for high in (False, True))
+            row[:] = np.where(HIGHS, high, low)
+        return shares
 
-    def expect_form(self, k: int, slopes: Array) -> None:
-        """Add the derivatives, in tau, of the coefficients of a fit that those of the rows are compared with."""
-        self._members[k].form_slope = slopes
+    def has_corners(self) -> NDArray[np.bool_]:
+        """Whether both variables of a pair have a tail of about the requested size, (pair, corner)."""
+        found: NDArray[np.bool_] = is_tail(self.tail_shares, self.tail).all(axis=2)
+        return found
+
+    def expect(self, wanted: NDArray[np.bool_], expected: Array, slopes: Array) -> None:
+        """Add the expected shares in the corners, and their derivatives in tau: (pair, corner)."""
+        for k, member in enumerate(self._members):
+            for end, (name, corner) in enumerate(CORNERS.items()):
+                if wanted[k, end]:
+                    u, v = self.tail_shares[k, end].tolist()
+                    member.corners[name] = _Expected(corner, u, v, float(expected[k, end]), float(slopes[k, end]))
+
+    def expect_form(self, chosen: Places, slopes: Array) -> None:
+        """Add the derivatives, in tau, of the coefficients of fits that those of the rows are compared with."""
+        for k, steep in zip(chosen.tolist(), slopes, strict=True):
+            self._members[k].form_slope = steep
 
     def finish(self, *, keep: bool = False) -> "CountedBlock":
         """Compute all standard errors; rows that were counted have no influence values of their own to `keep`."""
@@ -121,34 +167,55 @@ class CountedBlock:
         n, batches = max(member.pair.n for member in self._members), min(part[7] for part in parts)
         return FormSide(self.order, means, se, df, n_eff, correlations, halves, used, n, batches)
 
-    def spreads(self, k: int) -> dict[str, StandardError]:
+    @property
+    def spreads(self) -> dict[str, StandardError]:
         """Standard errors of "tau", "tau_fitted" and "shape"; NaN if no fit was added."""
-        return self._members[k].spreads
+        return {name: _stacked([member.spreads[name] for member in self._members]) for name in ("tau", "tau_fitted", "shape")}
 
     def influences(self, k: int) -> Mapping[str, Array]:
         """Influence values of single rows, which counts do not have: none of each."""
         return dict.fromkeys(("tau", "tau_fitted", *CORNERS), np.empty((1, 0)))
 
-    def tau_side(self, k: int) -> TauSide:
+    def tau_side(self) -> TauSide:
         """The input of the test of level."""
-        member = self._members[k]
-        grid, influence = member.errors, member.tau_influence
 
-        def moments() -> tuple[float, float]:
-            squares = influence**2
-            return float(np.vdot(grid.counts, squares)), float(np.vdot(grid.counts, squares**2))
+        def moments(chosen: Places) -> tuple[Array, Array]:
+            found = []
+            for member in (self._members[k] for k in chosen.tolist()):
+                squares, counts = member.tau_influence**2, member.errors.counts
+                found.append((float(np.vdot(counts, squares)), float(np.vdot(counts, squares**2))))
+            second, fourth = np.array(found).T
+            return second, fourth
 
-        def rank_size() -> float:
-            middles = np.broadcast_to(grid.middles[0][:, None], grid.counts.shape)
-            return member.spread_of(middles - 0.5).n_eff
+        def rank_sizes(chosen: Places) -> Array:
+            sizes = []
+            for member in (self._members[k] for k in chosen.tolist()):
+                middles = np.broadcast_to(member.errors.middles[0][:, None], member.errors.counts.shape)
+                sizes.append(member.spread_of(middles - 0.5).n_eff)
+            return np.array(sizes, np.float64)
 
-        groups = grid.largest_groups
-        modes = int(groups[0]), int(groups[1])
-        return TauSide.of(self.taus[k], member.spreads["tau"], member.pair.n, modes, moments, rank_size)
+        groups = np.array([int(max(member.errors.largest_groups)) for member in self._members])
+        return TauSide.of(self.taus, self.spreads["tau"], self.n, groups, moments, rank_sizes)
 
-    def corners(self, k: int) -> dict[str, CornerCount]:
-        """The corners that can be evaluated."""
-        return self._members[k].counts
+    def corners(self) -> dict[str, CornerCount]:
+        """The corners; NaN for pairs in which one cannot be evaluated."""
+        found = {}
+        for name in CORNERS:
+            counts = [member.counts.get(name, _NO_CORNER) for member in self._members]
+            numbers = {part: np.array([getattr(count, part) for count in counts], np.float64) for part in _CORNER_PARTS}
+            found[name] = CornerCount(**numbers, spread=_stacked([count.spread for count in counts]))
+        return found
+
+
+_UNKNOWN = StandardError.unknown()
+_CORNER_PARTS = ("n", "first", "second", "joint", "expected")
+_NO_CORNER = CornerCount(math.nan, math.nan, math.nan, math.nan, math.nan, _UNKNOWN)
+
+
+def _stacked(spreads: Sequence[StandardError]) -> StandardError:
+    """Standard errors of several estimates as one record of arrays."""
+    parts = ([getattr(one, name) for one in spreads] for name in ("se", "df", "n_eff"))
+    return StandardError(*(np.array(part, np.float64) for part in parts))
 
 
 class _Expected:

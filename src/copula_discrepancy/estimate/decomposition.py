@@ -21,8 +21,9 @@ from copula_discrepancy._core.checks import spawned
 from copula_discrepancy._core.workers import blas_threads
 from copula_discrepancy.estimate.coupling import FEW_TIES, Rows, SortedSample, joined, tied_share, ways
 from copula_discrepancy.estimate.resampling import BlockResampling
+from copula_discrepancy.estimate.standard_error import StandardError
 from copula_discrepancy.estimate.summaries import Summary
-from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
+from copula_discrepancy.estimate.uncertainty import Estimate
 
 COMBINATIONS = ("draws", "repaired", "swapped", "reference")  # in the order of all arrays below
 OWN, REPAIRED, SWAPPED, OTHER = range(4)

@@ -15,7 +15,8 @@ from scipy.special import fdtrc, stdtrit
 from copula_discrepancy._core.checks import FloatArray, RandomSource, random_generator, whole_number
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.likelihood import student_part
-from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
+from copula_discrepancy.estimate.standard_error import StandardError
+from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.families import Copula, Integral
 from copula_discrepancy.families.quadrature import FIRST_LEVEL, refine
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope

@@ -1,12 +1,14 @@
 """Four functions of a family: the bias caused by ranks, the probability of a corner, the divergence of two members, and form.
 
 `Exact` computes them by quadrature. They are smooth in tau: `Tabulated` computes them on a grid once per family and
-interpolates, for many pairs of variables at once. The error of its bias is below a hundredth of a standard error; the other two
-have four digits or more.
+interpolates. The error of its bias is below a hundredth of a standard error; the other two have four digits or more.
+
+Every function takes arrays, of members of one family: one for each of several pairs of variables.
 """
 
 import math
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from copula_discrepancy.estimate.screening import DEGREES
 from copula_discrepancy.estimate.tails import Corner, corner_share
 from copula_discrepancy.families import Copula, Gaussian, Integral
 
+Array = NDArray[np.float64]
+
 _STEPS = 20  # grid points per unit of tau
 _LAST = 18  # 0.9: closer to perfect dependence both functions are too steep, and are computed directly
 # stronger dependence than this, and taus farther apart, are rare and less smooth, and are computed directly
@@ -26,10 +30,11 @@ _APART = 1e-3  # the error is of the order of its square, and rounding is far be
 _ENOUGH, _FINE = 50.0, 8.0  # effective draws below which there are eight grid points per doubling
 _RARE = 1e-4  # probability of a corner below which its logarithm is interpolated
 _FEW_ENOUGH = 20_000  # draws: with more, the interpolation error of a corner is a hundredth of a standard error
+_AROUND = np.arange(4)  # a cubic goes through four nodes
 
 
 class _Tables:
-    """Cached values of one family on the grid of taus."""
+    """Cached values of one family on the grid of taus: arrays with an entry per node, NaN until it is needed."""
 
     def __init__(self, template: Copula) -> None:
         low, high = template.tau_range
@@ -41,43 +46,62 @@ class _Tables:
         inner = student_part(template)
         # tables for a t copula with an arbitrary df would serve one pair only
         self.shared = self.last - self.first >= 3 and (inner is None or inner.df in DEGREES)
-        self.corners: dict[tuple[Corner, float], dict[int, float]] = {}
-        self.biases: dict[tuple[int, float], dict[int, float]] = {}
-        self.divergences: dict[tuple[int, int], float] = {}
-        self.forms: dict[tuple[int, int], NDArray[np.float64]] = {}
+        self._kept: dict[Any, Array] = {}
 
     def member(self, tau: float) -> Copula:
         return self.template.with_theta(self.template._theta_from_tau(tau))
 
-    def corner(self, known: dict[int, float], place: int, corner: Corner, share: float) -> float:
-        if place not in known:
-            known[place] = corner.probability(self.member(place / _STEPS), share, share)
-        return known[place]
+    def nodes(self, key: Any, places: NDArray[np.intp], value: Callable[[int], Any], width: tuple[int, ...] = ()) -> Array:
+        """Values at some places of the grid, computed where they are not known yet; `key` is the function's name."""
+        known = self._known(key, (self.last - self.first + 1, *width))
+        for place in np.unique(places).tolist():
+            if np.isnan(known[place - self.first]).any():
+                known[place - self.first] = value(place)
+        found: Array = known[places - self.first]
+        return found
 
-    def bias(self, known: dict[int, float], place: int, n: int, level: float) -> float:
+    def corner(self, corner: Corner, share: float, places: NDArray[np.intp]) -> Array:
+        """Probabilities of a corner with the same share of both variables."""
+        return self.nodes((corner, share), places, lambda place: corner.probability(self.member(place / _STEPS), share, share))
+
+    def bias(self, n: int, level: float, places: NDArray[np.intp]) -> Array:
         """The bias times the effective number of draws, which varies little."""
-        if self.odd and place < 0:
-            return -self.bias(known, -place, n, level)
-        if place not in known:
-            n_eff = n * 2.0**level
-            known[place] = n_eff * _bias_of_member(self.template, place / _STEPS, n, n_eff)
-        return known[place]
+        n_eff = n * 2.0**level
 
-    def divergence(self, place: int, target: int) -> float:
-        """The quantity that `divergence_at` interpolates; on the diagonal the mean of both directions for two close members."""
+        def value(place: int) -> float:
+            if self.odd and place < 0:
+                return -float(self.bias(n, level, np.array([-place]))[0])
+            return n_eff * _bias_of_member(self.template, place / _STEPS, n, n_eff)
+
+        return self.nodes((n, level), places, value)
+
+    def form(self, order: int, places: NDArray[np.intp]) -> Array:
+        """Coefficients, (place, ..., cell)."""
+        return self.nodes(order, places, lambda place: copula_coefficients(self.member(place / _STEPS), order), (order**2,))
+
+    def divergence(self, places: NDArray[np.intp], targets: NDArray[np.intp]) -> Array:
+        """The quantity that `divergences` interpolates; on the diagonal the mean of both directions for two close members."""
+        size = self.last - self.first + 1
+        known = self._known("divergence", (size, size))
+        both = (places - self.first) * size + (targets - self.first)
+        for place, target in (divmod(code, size) for code in np.unique(both).tolist()):
+            if math.isnan(known[place, target]):
+                known[place, target] = self._divergence(place + self.first, target + self.first)
+        found: Array = known.reshape(-1)[both]
+        return found
+
+    def _divergence(self, place: int, target: int) -> float:
         if self.odd and place + target < 0:  # both turned by 90 degrees
-            return self.divergence(-place, -target)
-        if (place, target) not in self.divergences:
-            tau, aim = place / _STEPS, target / _STEPS
-            ways = [(tau, aim)] if place != target else [(tau + _APART, aim - _APART), (tau - _APART, aim + _APART)]
-            scaled = [self.member(a)._kl(self.member(b)).value / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
-            self.divergences[place, target] = sum(scaled) / len(scaled)
-        return self.divergences[place, target]
+            return self._divergence(-place, -target)
+        tau, aim = place / _STEPS, target / _STEPS
+        ways = [(tau, aim)] if place != target else [(tau + _APART, aim - _APART), (tau - _APART, aim + _APART)]
+        scaled = [self.member(a)._kl(self.member(b)).value / (a - b) ** 2 * (1.0 - a**2) * (1.0 - b**2) for a, b in ways]
+        return sum(scaled) / len(scaled)
 
-    def form(self, place: int, order: int) -> NDArray[np.float64]:
-        if (place, order) not in self.forms:
-            self.forms[place, order] = copula_coefficients(self.member(place / _STEPS), order)
-        return self.forms[place, order]
+    def _known(self, key: Any, shape: tuple[int, ...]) -> Array:
+        if key not in self._kept and len(self._kept) >= _MOST:
+            self._kept.clear()
+        return self._kept.setdefault(key, np.full(shape, math.nan))
 
 
 _KNOWN: dict[tuple[Any, ...], _Tables] = {}
@@ -94,73 +118,79 @@ def _tables(template: Copula) -> _Tables:
     return tables
 
 
-def _kept(tables: dict[Any, dict[int, float]], key: Any) -> dict[int, float]:
-    if key not in tables and len(tables) >= _MOST:
-        tables.clear()
-    return tables.setdefault(key, {})
-
-
 class Curves(Protocol):
     """The functions of a family that a comparison needs, exact or tabulated."""
 
-    def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int) -> tuple[float, float]:
-        """Probability of a corner under the family's member with this tau, and its derivative in tau, for n draws."""
+    def corner_shares(self, template: Copula, taus: Array, corner: Corner, p: Array, q: Array, n: int) -> tuple[Array, Array]:
+        """Probabilities of a corner under the members with these taus, and their derivatives in tau, for n draws."""
 
-    def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
-        """The mean bias, due to ranks, of the tau of a copula fitted to n draws, at its theta and tau."""
+    def tau_biases(self, template: Copula, thetas: Array, taus: Array, n: int, n_eff: Array) -> Array:
+        """The mean bias, due to ranks, of the taus of copulas fitted to n draws, at their thetas and taus."""
 
-    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
-        """Kullback-Leibler divergence of a copula from another, given their taus."""
+    def divergences(self, template: Copula, thetas: tuple[Array, Array], taus: tuple[Array, Array]) -> Integral:
+        """Kullback-Leibler divergences of members from others, given the thetas and taus of both."""
 
-    def coefficients(self, template: Copula, tau: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Coefficients of form of the family's member with this tau, and their derivatives in tau."""
+    def coefficients(self, template: Copula, taus: Array, order: int) -> tuple[Array, Array]:
+        """Coefficients of form of the members with these taus, (member, cell), and their derivatives in tau."""
 
 
 class Exact:
-    """The curves by quadrature."""
+    """The curves by quadrature, one member after the other."""
 
-    def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
-        """Probability of a corner under the family's member with this tau, and its derivative with respect to tau."""
-        return corner_share(template, tau, corner, p, q)
+    def corner_shares(self, template: Copula, taus: Array, corner: Corner, p: Array, q: Array, n: int) -> tuple[Array, Array]:
+        """Probabilities of a corner under the members with these taus, and their derivatives with respect to tau."""
+        each = zip(taus.tolist(), p.tolist(), q.tolist(), strict=True)
+        found = np.array([corner_share(template, tau, corner, *shares) for tau, *shares in each]).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
 
-    def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
+    def tau_biases(self, template: Copula, thetas: Array, taus: Array, n: int, n_eff: Array) -> Array:
         """`rank_bias` times the derivative of tau."""
-        return template._tau_slope(theta) * rank_bias(template.with_theta(theta), n, n_eff)
+        both = zip(thetas.tolist(), n_eff.tolist(), strict=True)
+        biases = [rank_bias(template.with_theta(theta), n, size) for theta, size in both]
+        found: Array = template._tau_slopes(thetas) * np.array(biases)
+        return found
 
-    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
+    def divergences(self, template: Copula, thetas: tuple[Array, Array], taus: tuple[Array, Array]) -> Integral:
         """By closed form or quadrature."""
-        return own._kl(target)
+        return template._kls(*thetas)
 
-    def coefficients(self, template: Copula, tau: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def coefficients(self, template: Copula, taus: Array, order: int) -> tuple[Array, Array]:
         """By quadrature, the derivatives by differences; these are one-sided at an end of the family's range."""
         low, high = template.tau_range
-        ends = [min(max(tau + step, low + 1e-9), high - 1e-9) for step in (-_APART, 0.0, _APART)]
-        below, here, above = (copula_coefficients(template.with_theta(template._theta_from_tau(t)), order) for t in ends)
-        return here, (above - below) / (ends[2] - ends[0])
+        values, steep = np.empty((2, taus.size, order**2))
+        for k, tau in enumerate(taus.tolist()):
+            ends = [min(max(tau + step, low + 1e-9), high - 1e-9) for step in (-_APART, 0.0, _APART)]
+            below, here, above = (copula_coefficients(template.with_theta(template._theta_from_tau(t)), order) for t in ends)
+            values[k], steep[k] = here, (above - below) / (ends[2] - ends[0])
+        return values, steep
 
 
 class Tabulated(Exact):
     """The curves interpolated on a grid of taus where they are smooth; otherwise as in `Exact`."""
 
-    def corner_share(self, template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
+    def corner_shares(self, template: Copula, taus: Array, corner: Corner, p: Array, q: Array, n: int) -> tuple[Array, Array]:
         """Interpolated for untied samples, unless there are so many draws that the fifth digit matters."""
         tables = _tables(template)
-        places = _places(tables, tau) if tables.shared and p == q and n <= _FEW_ENOUGH else None
-        if places is None:
-            return super().corner_share(template, tau, corner, p, q)
-        start, weights, slopes = places
-        known = _kept(tables.corners, (corner, p))
-        values = [tables.corner(known, start + k, corner, p) for k in range(4)]
-        if min(values) > _RARE:
-            return _dot(weights, values), _dot(slopes, values)
-        if min(values) <= 0.0:
-            return super().corner_share(template, tau, corner, p, q)
-        # corners away from the dependence are nearly empty, and change by orders of magnitude between nodes
-        logs = [math.log(value) for value in values]
-        share = math.exp(_dot(weights, logs))
-        return share, share * _dot(slopes, logs)
+        usable = (p == q) & _covered(tables, taus) & (tables.shared and n <= _FEW_ENOUGH)
+        shares, slopes = np.empty((2, taus.size))
+        for share in np.unique(p[usable]).tolist():
+            at = np.flatnonzero(usable & (p == share))
+            cubic = _Cubic.at(tables, taus[at])
+            values = tables.corner(corner, share, cubic.places)
+            least = values.min(axis=1)
+            plainly, rare = least > _RARE, (least > 0.0) & (least <= _RARE)
+            shares[at[plainly]], slopes[at[plainly]] = (part[plainly] for part in cubic.of(values))
+            if rare.any():
+                # corners away from the dependence are nearly empty, and change by orders of magnitude between nodes
+                logs, steep = (part[rare] for part in cubic.of(np.log(np.maximum(values, 1e-300))))
+                shares[at[rare]], slopes[at[rare]] = np.exp(logs), np.exp(logs) * steep
+            usable[at[~(plainly | rare)]] = False
+        rest = np.flatnonzero(~usable)
+        if rest.size:
+            shares[rest], slopes[rest] = super().corner_shares(template, taus[rest], corner, p[rest], q[rest], n)
+        return shares, slopes
 
-    def tau_bias(self, template: Copula, theta: float, tau: float, n: int, n_eff: float) -> float:
+    def tau_biases(self, template: Copula, thetas: Array, taus: Array, n: int, n_eff: Array) -> Array:
         """Interpolated in tau and in the logarithm of the effective number of draws, unless the dependence is strong."""
         tables = _tables(template)
         inner = student_part(template)
@@ -168,89 +198,113 @@ class Tabulated(Exact):
             # the bias varies slowly with df, so that of the nearest df on the grid is accurate enough
             template = with_df(template, min(DEGREES, key=lambda df: abs(math.log(df / inner.df))))
             tables = _tables(template)
-        size = max(min(n_eff, float(n)), 1.0)
-        places = _places(tables, tau) if tables.shared and abs(tau) <= _MODERATE else None
-        if places is None:
-            return _bias_of_member(template, tau, n, n_eff)
-        start, weights, _ = places
-        fine = 1.0 if size >= _ENOUGH else _FINE  # with few draws the bias changes fast
-        lower = math.floor(math.log2(size / n) * fine) / fine
-        upper = min(lower + 1.0 / fine, 0.0)
+        found = np.empty(taus.size)
+        usable = _covered(tables, taus) & (np.abs(taus) <= _MODERATE) & tables.shared
+        for k in np.flatnonzero(~usable).tolist():
+            found[k] = _bias_of_member(template, float(taus[k]), n, float(n_eff[k]))
+        at = np.flatnonzero(usable)
+        cubic, size = _Cubic.at(tables, taus[at]), np.maximum(np.minimum(n_eff[at], float(n)), 1.0)
+        fine = np.where(size >= _ENOUGH, 1.0, _FINE)  # with few draws the bias changes fast
+        lower = np.floor(np.log2(size / n) * fine) / fine
+        upper = np.minimum(lower + 1.0 / fine, 0.0)
         rows = []
-        for level in (lower, upper):
-            known = _kept(tables.biases, (n, level))
-            rows.append(_dot(weights, [tables.bias(known, start + k, n, level) for k in range(4)]))
+        for levels in (lower, upper):
+            row = np.empty(at.size)
+            for level in np.unique(levels).tolist():
+                here = levels == level
+                row[here] = np.sum(cubic.weights[here] * tables.bias(n, level, cubic.places[here]), axis=1)
+            rows.append(row)
         ends = n * 2.0**lower, n * 2.0**upper
-        share = (size - ends[0]) / (ends[1] - ends[0]) if upper > lower else 0.0  # linear in the effective number of draws
-        return ((1.0 - share) * rows[0] + share * rows[1]) / size
+        with np.errstate(invalid="ignore", divide="ignore"):  # linear in the effective number of draws
+            share = np.where(upper > lower, (size - ends[0]) / (ends[1] - ends[0]), 0.0)
+        found[at] = ((1.0 - share) * rows[0] + share * rows[1]) / size
+        return found
 
-    def divergence(self, own: Copula, target: Copula, taus: tuple[float, float]) -> Integral:
+    def divergences(self, template: Copula, thetas: tuple[Array, Array], taus: tuple[Array, Array]) -> Integral:
         """Interpolated between members of one family that are close to each other.
 
         The interpolated quantity is the divergence divided by the squared distance of the taus, which tends to half the Fisher
         information on the scale of tau, times (1 - tau^2) for both: the information grows like 1/(1 - tau)^2 towards perfect
         dependence.
         """
-        if isinstance(own, Gaussian) or own._margin_key != target._margin_key:  # a closed form; two families
-            return super().divergence(own, target, taus)
-        tables, (tau, tau_target) = _tables(own), taus
-        near = tables.shared and max(abs(tau), abs(tau_target)) <= _MODERATE and abs(tau - tau_target) <= _CLOSE
-        rows, columns = (_places(tables, value) for value in (tau, tau_target)) if near else (None, None)
-        if rows is None or columns is None:
-            return super().divergence(own, target, taus)
-        total = 0.0
-        for k, row in enumerate(rows[1]):
-            for m, column in enumerate(columns[1]):
-                total += row * column * tables.divergence(rows[0] + k, columns[0] + m)
-        return Integral(total * (tau - tau_target) ** 2 / ((1.0 - tau**2) * (1.0 - tau_target**2)))
+        if isinstance(template, Gaussian):  # a closed form
+            return super().divergences(template, thetas, taus)
+        tables, (tau, target) = _tables(template), taus
+        near = (np.maximum(np.abs(tau), np.abs(target)) <= _MODERATE) & (np.abs(tau - target) <= _CLOSE)
+        near &= _covered(tables, tau) & _covered(tables, target) & tables.shared
+        found = Integral(np.empty(tau.size), np.zeros(tau.size))
+        rest = np.flatnonzero(~near)
+        if rest.size:
+            exact = super().divergences(template, (thetas[0][rest], thetas[1][rest]), (tau[rest], target[rest]))
+            found.value[rest], found.error[rest] = exact.value, exact.error
+        rows, columns = (_Cubic.at(tables, values[near]) for values in (tau, target))
+        nodes = tables.divergence(rows.places[:, :, None], columns.places[:, None, :])
+        total = np.einsum("pa,pab,pb->p", rows.weights, nodes, columns.weights)
+        found.value[near] = total * (tau[near] - target[near]) ** 2 / ((1.0 - tau[near] ** 2) * (1.0 - target[near] ** 2))
+        return found
 
-    def coefficients(self, template: Copula, tau: float, order: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def coefficients(self, template: Copula, taus: Array, order: int) -> tuple[Array, Array]:
         """Interpolated in tau and, for Student t copulas with a df between those of the tables, in 1/df."""
         inner = student_part(template)
         if inner is not None and not _tables(template).shared and DEGREES[0] < inner.df:
             known = sorted((1.0 / df for df in (*DEGREES, math.inf)), key=lambda x: abs(x - 1.0 / inner.df))[:4]
             members = [with_df(template, 1.0 / x) if x > 0.0 else Gaussian(0.5) for x in known]  # which theta does not matter
-            parts = np.array([self.coefficients(member, tau, order) for member in members])
+            parts = np.array([self.coefficients(member, taus, order) for member in members])
             share = [math.prod((1.0 / inner.df - other) / (x - other) for other in known if other != x) for x in known]
             values, steep = np.tensordot(share, parts, 1)
             return values, steep
         tables = _tables(template)
-        places = _places(tables, tau) if tables.shared else None
-        if places is None:
-            return super().coefficients(template, tau, order)
-        start, weights, steepness = places
-        nodes = np.stack([tables.form(start + k, order) for k in range(4)])
-        return np.asarray(weights) @ nodes, np.asarray(steepness) @ nodes
+        usable = _covered(tables, taus) & tables.shared
+        values, steep = np.empty((2, taus.size, order**2))
+        rest = np.flatnonzero(~usable)
+        if rest.size:
+            values[rest], steep[rest] = super().coefficients(template, taus[rest], order)
+        cubic = _Cubic.at(tables, taus[usable])
+        nodes = tables.form(order, cubic.places)
+        values[usable] = np.einsum("pa,pac->pc", cubic.weights, nodes)
+        steep[usable] = np.einsum("pa,pac->pc", cubic.slopes, nodes)
+        return values, steep
 
 
 EXACT, TABULATED = Exact(), Tabulated()
 
 
 def _bias_of_member(template: Copula, tau: float, n: int, n_eff: float) -> float:
-    return EXACT.tau_bias(template, template._theta_from_tau(tau), tau, n, n_eff)
+    theta = template._theta_from_tau(tau)
+    return template._tau_slope(theta) * rank_bias(template.with_theta(theta), n, n_eff)
 
 
-def _places(tables: _Tables, tau: float) -> tuple[int, list[float], list[float]] | None:
-    """The first of four grid points around tau, their weights in the cubic through them, and in its derivative."""
-    first, last = tables.first, tables.last
-    if not first <= tau * _STEPS <= last:
-        return None
-    start = min(max(math.floor(tau * _STEPS) - 1, first), last - 3)
-    t = tau * _STEPS - start
-    weights = [
-        -(t - 1.0) * (t - 2.0) * (t - 3.0) / 6.0,
-        t * (t - 2.0) * (t - 3.0) / 2.0,
-        -t * (t - 1.0) * (t - 3.0) / 2.0,
-        t * (t - 1.0) * (t - 2.0) / 6.0,
-    ]
-    slopes = [
-        -(3.0 * t**2 - 12.0 * t + 11.0) / 6.0 * _STEPS,
-        (3.0 * t**2 - 10.0 * t + 6.0) / 2.0 * _STEPS,
-        -(3.0 * t**2 - 8.0 * t + 3.0) / 2.0 * _STEPS,
-        (3.0 * t**2 - 6.0 * t + 2.0) / 6.0 * _STEPS,
-    ]
-    return start, weights, slopes
+def _covered(tables: _Tables, taus: Array) -> NDArray[np.bool_]:
+    """Which taus lie on the grid."""
+    found: NDArray[np.bool_] = (tables.first <= taus * _STEPS) & (taus * _STEPS <= tables.last)
+    return found
 
 
-def _dot(weights: list[float], values: list[float]) -> float:
-    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+class _Cubic(NamedTuple):
+    """The four grid points around each tau, their weights in the cubic through them, and in its derivative: (tau, 4)."""
+
+    places: NDArray[np.intp]
+    weights: Array
+    slopes: Array
+
+    @classmethod
+    def at(cls, tables: _Tables, taus: Array) -> "_Cubic":
+        start = np.minimum(np.maximum(np.floor(taus * _STEPS) - 1.0, tables.first), tables.last - 3)
+        t = taus * _STEPS - start
+        weights = [
+            -(t - 1.0) * (t - 2.0) * (t - 3.0) / 6.0,
+            t * (t - 2.0) * (t - 3.0) / 2.0,
+            -t * (t - 1.0) * (t - 3.0) / 2.0,
+            t * (t - 1.0) * (t - 2.0) / 6.0,
+        ]
+        slopes = [
+            -(3.0 * t**2 - 12.0 * t + 11.0) / 6.0 * _STEPS,
+            (3.0 * t**2 - 10.0 * t + 6.0) / 2.0 * _STEPS,
+            -(3.0 * t**2 - 8.0 * t + 3.0) / 2.0 * _STEPS,
+            (3.0 * t**2 - 6.0 * t + 2.0) / 6.0 * _STEPS,
+        ]
+        return cls(start.astype(np.intp)[:, None] + _AROUND, np.stack(weights, axis=1), np.stack(slopes, axis=1))
+
+    def of(self, values: Array) -> tuple[Array, Array]:
+        """The interpolated values and their derivatives, from those at the grid points."""
+        return np.sum(self.weights * values, axis=1), np.sum(self.slopes * values, axis=1)

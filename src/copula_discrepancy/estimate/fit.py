@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.checks import one_of, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
@@ -12,7 +14,17 @@ from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.estimate.fit_caveats import fit_caveats
 from copula_discrepancy.estimate.fit_result import Fit, library_version
 from copula_discrepancy.estimate.jackknife import LeftOut
-from copula_discrepancy.estimate.likelihood import Maximum, NoMaximum, at_maximum, estimate_degrees, maximise, student_part
+from copula_discrepancy.estimate.likelihood import (
+    END,
+    Maximum,
+    NoMaximum,
+    at_maximum,
+    estimate_degrees,
+    maximise,
+    moment_thetas,
+    perfect_bounds,
+    student_part,
+)
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.families import Copula, resolve_family
 
@@ -99,14 +111,16 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
     """Fit a template's family to a ranked pair; warnings are recorded in the result, not issued."""
     if estimate_df and method == "moment":
         raise InputError("Kendall's tau does not determine the degrees of freedom; pass df, such as df=4, or use method='mle'")
-    limit = pair.limit(template, by_rank=method == "moment")
+    sign = pair.perfect_sign(by_rank=method == "moment")
+    limit = END[int(perfect_bounds(template, np.array([sign]))[0])]
     df_known, df_end = True, None
     if limit is not None:
         theta = template.parameter.upper if limit == "upper" else template.parameter.lower
         outcome, df_known = Maximum(theta, math.inf if method == "mle" else math.nan, 0, True, limit), not estimate_df
         estimate_df = False
     elif method == "moment":
-        outcome = _fit_moment(pair, template)
+        (theta,), (bound,) = moment_thetas(template, np.array([pair.tau]))
+        outcome = Maximum(float(theta), math.nan, 0, True, END[int(bound)])
     else:
         try:
             if estimate_df:
@@ -114,7 +128,7 @@ def fit_pair(pair: RankedPair, template: Copula, *, method: str, estimate_df: bo
             outcome = maximise(pair, template)
         except NoMaximum as found:
             outcome, df_known = found.outcome, False
-    return _result(pair, template, method, outcome, iid, df_known=df_known, df_estimated=estimate_df, df_end=df_end)
+    return result_of(pair, template, method, outcome, iid, df_known=df_known, df_estimated=estimate_df, df_end=df_end)
 
 
 def fit_at(pair: RankedPair, template: Copula, theta: float, left_out: LeftOut | None, *, method: str, iid: bool) -> Fit:
@@ -122,11 +136,11 @@ def fit_at(pair: RankedPair, template: Copula, theta: float, left_out: LeftOut |
     domain = template.parameter
     if method == "moment" or theta in (domain.lower, domain.upper) or not math.isfinite(theta):
         return fit_pair(pair, template, method=method, iid=iid)  # needs no search, or a single step
-    fitted = _result(pair, template, method, at_maximum(pair, template, theta), iid)
+    fitted = result_of(pair, template, method, at_maximum(pair, template, theta), iid)
     return replace(fitted, known_left_out=(left_out,))
 
 
-def _result(
+def result_of(
     pair: RankedPair,
     template: Copula,
     method: str,
@@ -137,6 +151,7 @@ def _result(
     df_estimated: bool = False,
     df_end: str | None = None,
 ) -> Fit:
+    """The result of a search for a maximum."""
     inner = student_part(template)
     # inside the domain its caveats do not need tau, and with known margins ranks are not needed
     tau = pair.tau if method == "moment" or outcome.on_bound is not None else math.nan
@@ -163,17 +178,3 @@ def _result(
         template=template,
         pair=pair,
     )
-
-
-def _fit_moment(pair: RankedPair, template: Copula) -> Maximum:
-    """The theta whose Kendall's tau equals the draws', or the nearest one."""
-    low, high = template.tau_range
-    on_bound: str | None = None
-    if low <= pair.tau <= high:
-        theta = template._theta_from_tau(pair.tau)
-        if not template.parameter.lower <= theta < template.parameter.upper or abs(template._tau(theta)) == 1.0:
-            on_bound = "upper" if theta > 0 else "lower"
-    else:
-        # only a bound that the domain includes can be exceeded; at open bounds |tau| = 1
-        theta, on_bound = template.parameter.lower, "lower"
-    return Maximum(theta, math.nan, 0, True, on_bound)

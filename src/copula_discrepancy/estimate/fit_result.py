@@ -18,14 +18,12 @@ from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.counted_pair import CountedPair
 from copula_discrepancy.estimate.influence import rank_bias, student_scores, theta_score
 from copula_discrepancy.estimate.jackknife import LeftOut, leave_out_blocks
+from copula_discrepancy.estimate.left_out import is_slow
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import (
-    FEWEST_DRAWS,
-    Estimate,
-    StandardError,
-    open_probability,
-    require_chain_length,
-)
+from copula_discrepancy.estimate.pair_block import PairBlock
+from copula_discrepancy.estimate.ranked_pairs import RankedPairs
+from copula_discrepancy.estimate.standard_error import FEWEST_DRAWS, StandardError, require_chain_length
+from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
 from copula_discrepancy.families import Copula
 
 
@@ -131,16 +129,14 @@ class Fit(WithCaveats):
             return self.block
         if not self.iid:
             require_chain_length(self.n // self.pair.n_chains)
-        block = (
-            CountedBlock.of_pair(self.pair, iid=self.iid)
-            if isinstance(self.pair, CountedPair)
-            else Block.of_pair(self.pair, iid=self.iid)
-        )
-        self.score_in(block, 0)
+        one = CountedBlock if isinstance(self.pair, CountedPair) else Block
+        block: Block | CountedBlock = one.of_one(self.pair, iid=self.iid)  # type: ignore[arg-type]
+        if self.method == "mle" and self.regular:
+            self.score_in(block, 0)
         return block.finish(keep=True)
 
-    def score_in(self, block: Block | CountedBlock, k: int) -> None:
-        """Add the scores of this fit to a block of pairs, if its estimate has a normal limit.
+    def score_in(self, block: PairBlock, k: int) -> None:
+        """Add the scores of this fit, whose estimate has a normal limit, to a block of pairs.
 
         Parameters
         ----------
@@ -149,11 +145,10 @@ class Fit(WithCaveats):
         k : int
             The position of the pair in it.
         """
-        if self.method == "mle" and self.regular:
-            free_df = self.df_estimated and self.df_on_bound is None
-            pair = block.score_pair(self.pair)
-            score = student_scores(pair, self.copula)[0] if free_df else theta_score(pair, self.copula)
-            block.score(k, score, self._tau_slope, self.tau_error)
+        free_df = self.df_estimated and self.df_on_bound is None
+        pair = block.score_pair(k)
+        score = student_scores(pair, self.copula)[0] if free_df else theta_score(pair, self.copula)
+        block.add_score(k, score, self._tau_slope, self.tau_error)
 
     @lazy
     def influence(self) -> Mapping[str, NDArray[np.float64]]:
@@ -188,35 +183,14 @@ class Fit(WithCaveats):
 
     @lazy
     def spreads(self) -> Mapping[str, StandardError]:
-        """Standard errors of everything in `influence`."""
-        spreads = self.spreads_in(self.counted, 0)
-        return spreads | {"theta": spreads["tau_fitted"].times(1.0 / self._tau_slope)}
-
-    def spreads_in(self, block: Block | CountedBlock, k: int) -> dict[str, StandardError]:
-        """Standard errors of "tau", "tau_fitted" and "shape" from a finished block, widened if second-order terms matter.
-
-        Parameters
-        ----------
-        block : Block
-            The block.
-        k : int
-            The position of the pair in it.
-
-        Returns
-        -------
-        dict
-            Values of type StandardError; "tau_fitted" and "shape" are at least as wide as the block jackknife (`jackknife`).
-        """
-        spreads = block.spreads(k)
+        """Standard errors of everything in `influence`, at least as wide as the block jackknife (`jackknife`)."""
+        spreads = {name: spread.at(0) for name, spread in self.counted.spreads.items()}
         if self.method == "moment":
-            return spreads | {"tau_fitted": spreads["tau"]}
-        left_out = self.left_out
-        if left_out is None:
-            return spreads
-        return spreads | {
-            "tau_fitted": left_out.widened(spreads["tau_fitted"], left_out.tau_fitted_se),
-            "shape": left_out.widened(spreads["shape"], left_out.shape_se),
-        }
+            spreads["tau_fitted"] = spreads["tau"]
+        elif self.left_out is not None:
+            for name, se in (("tau_fitted", self.left_out.tau_fitted_se), ("shape", self.left_out.shape_se)):
+                spreads[name] = self.left_out.widened(spreads[name], se)
+        return spreads | {"theta": spreads["tau_fitted"].times(1.0 / self._tau_slope)}
 
     @lazy
     def left_out(self) -> LeftOut | None:
@@ -225,7 +199,11 @@ class Fit(WithCaveats):
             return self.known_left_out[0]
         if self.iid or self.method == "moment" or self.pair.uniform or not self.regular or abs(self.pair.tau) == 1.0:
             return None
-        return leave_out_blocks(self.pair, self.template, self.theta, self.tau)
+        if not is_slow(self.pair.margin_size, self.n):
+            return None
+        fitted, sizes = (np.array([self.theta]), np.array([self.tau])), np.array([self.pair.margin_size])
+        pairs, chosen = RankedPairs.of_pair(self.pair), np.array([0])
+        return LeftOut.known(leave_out_blocks(pairs, chosen, self.template, *fitted, sizes, self.pair.n_chains).at(0).numbers)
 
     @lazy
     def rank_bias(self) -> float:
@@ -252,7 +230,7 @@ class Fit(WithCaveats):
         No draw influences a perfect tau; the effective number of its ranks is used then.
         """
         known = [spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)]
-        return min(known) if known else min(self.counted.tau_side(0).rank_size(), self.n)
+        return min(known) if known else min(float(self.counted.tau_side().rank_size[0]), self.n)
 
     @property
     def tau_bias(self) -> float:
@@ -261,9 +239,6 @@ class Fit(WithCaveats):
 
     def with_blocks(self, bias: float) -> float:
         """The rank bias of the fitted tau, averaged with that of the block jackknife if the margins mix slowly.
-
-        The jackknife uses the draws, the rank bias only the family: the first estimate is noisy, the second too small if the
-        family is wrong. Their mean keeps the size of the test of shape better than either.
 
         Parameters
         ----------
@@ -275,7 +250,7 @@ class Fit(WithCaveats):
         float
             The bias that tests and intervals subtract.
         """
-        return bias if self.left_out is None else 0.5 * (bias + self.left_out.bias)
+        return bias if self.left_out is None else float(self.left_out.averaged(bias))
 
     @lazy
     def estimates(self) -> Mapping[str, Estimate]:

@@ -13,10 +13,8 @@ Association 94, 285-301.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +22,10 @@ from numpy.typing import NDArray
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.estimate.basis import HIGHEST_ORDER, polynomials, slopes
+from copula_discrepancy._core.rowwise import Rowwise, plain
+from copula_discrepancy.estimate.basis import HIGHEST_ORDER
 from copula_discrepancy.estimate.combination import combined_pvalue, normal_scores
-from copula_discrepancy.estimate.left_out import parts_without_blocks
-from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import StandardError
+from copula_discrepancy.estimate.standard_error import StandardError
 
 Array = NDArray[np.float64]
 
@@ -42,6 +39,7 @@ FORM_RHAT_LIMIT = 1.02
 TIMES_PER_BATCH = 10.0
 _BATCHES = 100  # of all chains together, for correlations between coefficients: their autocorrelations matter little
 _MOST_ALIKE = 0.6  # share of draws with one value above which the others are too few; both values of a coin are below
+_ROUNDING = 1e-20  # variance of influence values of order 1 that are rounding errors
 _KNOWN_WELL = 3.0  # standard errors of the target's squared dependence, below which a share of it says nothing
 _NOISE_SHARE = (
     0.6  # all of it would leave the errors of some cells a few percent too small, none those of strong dependence too large
@@ -56,26 +54,9 @@ def checked_order(order: object) -> int:
     return int(order)  # type: ignore[call-overload]
 
 
-@lru_cache(maxsize=4)
-def basis_table(n: int, order: int, doubled: bool) -> Array:
-    """Polynomials and their derivatives at every rank of n draws, with ties at every mid-rank: (rank, 2, order)."""
-    u = (np.arange(2.0, 2.0 * n + 1.0, 1.0 if doubled else 2.0) - 1.0) / (2.0 * n)
-    return np.ascontiguousarray(np.stack([polynomials(u, order).T, slopes(u, order).T], axis=1))
-
-
 def batches_per_chain(n: int, n_chains: int) -> int:
     """An even number of batches of each chain, of at least two draws if possible."""
     return max(2 * min(round(0.5 * _BATCHES / n_chains), n // n_chains // 4), 2)
-
-
-def left_out_coefficients(pair: RankedPair, order: int) -> Array:
-    """Coefficients of a pair without each of several blocks of draws: (block, cell)."""
-    rows = []
-    for part in parts_without_blocks(pair):
-        table = basis_table(part.n, order, True)
-        u, v = (table[column.doubled_mid_ranks - 2, 0] for column in (part.first, part.second))
-        rows.append((u.T @ v).ravel() / part.n)
-    return np.array(rows)
 
 
 def order_for(n: int, order: int) -> int:
@@ -83,9 +64,9 @@ def order_for(n: int, order: int) -> int:
     return min(order, math.isqrt(n // _DRAWS_PER_CELL))
 
 
-def can_be_tested(n: int, perfect: bool, largest_group: int) -> bool:
+def can_be_tested(n: Any, perfect: Any, largest_group: Any) -> Any:
     """Whether form has a normal limit: enough draws, no perfect dependence, and no value that most draws share."""
-    return n >= FEWEST_FOR_FORM and not perfect and largest_group <= _MOST_ALIKE * n
+    return (n >= FEWEST_FOR_FORM) & ~perfect & (largest_group <= _MOST_ALIKE * n)
 
 
 def usable_cells(
@@ -122,8 +103,8 @@ class CellSpread(NamedTuple):
             return cls(variance * n / n_eff, np.full_like(variance, n_batches - 1.0), n_eff)
 
     def use_chains(self, k: int, influence: Array, n_chains: int) -> None:
-        """Use all autocovariances of the influence values, (draw, cell), of a pair whose chains mix too slowly for batches."""
-        for cell, column in enumerate(np.ascontiguousarray(influence.T)):
+        """Use all autocovariances of the influence values, (cell, draw), of a pair whose chains mix too slowly for batches."""
+        for cell, column in enumerate(influence):
             _, self.variance[k, cell], self.n_eff[k, cell], df = kernels.long_run(column.reshape(n_chains, -1), False)
             kurtosis = float(np.mean(column**4)) / max(float(np.mean(column**2)) ** 2, _TINY)
             self.df[k, cell] = min(df, 2.0 * self.n_eff[k, cell] / max(kurtosis - 1.0, 1.0))
@@ -135,6 +116,7 @@ class CellSpread(NamedTuple):
         """
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.maximum(1.0 - _NOISE_SHARE * noise / self.variance, 0.25)
+        share = np.where(self.variance > 0.0, share, 1.0)  # perfect dependence has no error at all
         return np.sqrt(self.variance / n * share), np.maximum(self.df * share**2, 1.0), self.n_eff
 
 
@@ -188,11 +170,11 @@ class FormSide:
         return covariance
 
     @property
-    def largest_rhats(self) -> list[tuple[float, str]]:
+    def largest_rhats(self) -> tuple[Array, NDArray[np.str_]]:
         """The largest split R-hat over the coefficients of each pair, and the kind of dependence that one is about."""
         rhats = self.rhats
-        places = rhats.argmax(axis=1)
-        return [(float(row[k]), kind_of_cell(*divmod(int(k), self.order))) for row, k in zip(rhats, places, strict=True)]
+        kinds = np.array([kind_of_cell(*divmod(k, self.order)) for k in range(self.order**2)])
+        return rhats.max(axis=1), kinds[rhats.argmax(axis=1)]
 
     @property
     def rhats(self) -> Array:
@@ -202,7 +184,8 @@ class FormSide:
         variance, apart = self.se**2 * self.n_eff, np.var(self.halves, axis=1)
         within = np.maximum(variance - apart, _TINY) * length / (length - 1.0)
         between = length * apart * parts / (parts - 1.0)
-        return np.where(self.used, np.sqrt((between / within + length - 1.0) / length), 1.0)
+        varies = self.used & (variance > _ROUNDING)  # of perfect dependence some coefficients do not vary, up to rounding
+        return np.where(varies, np.sqrt((between / within + length - 1.0) / length), 1.0)
 
 
 def kind_of_cell(j: int, k: int) -> str:
@@ -211,8 +194,9 @@ def kind_of_cell(j: int, k: int) -> str:
     return known.get((j, k), "finer patterns")
 
 
-class FormGap(NamedTuple):
-    """The gap in form of one pair.
+@dataclass(frozen=True, eq=False)
+class FormGap(Rowwise):
+    """The gap in form of one pair, or of many: then every number is an array with one entry per pair.
 
     Attributes
     ----------
@@ -232,12 +216,12 @@ class FormGap(NamedTuple):
         Standard errors of the differences, and of either side; 0 for a known target.
     """
 
-    value: float
+    value: Any
     spread: StandardError
-    squared: float
-    squared_se: float
-    pvalue: float
-    kept: float
+    squared: Any
+    squared_se: Any
+    pvalue: Any
+    kept: Any
     kept_spread: StandardError
     own: Array
     target: Array
@@ -246,24 +230,24 @@ class FormGap(NamedTuple):
     target_errors: Array
 
     @property
-    def dependence(self) -> tuple[float, float]:
+    def dependence(self) -> tuple[Any, Any]:
         """The root mean square of each smoothed density about that of independence, without the part that chance adds."""
         sides = (self.own, self.own_errors), (self.target, self.target_errors)
-        own, target = (math.sqrt(max(float(np.nansum(a**2 - np.where(np.isfinite(a), se, 0.0) ** 2)), 0.0)) for a, se in sides)
-        return own, target
+        own, target = (np.nansum(a**2 - np.where(np.isfinite(a), se, 0.0) ** 2, axis=-1) for a, se in sides)
+        return plain(np.sqrt(np.maximum(own, 0.0))), plain(np.sqrt(np.maximum(target, 0.0)))
 
     @property
-    def dependence_errors(self) -> tuple[float, float]:
+    def dependence_errors(self) -> tuple[Any, Any]:
         """Standard errors of `dependence` of variables that are independent, or nearly so."""
         sizes = zip(self.dependence, (self.own_errors, self.target_errors), (self.own, self.target), strict=True)
         found = []
         for size, se, known in sizes:
-            squared_se = math.sqrt(2.0 * float(np.sum(np.where(np.isfinite(known), se, 0.0) ** 4)))
-            found.append(squared_se / (2.0 * max(size, math.sqrt(squared_se / 2.0), _TINY)))
+            squared_se = np.sqrt(2.0 * np.sum(np.where(np.isfinite(known), se, 0.0) ** 4, axis=-1))
+            found.append(plain(squared_se / (2.0 * np.maximum(np.maximum(size, np.sqrt(squared_se / 2.0)), _TINY))))
         return found[0], found[1]
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Confidence interval of the value: the root of that of its square, which is close to normal."""
+        """Confidence interval of the value of one pair: the root of that of its square, which is close to normal."""
         reach = StandardError(self.squared_se, self.spread.df, self.spread.n_eff).reach(confidence)
         low, high = (math.sqrt(max(self.squared + side * reach, 0.0)) for side in (-1.0, 1.0))
         return low, high
@@ -273,11 +257,11 @@ def form_gaps(
     own: FormSide,
     other: FormSide | None,
     targets: Array | None,
-    tested: Sequence[bool],
+    tested: NDArray[np.bool_],
     *,
     fitted: bool = False,
     fewest_cells: int = 2,
-) -> list[FormGap]:
+) -> FormGap:
     """The gaps in form of a block of pairs, from a reference sample or from known coefficients (NaN if there are none).
 
     Parameters
@@ -286,7 +270,7 @@ def form_gaps(
         Draws and reference.
     targets : array (pair, cell), optional
         Coefficients of known copulas, or of those fitted to the draws, if there is no reference.
-    tested : sequence of bool
+    tested : array of bool
         Whether each pair can be tested.
     fitted : bool
         Whether the targets are fits to the draws themselves, so that there is nothing to keep.
@@ -316,21 +300,23 @@ def form_gaps(
         value_se = squared_se / (2.0 * np.maximum(values, np.sqrt(squared_se / 2.0)))
         kept, kept_se = _kept(own, other, aims, used, covariances)
         kept = np.full_like(kept, math.nan) if fitted else kept
-    cells = used.sum(axis=1)
+    testable = tested & (used.sum(axis=1) >= fewest_cells)
     least_df = _smallest(df, used)
-    zeros = np.zeros_like(aims)
-    sides = own.se, zeros if other is None else other.se
-    found = []
-    for k, test in enumerate(tested):
-        spread = StandardError(float(value_se[k]), float(least_df[k]), float(n_eff[k]))
-        share_spread = StandardError(float(kept_se[k]), float(least_df[k]), float(n_eff[k]))
-        pvalue = float(pvalues[k]) if test and cells[k] >= fewest_cells else math.nan
-        size = float(values[k]), spread, float(squared[k] - noise[k]), float(squared_se[k])
-        share = float(kept[k]) if test else math.nan
-        numbers = (*size, pvalue, share, share_spread)
-        mine, theirs = (np.where(used[k], part[k], math.nan) for part in (own.means, aims))
-        found.append(FormGap(*numbers, mine, theirs, se[k], sides[0][k], sides[1][k]))
-    return found
+    mine, theirs = (np.where(used, part, math.nan) for part in (own.means, aims))
+    return FormGap(
+        values,
+        StandardError(value_se, least_df, n_eff),
+        squared - noise,
+        squared_se,
+        np.where(testable, pvalues, math.nan),
+        np.where(tested, kept, math.nan),
+        StandardError(kept_se, least_df, n_eff),
+        mine,
+        theirs,
+        se,
+        own.se,
+        np.zeros_like(own.se) if other is None else other.se,
+    )
 
 
 def _smallest(values: Array, used: NDArray[np.bool_]) -> Array:

@@ -1,113 +1,163 @@
-"""Level, shape, total, corner and form gaps of one pair of variables, with every rule for when one of them is not tested.
+"""Level, shape, total, corner and form gaps of pairs of variables, with every rule for when one of them is not tested.
 
 The rules: perfect dependence, and values too rare for a test, in `strength`; a likelihood of columns with few values, of a
 handful of draws, or with ties that do not cancel between samples of unequal size, here, as are those for form; corners of few
 draws in `tails`.
+
+Numbers are arrays with one entry per pair; `at` gives those of one pair.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any
 
-from copula_discrepancy.estimate.block import Block
-from copula_discrepancy.estimate.counted_block import CountedBlock
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.rowwise import Rowwise
 from copula_discrepancy.estimate.family_curves import Curves
 from copula_discrepancy.estimate.fit_result import Fit
+from copula_discrepancy.estimate.fits import Fits
 from copula_discrepancy.estimate.form import FormGap, can_be_tested
+from copula_discrepancy.estimate.jackknife import LeftOut
+from copula_discrepancy.estimate.likelihood import INSIDE, LOWER
 from copula_discrepancy.estimate.pair import FEWEST_FOR_SHAPE, TOO_DISCRETE, uneven_ties
+from copula_discrepancy.estimate.ranked_pairs import Places
+from copula_discrepancy.estimate.standard_error import StandardError
 from copula_discrepancy.estimate.strength import TauSide, level_test
 from copula_discrepancy.estimate.tails import CORNERS, CornerCount, TailGap, joint_pvalue, tail_gap
-from copula_discrepancy.estimate.uncertainty import StandardError
 from copula_discrepancy.families import Copula, Integral
 
-_UNKNOWN = StandardError(math.nan, math.nan, math.nan)
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One pair of variables in one sample.
+class Side(Rowwise):
+    """Pairs of variables in one sample.
 
     Attributes
     ----------
-    fit : Fit
-        The family fitted to it.
+    fits : Fits
+        The families fitted to them; the `Fit` of one pair.
     tau : TauSide
         Kendall's tau and the input of its test.
     spreads : mapping from str to StandardError
         Standard errors of "tau", "tau_fitted" and "shape".
+    left_out : LeftOut
+        What leaving out blocks says of them, where margins mix slowly.
     bias : float
         The mean bias of the fitted tau, from ranks and from the block jackknife.
     bias_is_large : bool
         Whether the bias due to ranks exceeds the standard error, so that a first-order correction cannot be trusted.
     corners : mapping from str to CornerCount
-        The corners that can be evaluated.
+        The corners.
     rhat : float
         R-hat for dependence.
+    tied_share, largest_group
+        The share of pairs of draws that are tied, and the number of draws that share one value, in the variable with more.
     """
 
-    fit: Fit
+    fits: Any
     tau: TauSide
     spreads: Mapping[str, StandardError]
-    bias: float
-    bias_is_large: bool
+    left_out: LeftOut
+    bias: Any
+    bias_is_large: Any
     corners: Mapping[str, CornerCount]
-    rhat: float
+    rhat: Any
+    tied_share: Any
+    largest_group: Any
 
     @classmethod
-    def of(cls, block: Block | CountedBlock, k: int, fitted: Fit, curves: Curves) -> "Side":
-        """The side of a pair in a finished block of pairs."""
-        spreads, bias = fitted.spreads_in(block, k), 0.0
-        if fitted.method == "mle" and fitted.regular and not fitted.pair.uniform:
+    def of(cls, fits: Fits, curves: Curves) -> "Side":
+        """The sides of all pairs of a finished block."""
+        block, left_out = fits.block, fits.left_out()
+        spreads, regular, n = fits.spreads(left_out), fits.regular, block.n
+        bias = np.zeros(n.size)
+        if fits.method == "mle" and not block.uniform:
             n_eff = spreads["shape"].n_eff  # the noise of the ranks affects the two taus differently
-            size = n_eff if math.isfinite(n_eff) else float(fitted.n)
-            bias = curves.tau_bias(fitted.template, fitted.theta, fitted.tau, fitted.n, size)
-        large = fitted.regular and not abs(bias) <= spreads["tau_fitted"].se
-        usable = fitted.with_blocks(0.0 if large else bias)
-        tau, rhat = block.tau_side(k), float(block.rhats[k])
-        return cls(fitted, tau, spreads, usable, large, block.corners(k), rhat)
+            size = np.where(np.isfinite(n_eff), n_eff, n)
+            for template, members in fits.families(np.flatnonzero(regular)):
+                for count in np.unique(n[members]).tolist():
+                    at = members[n[members] == count]
+                    bias[at] = curves.tau_biases(template, fits.theta[at], fits.tau[at], int(count), size[at])
+        with np.errstate(invalid="ignore"):
+            large = regular & ~(np.abs(bias) <= spreads["tau_fitted"].se)
+        usable = left_out.averaged(np.where(large, 0.0, bias))
+        sizes = block.tied_share, block.largest_group
+        return cls(fits, block.tau_side(), spreads, left_out, usable, large, block.corners(), block.rhats, *sizes)
 
     @property
-    def n_eff(self) -> float:
+    def fit(self) -> Fit:
+        """The fit of one pair."""
+        assert isinstance(self.fits, Fit)
+        return self.fits
+
+    def at(self, k: int) -> "Side":
+        """One pair."""
+        return replace(super().at(k), fits=self.fits.at(k))
+
+    @property
+    def n_eff(self) -> Any:
         """The smallest effective sample size of tau, the fitted tau and their difference.
 
         No draw influences a perfect tau; the effective number of its ranks is used then.
         """
-        known = [spread.n_eff for spread in self.spreads.values() if math.isfinite(spread.n_eff)]
-        return min(known) if known else min(self.tau.rank_size(), self.tau.n)
+        sizes = np.stack([np.asarray(spread.n_eff) for spread in self.spreads.values()])
+        known = np.isfinite(sizes)
+        least = np.min(np.where(known, sizes, math.inf), axis=0)
+        return np.where(known.any(axis=0), least, np.fmin(self.tau.rank_size, self.tau.n))
 
     @property
-    def too_discrete(self) -> bool:
+    def too_discrete(self) -> Any:
         """Whether a variable has so few distinct values that no copula likelihood is valid for it."""
-        return self.fit.pair.tied_share > TOO_DISCRETE
+        return self.tied_share > TOO_DISCRETE
 
     @property
     def member(self) -> Copula | None:
-        """The fitted copula, unless it is a limit without a density."""
+        """The fitted copula of one pair, unless it is a limit without a density."""
         fitted = self.fit
         inner = fitted.on_bound == "lower" and fitted.template.parameter.lower_included
         return fitted.copula if (fitted.on_bound is None or inner) and math.isfinite(fitted.theta) else None
 
+    def has_member(self) -> NDArray[np.bool_]:
+        """Whether each pair's fit is a copula with a density."""
+        found = (self.fits.bounds == INSIDE) & np.isfinite(self.fits.theta) & (self.fits.which >= 0)
+        for template, members in self.fits.families():
+            if template.parameter.lower_included:
+                found[members] |= (self.fits.bounds[members] == LOWER) & np.isfinite(self.fits.theta[members])
+        return np.asarray(found)
 
-class Gap(NamedTuple):
+
+@dataclass(frozen=True)
+class Gap(Rowwise):
     """A gap, its standard error, the bias that tests and intervals subtract, and its p-value."""
 
-    value: float
-    spread: StandardError = _UNKNOWN
-    bias: float = 0.0
-    pvalue: float = math.nan
+    value: Any
+    spread: StandardError
+    bias: Any
+    pvalue: Any
+
+    @classmethod
+    def where(cls, condition: NDArray[np.bool_], gap: "Gap") -> "Gap":
+        """The gap where a condition holds; elsewhere it is unknown."""
+        nothing = StandardError.unknown()
+        spread = StandardError.where(condition, gap.spread, nothing)
+        value, pvalue = (np.where(condition, number, math.nan) for number in (gap.value, gap.pvalue))
+        return cls(value, spread, np.where(condition, gap.bias, 0.0), pvalue)
 
 
 @dataclass(frozen=True, eq=False)
-class Gaps:
-    """The gaps of one pair; NaN if a value is not available or not tested.
+class Gaps(Rowwise):
+    """The gaps of pairs; NaN if a value is not available or not tested.
 
     Attributes
     ----------
     level, shape, total : Gap
         The gaps in strength, in family and tails, and their sum.
     corners : mapping from str to TailGap
-        The corners that could be compared.
+        The corners; of one pair, those that could be compared.
     tails_pvalue : float
         P-value of all corners together.
     form : FormGap or None
@@ -120,71 +170,125 @@ class Gaps:
     shape: Gap
     total: Gap
     corners: Mapping[str, TailGap]
-    tails_pvalue: float
+    tails_pvalue: Any
     form: FormGap | None
-    too_rare: bool
+    too_rare: Any
+
+    def at(self, k: int) -> "Gaps":
+        """One pair."""
+        one = super().at(k)
+        return replace(one, corners={name: gap for name, gap in one.corners.items() if not math.isnan(gap.value)})
 
 
-def form_is_tested(own: Side, other: Side | None) -> bool:
+def form_is_tested(own: Side, other: Side | None) -> NDArray[np.bool_]:
     """Whether form can be tested in both samples."""
     sides = [own] if other is None else [own, other]
-    return all(can_be_tested(side.tau.n, side.tau.perfect, side.fit.pair.largest_group) for side in sides)
+    found: NDArray[np.bool_] = np.logical_and.reduce(
+        [can_be_tested(side.tau.n, side.tau.perfect, side.largest_group) for side in sides]
+    )
+    return found
 
 
-def gaps(own: Side, other: Side | None, tau_target: float, form: FormGap | None) -> Gaps:
-    """The gaps between draws and a reference sample, or a known tau (NaN without a target)."""
-    moment, sides = own.fit.method == "moment", [own] if other is None else [own, other]
-    level, too_rare = Gap(math.nan), False
-    if not math.isnan(tau_target):
-        tested = level_test(own.tau, None if other is None else other.tau, tau_target)
-        level, too_rare = Gap(own.tau.tau - tau_target, tested.spread, 0.0, tested.pvalue), tested.too_rare
+def gaps(own: Side, other: Side | None, tau_target: Array, form: FormGap | None) -> Gaps:
+    """The gaps between draws and a reference sample, or known taus (NaN without a target)."""
+    moment, sides = own.fits.method == "moment", [own] if other is None else [own, other]
+    nothing = np.zeros(tau_target.size)
+    against = ~np.isnan(tau_target)
+    tested = level_test(own.tau, None if other is None else other.tau, tau_target)
+    level = Gap.where(against, Gap(own.tau.tau - tau_target, tested.spread, nothing, tested.pvalue))
     # A tau that the family cannot reach has no theta; the moment gap is still the gap of the taus.
-    fitted, *aimed = (side.tau.tau if moment else side.fit.tau for side in sides)
+    fitted, *aimed = (side.tau.tau if moment else side.fits.tau for side in sides)
     aim = aimed[0] if aimed else tau_target
     shape = fitted - own.tau.tau - (aim - tau_target if aimed else 0.0)
     # a perfectly dependent sample has no shape, so there is no difference of shapes
     spreads = {name: own.spreads[name].plus(None if other is None else other.spreads[name]) for name in ("shape", "tau_fitted")}
     bias = own.bias - (0.0 if other is None else other.bias)
-    if not moment and (any(side.too_discrete for side in sides) or _uneven(own, other)):
-        shape_gap = total_gap = Gap(math.nan)
-    else:
+    valid = np.ones(nothing.size, bool)
+    tested_too = valid
+    if not moment:
+        valid = ~np.logical_or.reduce([*(side.too_discrete for side in sides), _uneven(own, other)])
         # the normal limit does not hold for a handful of draws, and a bias beyond the standard error cannot be corrected
-        tested_too = moment or not any(side.bias_is_large or side.tau.n < FEWEST_FOR_SHAPE for side in sides)
-        shape_gap = Gap(shape) if moment else _gap(shape, spreads["shape"], bias, tested_too)
-        total_gap = _gap(fitted - aim, spreads["tau_fitted"], bias, tested_too)
-    corners = {}
-    for name in CORNERS:
-        gap = tail_gap(own.corners.get(name), None if other is None else other.corners.get(name), compared=other is not None)
-        if gap is not None:
-            corners[name] = gap
-    return Gaps(level, shape_gap, total_gap, corners, joint_pvalue([*corners.values()]), form, too_rare)
+        tested_too = ~np.logical_or.reduce([side.bias_is_large | (side.tau.n < FEWEST_FOR_SHAPE) for side in sides])
+    total_gap = _gap(fitted - aim, spreads["tau_fitted"], bias, valid, tested_too)
+    shape_gap = _gap(shape, spreads["shape"], bias, valid, tested_too)
+    if moment:
+        unknown = np.full(nothing.size, math.nan)
+        shape_gap = Gap(shape, StandardError.unknown(nothing.size), nothing, unknown)
+    corners = {name: tail_gap(own.corners[name], None if other is None else other.corners[name]) for name in CORNERS}
+    tails = joint_pvalue([gap.pvalue for gap in corners.values()])
+    return Gaps(level, shape_gap, total_gap, corners, tails, form, tested.too_rare & against)
 
 
-def of_levels(found: Gaps, strength: float, *, moment: bool) -> Gaps:
-    """The gaps of two ordered columns of which one has levels; `strength` is the p-value of their strength at common shares.
+def of_levels(found: Gaps, chosen: Places, strength: Array, *, moment: bool) -> Gaps:
+    """The gaps where `chosen` pairs are of two ordered columns of which one has levels.
 
-    Kendall's tau depends on how common the levels are, no copula density describes them, and the share of rows in a corner
-    changes by whole levels: form and strength are what is tested. With the method "moment", total is the strength.
+    `strength` are p-values of their strength at common shares. Kendall's tau depends on how common the levels are, no copula
+    density describes them, and the share of rows in a corner changes by whole levels: form and strength are what is tested.
+    With the method "moment", total is the strength.
     """
-    level = found.level._replace(pvalue=strength) if math.isfinite(found.level.pvalue) else found.level
-    corners = {name: replace(gap, pvalue=math.nan) for name, gap in found.corners.items()}
-    nothing = Gap(math.nan)
-    shape, total = (found.shape, found.total._replace(pvalue=level.pvalue)) if moment else (nothing, nothing)
-    return replace(found, level=level, shape=shape, total=total, corners=corners, tails_pvalue=math.nan)
+    others = np.ones(found.level.value.size, bool)
+    others[chosen] = False
+    pvalue = found.level.pvalue.copy()
+    known = np.isfinite(pvalue[chosen])
+    pvalue[chosen[known]] = strength[known]
+    level = replace(found.level, pvalue=pvalue)
+    corners = {name: replace(gap, pvalue=np.where(others, gap.pvalue, math.nan)) for name, gap in found.corners.items()}
+    if moment:
+        shape, total = found.shape, replace(found.total, pvalue=np.where(others, found.total.pvalue, pvalue))
+    else:
+        shape, total = Gap.where(others, found.shape), Gap.where(others, found.total)
+    tails = np.where(others, found.tails_pvalue, math.nan)
+    return replace(found, level=level, shape=shape, total=total, corners=corners, tails_pvalue=tails)
 
 
-def _gap(value: float, spread: StandardError, bias: float, tested: bool) -> Gap:
-    return Gap(math.nan) if math.isnan(value) else Gap(value, spread, bias, spread.pvalue(value - bias) if tested else math.nan)
+def _gap(value: Array, spread: StandardError, bias: Array, valid: NDArray[np.bool_], tested: NDArray[np.bool_]) -> Gap:
+    pvalue = np.where(tested, spread.pvalue(value - bias), math.nan)
+    return Gap.where(valid & ~np.isnan(value), Gap(value, spread, bias, pvalue))
 
 
-def _uneven(own: Side, other: Side | None) -> bool:
+def _uneven(own: Side, other: Side | None) -> Any:
     """Whether samples of very different size have so many ties that their effect on the likelihood does not cancel."""
-    return other is not None and uneven_ties(own.tau.n, own.fit.pair.tied_share, other.tau.n, other.fit.pair.tied_share)
+    if other is None:
+        return np.zeros(own.tau.n.size, bool)
+    return uneven_ties(own.tau.n, own.tied_share, other.tau.n, other.tied_share)
 
 
-def divergence(own: Side, target: Copula | None, tau_target: float, curves: Curves) -> Integral:
-    """CKL of a pair: infinite for perfectly dependent draws, NaN if there is no copula, or no likelihood, to compare."""
-    if target is None or own.fit.df_on_bound == "lower":
-        return Integral(math.nan)
-    copula = own.member
-    return Integral(math.inf) if copula is None else curves.divergence(copula, target, (own.fit.tau, tau_target))
+def divergence(own: Side, targets: "Targets", curves: Curves) -> Integral:
+    """CKL of pairs: infinite for perfectly dependent draws, NaN if there is no copula, or no likelihood, to compare."""
+    value, error = np.full(targets.theta.size, math.nan), np.zeros(targets.theta.size)
+    usable = targets.known & (own.fits.df_bounds != LOWER)
+    member = own.has_member()
+    value[usable & ~member] = math.inf
+    usable &= member
+    for template, members in own.fits.families(np.flatnonzero(usable)):
+        others = {k: targets.copulas[k] for k in members.tolist() if k in targets.copulas}
+        foreign = [k for k, target in others.items() if target._margin_key != template._margin_key]
+        at = np.setdiff1d(members, np.array(foreign, np.intp))
+        if at.size:
+            thetas, taus = (own.fits.theta[at], targets.theta[at]), (own.fits.tau[at], targets.tau[at])
+            found = curves.divergences(template, thetas, taus)
+            value[at], error[at] = found.value, found.error
+        for k in foreign:
+            one = template.with_theta(float(own.fits.theta[k]))._kl(others[k])
+            value[k], error[k] = one.value, one.error
+    return Integral(value, error)
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The copulas that fits are compared with: known ones, or members of the same families fitted to a reference.
+
+    Attributes
+    ----------
+    theta, tau : array (pair,)
+        Their parameters, and the taus these imply.
+    known : array (pair,)
+        Whether there is such a copula.
+    copulas : mapping from int to Copula
+        Known copulas by pair, which may be of another family or df.
+    """
+
+    theta: Array
+    tau: Array
+    known: NDArray[np.bool_]
+    copulas: Mapping[int, Copula]

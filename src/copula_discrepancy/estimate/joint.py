@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.tensors.device import Device
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.all_pairs import PairForms, compare_all
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.batches import BatchedRanks, left_out_columns
 from copula_discrepancy.estimate.combination import cauchy, largest_pvalues, sum_pvalues
 from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.standard_error import StandardError
 from copula_discrepancy.estimate.triples import TripleForms
-from copula_discrepancy.estimate.uncertainty import Estimate, StandardError
+from copula_discrepancy.estimate.uncertainty import Estimate
 
 # Standard errors from batches are accurate to this many parts in n_eff (measured: mean squares of scores are within 0.985 and
 # 1.015 at n = 200, within 0.995 and 1.005 at n = 2000). A sum over millions of scores would take that for a difference.
@@ -68,16 +70,26 @@ class Joint:
 
 
 def prepared(
-    own: RankedTable, other: RankedTable | None, iid: tuple[bool, bool], fewest: int = 2
+    own: RankedTable, other: RankedTable | None, iid: tuple[bool, bool], fewest: int = 2, device: Device | None = None
 ) -> tuple[list[int], BatchedRanks, BatchedRanks | None, dict[str, str]]:
-    """The variables to compare, both samples in batches, and the variables left out with the reason."""
+    """The variables to compare, both samples in batches, here or on a device, and the variables left out with the reason."""
     tables = [own] if other is None else [own, other]
     reasons = left_out_columns(tables)
     columns = [k for k in range(len(own.names)) if k not in reasons]
     left_out = {own.names[k]: reason for k, reason in reasons.items()}
     require_variables(len(columns), left_out, fewest)
-    batched = [BatchedRanks.of(table, columns, iid=alone) for table, alone in zip(tables, iid, strict=False)]
+    batched = [batches_of(table, columns, alone, device) for table, alone in zip(tables, iid, strict=False)]
     return columns, batched[0], batched[1] if len(batched) > 1 else None, left_out
+
+
+def batches_of(table: RankedTable, columns: list[int], iid: bool, device: Device | None) -> BatchedRanks:
+    """Some variables of a sample in batches, here or on a device."""
+    if device is None:
+        return BatchedRanks.of(table, columns, iid=iid)
+    from copula_discrepancy.estimate.device_batches import DeviceBatches  # which imports PyTorch
+
+    with device.turn():
+        return DeviceBatches.of_table(table, columns, device, iid=iid)
 
 
 def require_variables(count: int, left_out: dict[str, str], fewest: int) -> None:
@@ -98,6 +110,7 @@ def joint(
     confidence: float = 0.95,
     n_jobs: int | None = -1,
     tick: Callable[[int], None] = lambda _: None,
+    device: Device | None = None,
 ) -> Joint:
     """Compare the dependence of all pairs of variables together.
 
@@ -113,13 +126,15 @@ def joint(
         Confidence level of the interval of `kept`.
     n_jobs, tick
         See `compare_all`.
+    device : Device, optional
+        Where to compute.
 
     Returns
     -------
     Joint
         Few-valued and constant variables, and those with missing values, are left out; `left_out` lists them.
     """
-    _, draws, reference, left_out = prepared(own, other, iid)
+    _, draws, reference, left_out = prepared(own, other, iid, device=device)
     forms = compare_all(draws, reference, order=order, gram=True, n_jobs=n_jobs, tick=tick)
     return judged(forms, draws, reference, left_out, confidence=confidence)
 
@@ -140,13 +155,12 @@ def judged(
     samples = [own] if other is None else [own, other]
     parts: list[PairForms | TripleForms] = [forms] if triples is None else [forms, triples]
     cells = float(sum(part.z.size for part in parts))
-    total = float(sum(np.sum(part.z.astype(np.float64) ** 2) for part in parts))
+    total = float(np.sum(forms.scores)) + (0.0 if triples is None else float(np.sum(triples.z.astype(np.float64) ** 2)))
     mean, trace = _moments(sum((part.gram for part in parts[1:]), forms.gram), samples, cells)
     by_sum = float(sum_pvalues(np.array(total), mean, np.array(trace)))
-    by_largest = float(largest_pvalues(np.array(max(np.abs(part.z).max() for part in parts)), cells))
-    excess = np.sum((forms.own.astype(np.float64) - forms.other) ** 2) - np.sum(forms.se.astype(np.float64) ** 2)
+    by_largest = float(largest_pvalues(np.array(max(max(part.z.max(), -part.z.min()) for part in parts)), cells))
     return Joint(
-        math.sqrt(max(excess, 0.0) / forms.first.size),
+        math.sqrt(max(float(np.sum(forms.excess)), 0.0) / forms.first.size),
         float(cauchy([np.array(by_sum), np.array(by_largest)])),
         by_sum,
         by_largest,
@@ -201,14 +215,12 @@ def _squared_covariance(products: NDArray[np.float64]) -> float:
 
 def _kept(forms: PairForms, samples: list[BatchedRanks], confidence: float) -> Estimate:
     """<A, B>/(<B, B> - noise) over all pairs, with an interval from batch means."""
-    own, other = forms.own.astype(np.float64), forms.other.astype(np.float64)
-    noise = float(forms.noise.sum())
-    strength = float(np.sum(other * other)) - noise
+    strength = float(np.sum(forms.squares)) - float(np.sum(forms.noise))
     error = 2.0 * math.sqrt(float(np.sum(forms.strength**2)))
     # the ratio to a dependence that is hardly distinguishable from none says nothing
     if not strength > _DISTINCT * error:
         return Estimate.unknown(math.nan, confidence=confidence)
-    kept = float(np.sum(own * other)) / strength
+    kept = float(np.sum(forms.common)) / strength
     shares = (forms.inner - 2.0 * kept * forms.strength) / strength
     spread: StandardError | None = None
     for sample, part in zip(samples, np.split(shares, [samples[0].count]), strict=False):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -77,7 +77,7 @@ class LevelGap(NamedTuple):
         form = self.form
         own, target = (spread(values, math.nan) for values in (form.own, form.target))
         errors = [spread(values, 0.0) for values in (form.errors, form.own_errors, form.target_errors)]
-        return form._replace(own=own, target=target, errors=errors[0], own_errors=errors[1], target_errors=errors[2])
+        return replace(form, own=own, target=target, errors=errors[0], own_errors=errors[1], target_errors=errors[2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,18 +248,18 @@ class _Estimated(NamedTuple):
         n = [int(table.sum()) for table in tables]
         every = np.ones_like(self.used)
         sides = [_side(found, size, slow, every) for found, size, slow in zip(self.own, n, serial, strict=True)]
-        (gap,) = form_gaps(sides[0], sides[1], None, [True], fewest_cells=1)
+        gap = form_gaps(sides[0], sides[1], None, np.ones(1, bool), fewest_cells=1).at(0)
         # perfect dependence in both samples has no error, and nothing to test
         used = self.used & (sum(np.diag(found.covariance) for found in self.null) > _NO_VARIANCE)
         if not used.any():
-            return gap._replace(pvalue=math.nan), math.nan, sides
+            return replace(gap, pvalue=math.nan), math.nan, sides
         known = self.null is not self.own
         tests = [_side(found, size, slow, used, known=known) for found, size, slow in zip(self.null, n, serial, strict=True)]
-        (tested,) = form_gaps(tests[0], tests[1], None, [True], fewest_cells=1)
+        tested = form_gaps(tests[0], tests[1], None, np.ones(1, bool), fewest_cells=1).at(0)
         known_first = used[0] and tested.errors[0] > 0.0
         score = float((tested.own[0] - tested.target[0]) / tested.errors[0]) if known_first else math.nan
         pvalue = float(cauchy([tested.pvalue, _strength_of_all(tests, used)], weights=[2.0, 1.0]))
-        return gap._replace(pvalue=pvalue), 2.0 * float(ndtr(-abs(score))), sides
+        return replace(gap, pvalue=pvalue), 2.0 * float(ndtr(-abs(score))), sides
 
 
 def _strength_of_all(sides: Sequence[FormSide], used: NDArray[np.bool_]) -> float:

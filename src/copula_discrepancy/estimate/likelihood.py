@@ -1,26 +1,28 @@
 """Maximum likelihood of a copula family in theta, and for the Student t family also in its degrees of freedom."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.estimate.grid import extrapolated, extrapolated_with_error
 from copula_discrepancy.estimate.pair import Likelihood, RankedPair, sums_of
 from copula_discrepancy.families import Copula, Rotated, StudentT
+from copula_discrepancy.families.formulas import PairSums, Sums
 from copula_discrepancy.families.t_distribution import t_quantile_df_slope
 
-# The iteration stops when the estimated error of theta, relative to the family's scale, is below this.
-_LAST_ERROR = 1e-12
-_ULPS = 4 * 2.0**-53  # a step of a few units in the last place counts as zero
 _FOUND_AGAIN = 1e-6  # at a maximum a Newton step is rounding error; elsewhere it is of the order of a standard error
 MAX_STEPS = 100
+LOWER, INSIDE, UPPER = -1, 0, 1  # where a theta is: at a bound of its domain, or inside
+END = {LOWER: "lower", INSIDE: None, UPPER: "upper"}
 # A start from this many draws lies within a few percent of the maximum and costs a twentieth of a pass over 10**5 draws;
 # df is harder to estimate and more expensive to evaluate, so its start uses more draws.
 _START_DRAWS = 4096
 _DF_START_DRAWS = 16_384
-# Theta beyond this is perfect dependence in float64; a likelihood that still increases there has no maximum.
-_THETA_CEILING = 1e12
 # Search range of the degrees of freedom: below, quantiles of float probabilities overflow; above, a t copula cannot be
 # distinguished from the Gaussian one with 10**5 draws (their Kullback-Leibler divergence is below 1e-6).
 DF_RANGE = (0.1, 1000.0)
@@ -37,6 +39,38 @@ class Maximum:
     on_bound: str | None
     bend: float = 0.0  # half the third derivative over the second: the relative change of the curvature
     tau_error: float = 0.0  # how much the tau of theta may be off because rows were counted in a grid
+
+
+@dataclass(frozen=True, eq=False)
+class Maxima:
+    """The maxima of many likelihoods: arrays of what a `Maximum` has; `bounds` are `LOWER`, `INSIDE` or `UPPER`."""
+
+    theta: FloatArray
+    log_likelihood: FloatArray
+    iterations: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+    bounds: NDArray[np.int8]
+    bend: FloatArray
+    tau_error: FloatArray
+
+    @classmethod
+    def of(cls, maxima: Sequence[Maximum]) -> "Maxima":
+        """Maxima that were found one by one."""
+        codes = {None: INSIDE, "lower": LOWER, "upper": UPPER}
+        return cls(
+            np.array([one.theta for one in maxima], np.float64),
+            np.array([one.log_likelihood for one in maxima], np.float64),
+            np.array([one.iterations for one in maxima], np.int64),
+            np.array([one.converged for one in maxima], bool),
+            np.array([codes[one.on_bound] for one in maxima], np.int8),
+            np.array([one.bend for one in maxima], np.float64),
+            np.array([one.tau_error for one in maxima], np.float64),
+        )
+
+    def at(self, k: int) -> Maximum:
+        """One of them."""
+        numbers = float(self.theta[k]), float(self.log_likelihood[k]), int(self.iterations[k]), bool(self.converged[k])
+        return Maximum(*numbers, END[int(self.bounds[k])], float(self.bend[k]), float(self.tau_error[k]))
 
 
 def maximise(pair: RankedPair, template: Copula, start: float | None = None) -> Maximum:
@@ -81,114 +115,89 @@ def at_maximum(pair: RankedPair, template: Copula, theta: float) -> Maximum:
     if pair.weights is not None:  # a maximum that was extrapolated to finer grids is none of this one
         return Maximum(theta, value, 0, True, None)
     converged = curvature < 0 and abs(slope / curvature) <= _FOUND_AGAIN * template._scale(theta)
-    return Maximum(theta, value, 0, converged, None)
+    return Maximum(theta, value, 0, bool(converged), None)
+
+
+def newton(template: Copula, sums: PairSums, starts: FloatArray, bends: FloatArray | float = 0.0) -> Maxima:
+    """The maxima of many likelihoods, each from its own start, by the safeguarded iteration of `kernels.newton`.
+
+    `sums` evaluates some of them, by their places; `bends` are those of the likelihoods of a part of the draws.
+    """
+    domain, rules = template.parameter, kernels.newton
+    lower, upper, included = domain.lower, domain.upper, domain.lower_included
+    states = np.zeros((len(starts), rules.COLUMNS))
+    states[:, rules.THETA], states[:, rules.LOW], states[:, rules.HIGH] = starts, lower, upper
+    states[:, rules.LAST_THETA], states[:, rules.BEND], states[:, rules.VALUE] = math.nan, bends, math.nan
+    iterations = np.full(len(starts), MAX_STEPS)
+    active = np.arange(len(starts))
+    for iteration in range(1, MAX_STEPS + 1):
+        thetas = states[active, rules.THETA]
+        rules.newton_step(states, active, *sums(active, thetas), template._scale(thetas), lower, upper, included)
+        at_bound = active[states[active, rules.STATUS] == rules.AT_BOUND]
+        if at_bound.size:
+            value, slope, _ = sums(at_bound, np.full(at_bound.size, lower))
+            rules.newton_bound(states, at_bound, value, slope, lower, upper)
+        searching = states[active, rules.STATUS] == rules.SEARCHING
+        iterations[active[~searching]] = iteration
+        active = active[searching]
+        if not active.size:
+            break
+    status = states[:, rules.STATUS]
+    bounds = np.where(status == rules.LOWER, LOWER, np.where(status == rules.UPPER, UPPER, INSIDE)).astype(np.int8)
+    theta, value, bend = (states[:, column].copy() for column in (rules.THETA, rules.VALUE, rules.BEND))
+    return Maxima(theta, value, iterations, status != rules.SEARCHING, bounds, bend, np.zeros(len(starts)))
 
 
 def _newton(template: Copula, likelihood: Likelihood, start: float, bend: float = 0.0) -> Maximum:
-    """Newton's iteration, bracketed by points where the slope of the likelihood has opposite signs.
+    """The maximum of one likelihood."""
 
-    Later steps use slope and curvature at two points, and the first one a `bend` known from a part of the draws: each saves a
-    pass over all draws.
-    """
-    parameter = template.parameter
-    low, high = parameter.lower, parameter.upper
-    low_known = high_known = False  # whether the slope is known to be positive at low, negative at high
-    theta = start
-    value = math.nan
-    last: _Point | None = None
-    for iteration in range(1, MAX_STEPS + 1):
-        value, slope, curvature = likelihood(theta)
-        here = _Point(theta, slope, curvature)
-        if slope > 0 or (slope == 0 and curvature >= 0):  # leave a stationary minimum upwards
-            low, low_known = theta, True
-        else:
-            high, high_known = theta, True
-        scale = template._scale(theta)
-        if curvature < 0:
-            step, gain, error, bend = here.step(last, bend, scale)
-            if (error <= _LAST_ERROR or abs(step) <= _ULPS * abs(theta)) and low <= theta + step <= high:
-                return Maximum(theta + step, value + gain, iteration, True, None, bend)
-        else:
-            step = _uphill(theta, slope, low, high, scale)
-            if slope < 0 and not low_known and parameter.lower_included:
-                step = low - theta  # evaluate at the bound itself, once
-        target = theta + step
-        if target <= low and not low_known and parameter.lower_included:
-            edge_value, edge_slope, _ = likelihood(parameter.lower)
-            if edge_slope <= 0:
-                return Maximum(parameter.lower, edge_value, iteration, True, "lower")
-            low_known = True
-        if abs(theta) > _THETA_CEILING:
-            end = "upper" if theta > 0 else "lower"
-            return Maximum(parameter.upper if theta > 0 else parameter.lower, math.inf, iteration, True, end)
-        last = here
-        theta = _inside(target, theta, low, high, low_known and high_known)
-        if theta >= parameter.upper or (theta <= parameter.lower and not parameter.lower_included):
-            # no float lies between theta and the open bound: the likelihood increases up to it
-            return Maximum(theta, math.inf, iteration, True, "upper" if theta >= parameter.upper else "lower")
-    return Maximum(theta, value, MAX_STEPS, False, None)
+    def sums(chosen: NDArray[np.intp], thetas: FloatArray) -> Sums:
+        value, slope, curvature = likelihood(float(thetas[0]))
+        return np.array([value]), np.array([slope]), np.array([curvature])
 
-
-@dataclass(frozen=True)
-class _Point:
-    """Slope and curvature of a log-likelihood at theta."""
-
-    theta: float
-    slope: float
-    curvature: float
-
-    def step(self, other: "_Point | None", bend: float, scale: float) -> tuple[float, float, float, float]:
-        """(step to the maximum, gain in value, estimated error of the step relative to scale, bend).
-
-        With a second point the slope is interpolated by the cubic through both, with an error of the order of
-        (step * distance)**2; that of Newton's step is of the order of step**2, everything in units of `scale`.
-        """
-        newton = -self.slope / self.curvature
-        c2, c3, error = self.curvature * bend, 0.0, (newton / scale) ** 2
-        if other is not None and other.theta != self.theta:
-            h = other.theta - self.theta
-            a = (other.slope - self.slope - self.curvature * h) / h**2
-            b = (other.curvature - self.curvature) / h
-            c2, c3 = 3.0 * a - b, (b - 2.0 * a) / h
-            error *= min((h / scale) ** 2, 1.0)
-        step = newton
-        for _ in range(3):
-            value = self.slope + step * (self.curvature + step * (c2 + step * c3))
-            slope = self.curvature + step * (2.0 * c2 + step * 3.0 * c3)
-            if not slope < 0:  # the cubic turns before its root: the root is too far away
-                return newton, 0.5 * self.slope * newton, (newton / scale) ** 2, 0.0
-            step -= value / slope
-        gain = step * (self.slope + step * (self.curvature / 2.0 + step * (c2 / 3.0 + step * c3 / 4.0)))
-        return step, gain, error, c2 / self.curvature
-
-
-def _uphill(theta: float, slope: float, low: float, high: float, scale: float) -> float:
-    """A step along the slope where the likelihood is not concave: halfway to a finite bound, otherwise the scale."""
-    if slope >= 0:
-        return 0.5 * (high - theta) if math.isfinite(high) else scale
-    return -0.5 * (theta - low) if math.isfinite(low) else -scale
-
-
-def _inside(target: float, theta: float, low: float, high: float, bracketed: bool) -> float:
-    """The Newton target if it lies inside (low, high) and not too far away, otherwise a point that does."""
-    reach = 4.0 * (1.0 + abs(theta))
-    if low < target < high and (bracketed or abs(target - theta) <= reach):
-        return target
-    if target >= high:
-        return 0.5 * (theta + high) if math.isfinite(high) else theta + reach
-    if target <= low:
-        return 0.5 * (theta + low) if math.isfinite(low) else theta - reach
-    return theta + math.copysign(reach, target - theta)
+    return newton(template, sums, np.array([start]), bend).at(0)
 
 
 def _moment_start(template: Copula, tau: float) -> float:
     """The moment estimate, moved inside the domain if tau is out of range or at a bound."""
-    low, high = template.tau_range
-    # away from independence, where likelihoods are flat or singular, and from perfect dependence: at 1e-8 the sine of a
-    # correlation rounds to 1
-    low += 0.02 * (high - low) if low > -1.0 else 1e-7
-    high -= 0.02 * (high - low) if high < 1.0 else 1e-7
+    low, high = _start_range(template)
     return template._theta_from_tau(min(max(tau, low), high))
+
+
+def moment_starts(template: Copula, taus: FloatArray) -> FloatArray:
+    """The same for many taus."""
+    low, high = _start_range(template)
+    return template._thetas_from_taus(np.minimum(np.maximum(taus, low), high))
+
+
+def _start_range(template: Copula) -> tuple[float, float]:
+    """Taus away from independence, where likelihoods are flat or singular, and from perfect dependence.
+
+    At 1e-8 from it, the sine of a correlation rounds to 1.
+    """
+    low, high = template.tau_range
+    low += 0.02 * (high - low) if low > -1.0 else 1e-7
+    return low, high - (0.02 * (high - low) if high < 1.0 else 1e-7)
+
+
+def perfect_bounds(template: Copula, signs: FloatArray) -> NDArray[np.int8]:
+    """The bounds that thetas tend to if draws are perfectly dependent, by the signs of their taus; `INSIDE` where 0."""
+    ends = [(template._tau_at(END[code]) == signs) & (signs != 0.0) for code in (UPPER, LOWER)]  # type: ignore[arg-type]
+    return np.where(ends[0], UPPER, np.where(ends[1], LOWER, INSIDE)).astype(np.int8)
+
+
+def moment_thetas(template: Copula, taus: FloatArray) -> tuple[FloatArray, NDArray[np.int8]]:
+    """The thetas with these taus, or the nearest ones, and where they are."""
+    low, high = template.tau_range
+    domain = template.parameter
+    # only a bound that the domain includes can be exceeded; at open bounds |tau| = 1
+    thetas, bounds = np.full(taus.size, domain.lower), np.full(taus.size, LOWER, np.int8)
+    inside = np.flatnonzero((low <= taus) & (taus <= high))
+    found = template._thetas_from_taus(taus[inside])
+    limit = ~((domain.lower <= found) & (found < domain.upper))
+    limit[~limit] = np.abs(template._taus(found[~limit])) == 1.0
+    thetas[inside], bounds[inside] = found, np.where(limit, np.where(found > 0.0, UPPER, LOWER), INSIDE)
+    return thetas, bounds
 
 
 def student_part(template: Copula) -> StudentT | None:

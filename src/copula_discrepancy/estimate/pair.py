@@ -32,7 +32,7 @@ _UNEVEN, _TIED = 3.0, 0.15
 # Draws below which shape is not tested: for 15 draws at tau 0.98, a tenth of the p-values against 500 draws are below 1e-5.
 FEWEST_FOR_SHAPE = 20
 _SHARED = 0.9  # share of the values of one sample that occur in the other; continuous samples have no values in common
-_FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables below the first, or 32 up to the second, take 32 MB each
+FEW_DRAWS, _MANY_DRAWS = 2**14, 2**16  # 128 tables below the first, or 32 up to the second, take 32 MB each
 
 
 Likelihood = Callable[[float], tuple[float, float, float]]  # of theta: its logarithm, with slope and curvature
@@ -163,7 +163,7 @@ class RankedPair:
 
     def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
         """(u, 1-u) of every value that occurs, and the position of each draw in them, for both variables."""
-        return *_rank_grid(self.n, self._tied), *self._places()
+        return *rank_grid(self.n, self._tied), *self._places()
 
     @property
     def _tied(self) -> bool:
@@ -176,8 +176,8 @@ class RankedPair:
 
     def _tables(self, template: Copula) -> tuple[NDArray[np.float64], NDArray[np.float64], Any, Any]:
         """Coordinates of every value that occurs, and the position of each draw in them: both columns share the same ranks."""
-        tables = _tables_of_few if self.n <= _FEW_DRAWS else _tables_of_many if self.keeps_tables else _margin_tables
-        return *tables(self.n, self._tied, _Margins(template._margin_key, template)), *self._places()
+        tables = _tables_of_few if self.n <= FEW_DRAWS else _tables_of_many if self.keeps_tables else _margin_tables
+        return *tables(self.n, self._tied, Margins(template._margin_key, template)), *self._places()
 
     @property
     def keeps_tables(self) -> bool:
@@ -274,17 +274,9 @@ class RankedPair:
         opposite = np.array_equal(self.y, 1.0 - self.x) or np.array_equal(self.x, 1.0 - self.y)
         return -1.0 if opposite else 0.0
 
-    def limit(self, template: Copula, *, by_rank: bool = False) -> str | None:
-        """The bound ("lower" or "upper") that theta tends to if the draws are perfectly dependent, otherwise None."""
-        sign = self.perfect_sign(by_rank=by_rank)
-        for end in ("upper", "lower"):
-            if sign != 0.0 and template._tau_at(end) == sign:
-                return end
-        return None
-
 
 @dataclass(frozen=True)
-class _Margins:
+class Margins:
     """A template that equals every other one with the same coordinates, regardless of theta."""
 
     key: tuple[Any, ...]
@@ -292,25 +284,25 @@ class _Margins:
 
 
 @lru_cache(maxsize=4)
-def _rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rank_grid(n: int, tied: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(u, 1-u) of every rank that can occur; mid-ranks 1, 1.5, ..., n if there are ties."""
     size = n + 1.0
     grid = np.arange(2.0, 2.0 * n + 1.0) / 2.0 if tied else np.arange(1.0, n + 1.0)
     return grid / size, (size - grid) / size
 
 
-def _margin_tables(n: int, tied: bool, margins: _Margins) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _margin_tables(n: int, tied: bool, margins: Margins) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A family's coordinates of every rank, the same for all pairs of variables of one sample."""
-    return margins.template._margin_tables(_rank_grid(n, tied))
+    return margins.template._margin_tables(rank_grid(n, tied))
 
 
 _tables_of_few = lru_cache(maxsize=128)(_margin_tables)
 _tables_of_many = lru_cache(maxsize=32)(_margin_tables)
 
 
-def uneven_ties(n: int, tied: float, other_n: int, other_tied: float) -> bool:
+def uneven_ties(n: Any, tied: Any, other_n: Any, other_tied: Any) -> Any:
     """Whether two samples differ so much in size that the effect of ties on the likelihood does not cancel between them."""
-    return max(n, other_n) > _UNEVEN * min(n, other_n) and max(tied, other_tied) > _TIED
+    return (np.maximum(n, other_n) > _UNEVEN * np.minimum(n, other_n)) & (np.maximum(tied, other_tied) > _TIED)
 
 
 def on_one_grid(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:

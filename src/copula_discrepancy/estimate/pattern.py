@@ -78,33 +78,39 @@ class Pattern(NamedTuple):
 LONGEST = max(len(Pattern(kind, change).code) for kind in KINDS for change in CHANGES)
 
 
-def pattern_of(gap: FormGap, expected: Array) -> Pattern | None:
-    """The kind of dependence that differs most, if any does beyond what strength explains.
+NO_PATTERN = ""
+
+
+def patterns_of(gap: FormGap, expected: Array) -> NDArray[np.str_]:
+    """The codes of the kinds of dependence that differ most, pair by pair; empty if none does beyond what strength explains.
 
     Parameters
     ----------
     gap : FormGap
-        The coefficients of draws and target.
-    expected : array (cell)
-        The difference of coefficients that the gap in Kendall's tau explains.
+        The coefficients of draws and target, (pair, cell).
+    expected : array (pair, cell)
+        The differences of coefficients that gaps in Kendall's tau explain.
     """
-    order = math.isqrt(gap.own.size)
+    pairs, cells = gap.own.shape
+    order = math.isqrt(cells)
     left = np.nan_to_num(gap.own - gap.target - expected)
+    measured = gap.errors > 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        z = np.where(gap.errors > 0.0, left / gap.errors, 0.0)
-    cells = np.count_nonzero(gap.errors > 0.0)
-    clear = 2.0 * ndtr(-np.abs(z)) * cells < _CLEAR
-    if not clear.any():
-        return None
-    rest = np.where(clear, left, 0.0).reshape(order, order)
+        z = np.where(measured, left / gap.errors, 0.0)
+    clear = 2.0 * ndtr(-np.abs(z)) * np.count_nonzero(measured, axis=1)[:, None] < _CLEAR
+    rest = np.where(clear, left, 0.0)
     # of two cells of similar size the simpler one names the pattern
-    simplicity = np.add.outer(np.arange(order), np.arange(order)) * math.log(_SIMPLER)
-    j, k = divmod(int(np.argmax(np.abs(rest) * np.exp(simplicity))), order)
-    own, target = (np.nan_to_num(side).reshape(order, order) for side in (gap.own, gap.target))
-    change = _change(own[j, k], target[j, k])
+    simplicity = np.exp(np.add.outer(np.arange(order), np.arange(order)) * math.log(_SIMPLER)).ravel()
+    cell = np.argmax(np.abs(rest) * simplicity, axis=1)
+    own, target = np.nan_to_num(gap.own), np.nan_to_num(gap.target)
+    every = np.arange(pairs)
+    change = _changes(own[every, cell], target[every, cell])
     # the side that has more of it tells what it is; what is reversed in the draws is told as the target has it
-    fuller = target if change == "reversed" or abs(target[j, k]) >= abs(own[j, k]) else own
-    return Pattern(_kind(fuller, rest, j, k), change)
+    as_target = (change == "reversed") | (np.abs(target[every, cell]) >= np.abs(own[every, cell]))
+    fuller = np.where(as_target[:, None], target, own)
+    kinds = _kinds(fuller.reshape(-1, order, order), rest.reshape(-1, order, order), cell)
+    codes = np.char.add(np.char.add(kinds, ": "), change)
+    return np.where(clear.any(axis=1), codes, NO_PATTERN)
 
 
 def pattern_of_levels(gap: FormGap) -> Pattern:
@@ -123,38 +129,50 @@ def pattern_of_levels(gap: FormGap) -> Pattern:
 
 
 def proportional(gap: FormGap) -> Array:
-    """The difference of coefficients that another strength of the same dependence explains: (s - 1) times the target's.
+    """The differences of coefficients that another strength of the same dependence explains: (s - 1) times the target's.
 
-    s is the ratio of the two first coefficients, if the target's is known well; 1 otherwise.
+    s is the ratio of the two first coefficients, if the target's is known well; 1 otherwise. (pair, cell).
     """
-    own, target, se = gap.own[0], gap.target[0], gap.target_errors[0]
-    ratio = own / target if abs(target) > 3.0 * se else 1.0
-    return np.nan_to_num((min(max(ratio, -1.0), 2.0) - 1.0) * gap.target)
+    own, target, se = gap.own[:, 0], gap.target[:, 0], gap.target_errors[:, 0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(np.abs(target) > 3.0 * se, own / target, 1.0)
+    return np.nan_to_num((np.minimum(np.maximum(ratio, -1.0), 2.0) - 1.0)[:, None] * gap.target)
 
 
-def _kind(fuller: Array, rest: Array, j: int, k: int) -> str:
-    """The name of a cell, counted from 0, given the coefficients of the side that has more of it, and all differences."""
-    sign = fuller[j, k] > 0.0
-    if (j, k) in ((0, 1), (1, 0)):
-        other = rest[k, j]
-        if abs(other) > _BOTH * abs(rest[j, k]):
-            high_first, high_second = (fuller[0, 1] > 0.0), (fuller[1, 0] > 0.0)
-            return f"{'high' if high_first else 'low'} {'high' if high_second else 'low'}"
-        # `line` has the first polynomial of the one variable, and the second, both ends, of the other
-        line = fuller if (j, k) == (0, 1) else fuller.T
-        beside = line[1, 1] + (math.copysign(1.0, line[0, 1]) * line[2, 3] if line.shape[0] > 3 else 0.0)
-        bends = beside > (_BEND + _BEND_SLOPE * abs(line[0, 1])) * abs(line[0, 1])
-        if bends:  # the variable of the first polynomial is a bent function of the other
-            return "bend first" if (j, k) == (0, 1) else "bend second"
-        return "spread second" if (j, k) == (0, 1) else "spread first"
-    if (j, k) == (1, 1):
-        return "together" if sign else "apart"
-    return "curve" if (j, k) in ((0, 2), (2, 0)) else "fine"
+def _kinds(fuller: Array, rest: Array, cell: NDArray[np.intp]) -> NDArray[np.str_]:
+    """The names of cells, given the coefficients (pair, j, k) of the side that has more of each, and all differences."""
+    order, every = fuller.shape[1], np.arange(len(cell))
+    j, k = np.divmod(cell, order)
+    sign = fuller[every, j, k] > 0.0
+    kinds = np.full(len(cell), "fine", f"U{max(map(len, KINDS))}")
+    kinds[((j == 0) & (k == 2)) | ((j == 2) & (k == 0))] = "curve"
+    kinds[(j == 1) & (k == 1)] = np.where(sign, "together", "apart")[(j == 1) & (k == 1)]
+    bent = np.flatnonzero(((j == 0) & (k == 1)) | ((j == 1) & (k == 0)))
+    if bent.size:
+        kinds[bent] = _bends(fuller[bent], rest[bent], j[bent] == 0)
+    return kinds
 
 
-def _change(own: float, target: float) -> str:
-    if abs(target) >= abs(own):
-        share = own / target
-        return "reversed" if share < -_GONE else "lost" if share < _GONE else "weaker"
-    share = target / own
-    return "reversed" if share < -_GONE else "added" if share < _GONE else "stronger"
+def _bends(fuller: Array, rest: Array, straight: NDArray[np.bool_]) -> NDArray[np.str_]:
+    """The names of (1, 2), where `straight`, and of (2, 1)."""
+    every = np.arange(len(straight))
+    here, other = (np.where(straight, a, b) for a, b in ((rest[:, 0, 1], rest[:, 1, 0]), (rest[:, 1, 0], rest[:, 0, 1])))
+    ends = [np.where(fuller[:, a, b] > 0.0, "high", "low") for a, b in ((0, 1), (1, 0))]
+    corner = np.char.add(np.char.add(ends[0], " "), ends[1])
+    # `line` has the first polynomial of the one variable, and the second, both ends, of the other
+    line = np.where(straight[:, None, None], fuller, fuller.transpose(0, 2, 1))
+    first = line[every, 0, 1]
+    beside = line[:, 1, 1] + (np.copysign(1.0, first) * line[:, 2, 3] if line.shape[1] > 3 else 0.0)
+    bends = beside > (_BEND + _BEND_SLOPE * np.abs(first)) * np.abs(first)
+    # the variable of the first polynomial is a bent function of the other, or the spread of the other follows it
+    bend, spread = (np.where(straight, a, b) for a, b in (("bend first", "bend second"), ("spread second", "spread first")))
+    return np.where(np.abs(other) > _BOTH * np.abs(here), corner, np.where(bends, bend, spread))
+
+
+def _changes(own: Array, target: Array) -> NDArray[np.str_]:
+    """How coefficients of draws differ from those of the target."""
+    less = np.abs(target) >= np.abs(own)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(less, own / target, target / own)
+    gone, left = np.where(less, "lost", "added"), np.where(less, "weaker", "stronger")
+    return np.where(share < -_GONE, "reversed", np.where(share < _GONE, gone, left))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core import kernels
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.pair import RankedPair, margin_size
@@ -17,7 +18,52 @@ _NEIGHBOURS = 3  # other variables inspected to distinguish repeated points from
 
 
 @dataclass(frozen=True, eq=False)
-class RankedTable:
+class RankedColumns:
+    """Variables as ranks: the order of the draws, how many draws are smaller than each, (variable, draw), and tied pairs."""
+
+    orders: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    ties: NDArray[np.int64]
+
+    @property
+    def n(self) -> int:
+        """Number of draws."""
+        return self.ranks.shape[1]
+
+    @lazy
+    def columns(self) -> tuple[RankedColumn, ...]:
+        """The variables one by one."""
+        return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))
+
+    @property
+    def doubled(self) -> bool:
+        """Whether there are ties, so that `places` count in steps of half a rank."""
+        return bool(self.ties.any())
+
+    @lazy
+    def places(self) -> NDArray[np.int32]:
+        """Where the rank of every draw is in tables of all ranks or, if there are ties, of all mid-ranks: (variable, draw).
+
+        Those of variables with missing values mean nothing; their pairs are ranked again.
+        """
+        if not self.doubled:
+            return self.ranks
+        whole = self.ranks.min(axis=1) != MISSING
+        rows = [
+            column.doubled_mid_ranks - 2 if complete else column.rank
+            for column, complete in zip(self.columns, whole, strict=True)
+        ]
+        return np.stack(rows).astype(np.int32)
+
+    def without(self, variables: NDArray[np.intp], start: int, stop: int) -> "RankedColumns":
+        """Some of the variables, without the draws from `start` to `stop`."""
+        parts = [kernels.leave_out(self.orders[k], self.ranks[k], start, stop) for k in variables]
+        orders, ranks, ties = zip(*parts, strict=True)
+        return RankedColumns(np.stack(orders), np.stack(ranks), np.array(ties, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class RankedTable(RankedColumns):
     """All variables of a sample as ranks: all draws together, (variable, draw), and in each chain, (variable, chain, draw).
 
     `modes` holds how many draws share the most frequent value of each variable, `holes` which variables have missing values:
@@ -25,9 +71,6 @@ class RankedTable:
     values, (variable, draw), if their margins are known to be uniform.
     """
 
-    orders: NDArray[np.int32]
-    ranks: NDArray[np.int32]
-    ties: NDArray[np.int64]
     modes: NDArray[np.int64]
     chain_orders: NDArray[np.int32]
     chain_ranks: NDArray[np.int32]
@@ -94,11 +137,6 @@ class RankedTable:
         """Number of chains."""
         return self.chain_ties.shape[1]
 
-    @property
-    def n(self) -> int:
-        """Number of draws."""
-        return self.ranks.shape[1]
-
     @lazy
     def present(self) -> NDArray[np.int64]:
         """Number of values of each variable."""
@@ -133,10 +171,14 @@ class RankedTable:
             shares.append(float((tied - min((self.pair(k, j).tied_in_both() for j in others), default=0)) / every))
         return shares
 
-    @lazy
-    def columns(self) -> tuple[RankedColumn, ...]:
-        """The variables one by one."""
-        return tuple(RankedColumn(*column) for column in zip(self.orders, self.ranks, self.ties.tolist(), strict=True))
+    def tail_shares(self, tail: float, variables: NDArray[np.integer]) -> NDArray[np.float64]:
+        """The shares of draws in the low and in the high tail of some variables, (variable, 2)."""
+        # without ties rounded as in the kernel, which compares doubled ranks
+        shares = np.full((len(variables), 2), math.floor(tail * 2 * (self.n + 1) / 2.0) / self.n)
+        for row, k in zip(shares, variables.tolist(), strict=True):
+            if self.ties[k]:
+                row[:] = [self.columns[k].tail_share(high, tail) for high in (False, True)]
+        return shares
 
     def pair(self, first: int, second: int, tau: float | None = None, *, iid: bool = True) -> RankedPair:
         """Two variables, ready for a fit; chains that are not `iid` have the effective sample size of their margins."""

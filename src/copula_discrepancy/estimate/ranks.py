@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import one_of
-from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
 from copula_discrepancy._core.lazy import lazy
+from copula_discrepancy._core.tensors.device import Device, checked_device
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy._core.workers import checked_jobs, threads
 from copula_discrepancy.data.draws import Draws, as_column, numeric_draws, require_varying
+from copula_discrepancy.data.precision import Precision
+from copula_discrepancy.data.resident import brought_home
 
 BINS = 16  # bins of a variable's ranks, for a first comparison of families
 VARIANTS = ("b", "a")
@@ -183,7 +187,7 @@ def tau_from_ranks(a: RankedColumn, b: RankedColumn, *, variant: str = "b") -> f
     """Kendall's tau of two ranked columns."""
     one_of(variant, "variant", VARIANTS)
     total = kernels.concordance_total(a.order, a.rank, a.tied_pairs, b.order, b.rank, b.tied_pairs)
-    return float(_normalised(int(total), a.n, a.tied_pairs, b.tied_pairs, variant))
+    return float(tau_from_total(int(total), a.n, a.tied_pairs, b.tied_pairs, variant))
 
 
 def concordance(x: Any, y: Any) -> NDArray[np.float64]:
@@ -224,7 +228,7 @@ def concordance(x: Any, y: Any) -> NDArray[np.float64]:
 
 
 @enough_memory
-def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -> NDArray[np.float64]:
+def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1, device: Any = "cpu") -> NDArray[np.float64]:
     """Kendall's tau of every pair of variables, a symmetric (d, d) matrix with ones on the diagonal.
 
     Each variable is ranked once; the pairs run in parallel.
@@ -238,16 +242,19 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -
     n_jobs : int, optional
         Number of joblib workers, threads unless a backend is configured; -1 uses every core, None the setting of
         `joblib.parallel_config`.
+    device : {"cpu", "cuda", "auto"}, "cuda:1", or torch.device
+        Where pairs are counted, see `pairwise`; "auto" warns if it finds no graphics processor.
 
     Returns
     -------
     array (d, d)
-        The matrix in the order of the variables; the same numbers as from `kendall_tau` pair by pair.
+        The matrix in the order of the variables; the same numbers as from `kendall_tau` pair by pair, on every device.
 
     Raises
     ------
     InputError
-        For draws that `as_draws` rejects, including NaN and infinite values, and for a constant variable, with its name.
+        For draws that `as_draws` rejects, including NaN and infinite values, and for a constant variable, with its name; for a
+        device that is not there, or another than the one that holds the draws.
 
     See Also
     --------
@@ -261,9 +268,26 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -
     array([ 1.        ,  0.33333333, -1.        ])
     """
     one_of(variant, "variant", VARIANTS)
-    given = numeric_draws(draws)
-    d = given.n_variables
-    n = given.n_chains * given.n_draws
+    place, notes = checked_device(device)
+    for note in notes:
+        warn(note)
+    precision = Precision.of(draws)
+    given = numeric_draws(brought_home(draws, place, "draws"))
+    d, n = given.n_variables, given.n_chains * given.n_draws
+    first, second = np.triu_indices(d, 1)
+    totals, ties = _totals(given, n_jobs) if place is None else _totals_on(place, given)
+    for remark in precision.remarks(ties, lambda k: rank_column(given.column(k)).group_sizes(), given.names, "draws"):
+        for sentence in remark:
+            warn(DependenceWarning(sentence))
+    matrix = np.empty((d, d))
+    matrix[first, second] = matrix[second, first] = tau_from_total(totals, n, ties[first], ties[second], variant)
+    np.fill_diagonal(matrix, 1.0 if variant == "b" else 1.0 - ties / (n * (n - 1) // 2))
+    return matrix
+
+
+def _totals(given: Draws, n_jobs: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Concordant minus discordant pairs of draws of every pair of variables, and tied pairs of every variable."""
+    d, n = given.n_variables, given.n_chains * given.n_draws
     orders, ranks, ties = np.empty((d, n), np.int32), np.empty((d, n), np.int32), np.empty(d, np.int64)
     for k in range(d):
         column = given.column(k)
@@ -273,10 +297,19 @@ def kendall_matrix(draws: Any, *, variant: str = "b", n_jobs: int | None = -1) -
     first, second = np.triu_indices(d, 1)
     totals = np.empty(first.size, np.int64)
     _fill_totals(orders, ranks, ties, first, second, totals, n_jobs)
-    matrix = np.empty((d, d))
-    matrix[first, second] = matrix[second, first] = _normalised(totals, n, ties[first], ties[second], variant)
-    np.fill_diagonal(matrix, 1.0 if variant == "b" else 1.0 - ties / (n * (n - 1) // 2))
-    return matrix
+    return totals, ties
+
+
+def _totals_on(device: Device, given: Draws) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """`_totals`, counted on a device."""
+    from copula_discrepancy.estimate.device_table import DeviceColumns  # which imports PyTorch
+
+    with device.turn():
+        columns = DeviceColumns.of(given, device)
+        n = columns.n
+        for k in np.flatnonzero(columns.ties == n * (n - 1) // 2)[:1].tolist():
+            require_varying(given.column(k), given.names[k])
+        return columns.totals(), columns.ties
 
 
 def _fill_totals(
@@ -314,7 +347,7 @@ def _paired_columns(x: Any, y: Any) -> tuple[RankedColumn, RankedColumn]:
     return rank_column(a), rank_column(b)
 
 
-def _normalised(total: Any, n: int, ties_x: Any, ties_y: Any, variant: str) -> Any:
+def tau_from_total(total: Any, n: int, ties_x: Any, ties_y: Any, variant: str = "b") -> Any:
     """Tau from concordant minus discordant pairs; all counts are below 2**53, so floats represent them exactly."""
     pairs = n * (n - 1) // 2
     if variant == "a":

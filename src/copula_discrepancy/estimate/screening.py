@@ -6,21 +6,22 @@ maximum likelihood to all draws and compared by AIC, as `select_family` does wit
 """
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from copula_discrepancy.estimate.block import Block
-from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
+from copula_discrepancy.estimate.fits import Fits
 from copula_discrepancy.estimate.likelihood import student_part, with_df
-from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
+from copula_discrepancy.estimate.pair import DISCRETE
+from copula_discrepancy.estimate.pair_block import PairBlock
+from copula_discrepancy.estimate.ranked_pairs import Places
 from copula_discrepancy.estimate.ranks import BINS
-from copula_discrepancy.estimate.selection import Selection
 from copula_discrepancy.families import Copula, Rotated, candidates
+
+Array = NDArray[np.float64]
 
 _STEPS = 40  # grid points per unit of tau: near the best theta, half a step hardly changes the likelihood
 _LAST = 38  # 0.95; stronger dependence occupies so few cells that families cannot be distinguished
@@ -39,26 +40,32 @@ _INSIDE = 0.03  # the same for families that start at a stronger dependence
 class Screened:
     """Chooses among the families that are best on binned ranks and can describe both samples."""
 
-    def choose(self, guide: Block | CountedBlock, other: Block | CountedBlock | None, k: int) -> tuple[Fit, Selection | None]:
-        """The best family's maximum likelihood fit to the pair `k` of a block.
+    def choose(self, guide: PairBlock, other: PairBlock | None) -> tuple[Fits, None]:
+        """The best family's maximum likelihood fit to every pair of a block.
 
         Degrees of freedom are those of a small grid unless this is the only sample. If no finalist has a regular fit, the fit
         of the Gaussian copula.
         """
-        pair, taus = guide.pair(k), [block.taus[k] for block in (guide, other) if block is not None]
-        if abs(pair.tau) == 1.0:
-            return fit_pair(pair, gaussian(), method="mle", iid=guide.iid), None
-        fits = [fit_pair(pair, template, method="mle", iid=guide.iid) for template in finalists(pair, guide.squares(k), taus)]
-        regular = [fitted for fitted in fits if fitted.regular]
-        if not regular:
-            return fit_pair(pair, gaussian(), method="mle", iid=guide.iid), None
-        best = min(regular, key=lambda fitted: _penalty(fitted.template) - fitted.log_likelihood)
-        return (_refined(best) if other is None and best.df is not None else best), None
+        taus = np.stack([block.taus for block in (guide, other) if block is not None])
+        best, least = Fits(guide, "mle"), np.full(guide.taus.size, math.inf)
+        varying = np.flatnonzero(np.abs(guide.taus) < 1.0)
+        slots = finalists(guide, varying, taus[:, varying])
+        for choice in np.unique(slots[slots >= 0]).tolist():
+            template, members = _choices()[choice], varying[(slots == choice).any(axis=0)]
+            fits = Fits(guide, "mle")
+            fits.fit(members, template)
+            criterion = np.where(fits.regular[members], _penalty(template) - fits.log_likelihood[members], math.inf)
+            better = criterion < least[members]
+            best.take(members[better], fits)
+            least[members] = np.minimum(least[members], criterion)
+        best.fit(np.flatnonzero(best.which < 0), gaussian())
+        for k in np.flatnonzero(best.regular & np.isfinite(best.df)).tolist() if other is None else ():
+            best.put(k, _refined(best.at(k)))
+        return best, None
 
-    def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
-        """The Gaussian family if that of the reference cannot describe the draws, so that the gap can be measured."""
-        lost = guide.regular and not fitted.regular and abs(fitted.sample_tau) < 1.0
-        return gaussian() if lost else None
+    def instead(self, guide: Fits, fitted: Fits) -> Places:
+        """Where the family of the reference cannot describe the draws: the Gaussian one then measures the gap."""
+        return np.flatnonzero(guide.regular & ~fitted.regular & (np.abs(fitted.block.taus) < 1.0))
 
 
 SCREENED = Screened()
@@ -88,32 +95,41 @@ def _refined(fitted: Fit) -> Fit:
     return fit_pair(fitted.pair, with_df(fitted.template, df), method="mle", iid=fitted.iid)
 
 
-def finalists(pair: RankedPair, counts: NDArray[np.float64], taus: Sequence[float]) -> list[Copula]:
-    """The best families on counts of binned ranks among those that reach every one of `taus` with some margin."""
-    scores = _log_cells(min(max(round(pair.tau * _STEPS), -_LAST), _LAST)) @ counts - _penalties()
-    discrete = pair.discrete_share() > DISCRETE
-    found: list[Copula] = []
-    best, student_seen = -math.inf, False
-    for k in np.argsort(-scores):
-        template = _choices()[int(k)]
-        student = student_part(template) is not None
-        if not reaches(template, taus) or (student and (discrete or student_seen)):
-            continue
-        best, student_seen = max(best, scores[k]), student_seen or student
-        if len(found) == _FINALISTS or scores[k] < best - _MARGIN:
-            break
-        found.append(template)
-    return found
+def finalists(block: PairBlock, chosen: Places, taus: Array) -> NDArray[np.intp]:
+    """The best families of some pairs on counts of binned ranks, among those that reach every one of `taus` with some margin.
+
+    `taus` is (sample, pair). Returned are numbers of `_choices`, (finalist, pair), the best first; -1 where there is none.
+    """
+    places = np.clip(np.rint(block.taus[chosen] * _STEPS), -_LAST, _LAST).astype(np.intp)
+    counts, scores = block.squares(chosen), np.empty((chosen.size, len(_choices())))
+    for place in np.unique(places).tolist():
+        here = places == place
+        # one product per pair: a common one would round differently, depending on how many pairs there are
+        scores[here] = (counts[here, None] @ _log_cells(place).T)[:, 0] - _penalties()
+    students = np.array([student_part(template) is not None for template in _choices()])
+    possible = np.stack([reaches(template, taus) for template in _choices()], axis=1)
+    possible &= ~(students & (block.discrete_shares(chosen) > DISCRETE)[:, None])
+    scores = np.where(possible, scores, -math.inf)
+    # of the Student t copulas, which differ in df, only the best is compared with other families
+    best_student = np.argmax(np.where(students, scores, -math.inf), axis=1)
+    rivals = students & (np.arange(students.size) != best_student[:, None])
+    scores = np.where(rivals, -math.inf, scores)
+    found = np.argsort(-scores, axis=1, kind="stable")[:, :_FINALISTS]
+    reached = np.take_along_axis(scores, found, axis=1)
+    usable = np.isfinite(reached) & (reached >= reached[:, :1] - _MARGIN)
+    return np.where(usable, found, -1).T
 
 
-def reaches(template: Copula, taus: Sequence[float]) -> bool:
-    """Whether a family has members on both sides of every one of the taus, with some margin."""
+def reaches(template: Copula, taus: Array) -> NDArray[np.bool_]:
+    """Whether a family has members on both sides of every one of the taus, (sample, pair), with some margin."""
     if template._mirror_images == 4:
-        return True
+        return np.ones(taus.shape[1], bool)
     low, high = template.tau_range
     room = _CLEARLY_DEPENDENT if low * high == 0.0 or low < 0.0 < high else _INSIDE
-    inside = all((low == -1.0 or tau > low + room) and (high == 1.0 or tau < high - room) for tau in taus)
-    return inside and (low < 0.0 < high) <= all(abs(tau) > room for tau in taus)
+    inside: NDArray[np.bool_] = ((low == -1.0) | (taus > low + room)) & ((high == 1.0) | (taus < high - room))
+    if low < 0.0 < high:
+        inside = np.logical_and(inside, np.abs(taus) > room)
+    return np.asarray(inside.all(axis=0))
 
 
 def _penalty(template: Copula) -> float:

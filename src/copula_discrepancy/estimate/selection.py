@@ -4,16 +4,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
+
 from copula_discrepancy._core.checks import true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.data.draws import numeric_draws
-from copula_discrepancy.estimate.block import Block
-from copula_discrepancy.estimate.counted_block import CountedBlock
 from copula_discrepancy.estimate.fit import fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
+from copula_discrepancy.estimate.fits import Fits
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
-from copula_discrepancy.estimate.uncertainty import require_chain_length
-from copula_discrepancy.families import Copula, Gaussian, candidates
+from copula_discrepancy.estimate.pair_block import PairBlock
+from copula_discrepancy.estimate.ranked_pairs import Places
+from copula_discrepancy.estimate.standard_error import require_chain_length
+from copula_discrepancy.families import Gaussian, candidates
 
 # Burnham and Anderson (2002): a model within 2 of the best has substantial support, from 10 on essentially none.
 CLOSE_RACE = 2.0
@@ -147,29 +150,34 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
 
 
 class Selector(Protocol):
-    """Chooses the family for a pair: by comparing all of them exactly, or the best on binned ranks."""
+    """Chooses the family of every pair: by comparing all of them exactly, or the best on binned ranks."""
 
-    def choose(self, guide: Block | CountedBlock, other: Block | CountedBlock | None, k: int) -> tuple[Fit, Selection | None]:
-        """The fit of the best family to pair `k` of the guiding sample, and the ranking, if there is one."""
+    def choose(self, guide: PairBlock, other: PairBlock | None) -> tuple[Fits, list[Selection | None] | None]:
+        """The fits of the best families to the guiding sample, and the rankings, if there are any."""
 
-    def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
-        """Another family if the chosen one cannot describe the other sample; None to keep it."""
+    def instead(self, guide: Fits, fitted: Fits) -> Places:
+        """Pairs that need the Gaussian family because the chosen one cannot describe the other sample."""
 
 
 class Full:
     """Compares all families and rotations exactly on the sample that the choice is based on, as `select_family` does."""
 
-    def choose(self, guide: Block | CountedBlock, other: Block | CountedBlock | None, k: int) -> tuple[Fit, Selection | None]:
-        """The fit of the family with the lowest AIC, and the ranking."""
-        pair = guide.pair(k)
-        if pair.perfect_sign(by_rank=False) != 0.0:  # every family fits infinitely well
-            return fit_pair(pair, Gaussian(0.5), method="mle", iid=guide.iid), None
-        selection = select_pair(pair, iid=guide.iid)
-        return selection.best, selection
+    def choose(self, guide: PairBlock, other: PairBlock | None) -> tuple[Fits, list[Selection | None]]:
+        """The fits of the families with the lowest AIC, and the rankings."""
+        chosen, selections = Fits(guide, "mle"), []
+        for k in range(guide.taus.size):
+            pair, selection = guide.pair(k), None
+            if pair.perfect_sign(by_rank=False) != 0.0:  # every family fits infinitely well
+                chosen.put(k, fit_pair(pair, Gaussian(0.5), method="mle", iid=guide.iid))
+            else:
+                selection = select_pair(pair, iid=guide.iid)
+                chosen.put(k, selection.best)
+            selections.append(selection)
+        return chosen, selections
 
-    def instead(self, guide: Fit, fitted: Fit) -> Copula | None:
+    def instead(self, guide: Fits, fitted: Fits) -> Places:
         """Keep the best family of the reference: a fit of the draws at its bound is a result."""
-        return None
+        return np.empty(0, np.intp)
 
 
 FULL = Full()

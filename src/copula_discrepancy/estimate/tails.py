@@ -6,7 +6,8 @@ opposite directions shows in one of the two corners that Kendall's tau hardly de
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,11 @@ from scipy.special import bdtr, bdtrc, pdtr, pdtrc
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import real_number
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.rowwise import Rowwise, plain
 from copula_discrepancy.estimate.counted_pair import CountedPair
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import edge_width
-from copula_discrepancy.estimate.uncertainty import StandardError
+from copula_discrepancy.estimate.standard_error import StandardError
 from copula_discrepancy.families import Copula
 
 _TAU_STEP = 1e-4
@@ -105,83 +107,65 @@ def part_name(tail: float) -> str:
     return _NAMES.get(tail, f"{100.0 * tail:.3g}%")
 
 
-def reachable(template: Copula, tau: float) -> bool:
+def reachable(template: Copula, tau: Any) -> Any:
     """Whether the family has members on both sides of a tau."""
     low, high = template.tau_range
-    return low + 2.0 * _TAU_STEP < tau < high - 2.0 * _TAU_STEP
+    return (low + 2.0 * _TAU_STEP < tau) & (tau < high - 2.0 * _TAU_STEP)
 
 
-def corner_share(template: Copula, tau: float, corner: Corner, p: float, q: float, n: int = 0) -> tuple[float, float]:
-    """Probability of a corner under the family's member with this tau, and its derivative in tau; `n` is for interpolation."""
+def nearly_perfect(tau: Any) -> Any:
+    """Whether no family has members on both sides of a tau."""
+    return np.abs(tau) >= 1.0 - 2.0 * _TAU_STEP
+
+
+def corner_share(template: Copula, tau: float, corner: Corner, p: float, q: float) -> tuple[float, float]:
+    """Probability of a corner under the family's member with this tau, and its derivative in tau."""
     thetas = [template._theta_from_tau(tau + k * _TAU_STEP) for k in (-1, 0, 1)]
     below, here, above = corner.probabilities(template, thetas, p, q).tolist()
     return here, (above - below) / (2.0 * _TAU_STEP)
 
 
-Shares = Callable[[Copula, float, Corner, float, float, int], tuple[float, float]]
-
-
 @dataclass(frozen=True)
-class Yardstick:
-    """The expectation that corners are compared with: a family's member with the sample's own tau, or one fixed copula."""
+class CornerCount(Rowwise):
+    """One corner in one sample: shares of all draws in both tails and in the corner, and the expected share.
 
-    template: Copula
-    fixed: bool = False
+    Like everything below, of one pair of variables or of many: NaN for pairs that have no such corner.
+    """
 
-    @classmethod
-    def of(cls, template: Copula, taus: Sequence[float], target: Copula | None) -> "Yardstick | None":
-        """The fitted family if it reaches all taus; otherwise the target itself or, for two samples, the Gaussian family."""
-        from copula_discrepancy.families import Gaussian
-
-        if all(reachable(template, tau) for tau in taus):
-            return cls(template)
-        if any(abs(tau) >= 1.0 - 2.0 * _TAU_STEP for tau in taus):
-            return None
-        return cls(target, fixed=True) if target is not None else cls(Gaussian(0.5))
-
-    def expects(self, tau: float, corner: Corner, p: float, q: float, n: int, share: Shares) -> tuple[float, float]:
-        """Probability of a corner, and its derivative in the sample's tau."""
-        return (corner.probability(self.template, p, q), 0.0) if self.fixed else share(self.template, tau, corner, p, q, n)
-
-
-@dataclass(frozen=True)
-class CornerCount:
-    """One corner in one sample: shares of all draws in both tails and in the corner, and the expected share."""
-
-    n: int
-    first: float
-    second: float
-    joint: float
-    expected: float
+    n: Any
+    first: Any
+    second: Any
+    joint: Any
+    expected: Any
     spread: StandardError  # of `gap`
 
     @property
-    def share(self) -> float:
+    def share(self) -> Any:
         """The share of draws in the first variable's tail that are in the corner."""
         return self.joint / self.first
 
     @property
-    def gap(self) -> float:
+    def gap(self) -> Any:
         """The share minus that of the yardstick."""
         return (self.joint - self.expected) / self.first
 
     @property
-    def size(self) -> float:
+    def size(self) -> Any:
         """The effective number of draws, at most n."""
         n_eff = self.spread.n_eff
-        return min(n_eff, float(self.n)) if math.isfinite(n_eff) else float(self.n)
+        return np.where(np.isfinite(n_eff), np.minimum(n_eff, self.n), self.n)
 
 
 @dataclass(frozen=True)
-class TailGap:
+class TailGap(Rowwise):
     """Share of the draws in one tail of a variable that are in the tail of the other, minus the expected share."""
 
-    value: float
+    value: Any
     spread: StandardError
-    pvalue: float
-    share: float
-    share_target: float
-    exact: bool = False  # tested exactly because there are too few draws for a normal limit and its interval
+    pvalue: Any
+    share: Any
+    share_target: Any
+    exact: Any = False  # tested exactly because there are too few draws for a normal limit and its interval
 
     @property
     def at_same_tau(self) -> tuple[float, bool]:
@@ -196,85 +180,110 @@ def share_beside(value: float, share: float, share_target: float) -> tuple[float
     return (min(max(share - value, 0.0), 1.0), True) if moved else (share_target, False)
 
 
-def is_tail(share: float, tail: float) -> bool:
+def is_tail(share: Any, tail: float) -> Any:
     """Whether a share of draws is close to the requested tail; with ties it may be far from it, or zero."""
-    return tail / _NEAR <= share <= tail * _NEAR and share < 1.0
+    return (tail / _NEAR <= share) & (share <= tail * _NEAR) & (share < 1.0)
 
 
-def tail_gap(own: CornerCount | None, other: CornerCount | None, *, compared: bool) -> TailGap | None:
-    """The gap in one corner relative to a reference sample (`compared`) or to the yardstick; None if there is none."""
-    if own is None or (compared and other is None):
-        return None
-    if other is None:
-        pvalue, exact = _one_sample(own)
-        return TailGap(own.gap, own.spread, pvalue, own.share, own.expected / own.first, exact)
-    for here, there in ((own.first, other.first), (own.second, other.second)):
-        if max(here, there) > _SAME_TAIL * min(here, there):
-            return None
-    value, spread = own.gap - other.gap, own.spread.plus(other.spread)
-    pvalue, exact = _two_samples(own, other, value, spread)
-    return TailGap(value, spread, pvalue, own.share, other.share, exact)
+def tail_gap(own: CornerCount, other: CornerCount | None) -> TailGap:
+    """The gap in one corner relative to a reference sample or to the yardstick; NaN if there is none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if other is None:
+            pvalue, exact = _one_sample(own)
+            return TailGap(own.gap, own.spread, plain(pvalue), own.share, own.expected / own.first, plain(exact))
+        sides = (own.first, other.first), (own.second, other.second)
+        alike = [np.maximum(here, there) <= _SAME_TAIL * np.minimum(here, there) for here, there in sides]
+        comparable = alike[0] & alike[1]
+        value, spread = own.gap - other.gap, own.spread.plus(other.spread)
+        pvalue, exact = _two_samples(own, other, value, spread)
+    numbers = [plain(np.where(comparable, number, math.nan)) for number in (value, pvalue, own.share, other.share)]
+    return TailGap(numbers[0], spread, numbers[1], numbers[2], numbers[3], plain(exact & comparable))
 
 
-def joint_pvalue(gaps: Sequence[TailGap | None]) -> float:
+def joint_pvalue(pvalues: Sequence[Any]) -> Any:
     """One p-value for all corners: the smallest times their number (Bonferroni); NaN if none was tested."""
-    known = [gap.pvalue for gap in gaps if gap is not None and not math.isnan(gap.pvalue)]
-    return min(len(known) * min(known), 1.0) if known else math.nan
+    if not pvalues:
+        return math.nan
+    known = np.isfinite(np.stack([np.asarray(pvalue, np.float64) for pvalue in pvalues]))
+    smallest = np.min(np.where(known, pvalues, math.inf), axis=0)
+    count = known.sum(axis=0)
+    return plain(np.where(count > 0, np.minimum(count * np.where(count > 0, smallest, 0.0), 1.0), math.nan))
 
 
-def _one_sample(own: CornerCount) -> tuple[float, bool]:
+def _one_sample(own: CornerCount) -> tuple[Any, Any]:
     """P-value by the normal limit or, if few draws are expected inside or outside of the corner, by the Poisson distribution.
 
     In between, the larger of the two.
     """
-    inside, outside = own.expected, max(own.first - own.expected, 0.0)
-    few = own.size * min(inside, outside)
+    inside, outside = own.expected, np.maximum(own.first - own.expected, 0.0)
+    few = own.size * np.minimum(inside, outside)
     normal = _at_rate(own, inside, outside).pvalue(own.gap)
-    if few >= MANY_IN_TAIL:
-        return normal, False
-    count, mean = (own.joint, inside) if inside <= outside else (own.first - own.joint, outside)
-    k, expected = round(own.size * count), own.size * mean
-    counted = _two_sided(float(pdtr(k, expected)), float(pdtrc(k - 1, expected)) if k else 1.0)
-    return (counted, True) if few < FEWEST_IN_TAIL or math.isnan(normal) else (max(normal, counted), False)
+    rarer = inside <= outside
+    count, expected = own.size * np.where(rarer, own.joint, own.first - own.joint), own.size * np.minimum(inside, outside)
+    counting = np.asarray(few < MANY_IN_TAIL)
+
+    def by_chance(count: Any, expected: Any) -> Any:
+        k = np.rint(count)
+        return _two_sided(pdtr(k, expected), np.where(k > 0, pdtrc(np.maximum(k - 1, 0), expected), 1.0))
+
+    return _chosen(normal, _where(counting, by_chance, count, expected), few, counting)
 
 
-def _two_samples(own: CornerCount, other: CornerCount, value: float, spread: StandardError) -> tuple[float, bool]:
+def _two_samples(own: CornerCount, other: CornerCount, value: Any, spread: StandardError) -> tuple[Any, Any]:
     """P-value by the normal limit or, if few draws of both samples are inside or outside of the corner, by the binomial one.
 
     Given the number of draws in both corners, that of one sample is binomial; its probability follows from equal rates or, if
     this gives a larger p-value, from rates proportional to those of the yardstick at each sample's tau. In between, the larger
     p-value is used.
     """
-    total = own.size + other.size
-    inside = (own.size * own.joint + other.size * other.joint) / total
-    outside = (own.size * (own.first - own.joint) + other.size * (other.first - other.joint)) / total
-    few = min(own.size, other.size) * min(inside, outside)
-    uneven = max(own.size, other.size) > _UNEVEN * min(own.size, other.size)
-    if uneven:
-        spread = _at_rate(own, inside, outside).plus(_at_rate(other, inside, outside))
-    normal = spread.pvalue(value)
-    if few >= (MANY_IN_TAIL if uneven else FEWEST_IN_TAIL):
-        return normal, False
-    few_inside = inside <= outside
-    counts = [round(s.size * (s.joint if few_inside else s.first - s.joint)) for s in (own, other)]
-    rates = [max(s.expected if few_inside else s.first - s.expected, 0.0) for s in (own, other)]
-    chances = [own.size / total]
-    if min(rates) > 0.0:
-        chances.append(own.size * rates[0] / (own.size * rates[0] + other.size * rates[1]))
-    k, m = counts[0], sum(counts)
-    sides = [(float(bdtr(k, m, chance)), float(bdtrc(k - 1, m, chance)) if k else 1.0) for chance in chances]
-    counted = max(_two_sided(below, above) for below, above in sides) if m else 1.0
-    return (counted, True) if few < FEWEST_IN_TAIL or math.isnan(normal) else (max(normal, counted), False)
+    sizes = own.size, other.size
+    total = sizes[0] + sizes[1]
+    inside = (sizes[0] * own.joint + sizes[1] * other.joint) / total
+    outside = (sizes[0] * (own.first - own.joint) + sizes[1] * (other.first - other.joint)) / total
+    few = np.minimum(*sizes) * np.minimum(inside, outside)
+    uneven = np.maximum(*sizes) > _UNEVEN * np.minimum(*sizes)
+    at_rate = _at_rate(own, inside, outside).plus(_at_rate(other, inside, outside))
+    normal = StandardError.where(uneven, at_rate, spread).pvalue(value)
+    counting = np.asarray(few < np.where(uneven, MANY_IN_TAIL, FEWEST_IN_TAIL))
+    rarer = inside <= outside
+    both = tuple(zip((own, other), sizes, strict=True))
+    counts = [size * np.where(rarer, side.joint, side.first - side.joint) for side, size in both]
+    rates = [size * np.maximum(np.where(rarer, side.expected, side.first - side.expected), 0.0) for side, size in both]
+    equal = sizes[0] / total
+    expected = np.where(np.minimum(*rates) > 0.0, rates[0] / (rates[0] + rates[1]), equal)
+
+    def by_chance(own: Any, other: Any, *chances: Any) -> Any:
+        k, m = np.rint(own), (np.rint(own) + np.rint(other)).astype(np.int64)
+        sides = [(bdtr(k, m, p), np.where(k > 0, bdtrc(np.maximum(k - 1, 0), m, p), 1.0)) for p in chances]
+        return np.where(m > 0, np.maximum(*(_two_sided(*side) for side in sides)), 1.0)
+
+    return _chosen(normal, _where(counting, by_chance, *counts, equal, expected), few, counting)
 
 
-def _at_rate(count: CornerCount, inside: float, outside: float) -> StandardError:
+def _where(condition: NDArray[np.bool_], function: Callable[..., Any], *arguments: Any) -> Any:
+    """A function that takes long, of the elements for which a condition holds; 1 for the others."""
+    found = np.ones(condition.shape)
+    if condition.any():
+        found[condition] = function(*(np.broadcast_to(argument, condition.shape)[condition] for argument in arguments))
+    return found
+
+
+def _chosen(normal: Any, counted: Any, few: Any, counting: Any) -> tuple[Any, Any]:
+    """The p-value from counts where there are few draws, the larger one where there are some, otherwise the normal one."""
+    exact = counting & ((few < FEWEST_IN_TAIL) | np.isnan(normal))
+    return np.where(exact, counted, np.where(counting, np.maximum(normal, counted), normal)), exact
+
+
+def _at_rate(count: CornerCount, inside: Any, outside: Any) -> StandardError:
     """The standard error if a corner holds the expected share: that of few draws by chance is too small, of many too large."""
-    rate, share = (inside, count.joint) if inside <= outside else (outside, count.first - count.joint)
-    return count.spread if share <= 0.0 else replace(count.spread, se=count.spread.se * math.sqrt(rate / share))
+    rarer = inside <= outside
+    rate, share = np.where(rarer, inside, outside), np.where(rarer, count.joint, count.first - count.joint)
+    se = count.spread.se * np.where(share > 0.0, np.sqrt(rate / np.where(share > 0.0, share, 1.0)), 1.0)
+    return StandardError(se, count.spread.df, count.spread.n_eff)
 
 
-def _two_sided(below: float, above: float) -> float:
-    return min(2.0 * min(below, above), 1.0)
+def _two_sided(below: Any, above: Any) -> Any:
+    return np.minimum(2.0 * np.minimum(below, above), 1.0)
 
 
 def sample_shares(pair: RankedPair, corner: Corner, tail: float) -> tuple[float, float, float]:
@@ -283,8 +292,8 @@ def sample_shares(pair: RankedPair, corner: Corner, tail: float) -> tuple[float,
         highs = corner.u_high, corner.v_high
         u, v = (pair.grid.tail_share(side, high, tail) for side, high in enumerate(highs))
         return u, v, pair.grid.corner((u, v), highs, edge_width(pair.n, tail))[0]
-    columns = pair.first.doubled_mid_ranks, pair.second.doubled_mid_ranks
-    u, v, joint, *_ = kernels.corner_shares(
-        columns[0], corner.u_high, columns[1], corner.v_high, tail, edge_width(pair.n, tail)
-    )
+    flags = np.empty((2, pair.n), np.uint8)
+    for row, column in zip(flags, (pair.first, pair.second), strict=True):
+        kernels.tail_flags(column.rank, column.tied_pairs, tail, edge_width(pair.n, tail), row)
+    u, v, joint, *_ = kernels.corner_shares(flags[0], flags[1], np.array([(corner.u_high, corner.v_high)]))[0].tolist()
     return u, v, joint

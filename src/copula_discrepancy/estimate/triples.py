@@ -7,11 +7,13 @@ copula, and not 0 for a hierarchical scale or an exclusive or, of which pairs sh
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from copula_discrepancy._core.arrays import namespace
 from copula_discrepancy._core.workers import blas_threads
 from copula_discrepancy.estimate.basis import HIGHEST_ORDER
 from copula_discrepancy.estimate.batches import BatchedRanks, Floats, batch_products, cell_tests
@@ -84,23 +86,28 @@ def compare_triples(
         All triples (i, j, k), i < j < k.
     """
     samples = [own] if other is None else [own, other]
-    terms = [sample.batch_terms(ORDER) for sample in samples]
+    with own.turn():
+        terms = [sample.batch_terms(ORDER) for sample in samples]
     d = len(own.ranks)
     tested = np.array([len(samples) > 1 or k in ODD for k in range(len(CELLS))])
 
     def fill(x: int) -> TripleForms:
         y, z = np.triu_indices(d - x - 1, 1)
-        found = [_row(sample, term, x, y, z) for sample, term in zip(samples, terms, strict=True)]
-        theirs = found[1][0] if len(found) > 1 else np.zeros_like(found[0][0])
-        tests = cell_tests(samples, found[0][0] - theirs, [sums for _, sums in found])
-        scores = np.where(tested, tests.z, 0.0)
-        ses = [np.sqrt(variances) for variances in tests.variances]
+        home, there = own.home, own.there
+        with own.turn():
+            found = [_row(*sample, x, there(y), there(z)) for sample in zip(samples, terms, strict=True)]
+            ours = found[0][0]
+            theirs = found[1][0] if len(found) > 1 else 0.0 * ours
+            tests = cell_tests(samples, ours - theirs, [sums for _, sums in found])
+            gram = home(batch_products([sums for _, sums in found], tests.se))
+            scores = np.where(tested, home(tests.z), 0.0)
+            ses = [np.sqrt(home(variances)) for variances in tests.variances]
+            coefficients = home(ours), home(theirs)
         places = np.stack([np.full(y.size, x), y + x + 1, z + x + 1], axis=1)
         tick(y.size)
         ses.append(np.zeros_like(ses[0]))
         judged = triple_pvalues(scores, int(tested.sum()))
-        gram = batch_products([sums for _, sums in found], tests.se)
-        return TripleForms(places, found[0][0], theirs, ses[0], ses[1], scores, *judged, gram)
+        return TripleForms(places, *coefficients, ses[0], ses[1], scores, *judged, gram)
 
     parts = blas_threads(fill, range(d - 2), n_jobs)
     gram = np.sum([part.gram for part in parts], axis=0)
@@ -117,7 +124,7 @@ def triple_pvalues(scores: Floats, tested: int) -> tuple[NDArray[np.float64], ND
     return cauchy([slope, others]), np.where(slope <= others, 0, rest)
 
 
-def _row(sample: BatchedRanks, terms: Floats, x: int, y: NDArray[np.intp], z: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _row(sample: BatchedRanks, terms: Any, x: int, y: Any, z: Any) -> tuple[Any, Any]:
     """Coefficients (triple, cell) and batch sums (triple, cell, batch) of all triples that begin with variable x.
 
     The influence value of a draw is phi_j phi_k phi_m - a_jkm, and for each variable, such as the first, the cost of its ranks,
@@ -125,35 +132,33 @@ def _row(sample: BatchedRanks, terms: Floats, x: int, y: NDArray[np.intp], z: ND
     """
     n, g, r = sample.n, sample.count, len(sample.ranks) - x - 1
     rest = sample.values(slice(x + 1, None), HIGHEST_ORDER)
-    first = np.concatenate([np.ones((1, n), sample.dtype), sample.values(slice(x, x + 1), HIGHEST_ORDER)[:, 0]])
-    pair = np.ascontiguousarray(rest[:ORDER]).reshape(ORDER * r, n)
-    whole = np.concatenate([np.ones((1, r, n), sample.dtype), rest]).reshape(-1, n)
+    f = namespace(rest)
+    one = sample.there(np.ones((1, r, n), sample.dtype))
+    first = f.concat([one[:, 0], sample.values(slice(x, x + 1), HIGHEST_ORDER)[:, 0]])
+    pair = f.ascontiguousarray(rest[:ORDER]).reshape(ORDER * r, n)
+    whole = f.concat([one, rest]).reshape(-1, n)
     # E[phi_l(x) phi_k(y) phi_m(z)], (l, y, z, k, m)
-    of_x = np.stack([_moments(pair * row, pair, ORDER, ORDER) for row in first])[:, y, z]
+    of_x = f.stack([_moments(pair * row, pair, ORDER, ORDER) for row in first])[:, y, z]
     # E[phi_j(x) phi_l(a) phi_m(b)] for all a and b, (j, a, b, l, m)
-    of_rest = np.stack([_moments(whole * row, pair, HIGHEST_ORDER + 1, ORDER) for row in first[1 : ORDER + 1]])
-    coefficients = of_x[1 : ORDER + 1].transpose(1, 0, 2, 3)
-    sums = np.empty((ORDER, g, ORDER * r, ORDER * r), sample.dtype)
-    for j, row in enumerate(first[1 : ORDER + 1]):
-        weighted = pair * row
-        for t, (start, stop) in enumerate(zip(sample.edges[:-1], sample.edges[1:], strict=True)):
-            np.matmul(weighted[:, start:stop], pair[:, start:stop].T, out=sums[j, t])
-    # NumPy moves the triples to the front, (triple, j, batch, k, m)
-    found = sums.reshape(ORDER, g, ORDER, r, ORDER, r)[:, :, :, y, :, z].transpose(0, 1, 3, 4, 2)
-    found = found - coefficients[..., None] * sample.lengths.astype(sample.dtype)
+    of_rest = f.stack([_moments(whole * row, pair, HIGHEST_ORDER + 1, ORDER) for row in first[1 : ORDER + 1]])
+    coefficients = f.permute_dims(of_x[1 : ORDER + 1], (1, 0, 2, 3))
+    sums = f.stack([sample.products(pair * row, pair) for row in first[1 : ORDER + 1]])
+    # the triples move to the front, (triple, j, batch, k, m)
+    found = f.permute_dims(sums.reshape(ORDER, g, ORDER, r, ORDER, r)[:, :, :, y, :, z], (0, 1, 3, 4, 2))
+    found = found - coefficients[..., None] * sample.there(sample.lengths.astype(sample.dtype))
     # (l, j * batch) of every variable
     ranked = terms.reshape(len(terms), HIGHEST_ORDER + 1, ORDER * g)
     shape = (-1, ORDER, ORDER, ORDER, g)
-    by_x = np.ascontiguousarray(of_x.transpose(1, 2, 3, 0)).reshape(-1, HIGHEST_ORDER + 1) @ ranked[x]
-    found += by_x.reshape(shape).transpose(0, 3, 1, 2, 4)  # (triple, k, m, j)
+    by_x = f.ascontiguousarray(f.permute_dims(of_x, (1, 2, 3, 0))).reshape(-1, HIGHEST_ORDER + 1) @ ranked[x]
+    found += f.permute_dims(by_x.reshape(shape), (0, 3, 1, 2, 4))  # (triple, k, m, j)
     for a, b, axes in ((y, z, (0, 1, 3, 2, 4)), (z, y, (0, 1, 2, 3, 4))):  # (triple, j, m, k) and (triple, j, k, m)
-        moments = of_rest[:, a, b].transpose(1, 0, 3, 2).reshape(-1, ORDER * ORDER, HIGHEST_ORDER + 1)
-        found += np.matmul(moments, ranked[x + 1 + a]).reshape(shape).transpose(axes)
-    return coefficients.reshape(-1, len(CELLS)), np.ascontiguousarray(found).reshape(-1, len(CELLS), g)
+        moments = f.permute_dims(of_rest[:, a, b], (1, 0, 3, 2)).reshape(-1, ORDER * ORDER, HIGHEST_ORDER + 1)
+        found += f.permute_dims(f.matmul(moments, ranked[x + 1 + a]).reshape(shape), axes)
+    return coefficients.reshape(-1, len(CELLS)), f.ascontiguousarray(found).reshape(-1, len(CELLS), g)
 
 
-def _moments(left: Floats, right: Floats, rows: int, columns: int) -> Floats:
+def _moments(left: Any, right: Any, rows: int, columns: int) -> Any:
     """Means of products, (a, b, l, m), of variables a with polynomials l and b with polynomials m."""
     products = left @ right.T / left.shape[1]
-    found: Floats = products.reshape(rows, -1, columns, products.shape[1] // columns).transpose(1, 3, 0, 2)
-    return found
+    shape = (rows, -1, columns, products.shape[1] // columns)
+    return namespace(products).permute_dims(products.reshape(shape), (1, 3, 0, 2))

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import is_whole, real_array, true_or_false
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.estimate.standard_error import StandardError, require_chain_length
 
-FEWEST_DRAWS = 4  # per chain: two halves of two draws, the fewest that allow an estimate of autocorrelation
 _ROUNDING = 1e-12  # relative differences below it are rounding errors
 
 
@@ -59,49 +59,6 @@ class LongRun:
     def se(self) -> float:
         """Standard error of the mean, sqrt(long_run_variance / n)."""
         return math.sqrt(self.long_run_variance / self.n)
-
-
-@dataclass(frozen=True)
-class StandardError:
-    """The standard error of an estimate, its degrees of freedom and its effective sample size."""
-
-    se: float
-    df: float
-    n_eff: float
-
-    @classmethod
-    def of(cls, influence: NDArray[np.float64], *, iid: bool) -> "StandardError":
-        """Standard error of an estimate with these influence values, (chain, draw); NaN if they are NaN."""
-        if math.isnan(influence.flat[0]):
-            return cls(math.nan, math.nan, math.nan)
-        long_run = _long_run(influence, iid=iid)
-        return cls(long_run.se, long_run.df, long_run.n_eff)
-
-    def plus(self, other: "StandardError | None") -> "StandardError":
-        """Standard error of the difference of two independent estimates: variances add, degrees of freedom as in Welch (1947).
-
-        The effective sample size is the smaller of the two.
-        """
-        if other is None:
-            return self
-        a, b = self.se**2, other.se**2
-        if not a + b > 0:
-            return StandardError(math.nan, math.nan, math.nan)
-        return StandardError(math.sqrt(a + b), (a + b) ** 2 / (a**2 / self.df + b**2 / other.df), min(self.n_eff, other.n_eff))
-
-    def times(self, factor: float) -> "StandardError":
-        """Standard error of an estimate multiplied by a factor."""
-        return StandardError(abs(factor) * self.se, self.df, self.n_eff)
-
-    def reach(self, confidence: float) -> float:
-        """Half the width of a confidence interval."""
-        return float(stdtrit(self.df, 0.5 + 0.5 * confidence)) * self.se
-
-    def pvalue(self, distance: float) -> float:
-        """Two-sided p-value of an estimate that lies `distance` from its null value."""
-        if not self.se > 0:
-            return math.nan
-        return float(2.0 * stdtr(self.df, -abs(distance) / self.se))
 
 
 @dataclass(frozen=True, repr=False)
@@ -372,16 +329,6 @@ def _long_run(values: NDArray[np.float64], *, iid: bool) -> LongRun:
 def nearly_constant(values: NDArray[np.float64], scale: float) -> bool:
     """Whether values differ by rounding error only, relative to their size."""
     return scale == 0 or float(np.max(values) / scale - np.min(values) / scale) <= _ROUNDING
-
-
-def require_chain_length(n_draws: int) -> None:
-    """Raise if chains are too short to estimate an autocorrelation."""
-    if n_draws < FEWEST_DRAWS:
-        raise InputError(
-            f"standard errors of chains need at least {FEWEST_DRAWS} draws per chain, got {n_draws}; arrays must be (chain, "
-            "draw, variable); for independent draws use iid=True",
-            "too-few-draws",
-        )
 
 
 def split_rhat(values: NDArray[np.float64]) -> float:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy.families.hyperbolic import Hyperbolic
 from copula_discrepancy.families.numerics import LOG_2
 from copula_discrepancy.families.parameter import Parameter
@@ -50,6 +51,15 @@ class A2(Hyperbolic):
 
     def _theta_from_tau(self, tau: float) -> float:
         return _TAU_GAP / (1.0 - tau)
+
+    def _taus(self, thetas: FloatArray) -> FloatArray:
+        return 1.0 - _TAU_GAP / thetas
+
+    def _tau_slopes(self, thetas: FloatArray) -> FloatArray:
+        return _TAU_GAP / thetas**2
+
+    def _thetas_from_taus(self, taus: FloatArray) -> FloatArray:
+        return _TAU_GAP / (1.0 - taus)
 
     @property
     def tail(self) -> tuple[float, float]:

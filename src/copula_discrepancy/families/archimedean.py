@@ -7,13 +7,14 @@ and divergence all use that pair (T, W).
 
 import abc
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from copula_discrepancy._core.blocks import Unit
 from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, Slopes
+from copula_discrepancy.families.formulas import SMALL_DIVERGENCE, Nodes, PairTables, Slopes
 from copula_discrepancy.families.numerics import exponential_pair, minus_log
 from copula_discrepancy.families.quadrature import Integral, refine, unit_nodes
 
@@ -92,6 +93,16 @@ class Archimedean(Copula):
         if closed is None:
             return super()._mixed_derivatives(theta, x, y, *unit)
         return closed[2] * self._margin_slope(*unit[:2]), closed[3] * self._margin_slope(*unit[2:])
+
+    def _pair_tables(self, pair: Pair) -> PairTables | None:
+        table, slopes = self._margin_tables(pair)[0], self._margin_slope(*pair)
+        return PairTables(table, table, slopes, slopes)
+
+    def _tensor_scores(self, theta: Any, x: Any, y: Any, slope_x: Any, slope_y: Any) -> tuple[Any, Any, Any, Any]:
+        first, second = self._theta_derivatives(theta, x, y)
+        closed = self._margin_derivatives(theta, x, y)
+        assert closed is not None
+        return first, second.sum(-1), closed[2] * slope_x, closed[3] * slope_y
 
     def _kendall_density(self, theta: float, x: FloatArray) -> FloatArray:
         """dK/dt = phi(t) phi''(t) / phi'(t)**2; a family's closed form is more accurate if theta is large."""

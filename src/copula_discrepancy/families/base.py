@@ -538,6 +538,12 @@ class Copula(Formulas):
         """`kl` by closed form or quadrature, with its accuracy; `accept` is passed to `refine`."""
         return Integral(0.0) if other == self else self._exact_kl(other, accept)
 
+    def _kls(self, thetas: FloatArray, targets: FloatArray) -> Integral:
+        """Divergences of members of the family from others, given the thetas of both."""
+        both = zip(thetas.tolist(), targets.tolist(), strict=True)
+        found = [self.with_theta(theta)._kl(self.with_theta(target)) for theta, target in both]
+        return Integral(*(np.array([getattr(one, name) for one in found], np.float64) for name in ("value", "error")))
+
     def _exact_kl(self, other: "Copula", accept: float) -> Integral:
         theta, step = self.theta, self.theta - other.theta
         if not self._same_family(other):

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.arrays import namespace
 from copula_discrepancy._core.blocks import Unit, stack_blocks
 from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
-from copula_discrepancy.families.formulas import Slopes
+from copula_discrepancy.families.formulas import Pairs, PairSums, PairTables, ScoreRows, Slopes, Sums
 from copula_discrepancy.families.numerics import log1mexp, one_sample
 from copula_discrepancy.families.parameter import Parameter
 
@@ -20,6 +22,8 @@ from copula_discrepancy.families.parameter import Parameter
 _SMALL_THETA = 0.1
 # Below it the quadratic Taylor polynomial at independence is accurate to rounding.
 _TINY_THETA = 1e-8
+# Below it, derivatives on tensors, which have the general form only, have fewer than seven digits.
+_LEAST_ON_TENSORS = 1e-2
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,14 @@ class Clayton(Archimedean):
         if theta < _TINY_THETA:
             return theta * (1.0 - x) * (1.0 - y) + theta**2 * (2.0 * x * y - 0.5 - 0.5 * x * y * (x + y))
         excess = Excess(theta, x, y)
-        # exp(theta x) overflows at u = 1e-12, theta = 28, so the larger coordinate is divided out
-        large = np.log1p(theta) + excess.low - theta * excess.gap - (2.0 + 1.0 / theta) * np.log1p(excess.p)
+        large = self._logpdf_large(theta, excess)
         # low - log(1+p)/theta cancels if theta is small: then use log((1+p)(1+q)/(1+p+q)), p = e^(theta x) - 1
         return np.where(theta * excess.low < 1.0, self._logpdf_small(theta, x, y), large)
+
+    def _logpdf_large(self, theta: Any, excess: Excess) -> Any:
+        xp = namespace(excess.p)
+        # exp(theta x) overflows at u = 1e-12, theta = 28, so the larger coordinate is divided out
+        return namespace(theta).log1p(theta) + excess.low - theta * excess.gap - (2.0 + 1.0 / theta) * xp.log1p(excess.p)
 
     def _logpdf_small(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         low, gap = np.minimum(theta * np.minimum(x, y), 1.0), theta * np.abs(x - y)
@@ -95,12 +103,24 @@ class Clayton(Archimedean):
             return (1.0 - x) * (1.0 - y) + theta * second, second
         if theta < _SMALL_THETA:
             return _derivatives_near_independence(theta, x, y)
-        excess = Excess(theta, x, y)
+        return self._derivatives_large(theta, Excess(theta, x, y))
+
+    def _derivatives_large(self, theta: Any, excess: Excess) -> tuple[Any, Any]:
         g, g1, g2 = excess.log_derivatives()
         a = 2.0 + 1.0 / theta
         first = 1.0 / (1.0 + theta) - excess.gap - a * g1 + g / theta**2
         second = -1.0 / (1.0 + theta) ** 2 - a * g2 + 2.0 * g1 / theta**2 - 2.0 * g / theta**3
         return first, second
+
+    def _tensor_sums(self, theta: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        excess = Excess(theta, x, y)
+        first, second = self._derivatives_large(theta, excess)
+        return self._logpdf_large(theta, excess).sum(-1), first.sum(-1), second.sum(-1)
+
+    def _tensor_scores(self, theta: Any, x: Any, y: Any, slope_x: Any, slope_y: Any) -> tuple[Any, Any, Any, Any]:
+        first, second = self._derivatives_large(theta, Excess(theta, x, y))
+        _, _, in_x, in_y = self._margin_derivatives(theta, x, y)
+        return first, second.sum(-1), in_x * slope_x, in_y * slope_y
 
     def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         excess = Excess(theta, x, y)
@@ -130,8 +150,43 @@ class Clayton(Archimedean):
         sums: tuple[float, float, float] = kernels.clayton_sums(theta, top, gap)
         return sums
 
+    @property
+    def _pair_loops(self) -> bool:
+        return True
+
+    def _on_tensors(self, thetas: FloatArray) -> NDArray[np.bool_]:
+        return thetas >= _LEAST_ON_TENSORS
+
+    def _pair_sums(self, tables: PairTables, pairs: Pairs) -> PairSums:
+        def sums(chosen: NDArray[np.intp], thetas: FloatArray) -> Sums:
+            some = pairs.at(chosen)
+            found = kernels.clayton_pair_sums(np.maximum(thetas, _SMALL_THETA), tables.x, tables.y, *some)
+            for k in np.flatnonzero(thetas < _SMALL_THETA).tolist():
+                x, y = tables.x[some.places[some.first[k]]], tables.y[some.places[some.second[k]]]
+                found[k] = super(Clayton, self)._likelihood_sums(float(thetas[k]), x, y)
+            return found[:, 0], found[:, 1], found[:, 2]
+
+        return sums
+
+    def _pair_scores(
+        self, thetas: FloatArray, tables: PairTables, pairs: Pairs, rows: NDArray[np.intp], out: ScoreRows
+    ) -> NDArray[np.bool_]:
+        kernels.archimedean_pair_scores(
+            False, np.maximum(thetas, _SMALL_THETA), tables.x, tables.y, *tables, *pairs, rows, *out
+        )  # fmt: skip
+        return thetas >= _SMALL_THETA
+
     def _tau(self, theta: float) -> float:
         return theta / (theta + 2.0)
+
+    def _taus(self, thetas: FloatArray) -> FloatArray:
+        return thetas / (thetas + 2.0)
+
+    def _tau_slopes(self, thetas: FloatArray) -> FloatArray:
+        return 2.0 / (thetas + 2.0) ** 2
+
+    def _thetas_from_taus(self, taus: FloatArray) -> FloatArray:
+        return 2.0 * taus / (1.0 - taus)
 
     def _tau_slope(self, theta: float) -> float:
         return 2.0 / (theta + 2.0) ** 2

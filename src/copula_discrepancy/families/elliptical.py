@@ -7,14 +7,17 @@ margins alone, so their derivatives in rho differ in one weight only.
 import abc
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.arrays import namespace
 from copula_discrepancy._core.blocks import Unit, odd_in_blocks
 from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import Nodes, Slopes
+from copula_discrepancy.families.formulas import Nodes, Pairs, PairTables, ScoreRows, Slopes
 from copula_discrepancy.families.numerics import minus_log, one_sample
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import unit_nodes
@@ -59,6 +62,50 @@ class Elliptical(Copula):
     def _margin_tables(self, pair: Pair) -> Pair:
         table = odd_in_blocks(self._margin, *pair)  # the quantile of 1 - u is minus that of u
         return table, table
+
+    def _pair_tables(self, pair: Pair) -> PairTables | None:
+        if self._compiled_df is None:
+            return None
+        table, _ = self._margin_tables(pair)
+        slopes = np.exp(-self._log_margin_density(table))
+        return PairTables(table, table, slopes, slopes) if np.isfinite(slopes).all() else None
+
+    @property
+    def _pair_loops(self) -> bool:
+        return self._compiled_df is not None
+
+    def _on_tensors(self, thetas: FloatArray) -> NDArray[np.bool_]:
+        return np.full(thetas.shape, self._compiled_df is not None)
+
+    def _tensor_scores(self, theta: Any, x: Any, y: Any, slope_x: Any, slope_y: Any) -> tuple[Any, Any, Any, Any]:
+        inverse = 1.0 / ((1.0 - theta) * (1.0 + theta))
+        from_y, from_x = residual(theta, x, y), residual(theta, y, x)
+        q = from_y * from_y * inverse + y * y
+        size, weight = self._tensor_weight(q)
+        share = q * size
+        q1 = 2.0 * (theta * share - x * y * size) * inverse
+        q2 = (2.0 * share + 4.0 * theta * q1) * inverse - (q1 * q1 if self._compiled_df else 0.0)
+        n = x.shape[-1]
+        score = theta * inverse - weight * q1
+        curvature = (n * (1.0 + theta * theta) * inverse * inverse)[..., 0] - weight * q2.sum(-1)
+
+        def mixed(residue: Any, other: Any, slope: Any) -> Any:
+            q_x = 2.0 * residue * inverse
+            bent = 2.0 * (theta * q_x - other) * inverse - (q_x * q1 if self._compiled_df else 0.0)
+            return -weight * size * bent * slope
+
+        return score, curvature, mixed(from_y, y, slope_x), mixed(from_x, x, slope_y)
+
+    def _tensor_weight(self, q: Any) -> tuple[Any, float]:
+        """1/(nu + q) and (nu + 2)/2; for normal margins 1 and 1/2."""
+        return 1.0, 0.5
+
+    def _pair_scores(
+        self, thetas: FloatArray, tables: PairTables, pairs: Pairs, rows: NDArray[np.intp], out: ScoreRows
+    ) -> NDArray[np.bool_]:
+        assert self._compiled_df is not None
+        kernels.elliptical_pair_scores(thetas, self._compiled_df, *tables, *pairs, rows, *out)
+        return np.isfinite(out.curvature[rows])  # squares of a t copula's extreme quantiles may overflow
 
     @abc.abstractmethod
     def _radius(self, log_tail: FloatArray) -> FloatArray:
@@ -138,12 +185,28 @@ class Elliptical(Copula):
     def _theta_from_tau(self, tau: float) -> float:
         return math.sin(0.5 * math.pi * tau)
 
+    def _taus(self, thetas: FloatArray) -> FloatArray:
+        return 2.0 / math.pi * np.arcsin(thetas)
 
-def residual(theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-    """x - theta y, without cancellation when the correlation is close to 1 or -1."""
-    return (x - y) + (1.0 - theta) * y if theta > 0 else (x + y) - (1.0 + theta) * y
+    def _tau_slopes(self, thetas: FloatArray) -> FloatArray:
+        return 2.0 / (math.pi * np.sqrt((1.0 - thetas) * (1.0 + thetas)))
+
+    def _thetas_from_taus(self, taus: FloatArray) -> FloatArray:
+        return np.sin(0.5 * math.pi * taus)
 
 
-def log_spread(theta: float) -> float:
-    """log(1 - theta^2), accurate near 0 and near 1."""
-    return math.log1p(-(theta**2)) if abs(theta) < 0.5 else math.log((1.0 - theta) * (1.0 + theta))
+def residual(theta: Any, x: FloatArray, y: FloatArray) -> FloatArray:
+    """x - theta y, without cancellation when the correlation is close to 1 or -1; theta may be a tensor."""
+    if isinstance(theta, float):
+        return (x - y) + (1.0 - theta) * y if theta > 0 else (x + y) - (1.0 + theta) * y
+    side = 2.0 * (theta > 0.0).to(theta.dtype) - 1.0
+    found: FloatArray = (x - side * y) + (side - theta) * y
+    return found
+
+
+def log_spread(theta: Any) -> Any:
+    """log(1 - theta^2), accurate near 0 and near 1, of one theta or of each of an array."""
+    if isinstance(theta, float):
+        return math.log1p(-(theta**2)) if abs(theta) < 0.5 else math.log((1.0 - theta) * (1.0 + theta))
+    xp = namespace(theta)
+    return xp.where(xp.abs(theta) < 0.5, xp.log1p(-(theta**2)), xp.log((1.0 - theta) * (1.0 + theta)))

@@ -4,9 +4,10 @@ import abc
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from copula_discrepancy._core.blocks import Unit, blocks, in_blocks, stack_blocks
 from copula_discrepancy._core.checks import FloatArray, Pair
@@ -22,6 +23,40 @@ Nodes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]  # x, y and weights
 SMALL_DIVERGENCE = 1e-6  # below it a mean of log ratios, accurate to 1e-15, has fewer than nine digits
 _NO_DIVERGENCE = 1e-22  # smaller ones are squares of rounding errors of log densities
 STENCIL_STEP = 0.02  # 0.02**8 = 3e-14, as small as the rounding error 1e-15/0.02
+
+
+class PairTables(NamedTuple):
+    """Coordinates of every rank that occurs, as values of U and of V, and their derivatives with respect to u and v."""
+
+    x: FloatArray
+    y: FloatArray
+    slope_x: FloatArray
+    slope_y: FloatArray
+
+
+class Pairs(NamedTuple):
+    """Pairs of variables: for every variable the place of each draw's rank in tables, and the two variables of each pair."""
+
+    places: NDArray[np.int32]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+
+    def at(self, chosen: NDArray[np.intp]) -> "Pairs":
+        """Some of the pairs."""
+        return Pairs(self.places, self.first[chosen], self.second[chosen])
+
+
+class ScoreRows(NamedTuple):
+    """Room for the scores of pairs: each draw's, (row, draw), their derivatives in u and v, and the sum of their slopes."""
+
+    score: FloatArray
+    in_u: FloatArray
+    in_v: FloatArray
+    curvature: FloatArray
+
+
+Sums: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]  # of log densities and of their two theta derivatives
+PairSums: TypeAlias = Callable[[NDArray[np.intp], FloatArray], Sums]  # of some of several pairs, each at its own theta
 
 
 class Formulas(abc.ABC):
@@ -247,6 +282,58 @@ class Formulas(abc.ABC):
             totals += np.sum(self._logpdf(theta, x, y)), np.sum(first), np.sum(second)
         return float(totals[0]), float(totals[1]), float(totals[2])
 
+    # ---- many pairs at once, for families with compiled loops --------------------------------------------------------
+
+    @property
+    def _pair_loops(self) -> bool:
+        """Whether there are compiled loops over many pairs, `_pair_sums` and `_pair_scores`."""
+        return False
+
+    def _pair_tables(self, pair: Pair) -> PairTables | None:
+        """Tables for many pairs, from (u, 1-u) of all ranks; None for families whose coordinates have no known slopes."""
+        return None
+
+    def _pair_sums(self, tables: PairTables, pairs: Pairs) -> PairSums:
+        """A function that returns `_likelihood_sums` of some of the pairs."""
+        raise NotImplementedError(f"{self.name} has no loop over many pairs")
+
+    def _pair_scores(
+        self, thetas: FloatArray, tables: PairTables, pairs: Pairs, rows: NDArray[np.intp], out: ScoreRows
+    ) -> NDArray[np.bool_]:
+        """Fill in the scores of pairs at their thetas, and return for which this was done; others need `_score_derivatives`."""
+        raise NotImplementedError(f"{self.name} has no loop over many pairs")
+
+    # ---- the same on tensors of PyTorch: theta (pair, 1), coordinates (pair, draw) -----------------------------------
+
+    def _on_tensors(self, thetas: FloatArray) -> NDArray[np.bool_]:
+        """At which thetas the formulas hold for tensors; elsewhere, draws are evaluated on the processor."""
+        return np.zeros(thetas.shape, bool)
+
+    def _tensor_sums(self, theta: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Sums over draws of the log density and of its first two theta derivatives, (pair,)."""
+        first, second = self._theta_derivatives(theta, x, y)
+        return self._logpdf(theta, x, y).sum(-1), first.sum(-1), second.sum(-1)
+
+    def _tensor_margin(self, x: Any) -> Any:
+        """The part of a variable's log-likelihood that theta does not change and `_tensor_sums` leaves out, (variable,)."""
+        return x.new_zeros(x.shape[:-1])
+
+    def _tensor_scores(self, theta: Any, x: Any, y: Any, slope_x: Any, slope_y: Any) -> tuple[Any, Any, Any, Any]:
+        """Scores, sums of their derivatives in theta, (pair,), and their derivatives in u and v; slopes as in `PairTables`."""
+        raise NotImplementedError(f"{self.name} has no formulas for tensors")
+
+    def _taus(self, thetas: FloatArray) -> FloatArray:
+        """`_tau` of every theta."""
+        return np.array([self._tau(theta) for theta in thetas.tolist()], np.float64)
+
+    def _tau_slopes(self, thetas: FloatArray) -> FloatArray:
+        """`_tau_slope` of every theta."""
+        return np.array([self._tau_slope(theta) for theta in thetas.tolist()], np.float64)
+
+    def _thetas_from_taus(self, taus: FloatArray) -> FloatArray:
+        """`_theta_from_tau` of every tau."""
+        return np.array([self._theta_from_tau(tau) for tau in taus.tolist()], np.float64)
+
     def _mutual_information(self, theta: float) -> float | None:
         """E[log c], minus the entropy, if it has a closed form."""
         return None
@@ -293,10 +380,10 @@ class Formulas(abc.ABC):
             lower += 1e-15
         return lower, upper - 1e-15 if math.isfinite(upper) else upper
 
-    def _scale(self, theta: float) -> float:
-        """A scale on which the log density is smooth in theta."""
+    def _scale(self, theta: Any) -> Any:
+        """A scale on which the log density is smooth in theta, of one theta or of each of an array."""
         if math.isfinite(self.parameter.upper):
-            return 0.1 * min(self.parameter.upper - theta, theta - self.parameter.lower)
+            return 0.1 * np.minimum(self.parameter.upper - theta, theta - self.parameter.lower)
         return 1.0 + abs(theta)
 
     def _stencil_step(self, theta: float) -> float:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families.formulas import Slopes
+from copula_discrepancy.families.formulas import Pairs, PairSums, PairTables, Slopes, Sums
 from copula_discrepancy.families.quadrature import Integral
 
 _HALF_LOG_2PI = 0.9189385332046727
@@ -85,7 +86,19 @@ class Gaussian(Elliptical):
             difference, total = difference + sums[0], total + sums[1]
         return n, difference, total
 
-    def _likelihood_sums(self, theta: float, *prepared: Any) -> tuple[float, float, float]:
+    def _pair_sums(self, tables: PairTables, pairs: Pairs) -> PairSums:
+        found, n = kernels.gaussian_pair_sums(tables.x, tables.y, *pairs), pairs.places.shape[1]
+
+        def sums(chosen: NDArray[np.intp], thetas: FloatArray) -> Sums:
+            return self._likelihood_sums(thetas, n, *found[chosen].T)
+
+        return sums
+
+    def _tensor_sums(self, theta: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        difference, total = (x - y).square().sum(-1), (x + y).square().sum(-1)
+        return self._likelihood_sums(theta[..., 0], x.shape[-1], difference, total)
+
+    def _likelihood_sums(self, theta: Any, *prepared: Any) -> tuple[Any, Any, Any]:
         n, difference, total = prepared
         plus, minus = 1.0 + theta, 1.0 - theta
         # q = (x-y)^2/(2 (1-rho)) + (x+y)^2/(2 (1+rho)), and log c = -log(1-rho^2)/2 - q/2 + (x^2+y^2)/2
@@ -126,8 +139,12 @@ class Gaussian(Elliptical):
     def _exact_kl(self, other: Copula, accept: float) -> Integral:
         if not isinstance(other, Gaussian):
             return super()._exact_kl(other, accept)
-        step, spread = self.theta - other.theta, (1.0 - other.theta) * (1.0 + other.theta)
-        y = step * (self.theta + other.theta) / spread
+        return self._kls(np.array([self.theta]), np.array([other.theta])).at(0)
+
+    def _kls(self, thetas: FloatArray, targets: FloatArray) -> Integral:
+        step, spread = thetas - targets, (1.0 - targets) * (1.0 + targets)
+        y = step * (thetas + targets) / spread
         # (step^2/spread + (-log(1-y) - y))/2: two terms that are never negative
-        rest = sum(y**k / k for k in range(2, 12)) if abs(y) < 0.02 else -math.log1p(-y) - y
-        return Integral(0.5 * (step**2 / spread + rest))
+        series = sum((y**k / k for k in range(3, 12)), y**2 / 2)
+        rest = np.where(np.abs(y) < 0.02, series, -np.log1p(-y) - y)
+        return Integral(0.5 * (step**2 / spread + rest), np.zeros(thetas.size))

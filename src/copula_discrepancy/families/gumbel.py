@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import exp1
 
 from copula_discrepancy._core import kernels
+from copula_discrepancy._core.arrays import namespace
 from copula_discrepancy._core.blocks import Unit, stack_blocks
 from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
-from copula_discrepancy.families.formulas import Slopes
+from copula_discrepancy.families.formulas import Pairs, PairSums, PairTables, ScoreRows, Slopes, Sums
 from copula_discrepancy.families.numerics import EULER_GAMMA, one_sample
 from copula_discrepancy.families.parameter import Parameter
 
@@ -67,20 +69,23 @@ class Gumbel(Archimedean):
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         # With M the larger of log x, log y and gap their distance, log w = M + q; the terms in M cancel only analytically
-        gap = np.abs(np.log(x) - np.log(y))
-        q = np.log1p(np.exp(-theta * gap)) / theta
-        w = np.maximum(x, y) * np.exp(q)
+        xp = namespace(x)
+        gap = xp.abs(xp.log(x) - xp.log(y))
+        q = xp.log1p(xp.exp(-theta * gap)) / theta
+        w = xp.maximum(x, y) * xp.exp(q)
         excess = theta - 1.0
-        if excess < 0.1:  # x + y and w are equal at independence: their difference from log(w/(x+y)), which is of order excess
+        if isinstance(excess, float) and excess < 0.1:
+            # x + y and w are equal at independence: their difference from log(w/(x+y)), which is of order excess
             t = np.exp(-gap)
             rest = -(x + y) * np.expm1(np.log1p(t * np.expm1(-excess * gap) / (1.0 + t)) - excess * q)
         else:
             rest = x + y - w
-        return rest - excess * (gap + 2.0 * q) + np.log1p(excess / w)
+        found: FloatArray = rest - excess * (gap + 2.0 * q) + xp.log1p(excess / w)
+        return found
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         distance, e, q, q1, w, outer = _joined(theta, x, y)
-        gap = np.abs(distance)
+        gap = namespace(x).abs(distance)
         q2 = (gap**2 * e / (1.0 + e) ** 2 - 2.0 * q1) / theta
         w1, w2 = w * q1, w * (q2 + q1**2)
         slope = (w1 + 1.0) / outer
@@ -103,8 +108,9 @@ class Gumbel(Archimedean):
 
         turn = small * large * distance
         x_on_top = distance > 0
-        in_x, mixed_x = along(np.where(x_on_top, large, small), turn, x)
-        in_y, mixed_y = along(np.where(x_on_top, small, large), -turn, y)
+        where = namespace(x).where
+        in_x, mixed_x = along(where(x_on_top, large, small), turn, x)
+        in_y, mixed_y = along(where(x_on_top, small, large), -turn, y)
         return in_x / x, in_y / y, mixed_x / x, mixed_y / y
 
     def _score_derivatives(self, theta: float, x: FloatArray, y: FloatArray, *unit: *Unit) -> Slopes:
@@ -134,8 +140,40 @@ class Gumbel(Archimedean):
         value, first, second = kernels.gumbel_sums(theta, top, gap)
         return value + constant, first, second
 
+    @property
+    def _pair_loops(self) -> bool:
+        return True
+
+    def _on_tensors(self, thetas: FloatArray) -> NDArray[np.bool_]:
+        return np.ones(thetas.shape, bool)
+
+    def _pair_sums(self, tables: PairTables, pairs: Pairs) -> PairSums:
+        logs = np.log(tables.x), np.log(tables.y)
+
+        def sums(chosen: NDArray[np.intp], thetas: FloatArray) -> Sums:
+            found = kernels.gumbel_pair_sums(thetas, tables.x, tables.y, *logs, *pairs.at(chosen))
+            return found[:, 0], found[:, 1], found[:, 2]
+
+        return sums
+
+    def _pair_scores(
+        self, thetas: FloatArray, tables: PairTables, pairs: Pairs, rows: NDArray[np.intp], out: ScoreRows
+    ) -> NDArray[np.bool_]:
+        x, y, *slopes = tables
+        kernels.archimedean_pair_scores(True, thetas, x, y, np.log(x), np.log(y), *slopes, *pairs, rows, *out)
+        return np.ones(thetas.shape, bool)
+
     def _tau(self, theta: float) -> float:
         return (theta - 1.0) / theta
+
+    def _taus(self, thetas: FloatArray) -> FloatArray:
+        return (thetas - 1.0) / thetas
+
+    def _tau_slopes(self, thetas: FloatArray) -> FloatArray:
+        return 1.0 / thetas**2
+
+    def _thetas_from_taus(self, taus: FloatArray) -> FloatArray:
+        return 1.0 / (1.0 - taus)
 
     def _tau_slope(self, theta: float) -> float:
         return 1.0 / theta**2
@@ -181,10 +219,11 @@ def _joined(theta: float, x: FloatArray, y: FloatArray) -> tuple[FloatArray, ...
     e = exp(-theta |log x - log y|), q = log(1 + e)/theta and w = -log C. The last one is summed in this order because near
     theta = 1 in the upper corner only w is accurate.
     """
-    distance = np.log(x) - np.log(y)
-    gap = np.abs(distance)
-    e = np.exp(-theta * gap)
-    q = np.log1p(e) / theta
+    xp = namespace(x)
+    distance = xp.log(x) - xp.log(y)
+    gap = xp.abs(distance)
+    e = xp.exp(-theta * gap)
+    q = xp.log1p(e) / theta
     q1 = -(gap * e / (1.0 + e) + q) / theta
-    w = np.maximum(x, y) * np.exp(q)
+    w = xp.maximum(x, y) * xp.exp(q)
     return distance, e, q, q1, w, w + (theta - 1.0)

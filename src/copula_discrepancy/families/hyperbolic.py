@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from copula_discrepancy._core.arrays import namespace
 from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.formulas import Slopes
@@ -51,15 +53,16 @@ class Hyperbolic(Archimedean):
         return (2.0 * theta - 1.0 + r**2 + 2.0 * width * r) / (2.0 * theta)
 
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
-        width = self._width(theta)[0]
+        width, xp = self._width(theta)[0], namespace(x)
         a, b = _scaled(x, width), _scaled(y, width)
         gap, z = _joined(theta, a, b)[:2]
-        r = np.tanh(z)
-        rest = np.log1p(np.exp(-2.0 * theta * gap)) / (2.0 * theta)
+        r = xp.tanh(z)
+        rest = xp.log1p(xp.exp(-2.0 * theta * gap)) / (2.0 * theta)
         # (2 theta - 1)(log g_u + log g_v) + (1 - 4 theta) log g_C without the terms that cancel
-        powers = -np.maximum(log_2sinh(a), log_2sinh(b)) - (2.0 * theta - 1.0) * gap + (1.0 - 4.0 * theta) * rest
+        powers = -xp.maximum(log_2sinh(a), log_2sinh(b)) - (2.0 * theta - 1.0) * gap + (1.0 - 4.0 * theta) * rest
         slopes = (x + y - 2.0 * width * z) + powers + (log_cosh(a) + log_cosh(b) - log_cosh(z))
-        return slopes - np.log(width) + np.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
+        found: FloatArray = slopes - namespace(width).log(width) + xp.log(2.0 * theta - 1.0 + r**2 + 2.0 * width * r)
+        return found
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         width, turn = self._width(theta)
@@ -86,9 +89,10 @@ class Hyperbolic(Archimedean):
 
         def along(s: FloatArray, share: FloatArray, share1: FloatArray) -> Pair:
             """Derivatives in one coordinate with scaled value s, then in (theta, coordinate)."""
-            coth, tanh = 1.0 / np.tanh(s), np.tanh(s)
+            xp = namespace(s)
+            coth, tanh = 1.0 / xp.tanh(s), xp.tanh(s)
             s1 = -turn * s / width
-            coth1, tanh1 = -s1 / np.sinh(np.minimum(s, 350.0)) ** 2, s1 / np.cosh(np.minimum(s, 350.0)) ** 2
+            coth1, tanh1 = -s1 / xp.sinh(xp.minimum(s, 350.0)) ** 2, s1 / xp.cosh(xp.minimum(s, 350.0)) ** 2
             gx = share * coth * scale  # log g of the copula in x
             gx1 = share1 * coth * scale + share * (coth1 * scale + coth * scale1)
             zx, zx1 = r * gx, r1 * gx + r * gx1
@@ -106,6 +110,9 @@ class Hyperbolic(Archimedean):
         in_y, mixed_y = along(joint.b, 1.0 - joint.share, -joint.share1)
         return in_x, in_y, mixed_x, mixed_y
 
+    def _on_tensors(self, thetas: FloatArray) -> NDArray[np.bool_]:
+        return np.ones(thetas.shape, bool)
+
 
 class _Joint:
     """Terms shared by all derivatives: both margins, the scaled coordinate z of C(u, v), its log g, r = tanh z, the bend q.
@@ -119,9 +126,10 @@ class _Joint:
         self.margins = _margin_terms(theta, self.a, turn), _margin_terms(theta, self.b, turn)
         (fa, fa1, _), (fb, fb1, _) = (margin.level for margin in self.margins)
         self.share1 = self.share * (1.0 - self.share) * (fa1 - fb1)
-        self.g = np.logaddexp(fa, fb) / (2.0 * theta)
+        xp = namespace(x)
+        self.g = xp.logaddexp(fa, fb) / (2.0 * theta)
         self.g1 = (self.share * fa1 + (1.0 - self.share) * fb1) / (2.0 * theta) - self.g / theta
-        self.r = np.tanh(self.z)
+        self.r = xp.tanh(self.z)
         self.r1 = (1.0 - self.r**2) * self.r * self.g1
         self.q = 2.0 * theta - 1.0 + self.r**2 + 2.0 * width * self.r
         self.q1 = 2.0 + 2.0 * (self.r + width) * self.r1 + 2.0 * turn * self.r
@@ -137,16 +145,18 @@ class _MarginTerms(NamedTuple):
 
 def _scaled(x: FloatArray, width: float) -> FloatArray:
     """A margin's coordinate in units of the width; at least the smallest float whose inverse is finite."""
-    return np.maximum(x / (2.0 * width), _SMALLEST)
+    found: FloatArray = namespace(x).maximum(x / (2.0 * width), _SMALLEST)
+    return found
 
 
 def _margin_terms(theta: float, s: FloatArray, turn: float) -> _MarginTerms:
     """Terms of a margin with scaled coordinate s; its theta derivatives are -s/theta, 2s/theta^2 (A1) or 0 (A2)."""
     log_g = log_2sinh(s)
     s1, s2 = -turn * s / theta, 2.0 * turn * s / theta**2
-    coth, tanh = 1.0 / np.tanh(s), np.tanh(s)
+    xp = namespace(s)
+    coth, tanh = 1.0 / xp.tanh(s), xp.tanh(s)
     # s/sinh(s) -> 1 at 0 and underflows to 0 from 350 on, where sinh would overflow
-    csch, sech = 1.0 / np.sinh(np.minimum(s, 350.0)), 1.0 / np.cosh(np.minimum(s, 350.0))
+    csch, sech = 1.0 / xp.sinh(xp.minimum(s, 350.0)), 1.0 / xp.cosh(xp.minimum(s, 350.0))
     g1, g2 = coth * s1, coth * s2 - (csch * s1) ** 2
     level = 2.0 * theta * log_g, 2.0 * (log_g + theta * g1), 4.0 * g1 + 2.0 * theta * g2
     first = 2.0 * log_g + (2.0 * theta - 1.0) * g1 + tanh * s1
@@ -156,14 +166,17 @@ def _margin_terms(theta: float, s: FloatArray, turn: float) -> _MarginTerms:
 
 def _joined(theta: float, a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Distance of log g between the margins, scaled coordinate of C(u, v), and the share phi(u)/(phi(u) + phi(v))."""
+    xp = namespace(a)
     log_a, log_b = log_2sinh(a), log_2sinh(b)
-    gap = np.abs(log_a - log_b)
-    e = np.exp(-2.0 * theta * gap)
-    z = _inverse_log_2sinh(np.maximum(log_a, log_b) + np.log1p(e) / (2.0 * theta))
-    return gap, z, np.where(log_a > log_b, 1.0, e) / (1.0 + e)
+    gap = xp.abs(log_a - log_b)
+    e = xp.exp(-2.0 * theta * gap)
+    z = _inverse_log_2sinh(xp.maximum(log_a, log_b) + xp.log1p(e) / (2.0 * theta))
+    return gap, z, xp.where(log_a > log_b, 1.0, e) / (1.0 + e)
 
 
 def _inverse_log_2sinh(level: FloatArray) -> FloatArray:
     """z with log(2 sinh z) = level."""
     # beyond 300 sinh z and exp(z)/2 agree to all digits
-    return np.where(level > 300.0, level, np.arcsinh(0.5 * np.exp(np.minimum(level, 300.0))))
+    xp = namespace(level)
+    found: FloatArray = xp.where(level > 300.0, level, xp.arcsinh(0.5 * xp.exp(xp.minimum(level, 300.0))))
+    return found

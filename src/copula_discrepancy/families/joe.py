@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import polygamma, psi
 
+from copula_discrepancy._core.arrays import namespace
 from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy.families.archimedean import Archimedean
 from copula_discrepancy.families.excess import Excess
@@ -88,19 +90,21 @@ class Joe(Archimedean):
     def _logpdf(self, theta: float, x: FloatArray, y: FloatArray) -> FloatArray:
         excess = Excess(theta, x, y)
         low, gap = excess.low, excess.gap
-        g = np.log1p(excess.p)
-        s = np.exp(-theta * low) * (1.0 + excess.p)
+        xp = namespace(x)
+        g = xp.log1p(excess.p)
+        s = xp.exp(-theta * low) * (1.0 + excess.p)
         # two forms of one sum: the first is accurate if s is small, the second near independence
-        with np.errstate(divide="ignore", over="ignore"):
-            tail = low - (theta - 1.0) * gap + (1.0 / theta - 2.0) * g + np.log(theta - 1.0 + s)
-            near = (1.0 / theta - 1.0) * g - (theta - 1.0) * (low + gap) + np.log1p((theta - 1.0) / s)
-        return np.where(s < theta - 1.0, tail, near)
+        with xp.errstate(divide="ignore", over="ignore"):
+            tail = low - (theta - 1.0) * gap + (1.0 / theta - 2.0) * g + xp.log(theta - 1.0 + s)
+            near = (1.0 / theta - 1.0) * g - (theta - 1.0) * (low + gap) + xp.log1p((theta - 1.0) / s)
+        found: FloatArray = xp.where(s < theta - 1.0, tail, near)
+        return found
 
     def _theta_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         excess = Excess(theta, x, y)
         low = excess.low
         g, g1, g2 = excess.log_derivatives()
-        s = np.exp(-theta * low) * (1.0 + excess.p)
+        s = namespace(x).exp(-theta * low) * (1.0 + excess.p)
         s1, s2 = s * (g1 - low), s * ((g1 - low) ** 2 + g2)
         outer = theta - 1.0 + s
         slope = (1.0 + s1) / outer
@@ -112,21 +116,25 @@ class Joe(Archimedean):
     def _margin_derivatives(self, theta: float, x: FloatArray, y: FloatArray) -> Slopes:
         excess = Excess(theta, x, y)
         low, top, p, p1, near = excess.low, excess.top, excess.p, excess.p1, excess.near
-        e_low, whole = np.exp(-theta * low), 1.0 + p
+        xp = namespace(x)
+        e_low, whole = xp.exp(-theta * low), 1.0 + p
         s = e_low * whole
         outer = theta - 1.0 + s
         slope = (1.0 + s * (p1 / whole - low)) / outer
         odd = 2.0 * theta - 1.0
         # s in the larger coordinate, in the smaller one, and their theta derivatives
-        s_top, s_low = -theta * e_low * p, theta * e_low * np.expm1(-theta * top)
+        s_top, s_low = -theta * e_low * p, theta * e_low * xp.expm1(-theta * top)
         s_top1 = -e_low * (p * (1.0 - theta * low) + theta * p1)
-        s_low1 = e_low * ((1.0 - theta * low) * np.expm1(-theta * top) - theta * top * excess.remote)
+        s_low1 = e_low * ((1.0 - theta * low) * xp.expm1(-theta * top) - theta * top * excess.remote)
         in_top = 1.0 - theta + odd * p / whole + s_top / outer
         in_low = theta - odd * near / whole + s_low / outer
         mixed_top = 2.0 * p / whole - 1.0 + odd * p1 / whole**2 + (s_top1 - s_top * slope) / outer
         mixed_low = 1.0 - 2.0 * near / whole + odd * near * (excess.gap / whole + p1 / whole**2)
         mixed_low += (s_low1 - s_low * slope) / outer
         return *excess.by_coordinate(in_top, in_low), *excess.by_coordinate(mixed_top, mixed_low)
+
+    def _on_tensors(self, thetas: FloatArray) -> NDArray[np.bool_]:
+        return np.ones(thetas.shape, bool)
 
     def _tau(self, theta: float) -> float:
         if theta - 1.0 < 0.005:  # tau vanishes at theta = 1: the difference below would be rounding error

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from copula_discrepancy._core.arrays import namespace
 from copula_discrepancy._core.checks import FloatArray, Pair
 
 LOG_2 = 0.6931471805599453
@@ -31,8 +32,10 @@ def exponential_pair(x: FloatArray) -> Pair:
 
 def log1mexp(z: FloatArray) -> FloatArray:
     """log(1 - exp(-z)) for z > 0."""
-    with np.errstate(divide="ignore"):  # exp(-z) = 1 in the branch that is not taken
-        return np.where(z < LOG_2, np.log(-np.expm1(-z)), np.log1p(-np.exp(-z)))
+    xp = namespace(z)
+    with xp.errstate(divide="ignore"):  # exp(-z) = 1 in the branch that is not taken
+        found: FloatArray = xp.where(z < LOG_2, xp.log(-xp.expm1(-z)), xp.log1p(-xp.exp(-z)))
+    return found
 
 
 def log1p_quotient(p: FloatArray) -> FloatArray:
@@ -48,7 +51,9 @@ def log_2sinh(z: FloatArray) -> FloatArray:
 
 def log_cosh(z: FloatArray) -> FloatArray:
     """log cosh z for z >= 0."""
-    return z + np.log1p(np.exp(-2.0 * z)) - LOG_2
+    xp = namespace(z)
+    found: FloatArray = z + xp.log1p(xp.exp(-2.0 * z)) - LOG_2
+    return found
 
 
 def convex_remainder(r: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -16,6 +17,7 @@ from scipy.special import expit
 from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import FloatArray
 from copula_discrepancy._core.errors import DependenceWarning
+from copula_discrepancy._core.rowwise import Rowwise
 from copula_discrepancy._core.warn import warn
 
 FIRST_LEVEL = 3
@@ -42,11 +44,14 @@ def unit_nodes(level: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 @dataclass(frozen=True)
-class Integral:
-    """A value and its estimated relative error, 0 for a closed form or if the rule and its coarser half agree."""
+class Integral(Rowwise):
+    """A value and its estimated relative error, 0 for a closed form or if the rule and its coarser half agree.
 
-    value: float
-    error: float = 0.0
+    Of several integrals at once, both are arrays; notes are those of a single one.
+    """
+
+    value: Any
+    error: Any = 0.0
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from copula_discrepancy._core.blocks import Unit
 from copula_discrepancy._core.checks import FloatArray, Pair, is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
-from copula_discrepancy.families.formulas import Slopes
+from copula_discrepancy.families.formulas import PairTables, Slopes
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
 
@@ -177,6 +177,13 @@ class Rotated(Copula):
     _information = _of_base("_information")
     _closed_domain = _of_base("_closed_domain")
     _scale = _of_base("_scale")
+    _on_tensors = _of_base("_on_tensors")
+    _tensor_sums = _of_base("_tensor_sums")
+    _tensor_scores = _of_base("_tensor_scores")
+    _tensor_margin = _of_base("_tensor_margin")
+    _pair_loops = property(attrgetter("base._pair_loops"))
+    _pair_sums = _of_base("_pair_sums")
+    _pair_scores = _of_base("_pair_scores")
     _stencil_step = _of_base("_stencil_step")
 
     # ---- on the unit square it does not -----------------------------------------------------------------------------
@@ -187,6 +194,14 @@ class Rotated(Copula):
             return turned, turned
         straight, _ = self.base._margin_tables(pair)
         return (turned, straight) if self._turns_u else (straight, turned)
+
+    def _pair_tables(self, pair: Pair) -> PairTables | None:
+        straight, turned = self.base._pair_tables(pair), self.base._pair_tables(pair[::-1])
+        if straight is None or turned is None:
+            return None
+        first, second = (turned if turns else straight for turns in (self._turns_u, self._turns_v))
+        sign_u, sign_v = self._signs
+        return PairTables(first.x, second.y, sign_u * first.slope_x, sign_v * second.slope_y)
 
     @property
     def _margin_key(self) -> tuple[Any, ...]:
@@ -246,6 +261,15 @@ class Rotated(Copula):
 
     def _theta_from_tau(self, tau: float) -> float:
         return self.base._theta_from_tau(math.prod(self._signs) * tau)
+
+    def _taus(self, thetas: FloatArray) -> FloatArray:
+        return math.prod(self._signs) * self.base._taus(thetas) + 0.0
+
+    def _tau_slopes(self, thetas: FloatArray) -> FloatArray:
+        return math.prod(self._signs) * self.base._tau_slopes(thetas)
+
+    def _thetas_from_taus(self, taus: FloatArray) -> FloatArray:
+        return self.base._thetas_from_taus(math.prod(self._signs) * taus)
 
     @property
     def tail(self) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from copula_discrepancy._core import kernels
@@ -15,7 +16,7 @@ from copula_discrepancy._core.checks import FloatArray, Pair
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.families.base import Copula
 from copula_discrepancy.families.elliptical import Elliptical, log_spread, residual
-from copula_discrepancy.families.formulas import STENCIL_STEP, Slopes
+from copula_discrepancy.families.formulas import STENCIL_STEP, Pairs, PairSums, PairTables, Slopes, Sums
 from copula_discrepancy.families.parameter import Parameter
 from copula_discrepancy.families.quadrature import Integral
 from copula_discrepancy.families.t_distribution import half_step, log1p_square, t_cdf, t_logpdf, t_quantile, t_quantile_df_slope
@@ -122,10 +123,42 @@ class StudentT(Elliptical):
         if self._compiled_df is None:
             return super()._likelihood_sums(theta, *prepared)
         x, y, margins = prepared
-        logs, first, second = kernels.student_sums(theta, self.df, x, y)
-        n, spread = x.size, (1.0 - theta) * (1.0 + theta)
+        return self._with_constants(theta, x.size, kernels.student_sums(theta, self.df, x, y), margins)
+
+    def _with_constants(self, theta: Any, n: int, sums: Any, margins: Any) -> tuple[Any, Any, Any]:
+        """The likelihood and its derivatives from the sums of a kernel, elementwise."""
+        logs, first, second = sums
+        spread = (1.0 - theta) * (1.0 + theta)
         value = n * (_gamma_constant(self.df) - 0.5 * log_spread(theta)) - 0.5 * (self.df + 2.0) * logs + margins
         return value, first + n * theta / spread, second + n * (1.0 + theta**2) / spread**2
+
+    def _tensor_weight(self, q: Any) -> tuple[Any, float]:
+        return 1.0 / (self.df + q), 0.5 * (self.df + 2.0)
+
+    def _tensor_sums(self, theta: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        inverse = 1.0 / ((1.0 - theta) * (1.0 + theta))
+        q = residual(theta, x, y) ** 2 * inverse + y.square()
+        size, weight = self._tensor_weight(q)
+        share = q * size
+        q1 = 2.0 * (theta * share - x * y * size) * inverse
+        first, second = -weight * q1.sum(-1), -weight * ((2.0 * share + 4.0 * theta * q1) * inverse - q1.square()).sum(-1)
+        logs = (q / self.df).log1p().sum(-1)
+        return self._with_constants(theta[..., 0], x.shape[-1], (logs, first, second), 0.0)
+
+    def _tensor_margin(self, x: Any) -> Any:
+        return 0.5 * (self.df + 1.0) * (x.square() / self.df).log1p().sum(-1)
+
+    def _pair_sums(self, tables: PairTables, pairs: Pairs) -> PairSums:
+        logs = log1p_square(tables.x / math.sqrt(self.df))
+        each, variables = np.zeros(len(pairs.places)), np.unique([pairs.first, pairs.second])
+        each[variables] = [float(np.sum(logs[pairs.places[k]])) for k in variables]
+        margins = 0.5 * (self.df + 1.0) * (each[pairs.first] + each[pairs.second])
+
+        def sums(chosen: NDArray[np.intp], thetas: FloatArray) -> Sums:
+            found = kernels.student_pair_sums(thetas, self.df, tables.x, tables.y, *pairs.at(chosen))
+            return self._with_constants(thetas, pairs.places.shape[1], found.T, margins[chosen])
+
+        return sums
 
     def _quantile_scores(self, theta: float, x: FloatArray, y: FloatArray) -> Pair:
         spread = (1.0 - theta) * (1.0 + theta)

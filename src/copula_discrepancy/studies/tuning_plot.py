@@ -59,6 +59,8 @@ def _draw_panel(ax: "Axes", tuning: "Tuning", places: list[float], name: str, co
     values = np.array([getattr(tuning.rows[k], name) for k in judged])
     reach = 1.96 * np.array([getattr(tuning.rows[k], f"{name}_se") for k in judged])
     reach = np.where(np.isfinite(reach), reach, 0.0)  # one run has no standard error of its ESS
+    # the x axis spans failed settings from the start: matplotlib warns of limits a rounding error apart around a single point
+    ax.update_datalim(np.column_stack([places, places]), updatey=False)
     ax.errorbar([places[k] for k in judged], values, yerr=reach, color=color, marker="o", capsize=2)
     if values.size and np.all(values - reach > 0) and values.max() > 20 * values.min():
         ax.set_yscale("log")

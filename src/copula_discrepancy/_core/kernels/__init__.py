@@ -4,6 +4,7 @@ All functions are cached on disk if possible (`compiled.py`) and release the int
 several threads at once.
 """
 
+from copula_discrepancy._core.kernels import newton
 from copula_discrepancy._core.kernels.chains import LONG_CHAIN, MANY_CHAINS, long_run, split_rhat
 from copula_discrepancy._core.kernels.counting import bin_column, count_pairs, count_triples, edge_buckets, sum_triples
 from copula_discrepancy._core.kernels.coupling import SPARE, count_copies, pair_effects, transplant
@@ -15,8 +16,16 @@ from copula_discrepancy._core.kernels.elliptical import (
     student_sums,
 )
 from copula_discrepancy._core.kernels.form import form_pairs
+from copula_discrepancy._core.kernels.many_pairs import (
+    archimedean_pair_scores,
+    clayton_pair_sums,
+    elliptical_pair_scores,
+    gaussian_pair_sums,
+    gumbel_pair_sums,
+    pair_squares,
+    student_pair_sums,
+)
 from copula_discrepancy._core.kernels.pairs import (
-    corner_influence,
     corner_shares,
     dependence_rhats,
     finish_pairs,
@@ -24,6 +33,7 @@ from copula_discrepancy._core.kernels.pairs import (
     score_influence,
     spread,
     start_pairs,
+    tail_flags,
     tau_and_influence,
 )
 from copula_discrepancy._core.kernels.ranks import (
@@ -41,13 +51,14 @@ __all__ = [
     "LONG_CHAIN",
     "MANY_CHAINS",
     "SPARE",
+    "archimedean_pair_scores",
     "bin_column",
     "clayton_derivatives",
+    "clayton_pair_sums",
     "clayton_sums",
     "concordance_counts",
     "concordance_total",
     "concordance_totals",
-    "corner_influence",
     "corner_shares",
     "count_copies",
     "count_pairs",
@@ -55,16 +66,21 @@ __all__ = [
     "dependence_rhats",
     "edge_buckets",
     "elliptical_mixed",
+    "elliptical_pair_scores",
     "elliptical_scores",
     "finish_pairs",
     "form_pairs",
     "gather",
+    "gaussian_pair_sums",
     "gaussian_sums",
     "gumbel_derivatives",
+    "gumbel_pair_sums",
     "gumbel_sums",
     "leave_out",
     "long_run",
+    "newton",
     "pair_effects",
+    "pair_squares",
     "rank_column",
     "score_influence",
     "split_rhat",
@@ -73,9 +89,11 @@ __all__ = [
     "stein_sums",
     "stein_tile",
     "student_from_normal",
+    "student_pair_sums",
     "student_sums",
     "sum_triples",
     "sums_above",
+    "tail_flags",
     "tau_and_influence",
     "transplant",
 ]

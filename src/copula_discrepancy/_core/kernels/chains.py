@@ -23,12 +23,17 @@ ROUNDING = 1e-12  # relative differences below it are rounding errors
 BATCHES = 4096
 
 
+# Three slices that start at 0, instead of one array with an offset in its index, which might be negative: a loop without that
+# check is vectorised, and takes a third of the time.
 @compiled(nogil=True, fastmath={"reassoc", "contract"})
-def _lagged_sum(values, lag):
-    total = 0.0
-    for i in range(values.size - lag):
-        total += values[i] * values[i + lag]
-    return total
+def _lagged_sums(values, later, next_later):
+    """Sums of products with values at a lag and at the next one."""
+    even = 0.0
+    odd = 0.0
+    for i in range(next_later.size):
+        even += values[i] * later[i]
+        odd += values[i] * next_later[i]
+    return even, odd
 
 
 @compiled(nogil=True, fastmath={"reassoc", "contract"})
@@ -114,17 +119,25 @@ def _summed_squares(centred):
 
 
 @compiled(nogil=True, error_model="numpy")
-def _mean_autocovariance(centred, lag):
-    """Mean over chains of the autocovariances at one lag."""
-    total = 0.0
+def _mean_autocovariances(centred, lag):
+    """Mean over chains of the autocovariances at a lag and at the next one."""
+    even = 0.0
+    odd = 0.0
+    last = centred.shape[1] - 1
     for chain in range(centred.shape[0]):
-        total += _lagged_sum(centred[chain], lag)
-    return total / centred.size
+        values = centred[chain]
+        here, after = _lagged_sums(values[: last - lag], values[lag:last], values[lag + 1 :])
+        even += here + values[last - lag] * values[last]
+        odd += after
+    return even / centred.size, odd / centred.size
 
 
 @compiled(nogil=True, error_model="numpy")
-def split_in_halves(values):
-    """First and last halves of all chains about their own means, and these means; an odd number omits the middle draw."""
+def split_in_halves(values, factor):
+    """First and last halves of all chains, times a factor, about their own means, and these means.
+
+    An odd number of draws omits the middle one.
+    """
     n_chains, n_draws = values.shape
     half = n_draws // 2
     centred = np.empty((2 * n_chains, half))
@@ -132,9 +145,9 @@ def split_in_halves(values):
     for part in range(2 * n_chains):
         chain = part % n_chains
         start = 0 if part < n_chains else n_draws - half
-        means[part] = _sum(values[chain, start : start + half], 1.0) / half
+        means[part] = _sum(values[chain, start : start + half], factor) / half
         for i in range(half):
-            centred[part, i] = values[chain, start + i] - means[part]
+            centred[part, i] = values[chain, start + i] * factor - means[part]
     return centred, means
 
 
@@ -153,14 +166,15 @@ def effective_size(centred, means):
         total += plain_variance(means) * n_chains / (n_chains - 1.0)
     rho = np.zeros(n_draws)
     even = 1.0
-    # numba compiles a literal lag separately, with a different order of additions than for a variable lag
-    odd = 1.0 - (within - _mean_autocovariance(centred, 1)) / total
+    t = 0  # numba compiles a literal lag separately, with a different order of additions than for a variable lag
+    odd = 1.0 - (within - _mean_autocovariances(centred, t)[1]) / total
     rho[0] = even
     rho[1] = odd
     t = 1
     while t < n_draws - 3 and even + odd > 0.0:
-        even = 1.0 - (within - _mean_autocovariance(centred, t + 1)) / total
-        odd = 1.0 - (within - _mean_autocovariance(centred, t + 2)) / total
+        here, after = _mean_autocovariances(centred, t + 1)
+        even = 1.0 - (within - here) / total
+        odd = 1.0 - (within - after) / total
         if even + odd >= 0.0:
             rho[t + 1] = even
             rho[t + 2] = odd
@@ -233,19 +247,23 @@ def chain_run(values):
             n_eff = n * variance / spread
             return variance * square, spread * square, n_eff, max(min(n_chains - 1.0, n_eff), 1.0)
     batch = max(n_draws // BATCHES, 1)
-    means = _scaled(values, 1.0 / scale)
+    means = values
+    factor = 1.0 / scale
+    scaled_variance = variance
     if batch > 1:
-        averaged = _batch_means(means, batch)
-        if scale_and_variance(averaged)[1] > ROUNDING:  # otherwise draws alternate with the period of the batches
+        averaged = _batch_means(_scaled(values, factor), batch)
+        unit, width, averaged_variance = scale_and_variance(averaged)
+        if width > ROUNDING:  # otherwise draws alternate with the period of the batches
             means = averaged
+            factor = 1.0
+            scaled_variance = unit * unit * averaged_variance
         else:
             batch = 1
-    centred, chain_means = split_in_halves(means)
+    centred, chain_means = split_in_halves(means, factor)
     size = effective_size(centred, chain_means)
     if n_draws < SHORT_CHAIN:
         size = min(size, float(means.size))  # short chains are no evidence of negative autocorrelation
-    unit, _, scaled_variance = scale_and_variance(means)
-    spread = batch * (unit * unit * scaled_variance) * means.size / size
+    spread = batch * scaled_variance * means.size / size
     n_eff = n * variance / spread
     return variance * square, spread * square, n_eff, max(min(size / LAGS_PER_TIME, n_eff), 1.0)
 
@@ -261,7 +279,7 @@ def split_rhat(values):
     scale, width, _ = scale_and_variance(values)
     if width <= ROUNDING:
         return 1.0
-    centred, means = split_in_halves(_scaled(values, 1.0 / scale))
+    centred, means = split_in_halves(values, 1.0 / scale)
     n_parts, n_draws = centred.shape
     within = 0.0
     for part in range(n_parts):

@@ -76,46 +76,79 @@ def score_influence(order_x, rank_x, order_y, rank_y, score, in_u, in_v, factor,
         found[i] = (found[i] - mean) * factor
 
 
-@compiled(nogil=True, error_model="numpy", inline="always")
-def corner_shares(depth_x, high_x, depth_y, high_y, tail, width):
-    """(share of x inside its tail, of y, of both), the slopes of the joint share in both edges, and which draws are inside."""
-    n = depth_x.size
-    whole = 2 * (n + 1)
+# bits of the flags of a draw: it is inside the low, or the high, tail of a variable; it is next to the edge of that tail
+LOW, NEAR_LOW = 1, 4  # twice as much at the high end
+
+
+@compiled(nogil=True, error_model="numpy")
+def tail_flags(rank, ties, tail, width, flags):
+    """Fill in where each draw is relative to both tails of a variable; `width` is that of the neighbourhood of an edge."""
+    depth = depths(rank, ties)
+    whole = 2 * (rank.size + 1)
     limit = tail * whole
     reach = width * whole
-    inside = np.zeros((2, n), np.uint8)
-    count_x = count_y = both = beside_x = beside_y = joint_x = joint_y = 0
-    for i in range(n):
-        x = whole - depth_x[i] if high_x else depth_x[i]
-        y = whole - depth_y[i] if high_y else depth_y[i]
-        in_x = x <= limit
-        in_y = y <= limit
-        near_x = abs(x - limit) <= reach
-        near_y = abs(y - limit) <= reach
-        inside[0, i] = in_x
-        inside[1, i] = in_y
-        count_x += in_x
-        count_y += in_y
-        both += in_x and in_y
-        beside_x += near_x
-        beside_y += near_y
-        joint_x += near_x and in_y
-        joint_y += near_y and in_x
-    slopes = joint_x / max(beside_x, 1), joint_y / max(beside_y, 1)
-    return count_x / n, count_y / n, both / n, slopes[0], slopes[1], inside
+    for i in range(rank.size):
+        low = depth[i]
+        high = whole - low
+        inside = (low <= limit) + 2 * (high <= limit)
+        flags[i] = inside + 4 * (abs(low - limit) <= reach) + 8 * (abs(high - limit) <= reach)
+
+
+@compiled(nogil=True, error_model="numpy")
+def corner_shares(flags_x, flags_y, highs):
+    """For every corner: the shares of x inside its tail, of y, of both, and the slopes of the joint share in both edges."""
+    counts = np.zeros((16, 16), np.int64)
+    for i in range(flags_x.size):
+        counts[flags_x[i], flags_y[i]] += 1
+    n = flags_x.size
+    found = np.empty((highs.shape[0], 5))
+    for corner in range(highs.shape[0]):
+        in_x = LOW << np.int64(highs[corner, 0])
+        in_y = LOW << np.int64(highs[corner, 1])
+        near_x = NEAR_LOW << np.int64(highs[corner, 0])
+        near_y = NEAR_LOW << np.int64(highs[corner, 1])
+        count_x = count_y = both = beside_x = beside_y = joint_x = joint_y = 0
+        for x in range(16):
+            for y in range(16):
+                count = counts[x, y]
+                if count == 0:
+                    continue
+                inside_x = (x & in_x) != 0
+                inside_y = (y & in_y) != 0
+                count_x += count * inside_x
+                count_y += count * inside_y
+                both += count * (inside_x and inside_y)
+                if (x & near_x) != 0:
+                    beside_x += count
+                    joint_x += count * inside_y
+                if (y & near_y) != 0:
+                    beside_y += count
+                    joint_y += count * inside_x
+        found[corner, 0] = count_x / n
+        found[corner, 1] = count_y / n
+        found[corner, 2] = both / n
+        found[corner, 3] = joint_x / max(beside_x, 1)
+        found[corner, 4] = joint_y / max(beside_y, 1)
+    return found
 
 
 @compiled(nogil=True, error_model="numpy", inline="always")
-def corner_influence(tau, inside, shares, expected_slope, values):
-    """Fill in influence values on a tail gap; `tau` holds those on Kendall's tau, `shares` is the result of `corner_shares`.
+def corner_influence(tau, flags_x, flags_y, high_x, high_y, shares, expected_slope, values):
+    """Fill in influence values on a tail gap; `tau` holds those on Kendall's tau, `shares` is a row of `corner_shares`.
 
     The effect of ranks on each edge is subtracted (Segers, 2012); the influence on tau enters through the family's member.
     """
-    share_x, share_y, both, slope_x, slope_y = shares
+    share_x = shares[0]
+    share_y = shares[1]
+    both = shares[2]
+    slope_x = shares[3]
+    slope_y = shares[4]
+    in_x = np.uint8(LOW << np.int64(high_x))
+    in_y = np.uint8(LOW << np.int64(high_y))
     for i in range(tau.size):
-        in_x = np.float64(inside[0, i])
-        in_y = np.float64(inside[1, i])
-        flat = in_x * in_y - both - slope_x * (in_x - share_x) - slope_y * (in_y - share_y)
+        x = 1.0 if flags_x[i] & in_x else 0.0
+        y = 1.0 if flags_y[i] & in_y else 0.0
+        flat = x * y - both - slope_x * (x - share_x) - slope_y * (y - share_y)
         values[i] = (flat - expected_slope * tau[i]) / share_x
 
 
@@ -186,6 +219,9 @@ def finish_pairs(
     joint = np.empty((first.size, n_corners))
     joint[:] = np.nan
     n = ranks.shape[1]
+    flags_x = np.empty(n, np.uint8)
+    flags_y = np.empty(n, np.uint8)
+    flagged = -1
     for k in range(first.size):
         i = first[k]
         j = second[k]
@@ -202,16 +238,17 @@ def finish_pairs(
         for end in range(n_corners):
             any_wanted = any_wanted or wanted[k, end]
         if any_wanted:
-            depth_x = depths(ranks[i], ties[i])
-            depth_y = depths(ranks[j], ties[j])
+            if flagged != i:  # consecutive pairs share their first variable
+                tail_flags(ranks[i], ties[i], tail, width, flags_x)
+                flagged = i
+            tail_flags(ranks[j], ties[j], tail, width, flags_y)
+            shares = corner_shares(flags_x, flags_y, highs)
             for end in range(n_corners):
                 if wanted[k, end]:
-                    u, v, both, slope_u, slope_v, inside = corner_shares(
-                        depth_x, highs[end, 0], depth_y, highs[end, 1], tail, width
-                    )
-                    joint[k, end] = both
-                    shares = (u, v, both, slope_u, slope_v)
-                    corner_influence(influence[k], inside, shares, expected_slope[k, end], values[3 + end])
+                    joint[k, end] = shares[end, 2]
+                    ends = highs[end]
+                    steep = expected_slope[k, end]
+                    corner_influence(influence[k], flags_x, flags_y, ends[0], ends[1], shares[end], steep, values[3 + end])
         for row in range(3 + n_corners):  # all at one place: a function is compiled for each place that calls it
             if row == 0 or (scored[k] if row < 3 else wanted[k, row - 3]):
                 error, df, n_eff = spread(influence[k] if row == 0 else values[row], n_chains)

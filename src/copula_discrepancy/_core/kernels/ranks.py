@@ -1,8 +1,8 @@
 """Compiled rank counting: sort keys, ranks, and inversions with one count per draw.
 
 Inversions are counted from the most significant bits of the ranks downwards. A block of 4096 consecutive ranks is finished in
-one sweep: a bitmap records which ranks were seen, and 64 suffix counters how many were seen in the words above. Larger inputs
-are first split, stably, into such blocks. Every array is 32 bit, every total 64 bit: a sample of 10**7 has 5e13 pairs.
+one sweep: a bitmap records which ranks were seen, and two levels of suffix counters how many were seen in the words above.
+Larger inputs are first split, stably, into such blocks. Arrays are 32 bit, totals 64 bit: a sample of 10**7 has 5e13 pairs.
 """
 
 import numpy as np
@@ -220,21 +220,30 @@ def _count_inversions(ranks, buffer, ids, id_buffer, counts):
         id_source, id_target = id_target, id_source
         bits = shift
 
+    # seen so far in groups of eight words from one on, and in the words of a group from one on; at most 4096
     seen = np.empty(64, np.uint64)
-    above = np.empty(65, np.int16)  # above[w]: seen so far in words w, w+1, ...; at most 4096
+    groups = np.empty(9, np.int16)
+    words = np.empty((8, 9), np.int16)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         seen[:] = 0
-        above[:] = 0
+        groups[:] = 0
+        words[:] = 0
         for k in range(start, stop):
             local = np.uint32(source[k] - start)
             word = local >> np.uint32(6)
             bit = np.uint64(local & np.uint32(63))
             mask = np.uint64(1) << bit
-            larger = np.int32(above[word + np.uint32(1)]) + np.int32(_popcount((seen[word] >> bit) >> np.uint64(1)))
+            group = word >> np.uint32(3)
+            inside = word & np.uint32(7)
+            row = words[group]
+            larger = np.int32(groups[group + np.uint32(1)]) + np.int32(row[inside + np.uint32(1)])
+            larger += np.int32(_popcount((seen[word] >> bit) >> np.uint64(1)))
             seen[word] |= mask
-            for j in range(64):
-                above[j] += np.int16(j <= word)
+            for j in range(8):
+                groups[j] += np.int16(j <= group)
+            for j in range(8):
+                row[j] += np.int16(j <= inside)
             total += larger
             if per_draw:
                 counts[id_source[k]] += larger
@@ -294,16 +303,17 @@ def concordance_counts(order_x, rank_x, ties_x, order_y, rank_y, ties_y):
     larger = np.zeros(n, np.int32)  # draws with a smaller x and a larger y
     places = ordinal.copy()
     _count_inversions(places, np.empty(n, np.int32), who.copy(), np.empty(n, np.int32), larger)
+    result = np.empty(n, np.int64)
+    if ties_x + ties_y == 0:
+        # of the n - 1 others, larger[i] are before and above it, rank_y - rank_x + larger[i] after and below it
+        for i in range(n):
+            result[i] = n - 1 + 2 * (np.int64(rank_x[i]) - np.int64(rank_y[i])) - 4 * np.int64(larger[i])
+        return result
     size_x = np.zeros(n, np.int32)
     size_y = np.zeros(n, np.int32)
-    if ties_x + ties_y == 0:
-        size_x[:] = 1
-        size_y[:] = 1
-    else:
-        for i in range(n):
-            size_x[rank_x[i]] += 1
-            size_y[rank_y[i]] += 1
-    result = np.empty(n, np.int64)
+    for i in range(n):
+        size_x[rank_x[i]] += 1
+        size_y[rank_y[i]] += 1
     start = 0
     while start < n:  # runs of draws equal in x and y
         first = who[start]
@@ -343,7 +353,7 @@ def sums_above(order, rank, values):
     above = 0.0
     stop = n
     while stop > 0:
-        who = order[stop - 1]
+        who = np.uint32(order[np.uint32(stop - 1)])
         start = rank[who]  # a rank counts smaller draws, so it is the start of the group of equal ones
         if start == stop - 1:
             out[who] = above + 0.5 * values[who]

@@ -312,7 +312,7 @@ def _sample_taus(result: Pairwise, draws: Draws, iid: bool, pair: PairGap) -> tu
     else:
         complete = as_draws(chosen, missing="drop")  # as in the row
         block = block_of(RankedTable.of(complete), [(0, 1)], compare=False, iid=iid).finish()
-    spread, agreement = block.spreads(0)["tau"], chain_agreement(block, 0, confidence=result.confidence)
+    spread, agreement = block.spreads["tau"].at(0), chain_agreement(block, 0, confidence=result.confidence)
     tau = Estimate.of(block.taus[0], spread, tested=False, limits=(-1.0, 1.0), confidence=result.confidence)
     return tau, agreement.taus
 

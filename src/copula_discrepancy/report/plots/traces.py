@@ -13,7 +13,8 @@ from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.influence import theta_score
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, Estimate, StandardError
+from copula_discrepancy.estimate.standard_error import FEWEST_DRAWS, StandardError
+from copula_discrepancy.estimate.uncertainty import Estimate
 from copula_discrepancy.report.plots.look import BLUE, ORANGE, canvas, ink, legend_above, wrong_subject
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from copula_discrepancy._core.checks import one_of, real_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import as_values, require_varying
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS
+from copula_discrepancy.estimate.standard_error import FEWEST_DRAWS
 from copula_discrepancy.families import Copula
 
 ESS_METHODS = ("bulk", "tail", "mean", "median", "sd")

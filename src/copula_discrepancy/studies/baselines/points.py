@@ -9,7 +9,9 @@ from scipy.special import ndtri
 
 from copula_discrepancy._core.checks import real_array
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.tensors.device import Device
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.resident import at_home
 from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.families import Copula
 from copula_discrepancy.studies.baselines.imq import Points
@@ -36,8 +38,11 @@ def normal_points(copula: Copula, first: NDArray[np.float64], second: NDArray[np
     return Points(np.stack([first, second]), copula._normal_gradient(first, second))
 
 
-def scored_points(given: Draws, score: Any) -> Points:
-    """The draws with a user's score."""
+def scored_points(given: Draws, score: Any, whole: Any = None, device: Device | None = None) -> Points:
+    """The draws with a user's score.
+
+    `whole` is what the user passed as draws if it is an array on `device`: the score is then called with that array.
+    """
     if not callable(score) or isinstance(score, type):
         rule = "target must be a copula with its parameter, such as Gumbel(2.5), or a score function"
         raise InputError(f"{rule}, got {score!r:.60}")
@@ -45,11 +50,12 @@ def scored_points(given: Draws, score: Any) -> Points:
     if given.n_variables == 0:
         raise InputError("draws must have at least one variable, got none", "shape")
     x = given.values.reshape(-1, given.n_variables)
-    slopes = real_array(score(x.copy()), "the score")
+    found = score(x.copy() if whole is None else whole.reshape(-1, given.n_variables))
+    slopes = real_array(at_home(found, device, "scores"), "the score")
     if slopes.shape != x.shape:
         rule = f"the score of {x.shape} draws must have the same shape, one gradient per draw"
         raise InputError(f"{rule}, got {slopes.shape}", "shape")
-    points = Points(np.ascontiguousarray(x.T), np.ascontiguousarray(slopes.T, dtype=np.float64))
+    points = Points(x.T, np.asarray(slopes, np.float64).T)
     _require_finite(points, x)
     return points
 
@@ -64,8 +70,10 @@ def _require_one_argument(score: Any) -> None:
 
 
 def _require_finite(points: Points, draws: NDArray[np.float64]) -> None:
-    bad = ~np.isfinite(points.score).all(axis=0)
-    if bad.any():
+    if not np.isfinite(np.sum(points.score)):  # of which large ones may overflow
+        bad = ~np.isfinite(points.score).all(axis=0)
+        if not bad.any():
+            return
         first = int(np.argmax(bad))
         where = f"{int(bad.sum())} of {points.n} draws, first at draw {first}, {draws[first].tolist()!r:.80}"
         raise InputError(f"the score is not finite at {where}; omit these or rescale", "infinite")

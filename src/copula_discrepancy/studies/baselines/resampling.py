@@ -11,7 +11,7 @@ from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.ranks import RankedColumn, rank_column
 from copula_discrepancy.estimate.uncertainty import long_run_variance, nearly_constant
 from copula_discrepancy.families import Copula
-from copula_discrepancy.studies.baselines.imq import Kernel, Points, quadratic_forms, statistic_of
+from copula_discrepancy.studies.baselines.imq import Kernel, Points, SteinSums, statistic_of
 from copula_discrepancy.studies.baselines.points import copula_points, normal_points
 
 # Multipliers must be correlated for a few correlation times of the draws; otherwise part of their dependence is lost.
@@ -22,7 +22,7 @@ _BYTES = 2**25  # multipliers held at once
 
 def parametric_pvalue(
     pair: RankedPair, copula: Copula, space: str, kernel: Kernel, statistic: str, value: float, samples: int,
-    source: np.random.Generator, jobs: int | None,
+    source: np.random.Generator, where: SteinSums,
 ) -> float:  # fmt: skip
     """Share of independent samples of the copula, of the same size and ties, whose statistic reaches the value."""
     reached = 0
@@ -31,7 +31,7 @@ def parametric_pvalue(
         if not pair.uniform and (pair.first.tied_pairs or pair.second.tied_pairs):
             x, y = _tied(x, pair.first), _tied(y, pair.second)
         points = copula_points(RankedPair(x, y, pair.uniform), copula, space)
-        reached += statistic_of(kernel.row_sums(points, jobs), kernel.diagonal(points), statistic) >= value
+        reached += statistic_of(where.row_sums(points, kernel), kernel.diagonal(points), statistic) >= value
     return (1.0 + reached) / (1.0 + samples)
 
 
@@ -85,7 +85,7 @@ def _carried(column: RankedColumn, slope: NDArray[np.float64], weights: NDArray[
 
 def wild_pvalue(
     resampled: Resampled, kernel: Kernel, total: float, n_chains: int, n_draws: int, time: float, samples: int,
-    source: np.random.Generator, jobs: int | None,
+    source: np.random.Generator, where: SteinSums,
 ) -> float:  # fmt: skip
     """Share of quadratic forms w' K w, w multipliers with mean 0 and variance 1, that reach `total`, the sum of all kernels.
 
@@ -95,7 +95,7 @@ def wild_pvalue(
     reached = 0
     for done in range(0, samples, together):
         weights = multipliers(min(together, samples - done), n_chains, n_draws, time, source)
-        reached += int(np.sum(quadratic_forms(resampled.points, kernel, resampled.spread(weights), jobs) >= total))
+        reached += int(np.sum(where.quadratic_forms(resampled.points, kernel, resampled.spread(weights)) >= total))
     return (1.0 + reached) / (1.0 + samples)
 
 

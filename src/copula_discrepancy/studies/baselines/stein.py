@@ -12,13 +12,16 @@ from copula_discrepancy._core import checks
 from copula_discrepancy._core.caveats import Caveat, WithCaveats, caveat_of
 from copula_discrepancy._core.checks import RandomSource
 from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy._core.tensors.device import Device, checked_device, named_device
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.data.draws import Draws, as_values, numeric_draws
+from copula_discrepancy.data.precision import Precision
+from copula_discrepancy.data.resident import brought_home, is_resident, is_tensor
 from copula_discrepancy.estimate.fit import announce
 from copula_discrepancy.estimate.pair import DISCRETE, MARGINS, RankedPair
-from copula_discrepancy.estimate.uncertainty import FEWEST_DRAWS, StandardError, require_chain_length
+from copula_discrepancy.estimate.standard_error import FEWEST_DRAWS, StandardError, require_chain_length
 from copula_discrepancy.families import Copula
-from copula_discrepancy.studies.baselines.imq import Kernel, statistic_of
+from copula_discrepancy.studies.baselines.imq import Kernel, SteinSums, ThreadedSums, statistic_of
 from copula_discrepancy.studies.baselines.points import copula_points, scored_points
 from copula_discrepancy.studies.baselines.resampling import Resampled, parametric_pvalue, rank_aware, slowest_time, wild_pvalue
 
@@ -55,8 +58,13 @@ class SteinDiscrepancy(WithCaveats):
         Number of bootstrap samples, and their kind: "parametric" or "wild".
     is_discrepancy : bool
         False on the unit square, where the value does not go to 0 on draws from the target.
+    device, device_name, precision : str
+        Where kernels were added up, "cpu" or such as "cuda:0", the name of a device other than the processor, and "double" or
+        "single": the precision of the kernels.
     caveats : tuple of Caveat
         Limitations to keep in mind when interpreting the numbers; `warnings` holds their sentences.
+    notes : tuple of str
+        What was done, such as that "auto" found no graphics processor.
 
     See Also
     --------
@@ -81,6 +89,10 @@ class SteinDiscrepancy(WithCaveats):
     method: str | None
     is_discrepancy: bool
     caveats: tuple[Caveat, ...] = ()
+    device: str = "cpu"
+    device_name: str = ""
+    precision: str = "double"
+    notes: tuple[str, ...] = ()
 
     @property
     def ksd(self) -> float:
@@ -96,6 +108,8 @@ class SteinDiscrepancy(WithCaveats):
         text = f"Squared kernel Stein discrepancy {self.value:.6g} ({kind}, {self.n} draws, {where})"
         if math.isfinite(self.se):
             text += f", se {self.se:.3g}"
+        if self.device != "cpu":
+            text += f", on {self.device_name} in {self.precision} precision"
         if not self.is_discrepancy:
             text += "; not a valid discrepancy: its expectation is not 0 on draws from the target"
         if self.method is None:
@@ -106,7 +120,9 @@ class SteinDiscrepancy(WithCaveats):
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and text by name, ready for JSON."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__} | self._recorded()
+        return (
+            {name: getattr(self, name) for name in self.__dataclass_fields__} | {"notes": list(self.notes)} | self._recorded()
+        )
 
 
 @enough_memory
@@ -123,6 +139,7 @@ def ksd(
     bootstrap: int = 0,
     rng: RandomSource = None,
     n_jobs: int | None = -1,
+    device: Any = "cpu",
 ) -> SteinDiscrepancy:
     """The squared kernel Stein discrepancy between draws and a copula, or a density with a known score.
 
@@ -159,6 +176,9 @@ def ksd(
     n_jobs : int, optional
         Number of threads, all cores by default; None uses the setting of `joblib.parallel_config`. The result does not depend
         on it.
+    device : {"cpu", "cuda", "auto"}, "cuda:1", or torch.device
+        Where the kernels of all pairs of draws are computed and added up, see `pairwise`. A score function is called with the
+        array that was passed as draws if that is a tensor of PyTorch or JAX, or a CuPy array: (n, d), chains one after another.
 
     Returns
     -------
@@ -169,7 +189,8 @@ def ksd(
     ------
     InputError
         For draws that `as_draws` rejects, such as NaN and infinite values, a number of variables other than two if the target
-        is a copula, or a score that is not finite at a draw, which the message names.
+        is a copula, or a score that is not finite at a draw, which the message names; for a device that is not there, or whose
+        memory is too small.
 
     See Also
     --------
@@ -182,6 +203,12 @@ def ksd(
     as n^2 d, memory as n d. The parametric bootstrap repeats this for every sample; the wild bootstrap, on ranks, computes nine
     times the kernels once, and n^2 further multiplications for every sample. On slowly mixing chains it has little power
     against another family; the shape gap of `discrepancy` has more.
+
+    On a graphics processor kernels are in double precision, and in single precision, added up in double precision, from about
+    300,000 draws of two variables on, with the usual beta and draws within 100 c of their mean: `precision` says which.
+    The error is then below 1e-10 of the mean absolute kernel; relative to a V-statistic at most 1e-7 was measured, to a
+    U-statistic 1e-8 for a wrong target, and 4e-6 for the right one, whose U-statistic is close to 0. Ranks, scores of copulas,
+    standard errors and the bootstrap's randomness are computed on the processor.
 
     References
     ----------
@@ -211,7 +238,10 @@ def ksd(
     independent = checks.true_or_false(iid, "iid")
     kernel = _checked_kernel(c, beta)
     samples = checks.whole_number(bootstrap, "bootstrap", 0)
-    jobs = checked_jobs(n_jobs)
+    place, notes = checked_device(device)
+    where = _place_of_sums(place, checked_jobs(n_jobs))
+    precision, whole = Precision.of(draws), draws if is_resident(draws) or is_tensor(draws) else None
+    draws = brought_home(draws, place, "draws")
     pair = None
     if isinstance(target, Copula):
         given = numeric_draws(draws)
@@ -221,9 +251,10 @@ def ksd(
         raise InputError("space and margins require a copula target; a score function is evaluated at the draws themselves")
     else:
         given = as_values(draws, "a score function")
-        points = scored_points(given, target)
+        points = scored_points(given, target, whole, place)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums, diagonal = kernel.row_sums(points, jobs), kernel.diagonal(points)
+        sums, diagonal = where.row_sums(points, kernel), kernel.diagonal(points)
+        single = where.single
         value = statistic_of(sums, diagonal, statistic)
     if not math.isfinite(value):
         found = f"the sum of the Stein kernels is {value:g}: scores or draws are too large"
@@ -231,7 +262,7 @@ def ksd(
     method, pvalue = None, math.nan
     if samples and independent and pair is not None and isinstance(target, Copula):
         method = "parametric"
-        pvalue = parametric_pvalue(pair, target, space, kernel, statistic, value, samples, checks.random_generator(rng), jobs)
+        pvalue = parametric_pvalue(pair, target, space, kernel, statistic, value, samples, checks.random_generator(rng), where)
     elif samples:
         method = "wild"
         if space == "unit":
@@ -243,14 +274,28 @@ def ksd(
         resampled = rank_aware(pair, target, points) if ranked else Resampled(points)  # type: ignore[arg-type]
         time = 1.0 if independent else slowest_time(points.score, given.n_chains)
         total, shape = float(np.sum(sums) + np.sum(diagonal)), (given.n_chains, given.n_draws)
-        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, checks.random_generator(rng), jobs)
+        pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, checks.random_generator(rng), where)
     se = _standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan
-    where, valid = "given" if pair is None else space, pair is None or space == "normal"
+    scale, valid = "given" if pair is None else space, pair is None or space == "normal"
     caveats = _caveats(pair, space, bool(samples))
+    if pair is not None:
+        columns = pair.first, pair.second
+        ties = np.array([column.tied_pairs for column in columns])
+        rounded, remarks = precision.remarks(ties, lambda k: columns[k].group_sizes(), given.names, "draws")
+        caveats, notes = (*caveats, *rounded), (*notes, *remarks)
     announce(caveats)
     return SteinDiscrepancy(
-        value, se, pvalue, statistic, where, points.n, len(points.x), samples, method, is_discrepancy=valid, caveats=caveats
-    )
+        value, se, pvalue, statistic, scale, points.n, len(points.x), samples, method, is_discrepancy=valid, caveats=caveats,
+        precision="single" if single else "double", notes=notes, **named_device(place),
+    )  # fmt: skip
+
+
+def _place_of_sums(device: Device | None, jobs: int | None) -> SteinSums:
+    if device is None:
+        return ThreadedSums(jobs)
+    from copula_discrepancy.studies.baselines.device_imq import DeviceSums  # which imports PyTorch
+
+    return DeviceSums(device)
 
 
 def _caveats(pair: RankedPair | None, space: str, tested: bool) -> tuple[Caveat, ...]:
