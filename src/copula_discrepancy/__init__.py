@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.compare.summary import summary
     from copula_discrepancy.compare.vine import vine
     from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
+    from copula_discrepancy.compare.watch_result import WatchUpdate
     from copula_discrepancy.compare.worst_consequences import worst_consequences
     from copula_discrepancy.compare.worst_result import WorstConsequences
     from copula_discrepancy.data.draws import Draws, as_draws
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from copula_discrepancy.report.plots.forests import plot_tau_forest
     from copula_discrepancy.report.plots.lags import plot_lags
     from copula_discrepancy.report.plots.traces import plot_trace
+    from copula_discrepancy.report.watch import watch
     from copula_discrepancy.studies.baselines.classic import ess, naive_tau, paper_ess, rhat
     from copula_discrepancy.studies.baselines.stein import SteinDiscrepancy, ksd
     from copula_discrepancy.studies.paper.reproduce import Reproduction, reproduce
@@ -111,6 +113,7 @@ _HOME = {
     "compare.summary": "summary",
     "compare.vine": "vine",
     "compare.vine_result": "EdgeGap VineGaps",
+    "compare.watch_result": "WatchUpdate",
     "compare.worst_consequences": "worst_consequences",
     "compare.worst_result": "WorstConsequences",
     "data.draws": "Draws as_draws",
@@ -128,6 +131,7 @@ _HOME = {
     "report.plots.forests": "plot_tau_forest",
     "report.plots.lags": "plot_lags",
     "report.plots.traces": "plot_trace",
+    "report.watch": "watch",
     "studies.baselines.classic": "ess naive_tau paper_ess rhat",
     "studies.baselines.stein": "SteinDiscrepancy ksd",
     "studies.paper.reproduce": "Reproduction reproduce",
@@ -143,12 +147,13 @@ __all__ = [
     "Effect", "Estimate", "Fit", "Form", "Frank", "Gaussian", "GaussianTarget", "GroupedPairwise", "Gumbel", "InputError",
     "Interaction", "Interactions", "Joe", "LevelDifference", "LevelGaps", "LongRun", "Margins", "MetaCopula", "PairGap",
     "Pairwise", "PaperTest", "Repair", "Reproduction", "Reversal", "Rotated", "Screening", "Selection",
-    "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WellingTeh", "WorstConsequences",
-    "adjust_pvalues", "as_draws", "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family",
+    "SteinDiscrepancy", "StudentT", "TunedSetting", "Tuning", "VineGaps", "WatchUpdate", "WellingTeh",
+    "WorstConsequences", "adjust_pvalues", "as_draws",
+    "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family",
     "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau",
     "pairwise", "paper_ess", "plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace",
     "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld",
-    "summary", "tau_influence_bound", "tune", "vine", "worst_consequences",
+    "summary", "tau_influence_bound", "tune", "vine", "watch", "worst_consequences",
 ]  # fmt: skip
 
 

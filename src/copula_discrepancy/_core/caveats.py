@@ -71,6 +71,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "standard errors may be too small. Compare longer tables, or read the rows into memory, engine='exact'."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "
         "them, or missing='listwise' for rows without missing values."),
+    "unfinished-run": (RESERVATION, "Who looks often sees a gap by chance sooner or later, and a run that is stopped when its "
+        "numbers look good is biased. Let it run to the end that was planned, and rely on the answer there."),
     "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "
         "all rows. Use larger groups, or collect more rows."),
     "pairs-left-out": (NOTE, "The score does not include these columns. Describe them in the metadata, or convert them to "

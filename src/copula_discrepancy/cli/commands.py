@@ -18,6 +18,7 @@ from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.groups_command import compare_by_groups
 from copula_discrepancy.cli.repair_command import repair
 from copula_discrepancy.cli.sketch_command import sketch
+from copula_discrepancy.cli.watch_command import watched
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.interactions import rank_triples
 from copula_discrepancy.compare.interactions_result import Interactions
@@ -102,6 +103,15 @@ def _compare_counted(options: argparse.Namespace, draws: Any, reference: Any, ii
         )  # fmt: skip
     result = _judge_counted(options, draws, reference, iid=iid, family=options.family)
     return _answer(options, result, _Extras(triples))
+
+
+def watch(options: argparse.Namespace) -> int:
+    """Follow a run while it goes on, and compare all its draws at its end."""
+    _check_usage(options)
+    result = watched(options)
+    if options.html is not None:  # the page of the looks before is this command's own
+        options.force = True
+    return _answer(options, result)
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -276,5 +286,5 @@ def _write_page(options: argparse.Namespace, result: Pairwise, extras: _Extras) 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": check, "compare": compare, "consequence": consequence, "demo": demo, "fidelity": fidelity, "repair": repair,
-    "reproduce": reproduce, "sketch": sketch,
+    "reproduce": reproduce, "sketch": sketch, "watch": watch,
 }  # fmt: skip

@@ -223,6 +223,7 @@ TWO_TESTS = TESTS | {
     "--iid-draws": {"action": "store_true", "help": "treat the rows of the candidate alone as independent"},
     "--iid-reference": {"action": "store_true", "help": "treat the rows of the reference alone as independent"},
 }  # fmt: skip
+WATCH_TESTS: Options = {name: choices for name, choices in TESTS.items() if name != "--checkpoint"}
 LIMITS: Options = {
     "--fail-above": {"type": _size, "metavar": "X",
                      "help": "exit with 3 if a level, shape or total gap, or a significant gap in tails or form, exceeds X"},
@@ -246,6 +247,25 @@ OUTPUT: Options = {
     "--top": {"type": _rows, "default": 10, "metavar": "N", "help": "rows of the table, 0 for all (default: 10)"},
     **_DEBUG,
 }
+WATCH_INPUTS: Options = {
+    "--reference": {"metavar": "FILE", "help": f"what to compare with: {SAMPLE}; without it, whether a family fits every pair "
+                    "and the chains agree"},
+    **{name: INPUT[name] for name in ("--columns", "--exclude", "--filter", "--group", "--coords")},
+}  # fmt: skip
+_seconds = _checked(float, lambda seconds: 0 <= seconds < math.inf, "a number of seconds that is not negative, such as 60")
+_core_share = _checked(float, lambda share: 0 < share <= 1, "a number above 0 and at most 1, such as 0.25")
+_error = _checked(float, lambda error: 0 < error < 1, "a number strictly between 0 and 1, such as 0.02")
+WATCH: Options = {
+    "--error": {"type": _error, "default": 0.02, "metavar": "SE", "help": "the standard error of Kendall's tau that is wanted "
+                "in every pair; the view says how long it takes (default: 0.02)"},
+    "--every": {"type": _seconds, "default": 4.0, "metavar": "S", "help": "seconds between two looks, at least (default: 4)"},
+    "--share": {"type": _core_share, "default": 0.25, "metavar": "P", "help": "share of one core that watching may use "
+                "(default: 0.25)"},
+    "--wait": {"type": _seconds, "default": 600.0, "metavar": "S", "help": "seconds to wait for the first draws "
+               "(default: 600)"},
+    "--patience": {"type": _seconds, "default": 600.0, "metavar": "S", "help": "seconds without new draws after which the run "
+                   "counts as ended (default: 600)"},
+}  # fmt: skip
 CONSEQUENCE_INPUTS = TWO_INPUTS | {
     "--missing": {"choices": ("pairs", "listwise", "raise"), "help": "empty cells: use the rows that have all values that the "
                   "expression needs, use only complete rows, or exit with an error (default: pairs for a table, raise for "

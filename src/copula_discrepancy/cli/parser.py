@@ -215,9 +215,24 @@ def _parser() -> argparse.ArgumentParser:
     _add(sketch.add_argument_group("counting"), options.SKETCH)
     _add(sketch.add_argument_group("output"), options.SKETCH_OUTPUT)
     sketch.set_defaults(parser=sketch, delimiter=None)
+    watch = commands.add_parser(
+        "watch", help="watch the pairs of variables of a run while it goes on", **_WITH_EXIT_CODES,
+        description="Follow the draws of a sampler while it runs: Stan CSV files, a Zarr store, or a netCDF\n"
+        "file that is replaced. Shows the worst pairs, chains that disagree, effective draws and\n"
+        "the time to a wanted error. When the run ends, or on Ctrl-C, all draws are compared as\n"
+        "by compare, or check without --reference. It never stops a sampler: stopping when noisy\n"
+        "numbers look good would bias them.",
+    )  # fmt: skip
+    watch.add_argument("files", nargs="+", metavar="path", help="files that a sampler writes, one per chain, a folder of them, "
+                       "a quoted pattern such as 'run_*.csv', or a Zarr store; they may appear later")  # fmt: skip
+    _add(watch.add_argument_group("input"), options.WATCH_INPUTS)
+    _add(watch.add_argument_group("watching"), options.WATCH)
+    _add(watch.add_argument_group("tests"), options.WATCH_TESTS)
+    _add(watch.add_argument_group("limits"), options.TWO_LIMITS)
+    watch.set_defaults(chains=None, reference_chains=None, delimiter=None, missing=None)
     demo = commands.add_parser("demo", help="compare two runs of a real posterior (eight schools, two parametrisations)")
     demo.set_defaults(fail_above=None, max_rhat=None, min_n_eff=None, margins=False)
-    for command in (check, compare, demo):
+    for command in (check, compare, watch, demo):
         output = command.add_argument_group("output")
         _add(output.add_mutually_exclusive_group(), options.FORMS)
         _add(output, options.OUTPUT)

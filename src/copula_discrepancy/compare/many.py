@@ -1,7 +1,7 @@
 """Every pair of variables compared with a target or a reference sample, worst first."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -336,9 +336,13 @@ def rank_pairs(
     engine: str = "auto",
     memory: float | str = MEMORY,
     device: Any = "cpu",
+    computed_by: Callable[..., NDArray[Any]] = run,
     **selection: Any,
 ) -> Pairwise:
-    """`pairwise` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`."""
+    """`pairwise` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`.
+
+    `computed_by` computes the rows of all pairs, as `jobs.run` does, or knows some of them from before.
+    """
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
     sides = independent_sides(iid)
@@ -405,7 +409,7 @@ def rank_pairs(
     idle = ThreadPoolExecutor(1) if place is not None else nullcontext()
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick, one_thread, idle as aside:
         waiting = None if aside is None or aims.margins is None else aside.submit(margins_of, aims.margins)
-        rows = run(comparison, aims.pairs, jobs, tick, checkpoint)
+        rows = computed_by(comparison, aims.pairs, jobs, tick, checkpoint)
     notes = (*aims.notes, *read_notes, *device_notes, *(in_a_row(aims.draws) if sides[0] and counted is None else ()))
     if samples[0] is not aims.draws:
         blurred = np.flatnonzero(is_blurred(rows))

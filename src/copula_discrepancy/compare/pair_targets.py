@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.compare.correlations import correlation_matrix
+from copula_discrepancy.compare.correlations import correlation_matrix, square_values
 from copula_discrepancy.compare.counted_draws import CountedDraws, with_indicators
-from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.data.missingness import with_missingness
-from copula_discrepancy.data.naming import BRIEF, listed, unknown_name
+from copula_discrepancy.data.naming import BRIEF, errors_about, listed, unknown_name
+from copula_discrepancy.estimate.sketch import DependenceSketch
 from copula_discrepancy.families import Copula, Gaussian
 
 Place = tuple[int, int]
@@ -200,6 +201,20 @@ def never_varies(values: NDArray[np.float64]) -> bool:
         known = values[~np.isnan(values)]
         return bool(np.all(known == known[:1]))
     return bool(values[0, 0] == values[-1, -1] and np.all((values == values[0, 0]) | np.isnan(values)))
+
+
+def read_once(target: Any, options: Mapping[str, Any]) -> Any:
+    """A target for many comparisons of the same variables: a reference sample is read now, anything else is kept."""
+    known = target is None or isinstance(target, Copula | CountedDraws | DependenceSketch) or is_pair_mapping(target)
+    if (
+        known
+        or isinstance(target, type | int | float | complex)
+        or is_bare_word(target)
+        or square_values(target)[0] is not None
+    ):
+        return target
+    with errors_about("reference"):
+        return as_draws(target, **options)
 
 
 def is_pair_mapping(target: Any) -> bool:

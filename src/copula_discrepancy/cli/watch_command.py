@@ -1,0 +1,69 @@
+"""The command `watch`: what a sampler has drawn so far, shown while it runs, and the last answer."""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from copula_discrepancy.cli import printing, reading
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.watch_result import WatchUpdate
+from copula_discrepancy.compare.watching import Watching
+from copula_discrepancy.data.following.opening import follow
+from copula_discrepancy.report.watch import LivePage, Show, checked_pace, run_to_end, shown
+
+
+def watched(options: argparse.Namespace) -> Pairwise:
+    """Watch a run to its end, or until it is interrupted, and return the comparison of all its draws."""
+    if options.margins and options.reference is None:
+        options.parser.error("--margins requires --reference: margins are compared with those of a reference")
+    if options.method == "moment" and options.reference is None:
+        options.parser.error("--method moment requires --reference")
+    chosen = reading.settings(options, None, None)
+    del chosen["chains"], chosen["delimiter"]
+    reference = None
+    if options.reference is not None:
+        # a name to exclude may be one of the run's alone
+        reference, _ = reading.without_unknown(
+            options, lambda names: reading.read(options, options.reference, None, names, options.iid)
+        )
+    files = options.files if len(options.files) > 1 else options.files[0]
+    watching = Watching(
+        follow(files, **chosen | {"exclude": options.exclude}), reference,
+        pace=checked_pace(every=options.every, share=options.share, wait=options.wait, patience=options.patience),
+        error=options.error, n_jobs=options.jobs, family=options.family, method=options.method, iid=options.iid,
+        confidence=options.confidence, adjust=options.adjust, tail=options.tail, order=options.order,
+    )  # fmt: skip
+    views: list[Show] = [] if sys.stderr.isatty() else [_Log()]
+    if options.html is not None:
+        views.append(LivePage(Path(options.html), shlex.join(["copula-discrepancy", *options.given]), share=options.share))
+    with shown(sys.stderr.isatty(), views) as show:
+        last = run_to_end(watching, show)
+    if printing.prints_table(options):
+        said = last.sentences()
+        printing.print_sentences(printing.console(), {topic: said[topic] for topic in ("Run", "Error") if topic in said})
+        for note in last.notes:
+            if last.result is not None and note not in last.result.notes:
+                printing.say(note)
+    assert last.result is not None
+    return last.result
+
+
+class _Log:
+    """What changes, line by line, where there is no terminal: what is waited for, notes, and answers."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self._answer = ""
+
+    def __call__(self, update: WatchUpdate) -> None:
+        waiting = f"waiting for {update.waiting_for}" if update.waiting_for else ""
+        for line in filter(None, [waiting, *update.notes]):
+            kind: Any = line.partition(":")[0]  # numbers in a line change all the time
+            if kind not in self._said:
+                self._said.add(kind)
+                printing.say(line)
+        if update.result is not None and not update.final and update.headline != self._answer:
+            self._answer = update.headline
+            printing.say(f"{update.headline} ({' + '.join(f'{length:,}' for length in update.lengths)} draws)")

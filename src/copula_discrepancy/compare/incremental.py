@@ -1,0 +1,157 @@
+"""Rows of the pairs of a sample that grows: most are kept from an earlier look, those that changed most are computed anew.
+
+A look at a sample costs one pass over all pairs, however few draws are new. While a sampler runs, most pairs change little
+between two looks. So each look computes a few coefficients of every pair, which matrix products do at a hundredth of the cost
+of its row, and spends the rest of its time on the pairs that moved or are old. Every row says of how many draws it is.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.compare.comparison import PairComparison
+from copula_discrepancy.compare.jobs import Pairs, compute
+from copula_discrepancy.compare.rows import empty_rows
+from copula_discrepancy.estimate.all_pairs import compare_all
+from copula_discrepancy.estimate.batches import BatchedRanks, left_out_columns
+from copula_discrepancy.estimate.rank_table import RankedTable
+
+_PART = 64  # pairs between two looks at the clock: a tenth of a second of 4,000 draws, a third of one of 20,000
+# Of the coefficients of form, the first four: strength, both bends or spreads, and extremes. They need to tell which pairs to
+# compute anew, not what is wrong with them.
+_ORDER = 2
+_TYPICAL = 1.5  # standard errors that the largest of four coefficients moves by if each moves by one
+_SCREENING = 0.5  # of the time of a look, at most, for the coefficients of all pairs
+_PATIENCE = 0.7  # where that takes longer, the next one comes after log(too long) / log(1 / 0.7) looks
+_ADVICE = "the draws are read again at the next look"
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How recent the rows of a look are.
+
+    Attributes
+    ----------
+    pairs : int
+        All pairs.
+    current : int
+        Pairs whose row is of all draws.
+    missing : int
+        Pairs without a row so far.
+    oldest : int
+        The draws, of all chains together, that the oldest row is of.
+    """
+
+    pairs: int
+    current: int
+    missing: int
+    oldest: int
+
+
+class KnownRows:
+    """The rows of all pairs at the last look, and how to choose those that are computed anew.
+
+    Parameters
+    ----------
+    first : int
+        Pairs at the top of the ranking that every look computes anew.
+
+    Attributes
+    ----------
+    seconds, spent : float
+        Processor time that a look may take, and that the last one took.
+    freshness : Freshness
+        How recent the rows are.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self._of: Any = None
+        self._n = 0
+        self._screening = 0.0
+        self.seconds, self.spent = np.inf, 0.0
+        self.freshness = Freshness(0, 0, 0, 0)
+
+    def rows(
+        self, comparison: PairComparison, pairs: Pairs, n_jobs: int | None, tick: Callable[[int], None], checkpoint: Any = None
+    ) -> NDArray[Any]:
+        """Rows of all pairs, in order, as `jobs.run` computes them: anew those that moved most, as far as `seconds` allow."""
+        table = comparison.draws
+        assert isinstance(table, RankedTable)
+        begin = time.process_time()
+        # other variables, other chains, or fewer draws: what is known is of another sample
+        of = table.names, table.n_chains, len(pairs)
+        if of != self._of or table.n < self._n:
+            self._forget(of, pairs)
+        self._n = table.n
+        if self._screening <= _SCREENING * self.seconds:
+            self._coefficients, self._errors = _screened(table, comparison.iid[0], pairs)
+            self._screening = time.process_time() - begin
+        else:  # too many pairs for every look
+            self._screening *= _PATIENCE
+        order = self._most_moved(table.n)
+        for start in range(0, order.size, _PART):
+            if start >= self._first and time.process_time() - begin > self.seconds:
+                break
+            chosen = order[start : start + _PART]
+            self._rows[chosen] = compute(comparison, [pairs[k] for k in chosen.tolist()], n_jobs, tick, _ADVICE)
+            self._at[chosen] = table.n
+            self._then[chosen] = self._coefficients[chosen]
+        seen = self._at[self._at > 0]
+        self.freshness = Freshness(
+            len(pairs), int(np.sum(self._at == table.n)), int(np.sum(self._at == 0)), int(seen.min(initial=table.n))
+        )
+        self.spent = time.process_time() - begin
+        return self._rows.copy()
+
+    def rank(self, rows: NDArray[Any]) -> None:
+        """Take in the ranking of a look, worst first: its first pairs are computed anew at the next one."""
+        first, second = (self._rows[end].astype(np.int64) << shift for end, shift in (("first", 32), ("second", 0)))
+        keys = (rows["first"][: self._first].astype(np.int64) << 32) | rows["second"][: self._first]
+        self._top = np.flatnonzero(np.isin(first | second, keys))
+
+    def _forget(self, of: Any, pairs: Pairs) -> None:
+        self._of, self._n, count = of, 0, len(pairs)
+        self._rows, self._at = empty_rows(count), np.zeros(count, np.int64)
+        self._rows["first"], self._rows["second"] = np.array(pairs, np.int32).reshape(-1, 2).T
+        self._rows["n"] = 0.0  # compared with no draws so far; rows without a number have failed
+        shape = count, _ORDER * _ORDER
+        self._coefficients, self._errors, self._then = (np.full(shape, np.nan) for _ in range(3))
+        self._top = np.empty(0, np.intp)
+        self._screening = 0.0
+
+    def _most_moved(self, n: int) -> NDArray[np.intp]:
+        """The pairs that are not of all draws: those never seen, the top of the ranking, then the others, most moved first.
+
+        A row is expected to move by sqrt(n / n_then - 1) of its present standard errors; its coefficients tell whether it moved
+        by more.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moved = np.abs(self._coefficients - self._then) / self._errors / _TYPICAL
+            expected = np.sqrt(n / self._at - 1.0)
+        score = np.fmax(np.nan_to_num(moved, nan=0.0).max(axis=1, initial=0.0), expected)
+        score[self._top] = np.inf
+        due = np.flatnonzero(self._at < n)
+        return due[np.argsort(-score[due], kind="stable")]
+
+
+def _screened(table: RankedTable, iid: bool, pairs: Pairs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The first coefficients of form of each pair, and their standard errors; NaN for columns that have none."""
+    columns = [k for k in range(len(table.names)) if k not in left_out_columns([table])]
+    found = np.full((2, len(pairs), _ORDER * _ORDER), np.nan)
+    if len(columns) < 2:
+        return found[0], found[1]
+    forms = compare_all(BatchedRanks.of(table, columns, iid=iid), None, order=_ORDER, n_jobs=1)
+    place = np.full((len(table.names), len(table.names)), -1)
+    used = np.array(columns)
+    place[used[forms.first], used[forms.second]] = np.arange(forms.first.size)
+    first, second = np.array(pairs, np.int64).reshape(-1, 2).T
+    at = place[first, second]
+    known = at >= 0
+    for values, cells in zip(found, (forms.own, forms.se), strict=True):
+        values[known] = cells[at[known]].reshape(-1, _ORDER * _ORDER)
+    return found[0], found[1]

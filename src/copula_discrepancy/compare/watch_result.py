@@ -1,0 +1,217 @@
+"""What is known of a run while it goes on: its draws so far, the latest answer, and how sure it is."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.incremental import Freshness
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+
+# why a look is no reason to stop: said wherever a look is shown
+LOOKS = (
+    "this is a look at an unfinished run. Who looks often sees a gap by chance sooner or later, and a run that is stopped when "
+    "its numbers look good is biased; the answer at the end counts."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WatchUpdate:
+    """A run of a sampler at one moment: the draws so far, and the answer of the latest look.
+
+    `watch` passes one to ``on_update`` whenever something is new, and returns the last; print it for a summary in words.
+
+    Attributes
+    ----------
+    result : Pairwise or None
+        The comparison of the latest look; None before the first. Unless `final`, some of its rows may be of fewer draws: the
+        column ``n`` says of how many, and `freshness` how many rows are of all draws.
+    lengths : tuple of int
+        Draws of each chain so far.
+    labels : tuple of str
+        The chains.
+    expected : int or None
+        Draws of a finished chain, if known.
+    rate : float
+        Draws per second, of all chains together.
+    seconds : float
+        Since the watch began.
+    age : float
+        Seconds since the draws that `result` is of were read; NaN without a result, and at the end.
+    freshness : Freshness or None
+        How recent the rows of `result` are; None at the end, when all are of all draws.
+    error : float
+        The standard error of Kendall's tau that is wanted.
+    waiting_for : str
+        What is missing, in words; empty if nothing is.
+    notes : tuple of str
+        What was left out or has happened.
+    final : bool
+        Whether the run is over, so that the answer is that of `pairwise` for all its draws.
+
+    See Also
+    --------
+    watch : The function that returns it.
+
+    Examples
+    --------
+    >>> import copula_discrepancy as cd
+    >>> blocks = (cd.Clayton(3.0).sample(100, rng=k).reshape(1, 100, 2) for k in range(5))
+    >>> update = cd.watch(blocks, cd.Gumbel(2.5), progress=False)
+    >>> update.final, update.lengths, update.result.outcome
+    (True, (500,), 'gap')
+    """
+
+    result: Pairwise | None
+    lengths: tuple[int, ...]
+    labels: tuple[str, ...]
+    expected: int | None
+    rate: float
+    seconds: float
+    age: float
+    freshness: Freshness | None
+    error: float
+    waiting_for: str
+    notes: tuple[str, ...]
+    final: bool
+
+    @property
+    def disagreeing(self) -> tuple[tuple[str, str], ...]:
+        """Pairs on whose dependence the chains disagree, R-hat above 1.01, worst first."""
+        if self.result is None:
+            return ()
+        rows = self.result.rows
+        apart = np.flatnonzero(rows["rhat"] > RHAT_LIMIT)
+        apart = apart[np.argsort(-rows["rhat"][apart], kind="stable")]
+        names = self.result.names
+        return tuple((names[rows["first"][k]], names[rows["second"][k]]) for k in apart.tolist())
+
+    @property
+    def seconds_to_error(self) -> float:
+        """Seconds until all gaps in level have the wanted standard error at the present rate.
+
+        0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be told.
+        """
+        if self.result is None:
+            return math.nan
+        rows = self.result.rows
+        own, other = rows["tau_se"] ** 2, np.nan_to_num(rows["tau_target_se"]) ** 2
+        known = np.isfinite(own) & (own > 0.0)
+        if not known.any():
+            return math.nan
+        room = self.error**2 - other[known]
+        if (room <= 0.0).any():
+            return math.inf
+        n = sum(self.lengths)
+        needed = float(np.max(rows["n"][known] * own[known] / room))
+        return 0.0 if needed <= n else (needed - n) / self.rate
+
+    def sentences(self) -> dict[str, str]:
+        """The state in words, by topic: Run, Answer, Joint, Margins, Worst, Form, Tails, Draws, Chains, Error, Looks."""
+        texts = {"Run": self._run()}
+        if self.result is not None:
+            texts |= self.result.sentences()
+            texts |= {"Chains": self._chains(), "Error": self._time_to_error()}
+            if not self.final:
+                texts["Looks"] = LOOKS
+        return {topic: text for topic, text in texts.items() if text}
+
+    def _run(self) -> str:
+        """How far the run is."""
+        if not self.labels:
+            return f"waiting for {self.waiting_for or 'the first draws'}."
+        least, most = min(self.lengths), max(self.lengths)
+        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        of = f" of {self.expected:,}" if self.expected else ""
+        parts = [f"{each}{of} draws in {wording.counted(len(self.lengths), 'chain')}"]
+        if self.final:
+            parts.append(f"after {duration(self.seconds)}")
+        elif math.isfinite(self.rate):
+            parts.append(f"{self.rate:,.0f} a second" if self.rate >= 1.0 else f"one every {1.0 / self.rate:.0f} s")
+        if self.result is None and not self.final:
+            parts.append("the first answer comes with 50 draws per chain")
+        elif math.isfinite(self.age):
+            parts.append(f"answer {self.age:.0f} s old")
+        if self.freshness is not None and self.freshness.current < self.freshness.pairs:
+            fresh = self.freshness
+            missing = f", {fresh.missing:,} not yet" if fresh.missing else ""
+            parts.append(
+                f"{fresh.current:,} of {fresh.pairs:,} pairs with all draws, the others with {fresh.oldest:,} or more{missing}"
+            )
+        waiting = f" Waiting for {self.waiting_for}." if self.waiting_for and not self.final else ""
+        return f"{', '.join(parts)}.{waiting}"
+
+    def _chains(self) -> str:
+        """Which pairs the chains disagree on."""
+        result = self.result
+        assert result is not None
+        apart = self.disagreeing
+        if np.isnan(result.rows["rhat"]).all():
+            return ""
+        if not apart:
+            return f"they agree on the dependence of all pairs (R-hat at most {float(np.nanmax(result.rows['rhat'])):.3f})."
+        shown = listed([wording.pair_label(*pair) for pair in apart], BRIEF)
+        worst = float(np.nanmax(result.rows["rhat"]))
+        return f"they disagree on {len(apart):,} of {len(result):,} pairs (R-hat up to {worst:.3f}): {shown}."
+
+    def _time_to_error(self) -> str:
+        """How long until numbers are as exact as wanted."""
+        seconds, wanted = self.seconds_to_error, f"standard errors of {self.error:g} in Kendall's tau"
+        if math.isnan(seconds):
+            return ""
+        if seconds == 0.0:
+            return f"every pair has {wanted} or less."
+        if math.isinf(seconds):
+            assert self.result is not None
+            largest = float(np.nanmax(self.result.rows["tau_target_se"]))
+            return f"{wanted} cannot be reached: the reference's own are up to {largest:.2g}. Use a longer reference."
+        if self.final:
+            more = seconds * self.rate
+            return f"{wanted} in every pair would have taken about {more:,.0f} more draws."
+        return f"{wanted} in every pair in about {duration(seconds)}, at this rate."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The state ready for JSON, with the result's."""
+        names = ("lengths", "labels", "expected", "rate", "seconds", "age", "error", "waiting_for", "notes", "final")
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        found |= {name: list(found[name]) for name in ("lengths", "labels", "notes")}
+        found["freshness"] = None if self.freshness is None else vars(self.freshness)
+        found["disagreeing"] = [list(pair) for pair in self.disagreeing]
+        found["seconds_to_error"] = self.seconds_to_error
+        return found | {"words": self.sentences(), "result": None if self.result is None else self.result.to_dict()}
+
+    @property
+    def headline(self) -> str:
+        """The answer in one line."""
+        if self.result is None:
+            return "Watching: no answer yet"
+        return f"{'Run finished' if self.final else 'Watching'}: {wording.answer_line(self.result, capital=False)}"
+
+    def __repr__(self) -> str:
+        lines = [self.headline, *wording.paragraphs(self.sentences())]
+        lines += [] if self.result is None else wording.text_table(self.result.table_rows())
+        return "\n".join(lines + wording.noted(self.all_notes))
+
+    def _repr_html_(self) -> str:
+        if self.result is None:
+            return wording.html(self.headline, "", self.sentences(), [["waiting"]], self.all_notes)
+        return wording.html(self.headline, self.result.title, self.sentences(), self.result.table_rows(), self.all_notes)
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes on the run and on its comparison, and the sentences of caveats, each once."""
+        others = () if self.result is None else (*self.result.notes, *self.result.warnings)
+        return tuple(dict.fromkeys((*self.notes, *others)))
+
+
+def duration(seconds: float) -> str:
+    """A time in words, as exact as anybody needs it."""
+    if seconds < 90.0:
+        return f"{seconds:.0f} s"
+    if seconds < 5400.0:
+        return f"{seconds / 60.0:.0f} min"
+    return f"{seconds / 3600.0:.1f} h"

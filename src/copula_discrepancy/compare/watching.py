@@ -1,0 +1,268 @@
+"""A run of a sampler watched: looks at its draws, as often as a share of one core allows, and the last answer at its end."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.caveats import caveat_of
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.compare.incremental import KnownRows
+from copula_discrepancy.compare.many import rank_pairs
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.ranking import SHOWN
+from copula_discrepancy.compare.watch_result import WatchUpdate
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.following.progress import Follower, Progress
+from copula_discrepancy.data.naming import listed
+
+_FIRST = 50  # draws per chain before the first look: standard errors of chains need some 20, and fewer than 50 tell nothing
+_POLL = 1.0  # seconds between two readings: a sampler writes thousands of draws in one, or a few
+_QUIET = 30.0  # seconds without new draws that are told
+_POLITE = 0.2  # of the time that may be used, for reading
+_OF_LOOK = 0.8  # of the processor time of a look that is planned; some pairs take longer than others
+_RATE = 0.3  # weight of the latest reading in the rate of draws
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often to look, and how long to wait.
+
+    Attributes
+    ----------
+    every : float
+        Seconds between two looks, at least.
+    share : float
+        Share of one core that may be used.
+    wait : float
+        Seconds to wait for the first draws.
+    patience : float
+        Seconds without new draws after which the run counts as ended.
+    """
+
+    every: float = 4.0
+    share: float = 0.25
+    wait: float = 600.0
+    patience: float = 600.0
+
+
+class Watching:
+    """The state of a watch: iterate over `updates`, which ends when the run does; then `final` has the last answer.
+
+    Parameters
+    ----------
+    follower : Follower
+        The source.
+    reference : object
+        What the draws are compared with; see `pairwise`.
+    pace : Pace
+        How often to look.
+    error : float
+        The standard error of Kendall's tau that is wanted.
+    n_jobs : int or None
+        Threads of the last answer; the looks before use one.
+    clock, sleep : callable
+        Time in seconds, and how to let it pass.
+    **choices : object
+        Options of `pairwise`.
+    """
+
+    def __init__(
+        self,
+        follower: Follower,
+        reference: Any,
+        *,
+        pace: Pace,
+        error: float,
+        n_jobs: int | None = -1,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        **choices: Any,
+    ) -> None:
+        self._follower, self._reference, self._pace, self._error = follower, reference, pace, error
+        self._n_jobs, self._choices = n_jobs, choices
+        self._clock, self._sleep = clock, sleep
+        self._known = KnownRows(SHOWN)
+        self._start = self._grew = clock()
+        self._looked, self._cost, self._used = -math.inf, 0.0, -1
+        self._latest: Progress = Progress()
+        self._rate = math.nan
+        self._read = self._start
+        self._result: Pairwise | None = None
+        self._update: WatchUpdate | None = None
+
+    @property
+    def latest(self) -> WatchUpdate:
+        """What is known now: the answer of the latest look, with the draws so far."""
+        if self._update is not None and self._update.final:
+            return self._update
+        return self._state(self._result, final=False)
+
+    def updates(self) -> Iterator[WatchUpdate]:
+        """An update whenever something is new: draws, an answer, or what is waited for."""
+        while True:
+            self._poll()
+            if self._ended():
+                return
+            used = _used_draws(self._latest)
+            due = self._clock() - self._looked >= max(self._pace.every, self._cost / self._pace.share)
+            if due and used is not None and sum(map(len, used.chains)) != self._used:
+                self._look(used)
+            yield self.latest
+            if not self._follower.pulls:
+                self._sleep(self._pause)
+
+    def final(self, *, interrupted: bool = False) -> WatchUpdate:
+        """All pairs of all draws compared, none kept from before; `interrupted` if the watch ended before the run."""
+        if self._update is not None and self._update.final:
+            return self._update
+        draws = self._whole()
+        if draws is None:
+            lacking = (
+                self._latest.waiting_for or f"{_FIRST} draws of a chain are needed, got {max(self._latest.lengths, default=0)}"
+            )
+            raise InputError(f"there was nothing to compare: {lacking}", "too-few-draws")
+        result = rank_pairs(draws, self._reference, n_jobs=self._n_jobs, **self._choices)
+        if interrupted:
+            result = _unfinished(result, "the watch was ended before the run: the answer is about the draws that there were")
+        elif self._latest.finished is not True:
+            quiet = f"no new draws came for {self._clock() - self._grew:.0f} s"
+            result = _unfinished(result, f"{quiet}, so the watch ended; whether the run was complete is not known")
+        self._result = result
+        self._update = self._state(result, final=True)
+        return self._update
+
+    # ---- reading ---------------------------------------------------------------------------------------------------
+
+    def _poll(self) -> None:
+        begin, spent = self._clock(), time.process_time()
+        progress = self._follower.poll()
+        now, self._reading = self._clock(), time.process_time() - spent
+        if progress.generation != self._latest.generation:
+            self._known, self._result, self._used = KnownRows(SHOWN), None, -1
+        if progress.new:
+            seconds = now - self._grew if self._latest.lengths else math.nan
+            rate = progress.new / seconds if seconds > 0.0 else math.nan
+            self._rate = rate if math.isnan(self._rate) else (1.0 - _RATE) * self._rate + _RATE * rate
+            self._grew = now
+        self._latest, self._read = progress, begin
+
+    @property
+    def _pause(self) -> float:
+        """Seconds until the next reading: reading takes a small part of the share."""
+        return max(_POLL, self._reading / (_POLITE * self._pace.share))
+
+    def _ended(self) -> bool:
+        """Whether the run is over, or nothing came for so long that it must be."""
+        if self._latest.finished is True:
+            return True
+        silent = self._clock() - self._grew
+        return silent > (self._pace.patience if any(self._latest.lengths) else self._pace.wait)
+
+    # ---- looking ---------------------------------------------------------------------------------------------------
+
+    def _look(self, used: Progress) -> None:
+        self._looked, spent = self._clock(), time.process_time()
+        # of the time of a look, what reading, ranking and margins leave
+        self._known.seconds = _OF_LOOK * self._pace.share * self._pace.every - (self._cost - self._known.spent)
+        draws = _as_draws(used)
+        result = rank_pairs(
+            draws, self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows, progress=False, **self._choices
+        )
+        self._known.rank(result.rows)
+        self._result, self._used = _unfinished(result, self._stand(result)), sum(map(len, used.chains))
+        _ = self._result.joint  # made on first use, which would be when it is printed: a part of the time of the look
+        self._cost = time.process_time() - spent
+
+    def _stand(self, result: Pairwise) -> str:
+        """How far the run was at a look, and of how many draws its rows are."""
+        sample, fresh = result.samples[0], self._known.freshness
+        draws = f"{sample.n_chains} x {sample.n_draws:,}" if sample.n_chains > 1 else f"{sample.n_draws:,}"
+        said = f"the run goes on: a look at its first {draws} draws"
+        if fresh.missing:
+            said += f"; {fresh.missing:,} of {fresh.pairs:,} pairs are not compared yet"
+        if fresh.current + fresh.missing < fresh.pairs:
+            said += (
+                f"; {fresh.pairs - fresh.current - fresh.missing:,} pairs, which changed least since, have numbers of earlier "
+                f"looks, at {fresh.oldest:,} draws or more (column n)"
+            )
+        return said
+
+    def _whole(self) -> Draws | None:
+        """All draws, as they are read at rest; those of the chains that have most, if their lengths differ."""
+        lengths = self._latest.lengths
+        if not lengths or max(lengths) < _FIRST:
+            return None
+        if len(set(lengths)) == 1:
+            whole: Draws = self._follower.whole()
+            return whole
+        used = _used_draws(self._latest)
+        return None if used is None else _as_draws(used)
+
+    def _state(self, result: Pairwise | None, *, final: bool) -> WatchUpdate:
+        latest, now = self._latest, self._clock()
+        notes = latest.notes
+        if not final and any(latest.lengths) and latest.finished is not True and now - self._grew > _QUIET:
+            quiet = f"no new draws for {now - self._grew:.0f} s: the sampler may be slow, or may have been stopped"
+            notes = (*notes, f"{quiet}; the watch ends after {self._pace.patience:.0f} s without any")
+        return WatchUpdate(
+            result=result,
+            lengths=latest.lengths,
+            labels=latest.labels,
+            expected=latest.expected,
+            rate=self._rate,
+            seconds=now - self._start,
+            age=math.nan if result is None or final else now - self._looked,
+            freshness=None if result is None or final else self._known.freshness,
+            error=self._error,
+            waiting_for=latest.waiting_for,
+            notes=notes,
+            final=final,
+        )
+
+
+def _used_draws(progress: Progress) -> Progress | None:
+    """The chains that are compared, cut to one length; None if there are too few draws.
+
+    Chains may have different lengths so far. Of all ways to take the longest chains, each cut to the shortest of them, the one
+    that keeps most draws is used: a chain that was killed early is left out, one that is a little behind is not.
+    """
+    lengths = np.array(progress.lengths, int)
+    if not lengths.size:
+        return None
+    longest = np.argsort(-lengths, kind="stable")
+    kept = lengths[longest] * np.arange(1, lengths.size + 1)
+    count = int(np.argmax(kept)) + 1
+    common = int(lengths[longest[count - 1]])
+    if common < _FIRST:
+        return None
+    chosen = sorted(longest[:count].tolist())
+    notes = progress.notes
+    if count < lengths.size:
+        left = [f"{progress.labels[k]} ({lengths[k]:,} draws)" for k in sorted(longest[count:].tolist())]
+        notes = (*notes, f"left out, because too short so far: {listed(left)}")
+    if lengths[chosen].max() > common:
+        notes = (*notes, f"every chain is cut to {common:,} draws, the length of the shortest")
+    divergent = progress.divergent
+    return replace(
+        progress,
+        chains=tuple(progress.chains[k][:common] for k in chosen),
+        labels=tuple(progress.labels[k] for k in chosen),
+        notes=notes,
+        divergent=None if divergent is None else tuple(divergent[k][:common] for k in chosen),
+    )
+
+
+def _unfinished(result: Pairwise, sentence: str) -> Pairwise:
+    """A result with the caveat that more draws are to come, or may have been."""
+    return replace(result, caveats=(caveat_of("unfinished-run", sentence), *result.caveats))
+
+
+def _as_draws(used: Progress) -> Draws:
+    """Chains of one length as draws, checked like any others."""
+    values = np.stack(used.chains)
+    made = as_draws({name: values[:, :, k] for k, name in enumerate(used.names)})
+    return replace(made, notes=(*used.notes, *made.notes))

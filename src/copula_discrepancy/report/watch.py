@@ -1,0 +1,249 @@
+"""A run watched while it goes on: in a terminal, in a notebook, or by a callback."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from copula_discrepancy._core.checks import real_number
+from copula_discrepancy._core.errors import DependenceWarning, InputError
+from copula_discrepancy._core.warn import warn
+from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.pair_targets import read_once
+from copula_discrepancy.compare.watch_result import WatchUpdate
+from copula_discrepancy.compare.watching import Pace, Watching
+from copula_discrepancy.data.following.opening import follow
+from copula_discrepancy.estimate.basis import ORDER
+from copula_discrepancy.estimate.ranks import TAIL_SHARE
+from copula_discrepancy.report.live import live_view
+from copula_discrepancy.report.page import content, writing
+
+_REFRESH = 30  # seconds after which a browser reads the page of an unfinished run again
+_OF_SHARE = 0.5  # of the share of a core, for the page
+_PICTURED = 3  # pairs with pictures, which take most of a page's time
+Show = Callable[[WatchUpdate], None]
+
+
+def watch(
+    source: Any,
+    reference: Any = None,
+    *,
+    family: Any = None,
+    method: str = "mle",
+    iid: bool | str = False,
+    confidence: float = 0.95,
+    adjust: str = "bh",
+    tail: float = TAIL_SHARE,
+    order: int = ORDER,
+    var_names: str | Sequence[str] | None = None,
+    filter_vars: str | None = None,
+    group: str = "posterior",
+    coords: Mapping[str, Any] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    error: float = 0.02,
+    every: float = 4.0,
+    share: float = 0.25,
+    wait: float = 600.0,
+    patience: float = 600.0,
+    n_jobs: int | None = -1,
+    on_update: Show | None = None,
+    progress: bool | None = None,
+) -> WatchUpdate:
+    """Watch the dependence of every pair of variables while a sampler runs, and compare all its draws at the end.
+
+    Draws are read as they come, and compared as `pairwise` does: worst pairs first, with standard errors that hold on chains,
+    pairs on which the chains disagree, effective draws, and the time until errors are as small as wanted. Looks take a share of
+    one core: they compute the worst pairs and those that changed most anew, and keep the others. The watch ends when the run
+    does, or when it is interrupted, and never stops a sampler.
+
+    Parameters
+    ----------
+    source : path or paths, sampler, store, or iterator
+        - Stan CSV files, by name, a folder or a pattern: read from where the last reading ended. Files may appear later.
+        - A Zarr store that nutpie or PyMC writes, by its path, or PyMC's ZarrTrace.
+        - A netCDF file that is replaced by longer ones.
+        - nutpie's sampler, from ``nutpie.sample(model, blocking=False)``.
+        - An iterator whose items are further draws of the same chains, such as blocks of NumPyro's or BlackJAX's: anything
+          `as_draws` takes, such as dictionaries of arrays (chain, draw, ...).
+    reference : optional
+        What the draws are compared with: a reference sample, copulas, a correlation matrix, or None; see `pairwise`.
+    family, method, iid, confidence, adjust, tail, order : optional
+        See `pairwise`.
+    var_names, filter_vars, group, coords, exclude : optional
+        See `as_draws`; they apply to the reference as well.
+    error : float
+        The standard error of Kendall's tau that is wanted in every pair, for the time that this will take.
+    every : float
+        Seconds between two looks, at least.
+    share : float
+        The share of one core that reading and looking may take, on average; above 0, at most 1.
+    wait : float
+        Seconds to wait for the first draws.
+    patience : float
+        Seconds without new draws after which the run counts as ended: a sampler that was killed does not say so.
+    n_jobs : int, optional
+        Threads of the comparison at the end; looks before use one.
+    on_update : callable, optional
+        Called with a `WatchUpdate` whenever something is new.
+    progress : bool, optional
+        Show the state: by default in a notebook or on a terminal.
+
+    Returns
+    -------
+    WatchUpdate
+        The last one; its `result` is the `Pairwise` of all draws.
+
+    Raises
+    ------
+    InputError
+        For a source that cannot be followed, columns that change, two runs in one folder, or if no draws come in time.
+
+    See Also
+    --------
+    pairwise : The comparison at the end.
+    WatchUpdate : The state at one moment.
+
+    Notes
+    -----
+    The answers before the end are about an unfinished run, looked at many times: at a false discovery rate of 5%, some look
+    will show a gap by chance sooner or later. Stopping a run when its numbers look good selects runs whose errors happen to be
+    small, so that its estimates are biased and their standard errors too small; nothing here stops a sampler for this reason.
+    Each of these answers therefore has the caveat ``unfinished-run``.
+
+    Chains of different lengths are cut so that most draws are compared: a chain that is a little behind shortens the others,
+    one that was killed early is left out, and a note says so. If that is still so at the end, the last answer is about these
+    draws; otherwise it equals that of `pairwise`, to the last digit.
+
+    Interrupting (Ctrl-C, or a notebook's stop button) ends the watch, not the sampler.
+
+    Examples
+    --------
+    A sampler that returns blocks of draws, one chain of two variables:
+
+    >>> import copula_discrepancy as cd
+    >>> blocks = (cd.Clayton(3.0).sample(200, rng=k).reshape(1, 200, 2) for k in range(5))
+    >>> last = cd.watch(blocks, cd.Gumbel(2.5), progress=False)
+    >>> last.result.worst.verdict
+    'wrong shape, low-low tail too thick, high-high tail too thin'
+    """
+    pace = checked_pace(every=every, share=share, wait=wait, patience=patience)
+    wanted = real_number(error, "error")
+    if not 0.0 < wanted < 1.0:
+        raise InputError(f"error must be between 0 and 1, the standard error of a Kendall's tau, got {error!r}")
+    selection: dict[str, Any] = {"var_names": var_names, "filter_vars": filter_vars, "coords": coords, "exclude": exclude}
+    selection["group"] = group
+    aim = read_once(reference, selection)
+    watching = Watching(
+        follow(source, **selection), aim, pace=pace, error=wanted, n_jobs=n_jobs, family=family, method=method, iid=iid,
+        confidence=confidence, adjust=adjust, tail=tail, order=order,
+    )  # fmt: skip
+    with shown(progress, [] if on_update is None else [on_update]) as show:
+        last = run_to_end(watching, show)
+    assert last.result is not None
+    for caveat in last.result.caveats:
+        warn(DependenceWarning(caveat))
+    return last
+
+
+def checked_pace(*, every: Any, share: Any, wait: Any, patience: Any) -> Pace:
+    """How often to look and how long to wait, from what a user passed."""
+    numbers = {"every": every, "share": share, "wait": wait, "patience": patience}
+    found = {name: real_number(value, name) for name, value in numbers.items()}
+    for name, value in found.items():
+        if not value >= 0.0:
+            raise InputError(f"{name} must be a number of seconds that is not negative, got {numbers[name]!r}")
+    if not 0.0 < found["share"] <= 1.0:
+        raise InputError(f"share must be above 0 and at most 1, a share of one core, got {share!r}")
+    return Pace(**found)
+
+
+def run_to_end(watching: Watching, show: Show) -> WatchUpdate:
+    """Show every update until the run ends or is interrupted, then the last answer."""
+    interrupted = False
+    try:
+        for update in watching.updates():
+            show(update)
+    except KeyboardInterrupt:
+        interrupted = True
+    last = watching.final(interrupted=interrupted)
+    show(last)
+    return last
+
+
+class LivePage:
+    """A page that is kept up to date while a run goes on, and is an ordinary one at the end.
+
+    Parameters
+    ----------
+    path : Path
+        The page; an existing one is replaced.
+    command : str
+        What made it, for the page.
+    share : float
+        The share of one core that the watch may use, of which the page takes its part.
+    clock : callable
+        Time in seconds.
+    """
+
+    def __init__(self, path: Path, command: str, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path, self._command, self._share, self._clock = path, command, share, clock
+        self._next = clock()
+        self._shown: Pairwise | None = None
+
+    def __call__(self, update: WatchUpdate) -> None:
+        """Write the page if there is a new answer, and time for it."""
+        result, begin = update.result, self._clock()
+        if result is None or result is self._shown or update.final or begin < self._next:
+            return
+        spent = time.process_time()
+        made, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)
+        writing.write_page(self._path, made | {"refresh": _REFRESH}, numbers, force=True)
+        self._shown = result
+        self._next = begin + (time.process_time() - spent) / (_OF_SHARE * self._share)
+
+
+@contextmanager
+def shown(progress: bool | None, others: Sequence[Show] = ()) -> Iterator[Show]:
+    """A function that shows an update in the notebook or on the terminal that there is, and passes it to `others`."""
+    if progress is None:
+        progress = _in_notebook() or sys.stderr.isatty()
+    if not progress:
+        yield _all_of(others)
+        return
+    with _in_cell() if _in_notebook() else live_view() as view:
+        yield _all_of([view, *others])
+
+
+def _all_of(views: Sequence[Show]) -> Show:
+    def show(update: WatchUpdate) -> None:
+        for view in views:
+            view(update)
+
+    return show
+
+
+def _in_notebook() -> bool:
+    """Whether the code runs in a notebook, whose cells can be updated."""
+    shell = sys.modules.get("IPython")
+    current = None if shell is None else shell.get_ipython()
+    return current is not None and getattr(current, "kernel", None) is not None
+
+
+@contextmanager
+def _in_cell() -> Iterator[Show]:
+    """A function that shows an update in the output of a notebook's cell, in place of the one before."""
+    from IPython.display import display
+
+    handle = display(None, display_id=True)
+    last = ""
+
+    def show(update: WatchUpdate) -> None:
+        nonlocal last
+        page = update._repr_html_()
+        if page != last:
+            handle.update(update)
+            last = page
+
+    yield show

@@ -1,0 +1,108 @@
+"""Rows that are kept from earlier looks: each is of the draws that it says, and those that moved come first."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy.compare.incremental import KnownRows
+from copula_discrepancy.compare.jobs import run
+from copula_discrepancy.compare.one import comparison_of
+from tests.growing import chains_of
+
+VARIABLES = 12
+PAIRS = list(combinations(range(VARIABLES), 2))
+CHOICES = {"targets": {}, "template": None, "estimate_df": False, "method": "mle"}
+
+
+def compared(values, reference):
+    return comparison_of((cd.as_draws(values), cd.as_draws(reference)), (False, False), **CHOICES)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return chains_of(4, 600, 0.5, seed=1, variables=VARIABLES), chains_of(4, 300, 0.5, seed=2, variables=VARIABLES)
+
+
+def same(rows, others):
+    return [np.array_equal(rows[name], others[name], equal_nan=rows[name].dtype.kind == "f") for name in rows.dtype.names]
+
+
+def test_with_time_enough_every_row_is_that_of_all_draws(samples):
+    draws, reference = samples
+    known = KnownRows(first=5)
+    for n in (200, 600):
+        comparison = compared(draws[:, :n], reference)
+        rows = known.rows(comparison, PAIRS, 1, lambda _: None)
+        assert all(same(rows, run(comparison, PAIRS, 1, lambda _: None)))
+        assert known.freshness.current == len(PAIRS)
+        assert known.freshness.oldest == 4 * n
+
+
+def test_without_time_the_rows_that_moved_most_are_computed_and_the_others_kept(samples):
+    draws, reference = samples
+    # after 400 draws x0 and x1 lose their dependence, which moves all pairs of x0
+    changed = draws.copy()
+    changed[:, 400:, 0] = np.random.default_rng(3).standard_normal((4, 200))
+    known = KnownRows(first=1)
+    before = known.rows(compared(changed[:, :400], reference), PAIRS, 1, lambda _: None)
+    known.rank(before[-1:])  # the last pair, x10 and x11, is the top of the ranking
+    known.seconds = 0.0
+    comparison = compared(changed, reference)
+    # one part is computed whatever the time is
+    after = known.rows(comparison, PAIRS, 1, lambda _: None)
+    current = after["n"] == 2400
+    assert 0 < current.sum() < len(PAIRS)
+    assert known.freshness.current == current.sum()
+    assert known.freshness.oldest == 1600
+    assert current[-1]
+    assert current[after["first"] == 0].all()
+    exact = run(comparison, PAIRS, 1, lambda _: None)
+    assert all(same(after[current], exact[current]))
+    assert all(same(after[~current], before[~current]))
+
+
+def test_looks_without_time_reach_every_pair_in_turn(samples):
+    draws, reference = samples
+    known = KnownRows(first=1)
+    known.seconds = 0.0
+    comparison = compared(draws, reference)
+    known.rows(comparison, PAIRS, 1, lambda _: None)
+    missing = known.freshness.missing
+    assert missing == len(PAIRS) - known.freshness.current > 0
+    known.rows(comparison, PAIRS, 1, lambda _: None)
+    assert known.freshness.missing == 0
+
+
+@pytest.mark.parametrize("change", ["names", "chains", "fewer"])
+def test_another_sample_forgets_what_is_known(samples, change):
+    draws, reference = samples
+    known = KnownRows(first=1)
+    known.rows(compared(draws, reference), PAIRS, 1, lambda _: None)
+    known.seconds = 0.0
+    values = draws[:3] if change == "chains" else draws[:, :500] if change == "fewer" else draws[..., ::-1]
+    if change == "names":
+        names = [f"y{k}" for k in range(VARIABLES)]
+        both = [cd.as_draws(dict(zip(names, np.moveaxis(sample, 2, 0), strict=True))) for sample in (values, reference)]
+        comparison = comparison_of((both[0], both[1]), (False, False), **CHOICES)
+    else:
+        comparison = compared(values, reference)
+    rows = known.rows(comparison, PAIRS, 1, lambda _: None)
+    # of what is not computed yet, the pair is known, and nothing else
+    assert {*rows["n"].tolist()} == {0.0, comparison.draws.n}
+    assert [*zip(rows["first"].tolist(), rows["second"].tolist(), strict=True)] == PAIRS
+    assert np.isnan(rows["tau"][rows["n"] == 0.0]).all()
+    assert known.freshness.missing == (rows["n"] == 0.0).sum()
+
+
+def test_columns_without_coefficients_are_compared_all_the_same(samples):
+    draws, reference = (sample.copy() for sample in samples)
+    for sample in (draws, reference):
+        sample[..., 3] = sample[..., 3] > 0  # two values: no polynomials of ranks
+    known = KnownRows(first=1)
+    known.rows(compared(draws[:, :300], reference), PAIRS, 1, lambda _: None)
+    known.seconds = 0.0
+    for _ in range(3):
+        rows = known.rows(compared(draws, reference), PAIRS, 1, lambda _: None)
+    assert (rows["n"] == 2400).all()

@@ -1,0 +1,223 @@
+"""A watch: when it looks, which draws it compares, what it says of them, and its last answer."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy._core.files import json_text
+from copula_discrepancy.compare.incremental import Freshness
+from copula_discrepancy.compare.watch_result import duration
+from copula_discrepancy.compare.watching import Pace, Watching
+from tests.caveat_codes import codes_of
+from tests.growing import Clock, Scripted, chains_of
+
+GROWTH = [[], [20] * 4, [100] * 4, [200] * 4, [400] * 4]
+
+
+def watching(follower, reference=None, *, clock=None, pace=None, **choices):
+    # a second of this clock is little of a real one: looks are never too expensive unless a test says so
+    ticking = Clock(1000.0) if clock is None else clock
+    return Watching(
+        follower, reference, pace=Pace() if pace is None else pace, error=0.05, n_jobs=1, clock=ticking, sleep=ticking.sleep,
+        **choices,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def draws():
+    return chains_of(4, 400, 0.6, seed=1)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return chains_of(4, 400, 0.6, seed=2)
+
+
+@pytest.fixture(scope="module")
+def watched(draws, reference):
+    """All updates of a run that grows to its end, and the last."""
+    watch = watching(Scripted(draws, GROWTH, expected=400), reference, pace=Pace(every=0.0))
+    updates = [*watch.updates()]
+    return updates, watch.final()
+
+
+def test_looks_follow_the_draws(watched):
+    updates, last = watched
+    assert [update.lengths for update in updates] == [tuple(lengths) for lengths in GROWTH[:-1]]
+    assert [update.result is None for update in updates] == [True, True, False, False]
+    assert [update.result.samples[0].n_draws for update in updates[2:]] == [100, 200]
+    assert not any(update.final for update in updates)
+    assert last.final
+    assert last.lengths == (400,) * 4
+    assert last.freshness is None
+
+
+def test_the_last_answer_is_that_of_pairwise(watched, draws, reference):
+    _, last = watched
+    exact = cd.pairwise(draws, reference)
+    assert "unfinished-run" not in codes_of(last.result)
+    for name in exact.rows.dtype.names:
+        ours, theirs = last.result.rows[name], exact.rows[name]
+        assert np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"), name
+    assert last.result.margins.line == exact.margins.line
+
+
+def test_a_look_is_never_without_reservations(watched):
+    updates, _ = watched
+    look = updates[-1].result
+    assert look.outcome == "no gap"
+    assert codes_of(look)[0] == "unfinished-run"
+    assert look.caveats[0].severity == "reservation"
+    assert "with reservations" in updates[-1].headline
+    assert {"Run", "Answer", "Chains", "Error", "Looks"} <= {*updates[-1].sentences()}
+
+
+def test_the_last_answer_is_no_look(watched):
+    _, last = watched
+    assert "Looks" not in last.sentences()
+    assert math.isnan(last.age)
+
+
+def test_updates_are_said_printed_and_written(watched):
+    for update in (*watched[0], watched[1]):
+        assert update.headline in repr(update)
+        assert f"{update.headline}" in update._repr_html_().replace("&#x27;", "'")
+        numbers = json.loads(json_text(update.to_dict()))
+        assert numbers["lengths"] == [*update.lengths]
+        assert (numbers["result"] is None) == (update.result is None)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "used", "left"),
+    [
+        ((400, 400, 400, 400), (4, 400), 0),
+        ((400, 390, 400, 400), (4, 390), 0),  # a little behind: all are cut
+        ((400, 60, 400, 400), (3, 400), 1),  # killed early
+        ((400, 0, 0, 0), (1, 400), 3),
+        ((400, 200, 10, 10), (1, 400), 3),  # one chain of 400 has as many as two of 200: fewer chains are cut
+        ((400, 250, 10, 10), (2, 250), 2),
+    ],
+)
+def test_of_chains_of_unequal_length_most_draws_are_used(draws, lengths, used, left):
+    follower = Scripted(draws, [lengths])
+    watch = watching(follower, pace=Pace(every=0.0))
+    assert not [*watch.updates()]  # the run is over at once
+    last = watch.final()
+    sample = last.result.samples[0]
+    assert (sample.n_chains, sample.n_draws) == used
+    said = [note for note in last.result.notes if note.startswith("left out")]
+    assert len(said) == bool(left)
+    assert left == sum(f"run_{k + 1}.csv" in note for k in range(4) for note in said)
+    cut = [note for note in last.result.notes if note.startswith("every chain is cut")]
+    assert bool(cut) == (max(lengths[:2]) > used[1] and used[0] > 1)
+
+
+def test_a_run_that_begins_anew_forgets_the_answers_before(draws):
+    class Anew(Scripted):
+        def poll(self):
+            return replace(super().poll(), generation=0 if self.polls < 4 else 1)
+
+    other = np.concatenate([draws, chains_of(4, 400, -0.3, seed=5)], axis=1)
+    watch = watching(Anew(other, [[100] * 4, [200] * 4, [300] * 4, [30] * 4, [40] * 4]), pace=Pace(every=0.0))
+    updates = [*watch.updates()]
+    assert updates[2].result is not None
+    assert updates[3].result is None
+
+
+def test_looks_come_as_often_as_time_allows(draws):
+    clock = Clock()
+    growth = [[60 + 2 * k] * 4 for k in range(100)]
+    watch = watching(Scripted(draws, growth, finished=True), clock=clock, pace=Pace(every=10.0, share=1.0))
+    looks = []
+    for update in watch.updates():
+        if update.result is not None and (not looks or update.result is not looks[-1]):
+            looks.append(update.result)
+    # a poll a second for 100 seconds
+    assert 9 <= len(looks) <= 11
+
+
+def test_a_look_that_took_long_is_paid_by_a_pause(draws, monkeypatch):
+    clock = Clock()
+    growth = [[60 + 2 * k] * 4 for k in range(100)]
+    watch = watching(Scripted(draws, growth, finished=True), clock=clock, pace=Pace(every=1.0, share=0.1))
+    spent = iter(range(0, 100_000, 2))  # two seconds of processor time between any two looks at this clock
+    monkeypatch.setattr("copula_discrepancy.compare.watching.time.process_time", lambda: float(next(spent)))
+    looks = {}
+    for update in watch.updates():
+        if update.result is not None:
+            looks.setdefault(update.result.samples[0].n_draws, clock.now)
+    # two seconds, a tenth of the time: a look every 20 seconds at most
+    assert len(looks) > 1
+    assert min(np.diff([*looks.values()])) >= 20.0
+
+
+def test_a_run_that_stops_growing_ends_with_a_reservation(draws):
+    clock = Clock()
+    watch = watching(Scripted(draws, [[200] * 4], finished=False), clock=clock, pace=Pace(every=0.0, patience=50.0))
+    updates = [*watch.updates()]
+    assert 50.0 <= clock.now <= 53.0
+    assert any("no new draws for" in note for note in updates[-1].notes)
+    last = watch.final()
+    assert codes_of(last.result)[0] == "unfinished-run"
+    assert last.result.samples[0].n_draws == 200
+
+
+def test_an_interrupted_watch_has_the_last_answer(draws):
+    watch = watching(Scripted(draws, [[100] * 4, [200] * 4, [400] * 4], finished=False), pace=Pace(every=0.0))
+    updates = watch.updates()
+    next(updates), next(updates)
+    last = watch.final(interrupted=True)
+    assert last.result.samples[0].n_draws == 200
+    assert codes_of(last.result)[0] == "unfinished-run"
+    assert watch.latest is watch.final() is last
+
+
+@pytest.mark.parametrize("lengths", [[], [10] * 4])
+def test_nothing_to_compare_is_an_error_that_says_what_is_missing(draws, lengths):
+    follower = Scripted(draws, [lengths], finished=False, waiting_for="run_5.csv, which does not exist yet")
+    clock = Clock()
+    watch = watching(follower, clock=clock, pace=Pace(wait=30.0, patience=20.0))
+    updates = [*watch.updates()]
+    assert clock.now <= 33.0
+    assert "run_5.csv" in updates[0].sentences()["Run"]
+    with pytest.raises(cd.InputError, match="run_5") as caught:
+        watch.final()
+    assert caught.value.code == "too-few-draws"
+
+
+def test_chains_that_disagree_are_named(draws):
+    apart = draws.copy()
+    apart[0, :, 0] = -apart[0, :, 0]  # the first chain has x0 upside down
+    watch = watching(Scripted(apart, [[400] * 4]))
+    [*watch.updates()]
+    last = watch.final()
+    assert {frozenset(pair) for pair in last.disagreeing} == {frozenset(("x0", "x1")), frozenset(("x0", "x2"))}
+    assert "x0 ~ x1" in last.sentences()["Chains"]
+
+
+def test_the_time_to_an_error_follows_from_rate_and_reference(watched):
+    update, _ = watched[0][-1], watched[1]
+    rows = update.result.rows
+    own, other = rows["tau_se"] ** 2, rows["tau_target_se"] ** 2
+    wanted = math.sqrt(1.5 * np.max(other))
+    needed = np.max(rows["n"] * own / (wanted**2 - other))
+    seconds = replace(update, error=wanted, rate=10.0).seconds_to_error
+    assert seconds == pytest.approx((needed - 800) / 10.0)
+    assert replace(update, error=0.5, rate=10.0).seconds_to_error == 0.0
+    # shorter than the reference's own error
+    assert replace(update, error=math.sqrt(0.5 * np.max(other)), rate=10.0).seconds_to_error == math.inf
+    assert math.isnan(replace(update, result=None).seconds_to_error)
+
+
+def test_rows_of_earlier_looks_are_told(watched):
+    update = replace(watched[0][-1], freshness=Freshness(3, 1, 1, 400))
+    assert "1 of 3 pairs with all draws, the others with 400 or more, 1 not yet" in update.sentences()["Run"]
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(3.2, "3 s"), (89.0, "89 s"), (120.0, "2 min"), (7200.0, "2.0 h")])
+def test_times_in_words(seconds, words):
+    assert duration(seconds) == words
