@@ -134,14 +134,14 @@ def _expanded(given: Any, *, alone: bool) -> list[str]:
     with suppress(ValueError, re.error, OSError):  # not a valid file name
         found = glob.glob(path)
         if found:
-            return sorted(found, key=_natural)
+            return sorted(found, key=natural_order)
     raise InputError(f"no file matches {path!r}", "file")
 
 
 def _inside(folder: str) -> list[str]:
     """The files in a directory, except hidden ones and those that programs leave behind, such as _SUCCESS."""
     try:
-        names = sorted(os.listdir(folder), key=_natural)
+        names = sorted(os.listdir(folder), key=natural_order)
     except OSError as error:
         raise InputError(f"{folder}: the directory cannot be read ({error.strerror})", "file") from None
     if "_delta_log" in names:
@@ -162,7 +162,7 @@ def _inside(folder: str) -> list[str]:
     return paths
 
 
-def _natural(path: str) -> tuple[Any, ...]:
+def natural_order(path: str) -> tuple[Any, ...]:
     """A key that sorts numbers inside names by value."""
     return (*(int(part) if k % 2 else part for k, part in enumerate(re.split(r"([0-9]+)", path))), path)
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from copula_discrepancy._core.errors import InputError
 
@@ -30,21 +30,36 @@ def variable_name(name: str) -> str:
 def rows_before_draws(comments: Sequence[str], rows: int) -> tuple[int, tuple[str, ...]]:
     """The number of rows before the draws, and notes on those and on an unfinished run."""
     chosen = settings(comments)
-    if chosen.get("method") == "variational":  # its first row is the mean of the approximation
-        return 1, ("first row left out: it is the mean of the approximation",)
-    thin = max(_whole(chosen, "thin", 1), 1)
-    warmup = 0
-    if chosen.get("save_warmup", "0").lower() in ("1", "true"):
-        warmup = math.ceil(_whole(chosen, "num_warmup", 0) / thin)
-    if warmup and warmup >= rows:
+    begin = rows_left_out(chosen)
+    if chosen.get("method") == "variational":
+        return begin, ("first row left out: it is the mean of the approximation",)
+    if begin and begin >= rows:
         raise InputError(f"the file has no draws: all of its {rows} rows are warm-up", "too-few-draws")
-    notes: tuple[str, ...] = (f"{warmup} warm-up draws left out",) if warmup else ()
-    expected = math.ceil(_whole(chosen, "num_samples", 0) / thin)
-    if rows - warmup < expected:
-        notes += (f"unfinished run: {rows - warmup} of {expected} draws",)
-    return warmup, notes
+    notes: tuple[str, ...] = (f"{begin} warm-up draws left out",) if begin else ()
+    expected = expected_draws(chosen) or 0
+    if rows - begin < expected:
+        notes += (f"unfinished run: {rows - begin} of {expected} draws",)
+    return begin, notes
 
 
-def _whole(chosen: dict[str, str], name: str, default: int) -> int:
+def rows_left_out(chosen: Mapping[str, str]) -> int:
+    """The number of rows before the draws: saved warm-up, or the mean of a variational approximation, which is one row."""
+    if chosen.get("method") == "variational":
+        return 1
+    if chosen.get("save_warmup", "0").lower() not in ("1", "true"):
+        return 0
+    return math.ceil(_whole(chosen, "num_warmup", 0) / _thin(chosen))
+
+
+def expected_draws(chosen: Mapping[str, str]) -> int | None:
+    """The number of draws of a finished chain, if the settings tell it."""
+    return math.ceil(_whole(chosen, "num_samples", 0) / _thin(chosen)) or None
+
+
+def _thin(chosen: Mapping[str, str]) -> int:
+    return max(_whole(chosen, "thin", 1), 1)
+
+
+def _whole(chosen: Mapping[str, str], name: str, default: int) -> int:
     text = chosen.get(name, "")
     return int(text) if text.isascii() and text.isdigit() else default

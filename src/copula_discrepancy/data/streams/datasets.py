@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy.data.readers.files import _natural
+from copula_discrepancy.data.readers.files import natural_order
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.blocks import Block, spread, spread_over
 from copula_discrepancy.data.streams.columns import require_flat, variable_columns
@@ -55,7 +55,7 @@ def _fragments(dataset: Any) -> list[Any]:
     if not all(getattr(fragment, "path", None) for fragment in fragments):
         return []
     paths = [fragment.path for fragment in fragments]
-    return sorted(fragments, key=lambda fragment: _natural(fragment.path)) if paths == sorted(paths) else fragments
+    return sorted(fragments, key=lambda fragment: natural_order(fragment.path)) if paths == sorted(paths) else fragments
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,198 @@
+"""The CSV files of one run, one chain each: a list of paths, a pattern, or a folder where files appear."""
+
+import glob
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.following.csv_file import GrowingCsv
+from copula_discrepancy.data.following.progress import Flags, Follower, Progress, Rows, cut_draws, unequal_note
+from copula_discrepancy.data.naming import grouped, listed, require_same_names
+from copula_discrepancy.data.readers.files import natural_order
+from copula_discrepancy.data.readers.options import ReadOptions
+
+_RUN_SETTINGS = ("model", "method", "num_samples", "num_warmup", "save_warmup", "thin", "num_chains")
+_STAMPED = re.compile(r"(.*-\d{14}).*")  # CmdStanPy puts the time of a run into the names of its files
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The files that a user named: `listed` ones are waited for, in this order, and a pattern or folder may get more."""
+
+    listed: tuple[str, ...] = ()
+    pattern: str = ""
+
+    def found(self) -> list[str]:
+        """The files, those of a pattern in natural order; listed ones need not exist."""
+        return [*self.listed] if self.listed else sorted(glob.glob(self.pattern), key=natural_order)
+
+    @property
+    def nothing(self) -> str:
+        """What to say while nothing is there."""
+        folder = os.path.dirname(self.pattern)
+        if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
+            return f"the folder {folder} does not exist yet"
+        return f"no file matches {self.pattern} yet"
+
+
+class CsvFollower(Follower):
+    """Follows CSV files, Stan's or plain ones, each by its own byte offset.
+
+    A chain has the place in which its file was listed, or first seen; `chains` is the number of chains that the run will have.
+    """
+
+    def __init__(self, selection: Selection, options: ReadOptions) -> None:
+        options.refuse("a CSV file that grows", "group", "coords", "chain column")
+        self._selection, self._options = selection, options
+        self._files: dict[str, GrowingCsv] = {}
+        self._last = Progress()
+
+    def poll(self) -> Progress:
+        """The draws of all files so far; a file is opened only to ask for its size if nothing was appended."""
+        for path in self._selection.found():
+            if path not in self._files:
+                self._files[path] = GrowingCsv(path, self._options)
+        files = [*self._files.values()]
+        for file in files:
+            file.look()
+        self._require_number(files)
+        current, set_aside = _of_the_newest_run([file for file in files if file.header])
+        self._require_one_run(current)
+        self._last = self._told(files, current, set_aside)
+        return self._last
+
+    def whole(self) -> Draws:
+        """The files as `as_draws` reads them, if all of them are there and have equally many draws."""
+        files = [*self._files.values()]
+        if files and all(file.at_rest for file in files) and len(set(self._last.lengths)) == 1:
+            paths = sorted(self._files, key=natural_order) if self._selection.pattern else [*self._files]
+            return as_draws(
+                paths, var_names=self._options.var_names, filter_vars=self._options.filter_vars,
+                exclude=self._options.exclude or None, parts="chains" if len(paths) > 1 else "auto",
+            )  # fmt: skip
+        return cut_draws(self._last, "read while the files were still written")
+
+    def _told(self, files: list[GrowingCsv], current: list[GrowingCsv], set_aside: list[GrowingCsv]) -> Progress:
+        # a file without a header yet is a chain without draws, so that chains keep their places
+        shown = [file for file in files if file not in set_aside] if current else []
+        names = current[0].names if current else ()
+        chains = tuple(_in_order(file, names) for file in shown)
+        labels = _labels([file.path for file in shown])
+        generation = sum(file.generation for file in files)
+        before = sum(self._last.lengths) if generation == self._last.generation else 0
+        wanted = self._options.chains if isinstance(self._options.chains, int) else len(files)
+        ended = bool(files) and all(file.finished for file in files) and len(files) >= wanted and not set_aside
+        flags = [_no_flags() if file.divergent is None else file.divergent for file in shown]
+        return Progress(
+            chains=chains,
+            names=names,
+            labels=labels,
+            generation=generation,
+            new=sum(map(len, chains)) - before,
+            expected=max((file.expected or 0 for file in current), default=0) or None,
+            finished=True if ended else None,
+            waiting_for=self._waiting_for(files, set_aside, wanted),
+            notes=(*_notes(files), *unequal_note(labels, [len(chain) for chain in chains])),
+            divergent=tuple(flags) if current and all(file.divergent is not None for file in current) else None,
+        )
+
+    def _waiting_for(self, files: list[GrowingCsv], set_aside: list[GrowingCsv], wanted: int) -> str:
+        if not files:
+            return self._selection.nothing
+        parts = [file.waiting_for for file in files if file.waiting_for]
+        if set_aside:
+            parts.append(f"{listed(_labels([file.path for file in set_aside]), 3)} of the earlier run to begin anew")
+        if len(files) < wanted:
+            parts.append(f"{len(files)} of {wanted} files are there")
+        return "; ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
+
+    def _require_number(self, files: list[GrowingCsv]) -> None:
+        wanted = self._options.chains
+        if isinstance(wanted, int) and len(files) > wanted:
+            raise InputError(f"chains={wanted} was passed, but there are {len(files)} files; omit it", "shape")
+
+    def _require_one_run(self, files: list[GrowingCsv]) -> None:
+        """Raise if the files are of two runs: draws of two models, or of one run and its repetition, are no one sample."""
+        if not files:
+            return
+        first = files[0]
+        for file in files[1:]:
+            mismatch = _mismatch(first, file)
+            if mismatch:
+                raise _two_runs(first, file, mismatch)
+            require_same_names(first.names, file.names, first.path, file.path)
+        if not self._selection.pattern:
+            return  # files that were named one by one are meant
+        stamps = {(_STAMPED.fullmatch(os.path.basename(file.path)) or ["", ""])[1]: file for file in files}
+        if len(stamps) > 1:
+            one, other, *_ = stamps.values()
+            raise _two_runs(one, other, "the times in their names differ")
+        ids = [file.settings.get("id", "") for file in files]
+        counts = Counter(ids)
+        if len(counts) > 1 and int(first.settings.get("num_chains", "1") or 1) == 1:
+            for number, count in counts.items():
+                if count > 1 and number:
+                    one, other = (file for file, own in zip(files, ids, strict=True) if own == number)
+                    raise _two_runs(one, other, f"both are chain {number} of their run")
+
+
+def _mismatch(first: GrowingCsv, other: GrowingCsv) -> str:
+    """Why two files cannot be chains of one run; empty if they can."""
+    if sorted(first.header) != sorted(other.header):
+        return "their columns differ"
+    here, there = first.settings, other.settings
+    differing = [name for name in _RUN_SETTINGS if here.get(name) != there.get(name)]
+    return f"{differing[0]} is {here.get(differing[0])} and {there.get(differing[0])}" if differing else ""
+
+
+def _two_runs(first: GrowingCsv, other: GrowingCsv, why: str) -> InputError:
+    one, two = first.path, other.path
+    way_out = "pass the files of one run, by name or by a pattern that only they match"
+    return InputError(f"{one} and {two} are of two runs, because {why}; {way_out}", "two-runs")
+
+
+def _of_the_newest_run(files: list[GrowingCsv]) -> tuple[list[GrowingCsv], list[GrowingCsv]]:
+    """The files of the run that began last, and those that an earlier run left and that the newer one has still to replace.
+
+    A file that began anew with other settings belongs to a new run; with the seed of the others it is one chain run again.
+    """
+    newest = max((file.generation for file in files), default=0)
+    leader = next((file for file in files if file.generation == newest), None)
+    older = [file for file in files if file.generation < newest]
+    if leader is None or not older:
+        return files, []
+    seeds = {file.settings.get("seed") for file in older}
+    new_seed = len(seeds) == 1 and leader.settings.get("seed") not in seeds
+    set_aside = [file for file in older if new_seed or _mismatch(leader, file)]
+    return [file for file in files if file not in set_aside], set_aside
+
+
+def _in_order(file: GrowingCsv, names: tuple[str, ...]) -> Rows:
+    """The draws of a file with the variables in this order; none if its header is not there yet."""
+    if not file.header:
+        return np.empty((0, len(names)))
+    return file.rows if file.names == names else file.rows[:, [file.names.index(name) for name in names]]
+
+
+def _no_flags() -> Flags:
+    return np.empty(0, np.bool_)
+
+
+def _labels(paths: Sequence[str]) -> tuple[str, ...]:
+    """The names of files, with their folders if they would be alike otherwise."""
+    names = [os.path.basename(path) for path in paths]
+    return tuple(names) if len(set(names)) == len(names) else tuple(paths)
+
+
+def _notes(files: list[GrowingCsv]) -> list[str]:
+    """The notes of all files; what holds for each of them is told once."""
+    told = grouped(
+        (note, label) for file, label in zip(files, _labels([file.path for file in files]), strict=True) for note in file.notes
+    )
+    return [note if len(where) == len(files) > 1 else f"{listed(where, 3)}: {note}" for note, where in told.items()]

@@ -1,0 +1,140 @@
+"""What a look at a growing source tells, and the interface of its followers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.naming import listed
+
+Rows: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+_FIRST_ROWS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """The draws of a growing source so far.
+
+    Attributes
+    ----------
+    chains : tuple of array (draw, variable)
+        One read-only view per chain, of any length. Rows that were handed out do not change within a generation, and a chain
+        keeps its place; further chains may follow.
+    names, labels : tuple of str
+        Of the variables, and of the chains: the name of its file, or "chain 0". Without names nothing is known yet.
+    generation : int
+        Increases when the run began anew, for example because a file was replaced: all that was handed out before is void.
+    new : int
+        Draws of all chains that came since the previous look; all of them in a new generation.
+    expected : int, optional
+        Draws of a finished chain, if known.
+    finished : bool, optional
+        True if the run ended properly, False if it goes on; None if that cannot be known.
+    waiting_for : str
+        What is missing, in words; empty if nothing is.
+    notes : tuple of str
+        What was left out or has happened, in words.
+    divergent : tuple of array (draw,), optional
+        Whether each draw ended a divergent transition, for each chain, if the source tells.
+    """
+
+    chains: tuple[Rows, ...] = ()
+    names: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    generation: int = 0
+    new: int = 0
+    expected: int | None = None
+    finished: bool | None = None
+    waiting_for: str = ""
+    notes: tuple[str, ...] = ()
+    divergent: tuple[Flags, ...] | None = None
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The number of draws of each chain."""
+        return tuple(map(len, self.chains))
+
+
+class Follower(ABC):
+    """A growing source that is looked at again and again."""
+
+    @abstractmethod
+    def poll(self) -> Progress:
+        """The draws so far; reads only what is new.
+
+        What may still come right, such as a missing file or half a line, is told in `Progress.waiting_for`. What cannot, such
+        as columns that changed, raises an InputError, now and whenever it is called again.
+        """
+
+    @abstractmethod
+    def whole(self) -> Draws:
+        """All draws as `as_draws` reads them now that the source is at rest, with the same options.
+
+        If its chains have different lengths, or it cannot be read as a whole, these are the draws of the last poll, of each
+        chain as many as the shortest one has; a note tells it. The options were applied, and need not be applied again.
+        """
+
+
+class Growing:
+    """Rows of a growing array; a view of them stays valid when more are appended."""
+
+    def __init__(self, columns: int | None, dtype: Any = np.float64) -> None:
+        self._width = () if columns is None else (columns,)
+        self._rows = np.empty((0, *self._width), dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def extend(self, rows: NDArray[Any]) -> None:
+        """Append rows; the memory doubles when it is full, so that each row is copied about once."""
+        end = self._count + len(rows)
+        if end > len(self._rows):
+            larger = np.empty((max(end, 2 * len(self._rows), _FIRST_ROWS), *self._width), self._rows.dtype)
+            larger[: self._count] = self._rows[: self._count]
+            self._rows = larger
+        self._rows[self._count : end] = rows
+        self._count = end
+
+    def view(self) -> NDArray[Any]:
+        """The rows so far, read-only."""
+        rows = self._rows[: self._count]
+        rows.flags.writeable = False
+        return rows
+
+
+def unequal_note(labels: Sequence[str], lengths: Sequence[int]) -> tuple[str, ...]:
+    """A note if chains have different numbers of draws."""
+    if len(set(lengths)) < 2:
+        return ()
+    short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
+    return (f"chains of unequal length so far: {lengths[short]} draws in {labels[short]}, {lengths[long]} in {labels[long]}",)
+
+
+def cut_draws(progress: Progress, reason: str) -> Draws:
+    """The draws of a look, of each chain as many as the shortest one has, in the layout that readers use.
+
+    Chains without draws are left out. A note gives the reason why the source is not read as a whole, and what is left out.
+    """
+    filled = [chain for chain in progress.chains if len(chain)]
+    empty = [label for chain, label in zip(progress.chains, progress.labels, strict=True) if not len(chain)]
+    common = min(map(len, filled), default=0)
+    if len(filled) * common < 2:
+        message = progress.waiting_for or "the chains have fewer than two draws"
+        raise InputError(f"there are not enough draws yet: {message}", "too-few-draws")
+    columns = np.empty((len(progress.names), len(filled), common))
+    for k, chain in enumerate(filled):
+        columns[:, k] = chain[:common].T
+    values = columns.transpose(1, 2, 0)
+    values.flags.writeable = False
+    dropped = sum(map(len, filled)) - common * len(filled)
+    left_out = f"; left out: {dropped} draws at the ends of longer chains" if dropped else ""
+    if empty:
+        left_out += f"{', ' if left_out else '; left out: '}chains without draws ({listed(empty, 3)})"
+    return Draws(values, progress.names, True, True, notes=(*progress.notes, f"{reason}{left_out}"))

@@ -1,0 +1,459 @@
+"""CSV files that are followed while a sampler writes them: every way to grow, to end, to be replaced and to be wrong."""
+
+import os
+import time
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import copula_discrepancy as cd
+from copula_discrepancy.data.following.opening import follow
+from tests.data.refusals import refusal
+from tests.data.test_files import STAN_DRAWS, STAN_NAMES, stan_text, write
+
+TEXT = stan_text(STAN_DRAWS[0])
+OTHER = stan_text(STAN_DRAWS[1])
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def append(path, content):
+    with open(path, "ab") as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+
+
+def cut_at(text, rows):
+    """The text up to the end of this many draws."""
+    lines = text.splitlines(keepends=True)
+    begin = next(k for k, line in enumerate(lines) if line.startswith("# 1.1")) + 1
+    return "".join(lines[: begin + rows]), "".join(lines[begin + rows :])
+
+
+def test_draws_of_a_growing_file_are_those_of_the_whole_file():
+    follower = follow("out.csv")
+    progress = follower.poll()
+    assert (progress.names, progress.chains, progress.finished) == ((), (), None)
+    assert "out.csv" in progress.waiting_for
+    begin, rest = cut_at(TEXT, 10)
+    write("out.csv", begin)
+    first = follower.poll()
+    assert first.names == STAN_NAMES
+    assert first.labels == ("out.csv",)
+    assert (first.new, first.expected, first.finished, first.waiting_for) == (10, 30, None, "")
+    np.testing.assert_array_equal(first.chains[0], STAN_DRAWS[0][:10])
+    append("out.csv", rest)
+    second = follower.poll()
+    assert (second.new, second.generation, second.finished) == (20, 0, True)
+    np.testing.assert_array_equal(second.chains[0], STAN_DRAWS[0])
+    np.testing.assert_array_equal(first.chains[0], STAN_DRAWS[0][:10])  # what was handed out stays
+    assert not second.chains[0].flags.writeable
+    assert second.divergent[0].shape == (30,)
+    assert follower.poll().new == 0
+    whole, read = follower.whole(), cd.as_draws("out.csv")
+    np.testing.assert_array_equal(whole.values, read.values)
+    assert (whole.names, whole.notes) == (read.names, read.notes)
+
+
+@pytest.mark.parametrize("warmup", [0, 7])
+def test_byte_by_byte(warmup):
+    text = stan_text(STAN_DRAWS[0][:3], warmup=warmup).replace(",0,8.2,", ",1,8.2,").encode()
+    follower = follow("out.csv")
+    lengths = []
+    write("out.csv", b"")
+    for k in range(len(text)):
+        append("out.csv", text[k : k + 1])
+        progress = follower.poll()
+        lengths.append(sum(progress.lengths))
+        assert progress.generation == 0
+    assert all(0 <= after - before <= 1 for before, after in pairwise(lengths))
+    np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[0][:3])
+    assert progress.divergent[0].all()
+    assert progress.finished
+    assert [note.split()[1] for note in progress.notes] == ["7"] * (warmup > 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(TEXT)), max_size=12), st.sampled_from([0, 5]), st.sampled_from(["\n", "\r\n"]))
+def test_however_the_bytes_arrive(tmp_path_factory, cuts, warmup, ends):
+    text = stan_text(STAN_DRAWS[0], warmup=warmup).replace("\n", ends).encode()
+    path = str(tmp_path_factory.mktemp("run") / "out.csv")
+    follower = follow(path, var_names=["theta", "mu"])
+    places = sorted({*(min(cut, len(text)) for cut in cuts), len(text)})
+    for begin, end in pairwise([0, *places]):
+        append(path, text[begin:end])
+        progress = follower.poll()
+    read = cd.as_draws(path, var_names=["theta", "mu"])
+    assert progress.names == read.names
+    np.testing.assert_array_equal(progress.chains[0], read.values[0])
+    assert progress.finished
+
+
+def test_numbers_are_those_of_the_reader_to_the_last_bit():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(400, 6)) * 10.0 ** rng.integers(-300, 300, size=(400, 6))
+    write("exact.csv", stan_text(values))
+    short = stan_text(values)
+    for digits in ("%.17g", "%.6g", "%.3e", "%d"):
+        rows = ["-7.1,0.9,0.8,2,3,0,8.2," + ",".join(digits % value for value in row) for row in np.clip(values, -1e15, 1e15)]
+        begin, _ = cut_at(short, 0)
+        write("out.csv", begin + "\n".join(rows) + "\n")
+        np.testing.assert_array_equal(follow("out.csv").poll().chains[0], cd.as_draws("out.csv").values[0])
+    np.testing.assert_array_equal(follow("exact.csv").poll().chains[0], values)
+
+
+def test_chains_of_unequal_length_are_told_and_cut():
+    follower = follow(["b.csv", "a.csv", "c.csv"])
+    begin, _ = cut_at(TEXT, 12)
+    write("a.csv", begin)
+    progress = follower.poll()
+    assert (progress.labels, progress.lengths) == (("b.csv", "a.csv", "c.csv"), (0, 12, 0))
+    write("b.csv", OTHER)
+    progress = follower.poll()
+    assert (progress.lengths, progress.new) == ((30, 12, 0), 30)
+    assert "12" in progress.notes[-1] or "0 draws" in progress.notes[-1]
+    assert progress.finished is None
+    assert "c.csv" in progress.waiting_for
+    whole = follower.whole()
+    np.testing.assert_array_equal(whole.values, [STAN_DRAWS[1][:12], STAN_DRAWS[0][:12]])
+    assert "c.csv" in whole.notes[-1]
+    assert "18" in whole.notes[-1]
+
+
+def test_draws_that_were_cut_have_the_layout_of_a_reader():
+    write("a.csv", TEXT)
+    write("b.csv", OTHER)
+    read = follow(["a.csv", "b.csv"])
+    read.poll()
+    append("b.csv", "-7.1,0.9")  # so that the files cannot be read as a whole
+    cut = follow(["a.csv", "b.csv"])
+    progress = cut.poll()
+    assert any("unfinished" in note for note in progress.notes)
+    np.testing.assert_array_equal(cut.whole().values, STAN_DRAWS)
+    write("b.csv", OTHER)
+    assert cut.whole().values.strides == read.whole().values.strides
+
+
+def test_an_unfinished_last_line_waits():
+    begin, rest = cut_at(TEXT, 10)
+    write("out.csv", begin + rest[:20])
+    follower = follow("out.csv")
+    progress = follower.poll()
+    assert progress.lengths == (10,)
+    assert len(progress.notes) == 1
+    assert follower.whole().n_draws == 10  # of a sampler that was killed
+    append("out.csv", rest[20:])
+    progress = follower.poll()
+    assert (progress.lengths, progress.notes) == ((30,), ())
+
+
+def test_warm_up_is_left_out():
+    text = stan_text(STAN_DRAWS[0], warmup=20)
+    place = text.index("9e9,9e9,9e9,9e9,9e9,9e9\n") + len("9e9,9e9,9e9,9e9,9e9,9e9\n")
+    follower = follow("out.csv")
+    write("out.csv", text[:place])
+    progress = follower.poll()
+    assert progress.lengths == (0,)
+    assert progress.names == STAN_NAMES
+    assert progress.waiting_for
+    assert [note.split()[1:4] for note in progress.notes] == [["1", "of", "20"]]
+    append("out.csv", text[place:])
+    progress = follower.poll()
+    np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[0])
+    assert progress.waiting_for == ""
+
+
+def test_the_mean_of_a_variational_fit_is_left_out():
+    write("advi.csv", stan_text(STAN_DRAWS[0]).replace("method = sample (Default)", "method = variational"))
+    np.testing.assert_array_equal(follow("advi.csv").poll().chains[0], cd.as_draws("advi.csv").values[0])
+
+
+def test_selection_is_that_of_the_reader():
+    write("out.csv", TEXT)
+    for choices in (
+        {"var_names": ["lp__", "mu"]}, {"exclude": ["theta"]}, {"var_names": "~S"}, {"var_names": ["divergent__", "mu"]},
+        {"var_names": ["z", "S"], "filter_vars": "like"},
+    ):  # fmt: skip
+        follower = follow("out.csv", **choices)
+        progress, read = follower.poll(), cd.as_draws("out.csv", **choices)
+        assert progress.names == read.names
+        np.testing.assert_array_equal(progress.chains[0], read.values[0])
+        assert follower.whole().names == read.names
+    refusal("unknown-name", follow("out.csv", var_names="nothing").poll)
+    refusal("argument", follow, "out.csv", group="prior")
+    refusal("argument", follow, "out.csv", chains="mu")
+
+
+# files that are replaced
+
+
+def test_a_truncated_file_begins_anew():
+    write("out.csv", TEXT)
+    follower = follow("out.csv")
+    before = follower.poll()
+    begin, rest = cut_at(OTHER, 5)
+    write("out.csv", begin)
+    progress = follower.poll()
+    assert (progress.generation, progress.new) == (1, 5)
+    np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[1][:5])
+    assert "30" in progress.notes[0]
+    np.testing.assert_array_equal(before.chains[0], STAN_DRAWS[0])
+    append("out.csv", rest)
+    progress = follower.poll()
+    assert (progress.generation, progress.new) == (1, 25)
+
+
+def test_a_replaced_file_begins_anew_at_any_size():
+    write("out.csv", cut_at(TEXT, 3)[0])
+    follower = follow("out.csv")
+    follower.poll()
+    write("new.csv", OTHER)
+    os.replace("new.csv", "out.csv")
+    progress = follower.poll()
+    assert progress.generation == 1
+    np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[1])
+    other = TEXT.replace("m_model", "n_model")  # of the same size, in the same file
+    write("out.csv", TEXT)
+    follower = follow("out.csv")
+    follower.poll()
+    with open("out.csv", "r+b") as file:
+        file.write(other.encode())
+    os.utime("out.csv", ns=(0, 0))
+    assert follower.poll().generation == 1
+
+
+def test_a_copy_that_is_replaced_by_a_longer_one_goes_on():
+    begin, _ = cut_at(TEXT, 10)
+    write("out.csv", begin)
+    follower = follow("out.csv")
+    follower.poll()
+    write("copy.csv", TEXT)  # as rsync does
+    os.replace("copy.csv", "out.csv")
+    progress = follower.poll()
+    assert (progress.generation, progress.new) == (0, 20)
+
+
+def test_a_deleted_file_keeps_its_draws():
+    write("out.csv", cut_at(TEXT, 10)[0])
+    follower = follow("out.csv")
+    follower.poll()
+    os.remove("out.csv")
+    for _ in range(2):
+        progress = follower.poll()
+        assert (progress.lengths, progress.new, progress.generation) == ((10,), 0, 0)
+        assert "out.csv" in progress.waiting_for
+    assert follower.whole().n_draws == 10
+    write("out.csv", OTHER)
+    progress = follower.poll()
+    assert (progress.generation, progress.new, progress.waiting_for) == (1, 30, "")
+
+
+def seeded(draws, seed, number, **changes):
+    text = stan_text(draws, settings=f"# id = {number}\n# random\n#   seed = {seed}\n")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return text
+
+
+def test_files_of_the_earlier_run_are_set_aside_until_they_are_replaced():
+    for k in (0, 1):
+        write(f"run_{k}.csv", seeded(STAN_DRAWS[k], 11, k))
+    follower = follow("run_*.csv")
+    assert follower.poll().finished
+    write("run_0.csv", cut_at(seeded(STAN_DRAWS[1], 12, 0), 4)[0])
+    progress = follower.poll()
+    assert (progress.labels, progress.lengths, progress.finished) == (("run_0.csv",), (4,), None)
+    assert "run_1.csv" in progress.waiting_for
+    write("run_1.csv", cut_at(seeded(STAN_DRAWS[0], 12, 1), 5)[0])
+    progress = follower.poll()
+    assert (progress.generation, progress.new, progress.lengths) == (2, 9, (4, 5))
+    assert progress.waiting_for == ""
+
+
+def test_one_chain_that_is_run_again_stays_with_the_others():
+    for k in (0, 1):
+        write(f"run_{k}.csv", seeded(STAN_DRAWS[k], 11, k))
+    follower = follow("run_*.csv")
+    follower.poll()
+    write("run_0.csv", cut_at(seeded(STAN_DRAWS[1], 11, 0), 4)[0])
+    assert follower.poll().lengths == (4, 30)
+
+
+# which files
+
+
+def test_files_that_appear_in_a_folder():
+    follower = follow("runs")
+    assert "runs" in follower.poll().waiting_for
+    refusal("too-few-draws", follower.whole)
+    os.mkdir("runs")
+    assert follower.poll().waiting_for
+    write("runs/run_10.csv", cut_at(seeded(STAN_DRAWS[0], 1, 10), 6)[0])
+    write("runs/run_2.csv", cut_at(seeded(STAN_DRAWS[1], 1, 2), 6)[0])
+    write("runs/run_2-stdout.txt", "Iteration: 1")
+    write("runs/.hidden.csv", "a,b\n1,2\n")
+    assert follower.poll().labels == ("run_2.csv", "run_10.csv")
+    write("runs/run_1.csv", "")
+    progress = follower.poll()
+    assert (progress.labels, progress.lengths) == (("run_2.csv", "run_10.csv", "run_1.csv"), (6, 6, 0))
+    for k, draws in ((1, STAN_DRAWS[0]), (2, STAN_DRAWS[1]), (10, STAN_DRAWS[0])):
+        write(f"runs/run_{k}.csv", seeded(draws, 1, k))
+    assert follower.poll().finished
+    np.testing.assert_array_equal(follower.whole().values, cd.as_draws("runs/run_*.csv").values)
+
+
+def test_the_number_of_chains_that_will_come():
+    write("run_1.csv", TEXT)
+    follower = follow("run_*.csv", chains=2)
+    progress = follower.poll()
+    assert progress.finished is None
+    assert "1 of 2" in progress.waiting_for
+    write("run_2.csv", OTHER)
+    assert follower.poll().finished
+    write("run_3.csv", OTHER)
+    refusal("shape", follower.poll)
+
+
+def stamped(first, second):
+    write("m-20260101120000_1.csv", first)
+    write("m-20260101130000_1.csv", second)
+
+
+TWO_RUNS = [
+    lambda: (write("a.csv", TEXT), write("b.csv", TEXT.replace("m_model", "n_model"))),
+    lambda: (write("a.csv", TEXT), write("b.csv", TEXT.replace("num_samples = 30", "num_samples = 40"))),
+    lambda: (write("a.csv", TEXT), write("b.csv", TEXT.replace(",mu,", ",nu,"))),
+    lambda: [write(f"{name}{k}.csv", seeded(STAN_DRAWS[0], ord(name), k)) for name in "ab" for k in (1, 2)],
+    lambda: stamped(TEXT, OTHER),
+]
+
+
+@pytest.mark.parametrize("make", TWO_RUNS)
+def test_two_runs_in_one_folder(make):
+    os.mkdir("runs")
+    os.chdir("runs")
+    make()
+    names = sorted(os.listdir())
+    os.chdir("..")
+    follower = follow("runs")
+    message = refusal("two-runs", follower.poll)
+    assert sum(name in message for name in names) == 2
+    assert refusal("two-runs", follower.poll) == message  # again
+
+
+def test_chains_of_one_run_that_look_alike():
+    """Four runs by hand have one id and different seeds, and CmdStan with num_chains writes one id into all files."""
+    for k in range(4):
+        write(f"a{k}.csv", seeded(STAN_DRAWS[0], k, 1))
+        write(f"b{k}.csv", seeded(STAN_DRAWS[0], 5, 1).replace("# id = 1\n", "# id = 1\n# num_chains = 4\n"))
+    for pattern in ("a*.csv", "b*.csv"):
+        assert follow(pattern).poll().lengths == (30,) * 4
+
+
+FAULTS = [
+    (TEXT.replace("\n#\n#  Elapsed", "\n-7.1,0.9\n1,2\n#\n#  Elapsed"), "file-format"),  # a line that was cut, and more rows
+    (TEXT + cut_at(TEXT, 2)[0].split("thin = 1 (Default)\n")[1], "not-numeric"),  # a second run in the same file
+    (TEXT + ",".join(["x"] * 13) + "\n", "not-numeric"),
+    (TEXT + ",".join([""] * 13) + "\n", "not-numeric"),
+    (TEXT + ",".join(["nan"] * 13) + "\n", "nan"),
+    (TEXT + ",".join(["inf"] * 13) + "\n", "infinite"),
+    (TEXT.replace(",mu,", ",theta.1,"), "argument"),
+    ("1,2\n3,4\n", "file-format"),
+    ("chain,a\n3,4\n", "file-format"),
+    ("id,a\n3,4\n", "file-format"),
+    (b"# stan\n\xff\xfe,a\n", "file-format"),
+]
+
+
+@pytest.mark.parametrize(("content", "code"), FAULTS)
+def test_files_that_cannot_come_right(content, code):
+    content = content if isinstance(content, bytes) else content.encode()
+    for size in (len(content), 7, 400):
+        write("out.csv", b"")
+        follower = follow("out.csv")
+        caught = None
+        for k in range(0, len(content), size):
+            append("out.csv", content[k : k + size])
+            try:
+                follower.poll()
+            except cd.InputError as error:
+                caught = error
+                break
+        assert caught is not None
+        assert caught.code == code, str(caught)
+        assert str(caught).startswith("out.csv: ")
+        again = refusal(code, follower.poll)
+        assert again == str(caught)
+
+
+def test_an_error_gives_the_line():
+    lines = TEXT.splitlines()
+    place = next(k for k, line in enumerate(lines) if line.startswith("-7.1")) + 3
+    lines[place] = lines[place].replace("-7.1", "x,-7.1", 1)
+    write("out.csv", "\n".join(lines) + "\n")
+    assert f"line {place + 1} " in refusal("file-format", follow("out.csv").poll)
+    begin, _ = cut_at(TEXT, 3)
+    write("out.csv", begin)
+    follower = follow("out.csv")
+    follower.poll()
+    append("out.csv", "1,2\n")
+    assert f"line {begin.count(chr(10)) + 1} " in refusal("file-format", follower.poll)
+
+
+def test_formats_that_cannot_grow():
+    for path in ("a.csv.gz", "a.parquet", "a.xlsx"):
+        refusal("file-format", follow, path)
+    refusal("file", follow, ["a.csv", "./a.csv"])
+    refusal("argument", follow, 5)
+    refusal("argument", follow, [])
+    write("plain", "a,b\n")
+    refusal("file-format", follow("plain").poll)
+
+
+def test_plain_files_grow_too():
+    write("a.csv", "x,y\n1,2\n3.5,-4e2\n")
+    follower = follow("a.csv")
+    progress = follower.poll()
+    assert (progress.names, progress.lengths, progress.divergent, progress.expected) == (("x", "y"), (2,), None, None)
+    append("a.csv", "7,8\n9,")
+    np.testing.assert_array_equal(follower.poll().chains[0], [[1, 2], [3.5, -400], [7, 8]])
+    append("a.csv", "10\n")
+    follower.poll()
+    np.testing.assert_array_equal(follower.whole().values, cd.as_draws("a.csv").values)
+
+
+def test_files_whose_columns_are_in_another_order():
+    frame = pd.DataFrame(STAN_DRAWS[0][:, :2], columns=["a", "b"])
+    frame.to_csv("a.csv", index=False)
+    frame[["b", "a"]].to_csv("b.csv", index=False)
+    progress = follow(["a.csv", "b.csv"]).poll()
+    np.testing.assert_array_equal(*progress.chains)
+
+
+def test_a_large_file_is_read_in_pieces(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.csv_file._BLOCK", 100)
+    write("out.csv", TEXT)
+    progress = follow("out.csv").poll()
+    np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[0])
+
+
+def test_a_look_at_a_file_without_news_reads_nothing(monkeypatch):
+    write("out.csv", TEXT)
+    follower = follow("out.csv")
+    follower.poll()
+    monkeypatch.setattr("copula_discrepancy.data.following.csv_file.GrowingCsv._advance", lambda *given: pytest.fail("read"))
+    assert follower.poll().new == 0
+
+
+def test_catching_up_is_fast():
+    values = np.random.default_rng(1).normal(size=(20_000, 6))
+    write("out.csv", stan_text(values))
+    begin = time.process_time()
+    assert follow("out.csv").poll().new == 20_000
+    assert time.process_time() - begin < 5.0  # a tenth of a second where this was written, and far from a loop over cells
