@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,9 @@ class Progress:
 
 
 class Follower(ABC):
-    """A growing source that is looked at again and again."""
+    """A growing source that is looked at again and again; `pulls` if looking makes it go on, as with an iterator."""
+
+    pulls: ClassVar[bool] = False
 
     @abstractmethod
     def poll(self) -> Progress:
