@@ -124,6 +124,8 @@ class Pairwise(Ranking):
         With `lags`, the columns made from the variables and their past; `names` has the names of these columns.
     device, device_name : str
         Where pairs were compared, such as "cuda:0", and its name; "cpu" for the processor.
+    unfinished : bool
+        Whether this is a look of `watch` at a run that goes on: rows may be of fewer draws (column ``n``), or of none so far.
 
     See Also
     --------
@@ -173,6 +175,7 @@ class Pairwise(Ranking):
     lagging: Lagging | None = field(default=None, repr=False, kw_only=True)
     device: str = field(default="cpu", kw_only=True)
     device_name: str = field(default="", kw_only=True)
+    unfinished: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(
@@ -246,6 +249,11 @@ class Pairwise(Ranking):
     def counted(self) -> bool:
         """Whether rows were counted in bins instead of ranked, as tables that do not fit into memory are."""
         return isinstance(self.samples[0], CountedDraws)
+
+    @property
+    def waiting(self) -> int:
+        """Number of pairs that a look at an unfinished run has not compared yet."""
+        return int(np.sum(self.rows["n"] == 0)) if self.unfinished else 0
 
     @property
     def tested(self) -> NDArray[np.bool_]:
@@ -664,11 +672,11 @@ class Pairwise(Ranking):
         """All pairs together: whether the joint dependence differs from the reference's, and how much of it is kept.
 
         One test of all coefficients of form, valid on chains; computed on first use. None without a reference, with a single
-        pair, with `lags`, if draws are the reference's rows, or with fewer than 20 draws or three variables that can be
-        compared.
+        pair, with `lags`, if draws are the reference's rows, with fewer than 20 draws or three variables that can be compared,
+        or at a look at an unfinished run.
         """
         draws, reference = (rows_of(sample) for sample in self.samples)
-        if draws is None or reference is None or self.lags or self.unit != "pair" or self.void or len(self) < _SEVERAL:
+        if draws is None or reference is None or self.unfinished or self.lags or self.unit != "pair" or self.void or len(self) < _SEVERAL:
             return None
         if min(sample.n_chains * sample.n_draws for sample in (draws, reference)) < FEWEST_DRAWS:
             return None

@@ -36,7 +36,7 @@ def verdict(result: "Pairwise") -> str:
         are, what = "is" if len(result.stuck) == 1 else "are", "stuck" if result.things == "draws" else "constant"
         stuck = f"{wording.counted(len(result.stuck), 'variable')} {are} {what} ({listed(result.stuck, BRIEF)}); "
     if result.n_flagged:
-        return f"{stuck}gaps in {result.n_flagged:,} of {_counted(result, len(result))}"
+        return f"{stuck}gaps in {result.n_flagged:,} of {_so_far(result)}"
     return f"{stuck}{wording.NO_GAP} in {_tested(result)}"
 
 
@@ -166,14 +166,16 @@ def _family(row: Any) -> str:
 
 
 def _answer(result: "Pairwise") -> str:
-    level, pairs = in_words(result.adjust, 1.0 - result.confidence), _counted(result, len(result))
-    untested = len(result) - int(np.sum(result.tested))
+    level, pairs = in_words(result.adjust, 1.0 - result.confidence), _so_far(result)
+    waiting = result.waiting
+    untested = len(result) - int(np.sum(result.tested)) - waiting
     lost = _lost(result)
     if result.void:
         return f"the {result.things} and the reference are the same, so no test is valid; use an independent reference."
-    if untested == len(result):
+    if untested + waiting == len(result):
         return f"no {result.unit} could be tested (perfect dependence, too few values, or a fit at a parameter bound).{lost}"
     rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost
+    rest += f" {_counted(result, waiting)} {'is' if waiting == 1 else 'are'} not compared yet." if waiting else ""
     if not result.n_flagged:
         return f"no gap found in {_tested(result)} ({level}).{rest}"
     return f"significant gaps in {result.n_flagged:,} of {pairs}: {_kinds(result)} ({level}).{rest}"
@@ -188,10 +190,15 @@ def _kinds(result: "Pairwise") -> str:
     return ", ".join([*counts, *([f"{others:,} other combinations"] if others else [])])
 
 
+def _so_far(result: "Pairwise") -> str:
+    """The number of pairs, but for those that a look at an unfinished run left for later."""
+    return _counted(result, len(result) - result.waiting) + (" compared so far" if result.waiting else "")
+
+
 def _tested(result: "Pairwise") -> str:
     """The number of pairs tested; of how many, if some were not."""
-    tested, pairs = int(np.sum(result.tested)), _counted(result, len(result))
-    return pairs if tested == len(result) else f"{tested:,} of {pairs}"
+    tested, pairs = int(np.sum(result.tested)), _so_far(result)
+    return pairs if tested == len(result) - result.waiting else f"{tested:,} of {pairs}"
 
 
 def _lost(result: "Pairwise") -> str:
@@ -275,10 +282,11 @@ def _judged(result: "Pairwise") -> str | None:
     d, lost = len(result.names), len(result.left_out)
     every = result.unit == "pair" and result.kind != "copulas" and not result.lags
     possible = len(result) + (math.comb(d + lost, 2) - math.comb(d, 2) if every else 0)
+    possible -= result.waiting
     if tested == possible and not (result.lags and result.left_out):
         return None
     omitted = [f"{name} ({reason})" for name, reason in result.left_out.items()]
-    untested = len(result) - tested
+    untested = len(result) - tested - result.waiting
     if untested:
         omitted.append(_counted(result, untested) + " that could not be tested")
     return f"{tested:,} of {_counted(result, possible)} were tested; omitted: {listed(omitted, BRIEF)}."

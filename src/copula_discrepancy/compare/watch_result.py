@@ -111,7 +111,7 @@ class WatchUpdate:
         return 0.0 if needed <= n else (needed - n) / self.rate
 
     def sentences(self) -> dict[str, str]:
-        """The state in words, by topic: Run, Answer, Joint, Margins, Worst, Form, Tails, Draws, Chains, Error, Looks."""
+        """The state in words, by topic: Run, Answer, Margins, Worst, Form, Tails, Draws, Chains, Error, Looks."""
         texts = {"Run": self._run()}
         if self.result is not None:
             texts |= self.result.sentences()
@@ -164,7 +164,8 @@ class WatchUpdate:
         if math.isnan(seconds):
             return ""
         if seconds == 0.0:
-            return f"every pair has {wanted} or less."
+            which = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
+            return f"{which} has {wanted} or less."
         if math.isinf(seconds):
             assert self.result is not None
             largest = float(np.nanmax(self.result.rows["tau_target_se"]))

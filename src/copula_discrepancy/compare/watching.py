@@ -24,6 +24,7 @@ _POLL = 1.0  # seconds between two readings: a sampler writes thousands of draws
 _QUIET = 30.0  # seconds without new draws that are told
 _POLITE = 0.2  # of the time that may be used, for reading
 _OF_LOOK = 0.8  # of the processor time of a look that is planned; some pairs take longer than others
+_EVEN = 1.1  # ratio of lengths that needs no note
 _RATE = 0.3  # weight of the latest reading in the rate of draws
 
 
@@ -173,8 +174,8 @@ class Watching:
             draws, self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows, progress=False, **self._choices
         )
         self._known.rank(result.rows)
-        self._result, self._used = _unfinished(result, self._stand(result)), sum(map(len, used.chains))
-        _ = self._result.joint  # made on first use, which would be when it is printed: a part of the time of the look
+        result = _unfinished(result, self._stand(result))
+        self._result, self._used = replace(result, unfinished=True), sum(map(len, used.chains))
         self._cost = time.process_time() - spent
 
     def _stand(self, result: Pairwise) -> str:
@@ -199,7 +200,7 @@ class Watching:
         if len(set(lengths)) == 1:
             whole: Draws = self._follower.whole()
             return whole
-        used = _used_draws(self._latest)
+        used = _used_draws(self._latest, at_end=True)
         return None if used is None else _as_draws(used)
 
     def _state(self, result: Pairwise | None, *, final: bool) -> WatchUpdate:
@@ -224,7 +225,7 @@ class Watching:
         )
 
 
-def _used_draws(progress: Progress) -> Progress | None:
+def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
     """The chains that are compared, cut to one length; None if there are too few draws.
 
     Chains may have different lengths so far. Of all ways to take the longest chains, each cut to the shortest of them, the one
@@ -244,7 +245,7 @@ def _used_draws(progress: Progress) -> Progress | None:
     if count < lengths.size:
         left = [f"{progress.labels[k]} ({lengths[k]:,} draws)" for k in sorted(longest[count:].tolist())]
         notes = (*notes, f"left out, because too short so far: {listed(left)}")
-    if lengths[chosen].max() > common:
+    if lengths[chosen].max() > (common if at_end else _EVEN * common):  # chains are never equally long while they run
         notes = (*notes, f"every chain is cut to {common:,} draws, the length of the shortest")
     divergent = progress.divergent
     return replace(

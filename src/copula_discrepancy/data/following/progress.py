@@ -15,6 +15,7 @@ from copula_discrepancy.data.naming import listed
 Rows: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 _FIRST_ROWS = 64
+_EVEN = 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +113,8 @@ class Growing:
 
 
 def unequal_note(labels: Sequence[str], lengths: Sequence[int]) -> tuple[str, ...]:
-    """A note if chains have different numbers of draws."""
-    if len(set(lengths)) < 2:
+    """A note if chains have different numbers of draws, by more than chains that run side by side always have."""
+    if not lengths or max(lengths) <= _EVEN * min(lengths):
         return ()
     short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
     return (f"chains of unequal length so far: {lengths[short]} draws in {labels[short]}, {lengths[long]} in {labels[long]}",)

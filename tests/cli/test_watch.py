@@ -1,0 +1,167 @@
+"""The command `watch`: a run that goes on beside it, its end, what is said meanwhile, and what compare says afterwards."""
+
+import json
+import threading
+import time
+
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy.cli.parser import main
+from tests.growing import chains_of
+from tests.refusals import refused
+
+HEAD = "# stan_version_major = 2\n# model = eight\n#     num_samples = {draws}\n#     save_warmup = 0\n# id = {chain}\n"
+END = "# \n#  Elapsed Time: 0.1 seconds (Warm-up)\n#                0.2 seconds (Sampling)\n# \n"
+FAST = ["--every", "0", "--share", "1", "--jobs", "1"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def row(values):
+    return "-7.25,0.9,0," + ",".join(f"{value:.8g}" for value in values) + "\n"
+
+
+def write_run(values, *, wait_for=None, block=40, planned=None, names=None):
+    """Write Stan's CSV files, one per chain, a block of draws after another; halfway wait until a file exists.
+
+    More draws may be `planned` than there are: then the run was stopped.
+    """
+    planned = planned or values.shape[1]
+    names = names or [f"run_{k + 1}.csv" for k in range(len(values))]
+    files = [open(name, "w") for name in names]  # noqa: SIM115
+    for k, file in enumerate(files):
+        file.write(HEAD.format(draws=planned, chain=k + 1))
+        file.write("lp__,accept_stat__,divergent__," + ",".join(f"theta.{j + 1}" for j in range(values.shape[2])) + "\n")
+    for start in range(0, values.shape[1], block):
+        for file, chain in zip(files, values, strict=True):
+            text = "".join(map(row, chain[start : start + block]))
+            file.write(text[:-7])  # the last line is unfinished
+            file.flush()
+            file.write(text[-7:])
+        while wait_for is not None and start >= values.shape[1] // 2 and not wait_for.exists():  # for the first look
+            time.sleep(0.01)
+    for file in files:
+        file.write(END if planned == values.shape[1] else "")
+        file.close()
+
+
+def run(*arguments, capsys):
+    try:
+        code = main([*map(str, arguments)])
+    except SystemExit as end:  # argparse
+        code = end.code
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def numbers(file):
+    """The JSON of a result without what only one of the two commands says."""
+    found = json.loads((file).read_text())
+    return {name: value for name, value in found.items() if name not in ("notes", "words")}
+
+
+def test_a_growing_run_is_watched_and_its_last_answer_is_that_of_compare(folder, capsys):
+    draws, reference = chains_of(4, 400, 0.6, seed=1), chains_of(4, 400, 0.2, seed=2)
+    write_run(reference, names=[f"reference_{k}.csv" for k in range(4)])
+    sampler = threading.Thread(target=write_run, args=(draws,), kwargs={"wait_for": folder / "live.html"}, daemon=True)
+    sampler.start()
+    code, out, err = run(
+        "watch", "run_*.csv", "--reference", "reference_*.csv", "--json", "watched.json", "--html", "live.html",
+        "--fail-above", "0.1", *FAST, capsys=capsys,
+    )  # fmt: skip
+    sampler.join()
+    assert code == 3
+    assert "400 of 400 draws in 4 chains" in out
+    # no terminal: what changes is said line by line, looks among it
+    assert any(line.startswith("copula-discrepancy: Watching: ") for line in err.splitlines())
+    assert "unfinished" not in out
+    assert 'http-equiv="refresh"' not in (folder / "live.html").read_text()
+    code, _, _ = run(
+        "compare", "run_*.csv", "reference_*.csv", "--json", "compared.json", "--fail-above", "0.1", "--jobs", "1", capsys=capsys
+    )
+    assert code == 3
+    assert numbers(folder / "watched.json") == numbers(folder / "compared.json")
+
+
+def test_without_a_reference_the_chains_are_judged(folder, capsys):
+    draws = chains_of(4, 300, 0.6, seed=1)
+    draws[0, :, 0] *= -1.0
+    write_run(draws)
+    code, out, _ = run("watch", ".", "--json", "watched.json", "--max-rhat", "1.05", *FAST, capsys=capsys)
+    assert code == 4
+    assert "disagree" in out
+    run("check", "run_1.csv", "run_2.csv", "run_3.csv", "run_4.csv", "--json", "checked.json", "--jobs", "1", capsys=capsys)
+    assert numbers(folder / "watched.json") == numbers(folder / "checked.json")
+
+
+def test_ctrl_c_ends_with_the_answer_so_far(folder, capsys, monkeypatch):
+    write_run(chains_of(4, 300, 0.6, seed=1), planned=1000)
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("copula_discrepancy.compare.watching.time.sleep", interrupted)
+    code, out, _ = run("watch", "run_*.csv", "--json", "watched.json", *FAST, capsys=capsys)
+    assert code == 0
+    caveats = json.loads((folder / "watched.json").read_text())["caveats"]
+    assert caveats[0]["code"] == "unfinished-run"
+    assert "with reservations" in out
+
+
+def test_a_run_that_never_comes_is_waited_for_and_told(folder, capsys):
+    code, _, err = run("watch", "nothing_*.csv", "--wait", "0", *FAST, capsys=capsys)
+    assert code == 1
+    assert "nothing_*.csv" in err
+    assert "Traceback" not in err
+
+
+def test_a_killed_run_ends_after_some_patience(folder, capsys):
+    write_run(chains_of(2, 150, 0.6, seed=1), planned=1000)
+    code, out, _ = run("watch", "run_*.csv", "--patience", "0", "--json", "watched.json", *FAST, capsys=capsys)
+    assert code == 0
+    assert "unfinished-run" in [caveat["code"] for caveat in json.loads((folder / "watched.json").read_text())["caveats"]]
+    assert "150" in out
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["watch", "run.csv", "--share", "0"],
+        ["watch", "run.csv", "--error", "2"],
+        ["watch", "run.csv", "--every", "-1"],
+        ["watch", "run.csv", "--margins"],
+        ["watch", "run.csv", "--method", "moment"],
+        ["watch", "run.csv", "--filter", "like"],
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_read(folder, capsys, wrong):
+    code, out, err = run(*wrong, capsys=capsys)
+    assert (code, out) == (2, "")
+    assert wrong[2] in err
+
+
+def test_two_runs_in_one_folder_are_refused(folder, capsys):
+    write_run(chains_of(2, 100, 0.6, seed=1), names=["a_1.csv", "a_2.csv"])
+    write_run(chains_of(2, 100, 0.6, seed=1, variables=4), names=["b_1.csv", "b_2.csv"])
+    code, out, err = run("watch", "*.csv", *FAST, capsys=capsys)
+    assert (code, out) == (1, "")
+    assert "b_1.csv" in err or "b_2.csv" in err
+    assert len(err.splitlines()) <= 3
+
+
+def test_a_reference_that_is_missing_is_told_at_once(folder, capsys):
+    code, _, err = run("watch", "run_*.csv", "--reference", "nowhere.nc", *FAST, capsys=capsys)
+    assert code == 1
+    assert "nowhere.nc" in err
+
+
+def test_the_function_refuses_what_the_command_does():
+    for name, value in {"share": 0.0, "every": -1.0, "wait": float("nan"), "error": 2.0, "patience": "long"}.items():
+        with refused() as caught:
+            cd.watch("run.csv", **{name: value})
+        assert str(caught.value).startswith(name)
