@@ -4,7 +4,6 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from copula_discrepancy.data.following.progress import Flags, Follower, Progress
 from copula_discrepancy.data.naming import grouped, listed, require_same_names
 from copula_discrepancy.data.readers.files import natural_order
 from copula_discrepancy.data.readers.options import ReadOptions
+from copula_discrepancy.data.streams.failures import file_labels
 
 _RUN_SETTINGS = ("model", "method", "num_samples", "num_warmup", "save_warmup", "thin", "num_chains")
 _STAMPED = re.compile(r"(.*-\d{14}).*")  # CmdStanPy puts the time of a run into the names of its files
@@ -83,7 +83,7 @@ class CsvFollower(Follower):
         shown = [file for file in files if file not in set_aside] if current else []
         names = current[0].names if current else ()
         chains = tuple(_in_order(file, names) for file in shown)
-        labels = _labels([file.path for file in shown])
+        labels = tuple(file_labels([file.path for file in shown]))
         generation = sum(file.generation for file in files)
         before = sum(self._last.lengths) if generation == self._last.generation else 0
         wanted = self._options.chains if isinstance(self._options.chains, int) else len(files)
@@ -107,7 +107,7 @@ class CsvFollower(Follower):
             return self._selection.nothing
         parts = [file.waiting_for for file in files if file.waiting_for]
         if set_aside:
-            parts.append(f"{listed(_labels([file.path for file in set_aside]), 3)} of the earlier run to begin anew")
+            parts.append(f"{listed(file_labels([file.path for file in set_aside]), 3)} of the earlier run to begin anew")
         if len(files) < wanted:
             parts.append(f"{len(files)} of {wanted} files are there")
         return "; ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
@@ -184,15 +184,11 @@ def _no_flags() -> Flags:
     return np.empty(0, np.bool_)
 
 
-def _labels(paths: Sequence[str]) -> tuple[str, ...]:
-    """The names of files, with their folders if they would be alike otherwise."""
-    names = [os.path.basename(path) for path in paths]
-    return tuple(names) if len(set(names)) == len(names) else tuple(paths)
-
-
 def _notes(files: list[GrowingCsv]) -> list[str]:
     """The notes of all files; what holds for each of them is told once."""
     told = grouped(
-        (note, label) for file, label in zip(files, _labels([file.path for file in files]), strict=True) for note in file.notes
+        (note, label)
+        for file, label in zip(files, file_labels([file.path for file in files]), strict=True)
+        for note in file.notes
     )
     return [note if len(where) == len(files) > 1 else f"{listed(where, 3)}: {note}" for note, where in told.items()]
