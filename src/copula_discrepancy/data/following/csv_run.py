@@ -5,6 +5,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -68,15 +69,18 @@ class CsvFollower(Follower):
         return self._last
 
     def whole(self) -> Draws:
-        """The files as `as_draws` reads them, if all of them are there and have equally many draws."""
+        """The files as `as_draws` reads them, if these are the draws of the last poll and no chain has more than another."""
         files = [*self._files.values()]
-        if files and all(file.at_rest for file in files) and len(set(self._last.lengths)) == 1:
-            paths = sorted(self._files, key=natural_order) if self._selection.pattern else [*self._files]
-            return as_draws(
-                paths, var_names=self._options.var_names, filter_vars=self._options.filter_vars,
-                exclude=self._options.exclude or None, parts="chains" if len(paths) > 1 else "auto",
-            )  # fmt: skip
-        return cut_draws(self._last, "read while the files were still written")
+        if not files or not all(file.at_rest for file in files) or len(set(self._last.lengths)) > 1:
+            return cut_draws(self._last, "read while the files were still written")
+        if self._selection.pattern:  # in the order in which readers find them
+            files.sort(key=lambda file: natural_order(file.path))
+        names: Any = {"var_names": self._options.var_names, "exclude": self._options.exclude or None}
+        try:
+            read = as_draws([file.path for file in files], filter_vars=self._options.filter_vars, parts="chains", **names)
+        except InputError as error:
+            return cut_draws(self._last, f"the files cannot be read as a whole ({error})")
+        return read if _same(read, files) else cut_draws(self._last, "the files have changed since they were followed")
 
     def _told(self, files: list[GrowingCsv], current: list[GrowingCsv], set_aside: list[GrowingCsv]) -> Progress:
         # a file without a header yet is a chain without draws, so that chains keep their places
@@ -135,10 +139,10 @@ class CsvFollower(Follower):
             raise _two_runs(one, other, "the times in their names differ")
         ids = [file.settings.get("id", "") for file in files]
         counts = Counter(ids)
-        if len(counts) > 1 and int(first.settings.get("num_chains", "1") or 1) == 1:
+        if len(counts) > 1 and first.settings.get("num_chains", "1") == "1":
             for number, count in counts.items():
                 if count > 1 and number:
-                    one, other = (file for file, own in zip(files, ids, strict=True) if own == number)
+                    one, other, *_ = (file for file, own in zip(files, ids, strict=True) if own == number)
                     raise _two_runs(one, other, f"both are chain {number} of their run")
 
 
@@ -178,6 +182,14 @@ def _in_order(file: GrowingCsv, names: tuple[str, ...]) -> Rows:
     if not file.header:
         return np.empty((0, len(names)))
     return file.rows if file.names == names else file.rows[:, [file.names.index(name) for name in names]]
+
+
+def _same(read: Draws, files: list[GrowingCsv]) -> bool:
+    """Whether these are the draws that were followed; a plain file may have columns that readers leave out."""
+    if read.n_chains != len(files) or not set(read.names) <= set(files[0].names):
+        return False
+    followed = (_in_order(file, read.names) for file in files)
+    return all(np.array_equal(own, chain) for own, chain in zip(followed, read.values, strict=True))
 
 
 def _no_flags() -> Flags:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from copula_discrepancy.data.missing import require_finite
 from copula_discrepancy.data.readers.labelled import selected_arrays
 from copula_discrepancy.data.readers.options import ReadOptions
 
-_DIVERGING = "diverging"
-_ALWAYS_THERE = ("logp", "energy", "lp")  # statistics that every draw has
+DIVERGING = "diverging"
+ALWAYS_THERE = ("logp", "energy", "lp")  # statistics that every draw has
 _SETTLED = 0.5  # seconds between two looks after which the writes of the first have ended
 _FIRST_WINDOW = 16  # draws that are looked at first; further windows double
 
@@ -22,30 +23,28 @@ _FIRST_WINDOW = 16  # draws that are looked at first; further windows double
 class LabelledRows:
     """The selected variables of a dataset (chain, draw, ...), read as rows (draw, variable) of one chain at a time.
 
+    `statistics` are arrays (chain, draw) of the sampler, of which those called as in `ALWAYS_THERE` and `DIVERGING` are used.
     `padded` are the variables of the dataset and of the statistics that are NaN where a draw is not there yet; the others may
     be 0 there, which is a value too. The variables have the order of `names` if they are the same: stores list theirs in any.
     """
 
     def __init__(
-        self, dataset: Any, statistics: Any, options: ReadOptions, padded: set[str], names: tuple[str, ...] = ()
+        self, dataset: Any, statistics: Mapping[str, Any], options: ReadOptions, padded: set[str], names: tuple[str, ...] = ()
     ) -> None:
         arrays, found, entries = selected_arrays(dataset, options)
         self.names = names if sorted(names) == sorted(found) else found
         place = {name: k for k, name in enumerate(self.names)}
         self._entries = {name: [(place[found[k]], entry) for k, entry in own] for name, own in entries.items()}
-        self._arrays = {name: _by_draw(array) for name, array in arrays.items()}
+        self._arrays = {name: by_draw(array) for name, array in arrays.items()}
         self.variables = [*self._arrays]
         first = next(iter(self._arrays.values()))
         self.n_chains, self.n_draws = first.sizes["chain"], first.sizes["draw"]
-        extra = {} if statistics is None else {str(name): statistics[name] for name in statistics.data_vars}
-        extra = {name: _by_draw(array) for name, array in extra.items() if "draw" in array.dims}
-        self.diverging = extra.get(_DIVERGING)
+        self.diverging = statistics.get(DIVERGING)
         self._signs = [array for name, array in self._arrays.items() if name in padded]
         if not self._signs:
-            others = {**{str(name): _by_draw(dataset[name]) for name in dataset.data_vars if name in padded}, **extra}
-            self._signs = [array for name, array in others.items() if name in padded and name in _ALWAYS_THERE][:1] or [
-                array for name, array in others.items() if name in padded
-            ][:1]
+            others = {str(name): by_draw(dataset[name]) for name in dataset.data_vars if "draw" in dataset[name].dims}
+            named = {**others, **statistics}
+            self._signs = [named[name] for name in (*ALWAYS_THERE, *others) if name in named and name in padded][:1]
         self.zeros = self.diverging is not None or len(self._signs) < len(self._arrays)
 
     @property
@@ -67,7 +66,7 @@ class LabelledRows:
         """Draws of one chain."""
         values = np.empty((end - begin, len(self.names)))
         for variable, places in self._entries.items():
-            block = np.asarray(self._arrays[variable].isel(chain=chain, draw=slice(begin, end)).values)
+            block = np.asarray(self._arrays[variable].isel(chain=chain, draw=slice(begin, end)))
             flat = block.reshape(end - begin, math.prod(block.shape[1:]))
             for place, entry in places:
                 column, ranked = numeric(flat[:, entry], f"variable {variable}")
@@ -79,7 +78,7 @@ class LabelledRows:
     def flags(self, chain: int, begin: int, end: int) -> Flags:
         """Whether each of these draws is divergent."""
         assert self.diverging is not None
-        return np.asarray(self.diverging.isel(chain=chain, draw=slice(begin, end)).values).astype(bool)
+        return np.asarray(self.diverging.isel(chain=chain, draw=slice(begin, end))).astype(bool)
 
 
 class ChainRows:
@@ -148,8 +147,8 @@ def still_there(held: ChainRows, rows: LabelledRows, offset: int = 0) -> bool:
     )
 
 
-def _by_draw(array: Any) -> Any:
-    """An array with the dimensions chain and draw in front."""
+def by_draw(array: Any) -> Any:
+    """A DataArray with the dimensions chain and draw in front."""
     return (array if "chain" in array.dims else array.expand_dims("chain")).transpose("chain", "draw", ...)
 
 
@@ -158,7 +157,7 @@ def _last_value(array: Any, chain: int, done: int, limit: int) -> int:
     window = _FIRST_WINDOW
     while done < limit:
         end = min(done + window, limit)
-        block = np.asarray(array.isel(chain=chain, draw=slice(done, end)).values)
+        block = np.asarray(array.isel(chain=chain, draw=slice(done, end)))
         filled = ~np.isnan(block.reshape(end - done, math.prod(block.shape[1:]))).all(axis=1)
         if not filled.any():
             return done

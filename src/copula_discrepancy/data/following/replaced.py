@@ -11,7 +11,7 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows
 from copula_discrepancy.data.following.progress import Follower, Progress, Rows, cut_draws, unequal_note
 from copula_discrepancy.data.missing import require_finite
-from copula_discrepancy.data.naming import require_same_names
+from copula_discrepancy.data.naming import errors_about, require_same_names
 from copula_discrepancy.data.readers.files import read_files
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table
@@ -60,12 +60,13 @@ class ReplacedFollower(Follower):
     def whole(self) -> Draws:
         """The files as `as_draws` reads them, if they have equally many draws and none is being written."""
         choices = self._options
-        if not self._last.waiting_for and len(set(self._last.lengths)) == 1:
-            return as_draws(
-                self._paths, var_names=choices.var_names, filter_vars=choices.filter_vars, group=choices.group,
-                coords=choices.coords, exclude=choices.exclude or None, chains=choices.chains,
-            )  # fmt: skip
-        return cut_draws(self._last, "read while the files were still written")
+        if self._last.waiting_for or len(set(self._last.lengths)) > 1:
+            return cut_draws(self._last, "read while the files were still written")
+        names: Any = {"var_names": choices.var_names, "exclude": choices.exclude or None, "filter_vars": choices.filter_vars}
+        try:
+            return as_draws(self._paths, group=choices.group, coords=choices.coords, chains=choices.chains, **names)
+        except InputError as error:
+            return cut_draws(self._last, f"the files cannot be read as a whole ({error})")
 
     def _labels(self) -> tuple[str, ...]:
         own = file_labels(self._paths)
@@ -142,9 +143,10 @@ class _Replaced:
                 raise
             self.waiting_for = f"{name} cannot be read, and may be in the middle of being written ({error})"
             return False
-        if table.ranked:
-            raise InputError(f"{self._path}: has values too large for a float64, so it cannot be followed; rescale them first")
-        require_finite(table.values, table.names, chained=True)
+        with errors_about(self._path):
+            if table.ranked:
+                raise InputError("has values too large for a float64, so it cannot be followed; rescale them first")
+            require_finite(table.values, table.names, chained=True)
         self.table, self.flags, self.waiting_for, self._read = table, self._diverging(table), "", stamp
         return True
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, still_there
+from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, by_draw, still_there
 from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
 from copula_discrepancy.data.readers.labelled import group_of
-from copula_discrepancy.data.readers.options import ReadOptions
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.streams.failures import first_line
 
 _MOST_TIME = 0.1  # of the time between looks that may go into copies: a copy has all draws, so that it takes longer and longer
@@ -97,8 +97,7 @@ class SamplerFollower(Follower):
         if not dataset.data_vars or not dataset.sizes.get("draw", 0):
             return Progress(generation=self._generation, waiting_for=_WARMING_UP)
         statistics = _statistics(copy, self._options)
-        floats = {str(name) for part in (dataset, statistics) if part is not None for name, array in part.data_vars.items()
-                  if array.dtype.kind == "f"}  # fmt: skip
+        floats = {str(name) for name, array in {**dataset.data_vars, **statistics}.items() if array.dtype.kind == "f"}
         rows = LabelledRows(dataset, statistics, self._options, floats, self._names)
         held = self._held
         if held is None or self._names != rows.names or not still_there(held, rows):
@@ -131,11 +130,12 @@ class SamplerFollower(Follower):
         return number if isinstance(number, int) and number > 0 else None
 
 
-def _statistics(copy: Any, options: ReadOptions) -> Any:
-    """The statistics of the sampler that belong to the posterior; None if there are none."""
-    if options.group != "posterior":
-        return None
+def _statistics(copy: Any, options: ReadOptions) -> dict[str, Any]:
+    """The statistics of the sampler that belong to the posterior, by name; none for another group."""
+    if options.group != DEFAULT_GROUP:
+        return {}
     try:
-        return group_of(copy, ReadOptions(group="sample_stats"))
+        found = group_of(copy, ReadOptions(group="sample_stats"))
     except InputError:
-        return None
+        return {}
+    return {str(name): by_draw(found[name]) for name in found.data_vars if "draw" in found[name].dims}

@@ -1,6 +1,7 @@
 """Zarr stores that a sampler writes, nutpie's or PyMC's: chunks appear in arrays that have their full shape from the start."""
 
 import os
+import re
 import warnings
 import zlib
 from contextlib import suppress
@@ -10,10 +11,17 @@ import numpy as np
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, still_there
+from copula_discrepancy.data.following.labelled_rows import (
+    ALWAYS_THERE,
+    DIVERGING,
+    ChainRows,
+    LabelledRows,
+    Settling,
+    still_there,
+)
 from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
 from copula_discrepancy.data.naming import errors_about
-from copula_discrepancy.data.readers.options import ReadOptions
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.streams.failures import first_line
 
 _HEADERS = ("zarr.json", ".zgroup", ".zattrs", ".zmetadata", ".zarray")
@@ -21,6 +29,8 @@ _HALF_WRITTEN = (OSError, ValueError, KeyError, RuntimeError, TypeError, IndexEr
 _MOST_CHUNKS = 4000  # read in one look, which then takes about a second; the next one goes on
 _STALE = 2.0  # seconds: clocks of file systems differ by less
 _WARMUP = "warmup_"
+_STATISTICS, _STATE = "sample_stats", "_sampling_state"
+_STEP_METHOD = re.compile(r"sampler_\d+__")
 _AS_STORED: Any = {"mask_and_scale": False, "decode_times": False}  # PyMC's fill value of whole numbers, 0, is a value too
 
 
@@ -64,13 +74,8 @@ class ZarrFollower(Follower):
         """The store as its group is read by xarray, if all draws are there; otherwise those so far."""
         last, store = self._last, self._store
         if last.finished and store is not None:
-            choices, dataset = self._options, store.dataset.isel(draw=slice(store.offset, None)).load()
-            names: Any = {
-                "var_names": choices.var_names,
-                "exclude": choices.exclude or None,
-                "filter_vars": choices.filter_vars,
-            }
-            return as_draws(dataset, coords=choices.coords, **names)
+            dataset = store.dataset.isel(draw=slice(store.offset, None)).load()
+            return as_draws(dataset, var_names=last.names, coords=self._options.coords)  # a store lists variables in any order
         return cut_draws(last, "read while the store was still written")
 
     def _look(self) -> str:
@@ -131,6 +136,7 @@ class ZarrFollower(Follower):
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
         if not waiting_for and not any(lengths):
             waiting_for = f"{self._label} has no draws yet that are settled"
+        finished = all(length >= expected for length in lengths)
         before = sum(last.lengths) if last.generation == self._generation else 0
         warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
         return Progress(
@@ -140,8 +146,8 @@ class ZarrFollower(Follower):
             generation=self._generation,
             new=sum(lengths) - before,
             expected=expected,
-            finished=True if all(length >= expected for length in lengths) else None,
-            waiting_for=waiting_for,
+            finished=True if finished else None,
+            waiting_for="" if finished else waiting_for,
             notes=(*self._notes, *warm, *unequal_note(labels, lengths)),
             divergent=held.divergent,
         )
@@ -165,41 +171,40 @@ class _Opened:
         import zarr
 
         label = os.path.basename(os.path.normpath(path))
-        if not any(os.path.exists(os.path.join(path, name)) for name in _HEADERS):
+        if not _has_header(path):
             return f"{label} has no header yet"
-        root = zarr.open_group(path, mode="r", use_consolidated=False) if _third() else zarr.open_group(path, mode="r")
-        groups = {str(name): group for name, group in root.groups()}
-        if options.group not in groups:
-            return f"{label} has no group {options.group} yet"
-        arrays = {str(name): array for name, array in groups[options.group].arrays()}
-        state = groups.get("_sampling_state")
-        if state is None:
-            _require_one_run(path, options.group, root, arrays)
-        sizes = {array.shape[1] for array in arrays.values() if array.ndim > 1}
-        split = state is not None and f"{_WARMUP}{options.group}" in groups  # PyMC moves the warm-up at the end of the run
-        if len(sizes) > 1 or (split and f"{_WARMUP}sample_stats" not in groups):
+        group = options.group
+        if not _has_header(os.path.join(path, group)):
+            return f"{label} has no group {group} yet"
+        # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
+        newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
+        root: Any = zarr.open_group(path, mode="r", **newer)
+        arrays = {
+            name: root[f"{group}/{name}"] for name in os.listdir(os.path.join(path, group)) if _has_header(path, group, name)
+        }
+        counted = _has_header(path, _STATE)
+        if not counted:
+            _require_one_run(path, group, root, arrays)
+        split = counted and _has_header(path, f"{_WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
+        if len({array.shape[1] for array in arrays.values() if array.ndim > 1}) > 1 or (
+            split and not _has_header(path, f"{_WARMUP}{_STATISTICS}")
+        ):
             return f"{label} to be rearranged by its sampler"
-
-        def opened(group: str) -> Any:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
-                return xr.open_dataset(path, group=group, engine="zarr", consolidated=False, **_AS_STORED)
-
-        dataset = opened(options.group)
-        statistics = opened("sample_stats") if "sample_stats" in groups and options.group == "posterior" else None
-        own = {**(dict(groups["sample_stats"].arrays()) if statistics is not None else {}), **arrays}
+        statistics = _statistics_in(path, root) if group == DEFAULT_GROUP else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
+            dataset = xr.open_dataset(path, group=group, engine="zarr", consolidated=False, **_AS_STORED)
+        own = {**arrays, **{name: statistic.array for name, statistic in statistics.items()}}
         padded = {name for name, array in own.items() if _is_nan(array.fill_value)}
         rows = LabelledRows(dataset, statistics, options, padded, names)
         chosen = [arrays[name] for name in rows.variables]
-        if state is None:
+        if not counted:
             if not rows.tells:
                 found = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
                 raise InputError(f"{found}; compare it when the run has ended", "file-format")
             return cls(dataset, rows, chosen, None, 0, 0)
-        counts: Any = state
-        tuning = int(counts["tuning_steps"][()])
-        offset = 0 if split else tuning
-        return cls(dataset, rows, chosen, counts["draw_idx"], tuning, offset)
+        tuning = int(root[f"{_STATE}/tuning_steps"][()])
+        return cls(dataset, rows, chosen, root[f"{_STATE}/draw_idx"], tuning, 0 if split else tuning)
 
     def there(self, chain: int, done: int, most: int) -> int:
         """How many draws of a chain are there, if `done` are; at most `most` more are looked for."""
@@ -209,11 +214,29 @@ class _Opened:
         return min(count, done + most, self.rows.n_draws - self.offset)
 
 
-def _third() -> bool:
-    """Whether zarr has the interface of its third version."""
-    import zarr
+class _Statistic:
+    """An array (chain, draw) of the statistics, read like a DataArray."""
 
-    return int(zarr.__version__.split(".")[0]) >= 3
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def isel(self, *, chain: int, draw: slice) -> Any:
+        """The values of some draws of a chain."""
+        return self.array[chain, draw]
+
+
+def _statistics_in(path: str, root: Any) -> dict[str, _Statistic]:
+    """The statistics that are used, by their names in other samplers: PyMC puts the step method in front of them."""
+    folder = os.path.join(path, _STATISTICS)
+    inside = sorted(os.listdir(folder), reverse=True) if _has_header(folder) else []
+    plain = {_STEP_METHOD.sub("", name): name for name in inside if _has_header(folder, name)}
+    used = {name: plain[name] for name in (DIVERGING, *ALWAYS_THERE) if name in plain}
+    return {name: _Statistic(root[f"{_STATISTICS}/{stored}"]) for name, stored in used.items()}
+
+
+def _has_header(*parts: str) -> bool:
+    """Whether a folder is a group or an array of a store."""
+    return any(os.path.exists(os.path.join(*parts, header)) for header in _HEADERS)
 
 
 def _is_nan(value: Any) -> bool:
