@@ -153,6 +153,26 @@ def test_an_unfinished_last_line_waits():
     assert (progress.lengths, progress.notes) == ((30,), ())
 
 
+def test_the_whole_is_what_was_followed():
+    """Files that change between the last poll and the final answer give the draws that were followed."""
+    begin, rest = cut_at(TEXT, 10)
+    write("a.csv", begin)
+    follower = follow("a.csv")
+    follower.poll()
+    assert len(follower.whole().notes) == 2  # those of the reader
+    for more in ("-7.1,0.9", rest.splitlines()[0][8:] + "\n"):
+        append("a.csv", more)
+        whole = follower.whole()
+        np.testing.assert_array_equal(whole.values[0], STAN_DRAWS[0][:10])
+        assert len(whole.notes) == 1
+    write("plain.csv", "a,b\n" + "".join(f"{k},{k % 7}.5\n" for k in range(200)))
+    plain = follow("plain.csv")
+    assert plain.poll().names == ("a", "b")
+    assert plain.whole().names == ("b",)  # the other column numbers the rows, which only the whole file tells
+    append("plain.csv", "200,4")
+    assert plain.whole().n_draws == 200
+
+
 def test_warm_up_is_left_out():
     text = stan_text(STAN_DRAWS[0], warmup=20)
     place = text.index("9e9,9e9,9e9,9e9,9e9,9e9\n") + len("9e9,9e9,9e9,9e9,9e9,9e9\n")
@@ -413,7 +433,7 @@ def test_formats_that_cannot_grow():
     refusal("argument", follow, 5)
     refusal("argument", follow, [])
     write("plain", "a,b\n")
-    refusal("file-format", follow("plain").poll)
+    refusal("file-format", follow, "plain")
 
 
 def test_plain_files_grow_too():

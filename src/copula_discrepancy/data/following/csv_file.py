@@ -18,6 +18,7 @@ from copula_discrepancy.data.readers.non_variables import is_identifier_name
 from copula_discrepancy.data.readers.options import ReadOptions
 
 _BLOCK = 2**24  # bytes read at once: a large file is caught up with in bounded memory
+_LONGEST = 2**26  # bytes of a line: a million columns have fewer
 _HEAD, _TAIL = 4096, 256  # bytes that tell whether a file still begins and goes on as it did: settings, seed and first rows
 _END = b"Elapsed Time"  # in the comment that a finished chain of CmdStan ends with
 _DIVERGENT = "divergent__"
@@ -174,6 +175,8 @@ class GrowingCsv:
             if not more:
                 return
             held += more
+            if len(held) > _LONGEST and b"\n" not in held:
+                raise InputError(f"line {self._read.lines + 1} has no end, so this is no text file", "file-format")
             end = held.rfind(b"\n") + 1
             if end:
                 self._take(held[:end])

@@ -4,8 +4,8 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from copula_discrepancy.data.following.progress import Flags, Follower, Progress
 from copula_discrepancy.data.naming import grouped, listed, require_same_names
 from copula_discrepancy.data.readers.files import natural_order
 from copula_discrepancy.data.readers.options import ReadOptions
+from copula_discrepancy.data.streams.failures import file_labels
 
 _RUN_SETTINGS = ("model", "method", "num_samples", "num_warmup", "save_warmup", "thin", "num_chains")
 _STAMPED = re.compile(r"(.*-\d{14}).*")  # CmdStanPy puts the time of a run into the names of its files
@@ -68,22 +69,25 @@ class CsvFollower(Follower):
         return self._last
 
     def whole(self) -> Draws:
-        """The files as `as_draws` reads them, if all of them are there and have equally many draws."""
+        """The files as `as_draws` reads them, if these are the draws of the last poll and no chain has more than another."""
         files = [*self._files.values()]
-        if files and all(file.at_rest for file in files) and len(set(self._last.lengths)) == 1:
-            paths = sorted(self._files, key=natural_order) if self._selection.pattern else [*self._files]
-            return as_draws(
-                paths, var_names=self._options.var_names, filter_vars=self._options.filter_vars,
-                exclude=self._options.exclude or None, parts="chains" if len(paths) > 1 else "auto",
-            )  # fmt: skip
-        return cut_draws(self._last, "read while the files were still written")
+        if not files or not all(file.at_rest for file in files) or len(set(self._last.lengths)) > 1:
+            return cut_draws(self._last, "read while the files were still written")
+        if self._selection.pattern:  # in the order in which readers find them
+            files.sort(key=lambda file: natural_order(file.path))
+        names: Any = {"var_names": self._options.var_names, "exclude": self._options.exclude or None}
+        try:
+            read = as_draws([file.path for file in files], filter_vars=self._options.filter_vars, parts="chains", **names)
+        except InputError as error:
+            return cut_draws(self._last, f"the files cannot be read as a whole ({error})")
+        return read if _same(read, files) else cut_draws(self._last, "the files have changed since they were followed")
 
     def _told(self, files: list[GrowingCsv], current: list[GrowingCsv], set_aside: list[GrowingCsv]) -> Progress:
         # a file without a header yet is a chain without draws, so that chains keep their places
         shown = [file for file in files if file not in set_aside] if current else []
         names = current[0].names if current else ()
         chains = tuple(_in_order(file, names) for file in shown)
-        labels = _labels([file.path for file in shown])
+        labels = tuple(file_labels([file.path for file in shown]))
         generation = sum(file.generation for file in files)
         before = sum(self._last.lengths) if generation == self._last.generation else 0
         wanted = self._options.chains if isinstance(self._options.chains, int) else len(files)
@@ -107,7 +111,7 @@ class CsvFollower(Follower):
             return self._selection.nothing
         parts = [file.waiting_for for file in files if file.waiting_for]
         if set_aside:
-            parts.append(f"{listed(_labels([file.path for file in set_aside]), 3)} of the earlier run to begin anew")
+            parts.append(f"{listed(file_labels([file.path for file in set_aside]), 3)} of the earlier run to begin anew")
         if len(files) < wanted:
             parts.append(f"{len(files)} of {wanted} files are there")
         return "; ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
@@ -135,10 +139,10 @@ class CsvFollower(Follower):
             raise _two_runs(one, other, "the times in their names differ")
         ids = [file.settings.get("id", "") for file in files]
         counts = Counter(ids)
-        if len(counts) > 1 and int(first.settings.get("num_chains", "1") or 1) == 1:
+        if len(counts) > 1 and first.settings.get("num_chains", "1") == "1":
             for number, count in counts.items():
                 if count > 1 and number:
-                    one, other = (file for file, own in zip(files, ids, strict=True) if own == number)
+                    one, other, *_ = (file for file, own in zip(files, ids, strict=True) if own == number)
                     raise _two_runs(one, other, f"both are chain {number} of their run")
 
 
@@ -180,19 +184,23 @@ def _in_order(file: GrowingCsv, names: tuple[str, ...]) -> Rows:
     return file.rows if file.names == names else file.rows[:, [file.names.index(name) for name in names]]
 
 
+def _same(read: Draws, files: list[GrowingCsv]) -> bool:
+    """Whether these are the draws that were followed; a plain file may have columns that readers leave out."""
+    if read.n_chains != len(files) or not set(read.names) <= set(files[0].names):
+        return False
+    followed = (_in_order(file, read.names) for file in files)
+    return all(np.array_equal(own, chain) for own, chain in zip(followed, read.values, strict=True))
+
+
 def _no_flags() -> Flags:
     return np.empty(0, np.bool_)
-
-
-def _labels(paths: Sequence[str]) -> tuple[str, ...]:
-    """The names of files, with their folders if they would be alike otherwise."""
-    names = [os.path.basename(path) for path in paths]
-    return tuple(names) if len(set(names)) == len(names) else tuple(paths)
 
 
 def _notes(files: list[GrowingCsv]) -> list[str]:
     """The notes of all files; what holds for each of them is told once."""
     told = grouped(
-        (note, label) for file, label in zip(files, _labels([file.path for file in files]), strict=True) for note in file.notes
+        (note, label)
+        for file, label in zip(files, file_labels([file.path for file in files]), strict=True)
+        for note in file.notes
     )
     return [note if len(where) == len(files) > 1 else f"{listed(where, 3)}: {note}" for note, where in told.items()]

@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from copula_discrepancy.data.readers.frames import Columns, is_frame, pandas_cat
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import Table, repair_notes
 
+# the positions of a variable's entries among all names and within itself
+Entries: TypeAlias = dict[str, list[tuple[int, int]]]
+
 
 def is_labelled(given: Any) -> bool:
     """Whether an object is an xarray object or ArviZ's older InferenceData, without importing either."""
@@ -24,20 +27,33 @@ def is_labelled(given: Any) -> bool:
 
 def read_labelled(given: Any, options: ReadOptions) -> Table:
     """The variables of a Dataset, a DataArray, or the requested group of a DataTree or InferenceData, flattened."""
+    return read_dataset(group_of(given, options), options)
+
+
+def group_of(given: Any, options: ReadOptions) -> Any:
+    """The requested group of a DataTree or InferenceData; a Dataset or DataArray itself."""
     if _is_xarray(given, "DataTree"):
-        given = _group_of_tree(given, options.group)
-    elif _is_inference_data(given):
+        return _group_of_tree(given, options.group)
+    if _is_inference_data(given):
         groups = [str(name) for name in given.groups()]
         if options.group not in groups:
             raise missing_group(options.group, groups)
-        given = getattr(given, options.group)
-    else:
-        options.refuse(f"an xarray {type(given).__name__}", "group")
-    return read_dataset(given, options)
+        return getattr(given, options.group)
+    options.refuse(f"an xarray {type(given).__name__}", "group")
+    return given
 
 
 def read_dataset(given: Any, options: ReadOptions) -> Table:
     """The variables of a Dataset or DataArray, flattened; only the selected ones are loaded."""
+    return _filled(*selected_arrays(given, options)).noted(*repair_notes(given.attrs))
+
+
+def selected_arrays(
+    given: Any, options: ReadOptions
+) -> tuple[dict[str, Any], tuple[str, ...], dict[str, list[tuple[int, int]]]]:
+    """The selected variables of a Dataset or DataArray, none of them loaded; the names of their selected entries, flattened;
+    and for each variable the positions of its entries among the names and within itself.
+    """
     options.refuse("an xarray object", "delimiter", "chain column")
     if _is_xarray(given, "DataArray"):
         arrays = {"x" if given.name is None else str(given.name): given}
@@ -49,8 +65,9 @@ def read_dataset(given: Any, options: ReadOptions) -> Table:
         arrays = {name: _at(array, name, options.coords) for name, array in arrays.items()}
     others = {name: [dim for dim in array.dims if dim not in ("chain", "draw")] for name, array in arrays.items()}
     names, entries = _selected({name: [arrays[name][dim].values for dim in others[name]] for name in arrays}, options)
-    _require_draws({variable: arrays[variable] for variable in entries})
-    return _filled(arrays, names, entries).noted(*repair_notes(given.attrs))
+    arrays = {variable: arrays[variable] for variable in entries}
+    _require_draws(arrays)
+    return arrays, names, entries
 
 
 def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
@@ -86,9 +103,7 @@ def missing_group(group: str, groups: list[str]) -> InputError:
     return InputError(message, "unknown-name")
 
 
-def _selected(
-    coordinates: Mapping[str, Iterable[Iterable[Any]]], options: ReadOptions
-) -> tuple[tuple[str, ...], dict[str, list[tuple[int, int]]]]:
+def _selected(coordinates: Mapping[str, Iterable[Iterable[Any]]], options: ReadOptions) -> tuple[tuple[str, ...], Entries]:
     """Names of the selected entries, and for each variable the positions of its entries among these and within itself."""
     labels = {variable: enumerate(_labels(variable, values)) for variable, values in coordinates.items()}
     flat = [(variable, entry, label) for variable, entries in labels.items() for entry, label in entries]

@@ -11,12 +11,11 @@ import numpy as np
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.readers.labelled import (
-    _group_of_tree,
     _is_xarray,
     _narrowed,
     _require_draws,
     _selected,
-    missing_group,
+    group_of,
 )
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.arrays import rows_label
@@ -56,7 +55,7 @@ def open_zarr(path: str, options: ReadOptions) -> Source:
 
 def open_labelled(given: Any, options: ReadOptions, kind: str | None = None) -> Source | None:
     """The draws of a labelled container; None if Dask holds none of its selected variables, so that all are in memory."""
-    dataset = _dataset(given, options)
+    dataset = group_of(given, options)
     if _is_xarray(dataset, "DataArray"):
         arrays = {"x" if dataset.name is None else str(dataset.name): dataset}
     else:
@@ -92,18 +91,6 @@ def open_labelled(given: Any, options: ReadOptions, kind: str | None = None) -> 
     size = n_chains * n_draws * len(names) * 8
     what = kind or f"{type(given).__name__} held by Dask"
     return Source(what, names, tuple(pieces), True, n_chains * n_draws, n_chains, "dask", False, size)
-
-
-def _dataset(given: Any, options: ReadOptions) -> Any:
-    if _is_xarray(given, "DataTree"):
-        return _group_of_tree(given, options.group)
-    if _is_xarray(given, "Dataset", "DataArray"):
-        options.refuse(f"an xarray {type(given).__name__}", "group")
-        return given
-    groups = [str(name) for name in given.groups()]
-    if options.group not in groups:
-        raise missing_group(options.group, groups)
-    return getattr(given, options.group)
 
 
 def _require_numbers(arrays: Mapping[str, Any]) -> None:

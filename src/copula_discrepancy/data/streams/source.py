@@ -135,7 +135,7 @@ def _open_files(given: Any, options: ReadOptions, missing_ok: bool) -> Source | 
     for item in map(os.fsdecode, items):
         if missing_ok and not os.path.exists(item) and not any(sign in item for sign in "*?["):
             return None
-        if _is_zarr(item):
+        if is_zarr(item):
             if len(items) > 1:
                 raise InputError(f"{item} is a Zarr store and must be passed alone, got {listed(items, 3)}", "file")
             from copula_discrepancy.data.streams.labelled import open_zarr
@@ -163,7 +163,7 @@ def _open_files(given: Any, options: ReadOptions, missing_ok: bool) -> Source | 
     return None
 
 
-def _is_zarr(path: str) -> bool:
+def is_zarr(path: str) -> bool:
     markers = (".zgroup", ".zattrs", ".zmetadata", "zarr.json")
     return os.path.isdir(path) and any(os.path.exists(os.path.join(path, marker)) for marker in markers)
 

@@ -1,0 +1,170 @@
+"""Rows of labelled arrays whose draws are not all there yet: what is missing is NaN, or 0 where numbers are whole."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.checks import numeric
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.following.progress import Flags, Growing, Rows
+from copula_discrepancy.data.missing import require_finite
+from copula_discrepancy.data.readers.labelled import selected_arrays
+from copula_discrepancy.data.readers.options import ReadOptions
+
+DIVERGING = "diverging"
+ALWAYS_THERE = ("logp", "energy", "lp")  # statistics that every draw has
+_SETTLED = 0.5  # seconds between two looks after which the writes of the first have ended
+_FIRST_WINDOW = 16  # draws that are looked at first; further windows double
+
+
+class LabelledRows:
+    """The selected variables of a dataset (chain, draw, ...), read as rows (draw, variable) of one chain at a time.
+
+    `statistics` are arrays (chain, draw) of the sampler, of which those called as in `ALWAYS_THERE` and `DIVERGING` are used.
+    `padded` are the variables of the dataset and of the statistics that are NaN where a draw is not there yet; the others may
+    be 0 there, which is a value too. The variables have the order of `names` if they are the same: stores list theirs in any.
+    """
+
+    def __init__(
+        self, dataset: Any, statistics: Mapping[str, Any], options: ReadOptions, padded: set[str], names: tuple[str, ...] = ()
+    ) -> None:
+        arrays, found, entries = selected_arrays(dataset, options)
+        self.names = names if sorted(names) == sorted(found) else found
+        place = {name: k for k, name in enumerate(self.names)}
+        self._entries = {name: [(place[found[k]], entry) for k, entry in own] for name, own in entries.items()}
+        self._arrays = {name: by_draw(array) for name, array in arrays.items()}
+        self.variables = [*self._arrays]
+        first = next(iter(self._arrays.values()))
+        self.n_chains, self.n_draws = first.sizes["chain"], first.sizes["draw"]
+        self.diverging = statistics.get(DIVERGING)
+        self._signs = [array for name, array in self._arrays.items() if name in padded]
+        if not self._signs:
+            others = {str(name): by_draw(dataset[name]) for name in dataset.data_vars if "draw" in dataset[name].dims}
+            named = {**others, **statistics}
+            self._signs = [named[name] for name in (*ALWAYS_THERE, *others) if name in named and name in padded][:1]
+        self.zeros = self.diverging is not None or len(self._signs) < len(self._arrays)
+
+    @property
+    def tells(self) -> bool:
+        """Whether any variable tells which draws are there."""
+        return bool(self._signs)
+
+    def there(self, chain: int, done: int, most: int) -> int:
+        """How many draws of a chain are there, if `done` are; at most `most` more are looked for.
+
+        A draw is there if every variable that is NaN in a missing draw has a value in it, or in a later one.
+        """
+        limit = min(self.n_draws, done + most)
+        for array in self._signs:
+            limit = _last_value(array, chain, done, limit)
+        return limit
+
+    def rows(self, chain: int, begin: int, end: int) -> Rows:
+        """Draws of one chain."""
+        values = np.empty((end - begin, len(self.names)))
+        for variable, places in self._entries.items():
+            block = np.asarray(self._arrays[variable].isel(chain=chain, draw=slice(begin, end)))
+            flat = block.reshape(end - begin, math.prod(block.shape[1:]))
+            for place, entry in places:
+                column, ranked = numeric(flat[:, entry], f"variable {variable}")
+                if ranked:
+                    raise InputError(f"variable {variable} has values too large for a float64, so it cannot be followed")
+                values[:, place] = column
+        return values
+
+    def flags(self, chain: int, begin: int, end: int) -> Flags:
+        """Whether each of these draws is divergent."""
+        assert self.diverging is not None
+        return np.asarray(self.diverging.isel(chain=chain, draw=slice(begin, end))).astype(bool)
+
+
+class ChainRows:
+    """The rows of several chains that were read so far, and whether they are divergent."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._rows: list[Growing] = []
+        self._flags: list[Growing] = []
+
+    def lengths(self, chains: int) -> list[int]:
+        """The number of rows of each of this many chains; chains that are new have none."""
+        while len(self._rows) < chains:
+            self._rows.append(Growing(self._width))
+            self._flags.append(Growing(None, np.bool_))
+        return [len(rows) for rows in self._rows]
+
+    def extend(self, chain: int, rows: Rows, names: tuple[str, ...], flags: Flags | None = None) -> None:
+        """Add rows to a chain; raise, as for the whole sample, if they are not finite."""
+        self.lengths(chain + 1)
+        if not np.isfinite(rows).all():
+            require_finite(np.concatenate([self._rows[chain].view(), rows])[None], names, chained=True)
+        self._rows[chain].extend(rows)
+        if flags is not None:
+            self._flags[chain].extend(flags)
+
+    @property
+    def chains(self) -> tuple[Rows, ...]:
+        """The rows so far."""
+        return tuple(rows.view() for rows in self._rows)
+
+    @property
+    def divergent(self) -> tuple[Flags, ...] | None:
+        """Whether each row is divergent; None if that is not known for all."""
+        known = [len(flags) == len(rows) for flags, rows in zip(self._flags, self._rows, strict=True)]
+        return tuple(flags.view() for flags in self._flags) if known and all(known) and any(map(len, self._flags)) else None
+
+
+class Settling:
+    """The draws that were there some time ago: whole numbers and flags, whose 0 may mean that they are not there yet, are
+    written together with the other values, but not in any order.
+    """
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[float, list[int]]] = []
+
+    def settled(self, there: list[int], done: list[int]) -> list[int]:
+        """Of the draws that are there now, those that have settled; at least those that were `done`."""
+        now = time.monotonic()
+        if not self._seen or self._seen[-1][1] != there:
+            self._seen.append((now, there))
+        old = [entry for entry in self._seen if now - entry[0] >= _SETTLED]
+        self._seen = self._seen[max(len(old) - 1, 0) :]
+        counts = old[-1][1] if old else []
+        return [max(count, own) for count, own in zip([*counts, *[0] * (len(done) - len(counts))], done, strict=True)]
+
+
+def still_there(held: ChainRows, rows: LabelledRows, offset: int = 0) -> bool:
+    """Whether the first and the last row that are held of every chain are still what the arrays have, after `offset` others."""
+    if len(held.chains) > rows.n_chains or any(len(chain) + offset > rows.n_draws for chain in held.chains):
+        return False
+    return all(
+        np.array_equal(rows.rows(chain, place + offset, place + offset + 1)[0], own[place])
+        for chain, own in enumerate(held.chains)
+        for place in ({0, len(own) - 1} if len(own) else ())
+    )
+
+
+def by_draw(array: Any) -> Any:
+    """A DataArray with the dimensions chain and draw in front."""
+    return (array if "chain" in array.dims else array.expand_dims("chain")).transpose("chain", "draw", ...)
+
+
+def _last_value(array: Any, chain: int, done: int, limit: int) -> int:
+    """The end of the last draw before `limit` that has a value, in windows that double as long as they are full."""
+    window = _FIRST_WINDOW
+    while done < limit:
+        end = min(done + window, limit)
+        block = np.asarray(array.isel(chain=chain, draw=slice(done, end)))
+        filled = ~np.isnan(block.reshape(end - done, math.prod(block.shape[1:]))).all(axis=1)
+        if not filled.any():
+            return done
+        done += int(np.flatnonzero(filled)[-1]) + 1
+        if done < end:
+            # a gap of missing draws as long as a window is the end
+            window = _FIRST_WINDOW
+        else:
+            window *= 2
+    return done

@@ -1,0 +1,141 @@
+"""A sampler that runs in the background and gives a copy of its draws, as nutpie's does with ``sample(blocking=False)``."""
+
+import time
+import warnings
+from typing import Any
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, by_draw, still_there
+from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
+from copula_discrepancy.data.readers.labelled import group_of
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
+from copula_discrepancy.data.streams.failures import first_line
+
+_MOST_TIME = 0.1  # of the time between looks that may go into copies: a copy has all draws, so that it takes longer and longer
+_GIVES_NONE = (AttributeError, RuntimeError, ValueError, OSError)  # of nutpie, after its results were taken or a chain failed
+_WARMING_UP = "the sampler has no draws yet: it is warming up"
+
+
+def is_background_sampler(given: Any) -> bool:
+    """Whether an object is a running sampler: it can be inspected, and tells whether it has finished."""
+    kind = type(given)
+    return callable(getattr(kind, "inspect", None)) and hasattr(kind, "is_finished") and callable(getattr(kind, "abort", None))
+
+
+class SamplerFollower(Follower):
+    """Follows a sampler by its ``inspect()``; nothing but the draws is asked of it, and it is never stopped.
+
+    The copies of nutpie have the chains that were begun, all of the length of the longest, padded with NaN.
+    """
+
+    def __init__(self, sampler: Any, options: ReadOptions) -> None:
+        options.refuse("a running sampler", "delimiter", "chain column")
+        self._sampler, self._options = sampler, options
+        self._held: ChainRows | None = None
+        self._names: tuple[str, ...] = ()
+        self._generation = 0
+        self._settling = Settling()
+        self._next, self._copies = 0.0, 0
+        self._ended = False
+        self._last = Progress(waiting_for="the sampler has no draws yet")
+
+    def poll(self) -> Progress:
+        """The draws so far; copies are made so seldom that they take little time."""
+        now = time.monotonic()
+        if self._ended:
+            return self._again()
+        finished = self._is_finished()
+        if now < self._next and not finished:
+            return self._again()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of ArviZ, about chains that are shorter than they are many
+                copy = self._sampler.inspect()
+        except TimeoutError:
+            return self._again("the sampler to answer")
+        except InputError:
+            raise
+        except _GIVES_NONE as error:
+            self._ended = self._ended or finished
+            gone = f"the sampler gives no draws any more ({first_line(error):.80}); wait() or abort() took them, or it failed"
+            return self._again("" if finished and any(self._last.lengths) else gone)
+        self._last = self._told(copy, finished)
+        self._ended = bool(self._last.finished)
+        if self._copies:  # the first copy also imports what it needs
+            self._next = time.monotonic() + (time.monotonic() - now) / _MOST_TIME
+        self._copies += 1
+        return self._last
+
+    def whole(self) -> Draws:
+        """The draws of the last poll."""
+        return cut_draws(self._last, "read from the running sampler")
+
+    def _is_finished(self) -> bool:
+        try:
+            return bool(self._sampler.is_finished)
+        except TimeoutError:  # of nutpie while it runs
+            return False
+
+    def _again(self, waiting_for: str | None = None) -> Progress:
+        """The last progress without news."""
+        last = self._last
+        waiting = last.waiting_for if waiting_for is None else waiting_for
+        self._last = Progress(
+            last.chains, last.names, last.labels, last.generation, 0, last.expected, self._ended or last.finished, waiting,
+            last.notes, last.divergent,
+        )  # fmt: skip
+        return self._last
+
+    def _told(self, copy: Any, finished: bool) -> Progress:
+        try:
+            dataset = group_of(copy, self._options)
+        except InputError as error:
+            if error.code != "unknown-name":
+                raise
+            return Progress(generation=self._generation, waiting_for=f"the sampler has no group {self._options.group} yet")
+        if not dataset.data_vars or not dataset.sizes.get("draw", 0):
+            return Progress(generation=self._generation, waiting_for=_WARMING_UP)
+        statistics = _statistics(copy, self._options)
+        floats = {str(name) for name, array in {**dataset.data_vars, **statistics}.items() if array.dtype.kind == "f"}
+        rows = LabelledRows(dataset, statistics, self._options, floats, self._names)
+        held = self._held
+        if held is None or self._names != rows.names or not still_there(held, rows):
+            if held is not None and any(held.lengths(0)):
+                self._generation += 1
+            held, self._settling = ChainRows(len(rows.names)), Settling()
+            self._held = held
+            self._names = rows.names
+        done = held.lengths(rows.n_chains)
+        there = [rows.there(chain, done[chain], rows.n_draws) if rows.tells else rows.n_draws for chain in range(rows.n_chains)]
+        ready = there
+        stored = any(array.encoding.get("chunks") for array in dataset.data_vars.values())  # not in memory, but being written
+        if rows.zeros and stored:
+            ready = self._settling.settled(there, done)
+        for chain, end in enumerate(ready):
+            if end > done[chain]:
+                flags = rows.flags(chain, done[chain], end) if rows.diverging is not None else None
+                held.extend(chain, rows.rows(chain, done[chain], end), rows.names, flags)
+        lengths = held.lengths(rows.n_chains)
+        labels = tuple(f"chain {k}" for k in range(len(lengths)))
+        new = sum(lengths) - (sum(self._last.lengths) if self._generation == self._last.generation else 0)
+        return Progress(
+            held.chains, rows.names, labels, self._generation, new, self._expected(), finished and ready == there,
+            "" if any(lengths) else _WARMING_UP, unequal_note(labels, lengths), held.divergent,
+        )  # fmt: skip
+
+    def _expected(self) -> int | None:
+        """The draws that each chain will have, if the sampler's settings tell it."""
+        number = getattr(getattr(self._sampler, "_settings", None), "num_draws", None)
+        return number if isinstance(number, int) and number > 0 else None
+
+
+def _statistics(copy: Any, options: ReadOptions) -> dict[str, Any]:
+    """The statistics of the sampler that belong to the posterior, by name; none for another group."""
+    if options.group != DEFAULT_GROUP:
+        return {}
+    try:
+        found = group_of(copy, ReadOptions(group="sample_stats"))
+    except InputError:
+        return {}
+    return {str(name): by_draw(found[name]) for name in found.data_vars if "draw" in found[name].dims}

@@ -1,0 +1,272 @@
+"""Zarr stores that a sampler writes, nutpie's or PyMC's: chunks appear in arrays that have their full shape from the start."""
+
+import os
+import re
+import warnings
+import zlib
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.following.labelled_rows import (
+    ALWAYS_THERE,
+    DIVERGING,
+    ChainRows,
+    LabelledRows,
+    Settling,
+    still_there,
+)
+from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
+from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
+from copula_discrepancy.data.streams.failures import first_line
+
+_HEADERS = ("zarr.json", ".zgroup", ".zattrs", ".zmetadata", ".zarray")
+_HALF_WRITTEN = (OSError, ValueError, KeyError, RuntimeError, TypeError, IndexError, AttributeError, zlib.error)
+_MOST_CHUNKS = 4000  # read in one look, which then takes about a second; the next one goes on
+_STALE = 2.0  # seconds: clocks of file systems differ by less
+_WARMUP = "warmup_"
+_STATISTICS, _STATE = "sample_stats", "_sampling_state"
+_STEP_METHOD = re.compile(r"sampler_\d+__")
+_AS_STORED: Any = {"mask_and_scale": False, "decode_times": False}  # PyMC's fill value of whole numbers, 0, is a value too
+
+
+class ZarrFollower(Follower):
+    """Follows a Zarr store on disk, of format 2 or 3.
+
+    PyMC tells in its store how many draws of each chain are complete. Without that, as in nutpie's stores, a draw is there if
+    every variable whose missing draws are NaN has a value; whole numbers and flags wait until they must have been written too.
+    """
+
+    def __init__(self, path: str, options: ReadOptions) -> None:
+        options.refuse("a Zarr store", "delimiter", "chain column")
+        try:
+            import zarr  # noqa: F401
+        except ImportError:
+            raise InputError(f"{path} is a Zarr store; reading it needs zarr: pip install zarr", "dependency") from None
+        self._path, self._options = path, options
+        self._label = os.path.basename(os.path.normpath(path))
+        self._stamp: tuple[Any, ...] = ()
+        self._store: _Opened | None = None
+        self._held: ChainRows | None = None
+        self._settling = Settling()
+        self._generation = 0
+        self._notes: tuple[str, ...] = ()
+        self._last = Progress()
+
+    def poll(self) -> Progress:
+        """The draws that are complete; chunks that were read are not read again."""
+        with errors_about(self._path):
+            try:
+                waiting_for = self._look()
+            except InputError:
+                raise
+            except _HALF_WRITTEN as error:  # of zarr, xarray and codecs, about what is only half there
+                self._stamp = ()
+                waiting_for = f"{self._label} is not complete yet ({type(error).__name__}: {first_line(error):.80})"
+            self._last = self._told(waiting_for)
+        return self._last
+
+    def whole(self) -> Draws:
+        """The store as its group is read by xarray, if all draws are there; otherwise those so far."""
+        last, store = self._last, self._store
+        if last.finished and store is not None:
+            dataset = store.dataset.isel(draw=slice(store.offset, None)).load()
+            return as_draws(dataset, var_names=last.names, coords=self._options.coords)  # a store lists variables in any order
+        return cut_draws(last, "read while the store was still written")
+
+    def _look(self) -> str:
+        """Read what is new; what is missing, in words."""
+        if not os.path.isdir(self._path):
+            self._stamp = ()
+            if os.path.exists(self._path):
+                raise InputError("is a file; a Zarr store is a folder, and one in a file cannot be followed", "file-format")
+            return f"{self._label} does not exist yet" if self._held is None else f"{self._label} is gone; its draws are kept"
+        stamp = _stamp_of(self._path, self._options.group)
+        if stamp != self._stamp or self._store is None:
+            missing = self._open()
+            if missing:
+                return missing
+            self._stamp = stamp
+        assert self._store is not None
+        assert self._held is not None
+        return self._read(self._store, self._held)
+
+    def _open(self) -> str:
+        before, held = self._store, self._held
+        store = _Opened.of(self._path, self._options, before.rows.names if before is not None else ())
+        if isinstance(store, str):
+            return store
+        same = before is not None and before.rows.names == store.rows.names
+        if held is None or not same or not still_there(held, store.rows, store.offset):
+            if held is not None and any(held.lengths(0)):
+                self._generation += 1
+                self._notes = (f"{self._label} was written anew: {sum(held.lengths(0))} draws are void",)
+            self._held = ChainRows(len(store.rows.names))
+            self._settling = Settling()
+        self._store = store
+        return ""
+
+    def _read(self, store: "_Opened", held: ChainRows) -> str:
+        rows = store.rows
+        done = held.lengths(rows.n_chains)
+        most = max(_MOST_CHUNKS * store.chunk // (len(store.arrays) * rows.n_chains), store.chunk)
+        there = [store.there(chain, done[chain], most) for chain in range(rows.n_chains)]
+        if store.counted is None and rows.zeros:
+            there = self._settling.settled(there, done)
+        for chain, end in enumerate(there):
+            begin = done[chain]
+            if end > begin:
+                places = begin + store.offset, end + store.offset
+                flags = rows.flags(chain, *places) if rows.diverging is not None else None
+                held.extend(chain, rows.rows(chain, *places), rows.names, flags)
+        if any(end - begin >= most for begin, end in zip(done, there, strict=True)):
+            return "the rest of the draws that are there already to be read"
+        return "" if any(there) else f"{self._label} has no draws yet"
+
+    def _told(self, waiting_for: str) -> Progress:
+        store, held, last = self._store, self._held, self._last
+        if store is None or held is None:
+            return Progress(waiting_for=waiting_for, generation=self._generation)
+        lengths = held.lengths(store.rows.n_chains)
+        expected = store.rows.n_draws - store.offset
+        labels = tuple(f"chain {k}" for k in range(len(lengths)))
+        if not waiting_for and not any(lengths):
+            waiting_for = f"{self._label} has no draws yet that are settled"
+        finished = all(length >= expected for length in lengths)
+        before = sum(last.lengths) if last.generation == self._generation else 0
+        warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
+        return Progress(
+            chains=held.chains,
+            names=store.rows.names,
+            labels=labels,
+            generation=self._generation,
+            new=sum(lengths) - before,
+            expected=expected,
+            finished=True if finished else None,
+            waiting_for="" if finished else waiting_for,
+            notes=(*self._notes, *warm, *unequal_note(labels, lengths)),
+            divergent=held.divergent,
+        )
+
+
+class _Opened:
+    """A store whose headers were read: the rows of its group, and PyMC's count of draws if it has one.
+
+    `offset` is the number of warm-up draws in front of the draws, and `chunk` the draws of a chunk.
+    """
+
+    def __init__(self, dataset: Any, rows: LabelledRows, arrays: list[Any], counted: Any, tuning: int, offset: int) -> None:
+        self.dataset, self.rows, self.arrays = dataset, rows, arrays
+        self.counted, self._tuning, self.offset = counted, tuning, offset
+        self.chunk = min((int(array.chunks[1]) for array in arrays if len(array.chunks) > 1), default=1)
+
+    @classmethod
+    def of(cls, path: str, options: ReadOptions, names: tuple[str, ...]) -> "_Opened | str":
+        """The opened store, or what is missing in it, in words."""
+        import xarray as xr
+        import zarr
+
+        label = os.path.basename(os.path.normpath(path))
+        if not _has_header(path):
+            return f"{label} has no header yet"
+        group = options.group
+        if not _has_header(os.path.join(path, group)):
+            return f"{label} has no group {group} yet"
+        # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
+        newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
+        root: Any = zarr.open_group(path, mode="r", **newer)
+        arrays = {
+            name: root[f"{group}/{name}"] for name in os.listdir(os.path.join(path, group)) if _has_header(path, group, name)
+        }
+        counted = _has_header(path, _STATE)
+        if not counted:
+            _require_one_run(path, group, root, arrays)
+        split = counted and _has_header(path, f"{_WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
+        if len({array.shape[1] for array in arrays.values() if array.ndim > 1}) > 1 or (
+            split and not _has_header(path, f"{_WARMUP}{_STATISTICS}")
+        ):
+            return f"{label} to be rearranged by its sampler"
+        statistics = _statistics_in(path, root) if group == DEFAULT_GROUP else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
+            dataset = xr.open_dataset(path, group=group, engine="zarr", consolidated=False, **_AS_STORED)
+        own = {**arrays, **{name: statistic.array for name, statistic in statistics.items()}}
+        padded = {name for name, array in own.items() if _is_nan(array.fill_value)}
+        rows = LabelledRows(dataset, statistics, options, padded, names)
+        chosen = [arrays[name] for name in rows.variables]
+        if not counted:
+            if not rows.tells:
+                found = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
+                raise InputError(f"{found}; compare it when the run has ended", "file-format")
+            return cls(dataset, rows, chosen, None, 0, 0)
+        tuning = int(root[f"{_STATE}/tuning_steps"][()])
+        return cls(dataset, rows, chosen, root[f"{_STATE}/draw_idx"], tuning, 0 if split else tuning)
+
+    def there(self, chain: int, done: int, most: int) -> int:
+        """How many draws of a chain are there, if `done` are; at most `most` more are looked for."""
+        if self.counted is None:
+            return self.rows.there(chain, done, most)
+        count = max(int(self.counted[chain]) - self._tuning, 0)
+        return min(count, done + most, self.rows.n_draws - self.offset)
+
+
+class _Statistic:
+    """An array (chain, draw) of the statistics, read like a DataArray."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def isel(self, *, chain: int, draw: slice) -> Any:
+        """The values of some draws of a chain."""
+        return self.array[chain, draw]
+
+
+def _statistics_in(path: str, root: Any) -> dict[str, _Statistic]:
+    """The statistics that are used, by their names in other samplers: PyMC puts the step method in front of them."""
+    folder = os.path.join(path, _STATISTICS)
+    inside = sorted(os.listdir(folder), reverse=True) if _has_header(folder) else []
+    plain = {_STEP_METHOD.sub("", name): name for name in inside if _has_header(folder, name)}
+    used = {name: plain[name] for name in (DIVERGING, *ALWAYS_THERE) if name in plain}
+    return {name: _Statistic(root[f"{_STATISTICS}/{stored}"]) for name, stored in used.items()}
+
+
+def _has_header(*parts: str) -> bool:
+    """Whether a folder is a group or an array of a store."""
+    return any(os.path.exists(os.path.join(*parts, header)) for header in _HEADERS)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _stamp_of(path: str, group: str) -> tuple[Any, ...]:
+    """What changes when the headers of the store, of its group, or of any of its variables are written again."""
+    found: list[Any] = []
+    for folder in (path, os.path.join(path, group)):
+        inner = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        for header in (os.path.join(folder, name, header) for name in ("", *inner) for header in _HEADERS):
+            with suppress(OSError):
+                status = os.stat(header)
+                found.append((header, status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(found)
+
+
+def _require_one_run(path: str, group: str, root: Any, arrays: dict[str, Any]) -> None:
+    """Raise if nutpie wrote into a store that has draws of an earlier run: these would be taken for new ones."""
+    if root.attrs.get("sampler") != "nuts-rs":
+        return
+    for name in arrays:
+        folder = os.path.join(path, group, name)
+        header = os.path.join(folder, "zarr.json")
+        if not os.path.exists(header) or arrays[name].ndim < 2:
+            continue
+        begun = os.stat(header).st_mtime - _STALE
+        for inside, _, files in os.walk(os.path.join(folder, "c")):
+            if any(os.stat(os.path.join(inside, file)).st_mtime < begun for file in files):
+                found = "has draws that are older than its header, so two runs were written into it"
+                raise InputError(f"{found}; delete the store before a run (or copy it with its times: cp -a)", "two-runs")
+        return

@@ -1,0 +1,261 @@
+"""Samplers that run in this process and iterators of blocks, followed draw by draw."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import copula_discrepancy as cd
+from copula_discrepancy.data.following.opening import follow
+from tests.data.refusals import refusal
+
+RNG = np.random.default_rng(1)
+MU = RNG.normal(size=(3, 40))
+THETA = RNG.normal(size=(3, 40, 2))
+COUNT = RNG.integers(0, 2, size=(3, 40))
+DIVERGING = RNG.random((3, 40)) < 0.3
+NAMES = ("mu", "theta[0]", "theta[1]", "count")
+ROWS = np.concatenate([MU[..., None], THETA, COUNT[..., None]], axis=2)
+
+
+class Settings:
+    num_draws = 40
+
+
+class Sampler:
+    """What nutpie's sampler tells: a copy of the chains that were begun, padded with NaN and 0 to the longest one."""
+
+    _settings = Settings()
+
+    def __init__(self, container="tree"):
+        self.lengths = ()
+        self.container = container
+        self.finished = False
+        self.error = None
+        self.copies = 0
+
+    @property
+    def is_finished(self):
+        if not self.finished:
+            raise TimeoutError("Timeout while waiting for sampler to finish")
+        return True
+
+    def inspect(self):
+        if self.error is not None:
+            raise self.error
+        self.copies += 1
+        longest = max(self.lengths, default=0)
+        padded = {}
+        for name, values in (("mu", MU), ("theta", THETA), ("count", COUNT), ("logp", MU), ("diverging", DIVERGING)):
+            missing = np.nan if values.dtype.kind == "f" else 0
+            padded[name] = np.full((len(self.lengths), longest, *values.shape[2:]), missing, values.dtype)
+            for chain, length in enumerate(self.lengths):
+                padded[name][chain, :length] = values[chain, :length]
+        dims = {name: ("chain", "draw", "d")[: values.ndim] for name, values in padded.items()}
+        posterior = xr.Dataset({name: (dims[name], padded[name]) for name in ("mu", "theta", "count")})
+        stats = xr.Dataset({name: (dims[name], padded[name]) for name in ("logp", "diverging")})
+        if self.container == "tree":
+            return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": stats, "warmup_posterior": posterior})
+        return InferenceData(posterior=posterior, sample_stats=stats)
+
+    def abort(self):
+        raise AssertionError("a follower stops nothing")
+
+
+class InferenceData:
+    def __init__(self, **groups):
+        self._groups = groups
+        self.__dict__.update(groups)
+
+    def groups(self):
+        return [*self._groups]
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.sampler._MOST_TIME", 1e9)
+
+
+def expected(progress):
+    for chain, rows in enumerate(progress.chains):
+        np.testing.assert_array_equal(rows, ROWS[chain, : len(rows)])
+        np.testing.assert_array_equal(progress.divergent[chain], DIVERGING[chain, : len(rows)])
+
+
+@pytest.mark.parametrize("container", ["tree", "InferenceData"])
+def test_a_sampler_is_followed_to_its_end(container):
+    sampler = Sampler(container)
+    follower = follow(sampler)
+    progress = follower.poll()
+    assert (progress.chains, progress.new, progress.finished) == ((), 0, None)
+    assert progress.waiting_for
+    refusal("too-few-draws", follower.whole)
+    sampler.lengths = (9, 0)
+    progress = follower.poll()
+    assert (progress.names, progress.lengths, progress.new, progress.expected) == (NAMES, (9, 0), 9, 40)
+    assert (progress.finished, progress.waiting_for) == (False, "")
+    expected(progress)
+    sampler.lengths = (40, 13, 2)  # a chain more
+    progress = follower.poll()
+    assert (progress.lengths, progress.new, progress.generation) == ((40, 13, 2), 46, 0)
+    expected(progress)
+    assert progress.notes
+    assert follower.whole().values.shape == (3, 2, 4)
+    sampler.lengths, sampler.finished = (40, 40, 40), True
+    progress = follower.poll()
+    assert (progress.new, progress.finished, progress.notes) == (65, True, ())
+    expected(progress)
+    np.testing.assert_array_equal(follower.whole().values, ROWS)
+    copies, sampler.error = sampler.copies, AssertionError("its results are gone")
+    progress = follower.poll()
+    assert (progress.new, progress.finished, progress.lengths, sampler.copies) == (0, True, (40, 40, 40), copies)
+
+
+def test_a_sampler_whose_results_were_taken():
+    sampler = Sampler()
+    follower = follow(sampler)
+    sampler.lengths = (9, 4)
+    follower.poll()
+    sampler.error = AttributeError("'NoneType' object has no attribute 'is_zarr'")  # of nutpie after wait()
+    progress = follower.poll()
+    assert (progress.lengths, progress.new, progress.finished) == ((9, 4), 0, False)
+    assert "is_zarr" in progress.waiting_for
+    sampler.error = TimeoutError()
+    assert follower.poll().waiting_for
+    sampler.error = None
+    sampler.lengths = (12, 4)
+    assert follower.poll().new == 3
+    sampler.error, sampler.finished = RuntimeError("gone"), True
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished, progress.waiting_for) == ((12, 4), True, "")
+
+
+def test_copies_are_made_seldom(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.sampler._MOST_TIME", 1e-9)
+    sampler = Sampler()
+    sampler.lengths = (9,)
+    follower = follow(sampler)
+    for _ in range(5):
+        progress = follower.poll()
+    assert sampler.copies == 2  # the first is not counted: it imports what it needs
+    assert (progress.lengths, progress.new) == ((9,), 0)
+    sampler.lengths, sampler.finished = (40,), True
+    progress = follower.poll()  # the end is not waited for
+    assert (progress.new, progress.finished) == (31, True)
+
+
+def test_selection_and_groups_of_a_sampler():
+    sampler = Sampler()
+    sampler.lengths = (9, 4)
+    assert follow(sampler, var_names="theta").poll().names == NAMES[1:3]
+    progress = follow(sampler, var_names="count").poll()
+    assert progress.lengths == (9, 4)  # by the statistics of the sampler
+    np.testing.assert_array_equal(progress.chains[1][:, 0], COUNT[1, :4])
+    warmup = follow(sampler, group="warmup_posterior").poll()
+    assert (warmup.lengths, warmup.divergent) == ((9, 4), None)
+    assert "nothing" in follow(sampler, group="nothing").poll().waiting_for
+    refusal("unknown-name", follow(sampler, var_names="nothing").poll)
+
+
+def test_a_sampler_that_produces_nan():
+    sampler = Sampler()
+    sampler.lengths = (9,)
+    follower = follow(sampler)
+    follower.poll()
+    kept, MU[0, 12] = MU[0, 12], np.nan
+    try:
+        sampler.lengths = (20,)
+        assert "draw 12" in refusal("nan", follower.poll)
+    finally:
+        MU[0, 12] = kept
+
+
+# iterators
+
+
+def blocks(make, cuts=(0, 5, 6, 40)):
+    for begin, end in pairwise(cuts):
+        yield make(begin, end)
+
+
+FORMS = {
+    "dictionary": lambda a, b: {"mu": MU[:, a:b], "theta": THETA[:, a:b], "count": COUNT[:, a:b]},
+    "array": lambda a, b: ROWS[:, a:b],
+    "list": lambda a, b: [*ROWS[:, a:b]],
+    "tree": lambda a, b: xr.DataTree.from_dict({"posterior": FORMS["dataset"](a, b)}),
+    "dataset": lambda a, b: xr.Dataset({
+        "mu": (("chain", "draw"), MU[:, a:b]), "theta": (("chain", "draw", "d"), THETA[:, a:b]),
+        "count": (("chain", "draw"), COUNT[:, a:b]),
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_blocks_are_further_draws_of_the_same_chains(form):
+    follower = follow(blocks(FORMS[form]))
+    first = follower.poll()
+    assert (first.lengths, first.new, first.finished, first.expected) == ((5, 5, 5), 15, False, None)
+    assert first.names == (("x0", "x1", "x2", "x3") if form in ("array", "list") else NAMES)
+    assert follower.poll().lengths == (6, 6, 6)  # a block of one draw
+    progress = follower.poll()
+    assert (progress.lengths, progress.new, progress.finished) == ((40, 40, 40), 102, False)
+    np.testing.assert_array_equal(progress.chains, ROWS)
+    np.testing.assert_array_equal(first.chains, ROWS[:, :5])
+    for _ in range(2):
+        progress = follower.poll()
+        assert (progress.lengths, progress.new, progress.finished) == ((40, 40, 40), 0, True)
+    np.testing.assert_array_equal(follower.whole().values, ROWS)
+
+
+def test_blocks_of_one_chain():
+    frame = pd.DataFrame(ROWS[0], columns=NAMES)
+    follower = follow(iter([frame[:10], frame[10:][[*NAMES[::-1]]]]))
+    follower.poll()
+    progress = follower.poll()
+    assert progress.lengths == (40,)
+    np.testing.assert_array_equal(progress.chains[0], ROWS[0])
+    flat = follow(iter([ROWS[0, :4], ROWS[0, 4:7]]), var_names=["x1", "x0"])
+    flat.poll()
+    np.testing.assert_array_equal(flat.poll().chains[0], ROWS[0, :7][:, [1, 0]])
+
+
+WRONG = [
+    ([ROWS[:, :5], ROWS[:2, 5:9]], "shape"),
+    ([ROWS[:, :5], ROWS[:, 5:9, :3]], "names-differ"),
+    ([{"a": MU[:, :5]}, {"b": MU[:, 5:9]}], "names-differ"),
+    ([ROWS[:, :5], np.full((3, 2, 4), np.nan)], "nan"),
+    ([ROWS[:, :5], "word"], "file"),
+    ([ROWS[:, :5], np.array([["a"]])], "not-numeric"),
+    ([ROWS[:, :5], np.array([[[2**60 + k] * 4] * 2 for k in range(3)])], "argument"),
+    ([], "too-few-draws"),
+]
+
+
+@pytest.mark.parametrize(("items", "code"), WRONG)
+def test_blocks_that_do_not_go_on(items, code):
+    follower = follow(iter(items))
+    if items:
+        follower.poll()
+    message = refusal(code, follower.poll)
+    assert not items or "block 1" in message
+    assert refusal(code, follower.poll) == message  # draws after a gap are not those of the chain
+
+
+def test_an_error_inside_a_generator():
+    def broken():
+        yield ROWS[:, :5]
+        raise ZeroDivisionError("in the model")
+
+    follower = follow(broken())
+    follower.poll()
+    assert "in the model" in refusal("argument", follower.poll)
+
+
+def test_what_is_no_iterator():
+    with open(__file__) as file:
+        refusal("argument", follow, file)
+    refusal("argument", follow, ROWS)
+    refusal("argument", follow, [ROWS])
+    assert isinstance(cd.as_draws(ROWS), cd.Draws)

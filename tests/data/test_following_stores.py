@@ -1,0 +1,498 @@
+"""Zarr stores in every state that nutpie and PyMC leave them in while they write, and files that are replaced."""
+
+import json
+import os
+import shutil
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import copula_discrepancy as cd
+from copula_discrepancy.data.following.opening import follow
+from copula_discrepancy.data.following.zarr_store import ZarrFollower
+from copula_discrepancy.data.readers.options import ReadOptions
+from tests.data.refusals import refusal
+
+zarr = pytest.importorskip("zarr", reason="Zarr stores need zarr")
+FORMATS = (2, 3) if int(zarr.__version__.split(".")[0]) >= 3 else (2,)
+RNG = np.random.default_rng(1)
+CHAINS, DRAWS, CHUNK, TUNING = 2, 50, 8, 10
+MU = RNG.normal(size=(CHAINS, TUNING + DRAWS))
+THETA = RNG.normal(size=(CHAINS, TUNING + DRAWS, 3))
+COUNT = RNG.integers(0, 2, size=(CHAINS, TUNING + DRAWS))
+COUNT[:, 16:40] = 0  # chunks of zeros are not written
+DIVERGING = RNG.random((CHAINS, TUNING + DRAWS)) < 0.2
+NAMES = ("count", "mu", "theta[a]", "theta[b]", "theta[c]")
+ROWS = np.concatenate([COUNT[..., None], MU[..., None], THETA], axis=2)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.0)
+
+
+def group_in(path, name, version, **attributes):
+    choices = {"zarr_format": version} if len(FORMATS) > 1 else {}
+    root = zarr.open_group(path, mode="a", **choices)
+    root.attrs.update(attributes)
+    return root.require_group(name) if name else root
+
+
+def create(group, name, values, dims, version, *, shape=None, chunks=None, fill=None):
+    """An array as both samplers create them: of its full shape, with chunks that are not there yet, or with its values."""
+    values = np.asarray(values)
+    shape, chunks = shape or values.shape, chunks or values.shape
+    kwargs = {"dimension_names": dims} if version == 3 else {}
+    make = group.create_array if len(FORMATS) > 1 else group.create_dataset
+    array = make(
+        name, shape=shape, chunks=tuple(max(size, 1) for size in chunks), dtype=values.dtype, fill_value=fill, **kwargs
+    )
+    if version == 2:
+        array.attrs["_ARRAY_DIMENSIONS"] = list(dims)
+    return array
+
+
+def store_of(path, version, *, total, chunk=CHUNK, group="posterior", stats="sample_stats", chains=CHAINS):
+    """The headers of a store, before there are draws."""
+    posterior, statistics = group_in(path, group, version), group_in(path, stats, version)
+    arrays = {}
+    for name, values, inner in (("mu", MU, ()), ("theta", THETA, (3,)), ("count", COUNT, ())):
+        dims = ("chain", "draw", "g")[: 2 + len(inner)]
+        fill = np.nan if values.dtype.kind == "f" else 0
+        arrays[name] = create(
+            posterior, name, values, dims, version, shape=(chains, total, *inner), chunks=(1, chunk, *inner), fill=fill
+        )
+    create(posterior, "g", np.array([0, 1, 2]), ("g",), version)[:] = [0, 1, 2]
+    for name, values in (("logp", MU), ("diverging", DIVERGING)):
+        fill = np.nan if values.dtype.kind == "f" else False
+        arrays[name] = create(
+            statistics, name, values, ("chain", "draw"), version, shape=(chains, total), chunks=(1, chunk), fill=fill
+        )
+    return arrays
+
+
+VALUES = {"mu": MU, "theta": THETA, "count": COUNT, "logp": MU, "diverging": DIVERGING}
+
+
+def fill(arrays, chain, begin, end, *, offset=0, only=None):
+    for name, array in arrays.items():
+        if only is None or name in only:
+            array[chain, begin:end] = VALUES[name][chain, begin + offset : end + offset]
+
+
+def expected(progress, offset=0):
+    """The draws that each chain must have by its length."""
+    places = [[name.split("[")[0] for name in progress.names].index(name) for name in ("count", "mu", "theta")]
+    order = [places[0], places[1], places[2], places[2] + 1, places[2] + 2]
+    for chain, rows in enumerate(progress.chains):
+        np.testing.assert_array_equal(rows[:, order], ROWS[chain, offset : offset + len(rows)])
+        np.testing.assert_array_equal(progress.divergent[chain], DIVERGING[chain, offset : offset + len(rows)])
+
+
+# nutpie's layout
+
+
+@pytest.mark.parametrize("version", FORMATS)
+def test_a_store_of_nutpie_while_it_grows(version):
+    follower = follow("run.zarr")
+    assert "run.zarr" in follower.poll().waiting_for
+    os.mkdir("run.zarr")
+    assert "run.zarr" in follower.poll().waiting_for
+    group_in("run.zarr", "", version, sampler="nuts-rs")
+    assert follower.poll().waiting_for
+    arrays = store_of("run.zarr", version, total=DRAWS)
+    progress = follower.poll()
+    assert (progress.lengths, progress.expected, progress.new) == ((0, 0), DRAWS, 0)
+    assert progress.waiting_for
+    fill(arrays, 0, 0, 2 * CHUNK)
+    fill(arrays, 1, 0, CHUNK + 3)  # a chunk that inspect() wrote before it was full
+    progress = follower.poll()
+    assert (progress.lengths, progress.new, progress.waiting_for) == ((16, 11), 27, "")
+    expected(progress)
+    before = progress.chains
+    fill(arrays, 1, CHUNK, 2 * CHUNK)
+    fill(arrays, 0, 2 * CHUNK, 5 * CHUNK)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((40, 16), None)
+    expected(progress)
+    np.testing.assert_array_equal(before[1], progress.chains[1][:11])
+    assert progress.notes
+    assert follower.whole().values.shape == (2, 16, 5)
+    for chain, begin in ((0, 40), (1, 16)):
+        fill(arrays, chain, begin, DRAWS)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished, progress.generation, progress.notes) == ((50, 50), True, 0, ())
+    expected(progress)
+    whole = follower.whole()
+    np.testing.assert_array_equal(whole.values, np.stack(progress.chains))
+    assert whole.names == progress.names
+
+
+def test_values_that_are_not_written_yet_are_not_taken_for_draws():
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    fill(arrays, 0, 0, 3 * CHUNK, only=("mu", "logp"))
+    follower = follow("run.zarr")
+    assert follower.poll().lengths == (0, 0)  # theta is missing
+    fill(arrays, 0, 0, 2 * CHUNK, only=("theta",))
+    fill(arrays, 0, 0, CHUNK + 1, only=("count", "diverging"))
+    assert follow("run.zarr", exclude="count").poll().lengths == (16, 0)
+
+
+def test_whole_numbers_wait_until_they_must_have_been_written(monkeypatch):
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    fill(arrays, 0, 0, CHUNK, only=("mu", "logp", "theta"))
+    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.2)
+    progress = follower.poll()
+    assert progress.lengths == (0, 0)
+    assert progress.waiting_for
+    fill(arrays, 0, 0, CHUNK)
+    time.sleep(0.25)
+    progress = follower.poll()
+    assert progress.lengths == (8, 0)
+    expected(progress)
+
+
+def test_a_variable_that_is_nan_is_an_error_and_one_without_values_waits():
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    fill(arrays, 0, 0, 20)
+    arrays["mu"][0, 5] = np.nan
+    assert "draw 5" in refusal("nan", follow("run.zarr").poll)
+    arrays["mu"][:] = np.nan
+    progress = follow("run.zarr").poll()
+    assert progress.lengths == (0, 0)
+    assert progress.waiting_for
+
+
+def test_selection_of_whole_numbers_alone():
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    fill(arrays, 0, 0, 24)
+    fill(arrays, 1, 0, 24)
+    progress = follow("run.zarr", var_names="count").poll()
+    assert progress.lengths == (24, 24)  # by the statistics of the sampler
+    np.testing.assert_array_equal(progress.chains[1][:, 0], COUNT[1, :24])
+    shutil.rmtree("run.zarr/sample_stats")
+    assert follow("run.zarr", var_names="count").poll().lengths == (24, 24)  # by the other variables
+    refusal("unknown-name", follow("run.zarr", var_names="nothing").poll)
+    chosen = follow("run.zarr", var_names="theta", coords={"g": [2, 0]}).poll()
+    np.testing.assert_array_equal(chosen.chains[0], THETA[0, :24][:, [2, 0]])
+    shutil.rmtree("run.zarr/posterior/mu")
+    shutil.rmtree("run.zarr/posterior/theta")
+    refusal("file-format", follow("run.zarr").poll)  # nothing tells what is there
+
+
+@pytest.mark.parametrize("version", FORMATS)
+def test_a_store_that_is_written_anew(version):
+    arrays = store_of("run.zarr", version, total=DRAWS)
+    fill(arrays, 0, 0, 20)
+    follower = follow("run.zarr")
+    assert follower.poll().lengths == (20, 0)
+    shutil.rmtree("run.zarr")
+    progress = follower.poll()
+    assert (progress.lengths, progress.generation) == ((20, 0), 0)
+    assert "run.zarr" in progress.waiting_for
+    arrays = store_of("run.zarr", version, total=DRAWS)
+    fill(arrays, 0, 0, 10, offset=7)
+    progress = follower.poll()
+    assert (progress.lengths, progress.generation, progress.new) == ((10, 0), 1, 10)
+    expected(progress, 7)
+    assert "20" in progress.notes[0]
+
+
+def test_two_runs_in_one_store_of_nutpie():
+    group_in("run.zarr", "", FORMATS[-1], sampler="nuts-rs")
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    if FORMATS[-1] < 3:
+        pytest.skip("nutpie writes the third format")
+    assert follow("run.zarr").poll().finished
+    for header in Path("run.zarr").rglob("zarr.json"):
+        os.utime(header, (time.time() + 60, time.time() + 60))
+    refusal("two-runs", follow("run.zarr").poll)
+
+
+def test_a_chunk_that_is_half_written_waits():
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    fill(arrays, 0, 0, 24)
+    follower = follow("run.zarr")
+    follower.poll()
+    kept = {path: path.read_bytes() for path in Path("run.zarr/posterior/mu").rglob("*") if path.is_file()}
+    fill(arrays, 0, 24, 32)
+    new = [path for path in Path("run.zarr/posterior/mu").rglob("*") if path.is_file() and path not in kept]
+    content = new[0].read_bytes()
+    new[0].write_bytes(content[: len(content) // 2])
+    progress = follower.poll()
+    assert progress.lengths == (24, 0)
+    assert "run.zarr" in progress.waiting_for
+    new[0].write_bytes(content)
+    assert follower.poll().lengths == (32, 0)
+
+
+def test_headers_that_are_half_written_wait():
+    store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    header = next(path for path in Path("run.zarr/posterior/mu").iterdir() if path.name in ("zarr.json", ".zarray"))
+    content = header.read_bytes()
+    header.write_bytes(content[:20])
+    follower = follow("run.zarr")
+    assert "run.zarr" in follower.poll().waiting_for
+    header.write_bytes(content)
+    assert follower.poll().names
+
+
+def test_catching_up_goes_on_in_further_looks(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store._MOST_CHUNKS", 12)
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    follower = follow("run.zarr")
+    lengths = []
+    for _ in range(4):
+        progress = follower.poll()
+        lengths.append(progress.lengths[0])
+        assert bool(progress.waiting_for) == (progress.lengths[0] < DRAWS)
+    assert lengths == [16, 32, 48, 50]
+    expected(progress)
+
+
+def test_a_store_by_xarray_is_complete_at_once():
+    posterior = xr.Dataset({"mu": (("chain", "draw"), MU), "theta": (("chain", "draw", "g"), THETA)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from zarr, about text in its third format
+        xr.DataTree.from_dict({"posterior": posterior}).to_zarr("store.zarr")
+    follower = follow("store.zarr")
+    progress = follower.poll()
+    assert progress.finished
+    np.testing.assert_array_equal(follower.whole().values, cd.as_draws(posterior).values)
+
+
+def test_stores_that_cannot_be_followed(monkeypatch):
+    Path("file.zarr").write_text("zip")
+    refusal("file-format", follow("file.zarr").poll)
+    refusal("file", follow, ["a.zarr", "b.zarr"])
+    refusal("argument", follow, "a.zarr", chains="mu")
+    monkeypatch.setitem(__import__("sys").modules, "zarr", None)
+    refusal("dependency", ZarrFollower, "a.zarr", ReadOptions())
+
+
+# PyMC's layout
+
+
+def pymc_store(path, *, tuning=TUNING):
+    """The headers of a store of PyMC: format 2, warm-up and draws in the same arrays, and a count of what is complete."""
+    arrays = store_of(path, 2, total=tuning + DRAWS, chunk=7)
+    state = group_in(path, "_sampling_state", 2)
+    counts = create(state, "draw_idx", np.zeros(CHAINS, int), ("chain",), 2, chunks=(1,), fill=-1)
+    counts[:] = 0
+    create(state, "tuning_steps", np.array(tuning), (), 2, fill=0)[...] = tuning
+    os.rename(f"{path}/sample_stats/diverging", f"{path}/sample_stats/sampler_0__diverging")
+    arrays["diverging"] = zarr.open_group(path, mode="a")["sample_stats/sampler_0__diverging"]
+    for name in ("sample_stats/sampler_0__warning", "_sampling_state/sampling_state"):  # pickled objects
+        write_objects(f"{path}/{name}")
+    return arrays, counts
+
+
+def write_objects(folder):
+    """The header of an array of objects, which zarr's third version refuses to open."""
+    about = {"chunks": [1], "compressor": None, "dtype": "|O", "fill_value": None, "filters": [{"id": "pickle", "protocol": 5}]}
+    os.makedirs(folder)
+    Path(folder, ".zarray").write_text(json.dumps({**about, "order": "C", "shape": [CHAINS], "zarr_format": 2}))
+
+
+def consolidate(path):
+    """All headers in one file, as PyMC writes them when it converts its trace."""
+    files = [file for file in Path(path).rglob(".z*") if file.name != ".zmetadata"]
+    metadata = {str(file.relative_to(path)): json.loads(file.read_text()) for file in files}
+    Path(path, ".zmetadata").write_text(json.dumps({"metadata": metadata, "zarr_consolidated_format": 1}))
+
+
+def test_a_store_of_pymc_from_its_first_draw_to_the_end():
+    arrays, counts = pymc_store("run.zarr")
+    follower = follow("run.zarr")
+    assert (follower.poll().expected, follower.poll().lengths) == (DRAWS, (0, 0))
+    fill(arrays, 0, 0, 7)
+    counts[0] = 7
+    progress = follower.poll()
+    assert progress.lengths == (0, 0)  # warm-up
+    assert str(TUNING) in progress.notes[0]
+    fill(arrays, 0, 7, 28)
+    counts[0] = 21  # the last chunk is there, but may be half of it
+    progress = follower.poll()
+    assert (progress.lengths, progress.new) == ((11, 0), 11)
+    expected(progress, TUNING)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, TUNING + DRAWS)
+        counts[chain] = TUNING + DRAWS
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((50, 50), True)
+    expected(progress, TUNING)
+    np.testing.assert_array_equal(follower.whole().values, np.stack(progress.chains))
+    rearrange("run.zarr", "posterior", follower)
+    waiting = follower.poll()
+    assert (waiting.lengths, waiting.new, waiting.generation, waiting.finished) == ((50, 50), 0, 0, True)
+    assert follow("run.zarr").poll().waiting_for
+    rearrange("run.zarr", "sample_stats", follower)
+    consolidate("run.zarr")
+    after = follower.poll()
+    assert (after.lengths, after.new, after.generation, after.finished) == ((50, 50), 0, 0, True)
+    np.testing.assert_array_equal(follower.whole().values, np.stack(progress.chains))
+    late = follow("run.zarr").poll()
+    assert (late.lengths, late.finished) == ((50, 50), True)
+    expected(late, TUNING)
+
+
+def arrays_of(group):
+    """The names of the arrays that have draws."""
+    return [name for name in ("count", "logp", "mu", "sampler_0__diverging", "theta") if name in group]
+
+
+def rearrange(path, name, follower):
+    """What PyMC does with a group at the end: the warm-up moves into another one. Looks in between find no draw wrong."""
+    group, warmup = group_in(path, name, 2), group_in(path, f"warmup_{name}", 2)
+    for array, values in [(key, group[key][...]) for key in arrays_of(group)]:
+        dims = list(group[array].attrs["_ARRAY_DIMENSIONS"])
+        for target, part in ((warmup, values[:, :TUNING]), (group, values[:, TUNING:])):
+            if target is group:
+                del group[array]
+            chunks = (1, 7, *values.shape[2:])
+            fill = np.nan if values.dtype.kind == "f" else 0
+            create(target, array, part, dims, 2, chunks=chunks, fill=fill)[...] = part
+        progress = follower.poll()
+        assert progress.generation == 0
+        expected(progress, TUNING)
+
+
+def test_pymc_without_warm_up():
+    arrays, counts = pymc_store("run.zarr", tuning=0)
+    fill(arrays, 1, 0, 14)
+    counts[1] = 14
+    progress = follow("run.zarr").poll()
+    assert progress.lengths == (0, 14)
+    expected(progress)
+
+
+def test_the_trace_object_of_pymc():
+    class Store:
+        path = "run.zarr"
+
+    class Root:
+        store = Store()
+
+    class Trace:
+        straces = ()
+        root = Root()
+
+    arrays, counts = pymc_store("run.zarr")
+    fill(arrays, 0, 0, 21)
+    counts[0] = 21
+    assert follow(Trace()).poll().lengths == (11, 0)
+    Root.store = object()
+    refusal("file", follow, Trace())
+
+
+# files that are replaced
+
+
+def netcdf(path, draws, *, chains=2, offset=0, diverging=True):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        groups = {"posterior": xr.Dataset({
+            "mu": (("chain", "draw"), MU[:chains, offset : offset + draws]),
+            "theta": (("chain", "draw", "g"), THETA[:chains, offset : offset + draws]),
+        })}  # fmt: skip
+        if diverging:
+            groups["sample_stats"] = xr.Dataset({"diverging": (("chain", "draw"), DIVERGING[:chains, offset : offset + draws])})
+        xr.DataTree.from_dict(groups).to_netcdf("next.nc", engine="h5netcdf")
+    os.replace("next.nc", path)
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.replaced._QUIET", -1.0)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_netcdf_file_that_is_replaced():
+    follower = follow("run.nc")
+    assert "run.nc" in follower.poll().waiting_for
+    netcdf("run.nc", 10)
+    first = follower.poll()
+    assert (first.lengths, first.labels, first.finished) == ((10, 10), ("chain 0", "chain 1"), None)
+    assert first.names == ("mu", "theta[0]", "theta[1]", "theta[2]")
+    np.testing.assert_array_equal(first.divergent[0], DIVERGING[0, :10])
+    assert follower.poll().new == 0
+    netcdf("run.nc", 25)
+    progress = follower.poll()
+    assert (progress.lengths, progress.new, progress.generation) == ((25, 25), 30, 0)
+    np.testing.assert_array_equal(progress.chains[1][:, 0], MU[1, :25])
+    np.testing.assert_array_equal(follower.whole().values, cd.as_draws("run.nc").values)
+    netcdf("run.nc", 20, offset=5, diverging=False)
+    progress = follower.poll()
+    assert (progress.lengths, progress.new, progress.generation, progress.divergent) == ((20, 20), 40, 1, None)
+    assert "50" in progress.notes[0]
+    os.remove("run.nc")
+    progress = follower.poll()
+    assert (progress.lengths, progress.generation) == ((20, 20), 1)
+    assert "run.nc" in progress.waiting_for
+    assert follower.whole().n_draws == 20
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_netcdf_file_in_the_middle_of_being_written():
+    netcdf("whole.nc", 10)
+    content = Path("whole.nc").read_bytes()
+    follower = follow("run.nc")
+    for size in (0, 7, 3000, len(content) - 100):
+        Path("run.nc").write_bytes(content[:size])
+        progress = follower.poll()
+        assert progress.chains == ()
+        assert "run.nc" in progress.waiting_for
+    Path("run.nc").write_bytes(content)
+    assert follower.poll().lengths == (10, 10)
+    Path("run.nc").write_bytes(content[:3000])
+    progress = follower.poll()
+    assert (progress.lengths, progress.generation) == ((10, 10), 0)
+    assert "run.nc" in progress.waiting_for
+
+
+def test_a_file_that_has_just_changed_is_read_at_the_next_look():
+    netcdf("run.nc", 10)
+    os.utime("run.nc")
+    follower = follow("run.nc")
+    progress = follower.poll()
+    assert progress.waiting_for
+    assert progress.chains == ()
+    assert follower.poll().lengths == (10, 10)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_several_files_that_are_replaced():
+    follower = follow(["a.nc", "b.nc"])
+    netcdf("a.nc", 10, chains=1)
+    progress = follower.poll()
+    assert (progress.labels, progress.lengths) == (("a.nc", "b.nc"), (10, 0))
+    netcdf("b.nc", 12, chains=1)
+    progress = follower.poll()
+    assert (progress.lengths, progress.generation) == ((10, 12), 0)
+    assert follower.whole().values.shape == (2, 10, 4)
+    netcdf("a.nc", 12, chains=1)
+    follower.poll()
+    np.testing.assert_array_equal(follower.whole().values, cd.as_draws(["a.nc", "b.nc"]).values)
+    assert follow("a.nc", var_names="mu").poll().names == ("mu",)
+    refusal("unknown-name", follow("a.nc", var_names="nothing").poll)
+    refusal("file", follow, "*.nc")
+    refusal("file", follow, ["a.nc", "a.csv"])
+
+
+@pytest.mark.usefixtures("quiet")
+def test_arrays_that_are_replaced():
+    np.save("run.npy", ROWS[:, :10])
+    follower = follow("run.npy")
+    assert follower.poll().lengths == (10, 10)
+    np.save("run.npy", np.where(np.arange(5) == 1, np.nan, ROWS[:, :12]))
+    assert "run.npy" in refusal("nan", follower.poll)
