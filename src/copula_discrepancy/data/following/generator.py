@@ -19,6 +19,8 @@ class GeneratorFollower(Follower):
     Every block has the same variables and chains; a block without chains is a part of one chain.
     """
 
+    pulls = True
+
     def __init__(self, blocks: Iterator[Any], options: ReadOptions) -> None:
         self._blocks, self._options = blocks, options
         self._held: ChainRows | None = None
