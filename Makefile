@@ -98,10 +98,11 @@ dist: $(VENV)/.dev  ## build source distribution and wheel, check both, and try 
 	cd build/empty && bin/copula-discrepancy demo --html demo.html --force && \
 	bin/python -c "import copula_discrepancy as cd; assert 'site-packages' in cd.__file__; print(cd.__version__, 'works from its wheel')"
 
-docs: $(VENV)/.docs  ## build the site in docs/_build/html, run its code and check its internal links; warnings are errors
+docs: $(VENV)/.docs browser  ## build the site in docs/_build/html, run its code, check its internal links and its formulas; warnings are errors
 	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -j auto -b html docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
+	$(BIN)/python docs/check_formulas.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 notebooks: $(VENV)/.docs  ## run the notebooks of the gallery and store their outputs
