@@ -93,6 +93,7 @@ dist: $(VENV)/.dev  ## build source distribution and wheel, check both, and try 
 	rm -rf dist build/empty
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m tests.distribution dist
 	$(PYTHON) -m venv build/empty
 	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/empty && bin/copula-discrepancy demo --html demo.html --force && \
