@@ -95,3 +95,5 @@ html_theme_options = {
     "footer_end": ["theme-version"],
     "header_links_before_dropdown": 8,
 }
+if repository := os.environ.get("COPULA_DISCREPANCY_REPOSITORY"):  # as in hatch_build.py
+    html_theme_options["github_url"] = repository
