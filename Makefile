@@ -23,6 +23,10 @@ $(VENV)/.dev: $(VENV)/.test
 	$(PIP) -e '.[dev]'
 	touch $@
 
+$(VENV)/.dist: $(VENV)/.run
+	$(PIP) -e '.[dev]'
+	touch $@
+
 $(VENV)/.examples: $(VENV)/.run
 	$(PIP) -e '.[examples]'
 	touch $@
@@ -48,8 +52,8 @@ browser:  ## install Debian's Chromium for the tests of the page, if it is missi
 	&& apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends chromium >/dev/null; } \
 	|| echo "Chromium is missing and cannot be installed: the tests of the page in a browser will be skipped"
 
-test: $(VENV)/.test browser  ## run all tests, on every core
-	$(BIN)/python $(PYTEST)
+test: $(VENV)/.test browser  ## run all tests, or those in TESTS, on every core
+	$(BIN)/python $(PYTEST) $(TESTS)
 
 coverage: $(VENV)/.test browser  ## run all tests and measure branch coverage, which must reach the minimum in pyproject.toml
 	$(BIN)/python $(PYTEST) --cov --cov-report=term
@@ -89,19 +93,21 @@ format: $(VENV)/.test  ## fix style where that is automatic
 hooks: $(VENV)/.dev  ## install the pre-commit hooks
 	$(BIN)/pre-commit install
 
-dist: $(VENV)/.dev  ## build source distribution and wheel, check both, and try the wheel in an empty environment
+dist: $(VENV)/.dist  ## build source distribution and wheel, check both, and try the wheel in an empty environment
 	rm -rf dist build/empty
 	$(BIN)/python -m build
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/python -m tests.distribution dist
 	$(PYTHON) -m venv build/empty
 	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build/empty && bin/copula-discrepancy demo --html demo.html --force && \
 	bin/python -c "import copula_discrepancy as cd; assert 'site-packages' in cd.__file__; print(cd.__version__, 'works from its wheel')"
 
-docs: $(VENV)/.docs  ## build the site in docs/_build/html, run its code and check its internal links; warnings are errors
+docs: $(VENV)/.docs browser  ## build the site in docs/_build/html, run its code, check its internal links and its formulas; warnings are errors
 	rm -rf docs/_build/html
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -j auto -b html docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
+	$(BIN)/python docs/check_formulas.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 notebooks: $(VENV)/.docs  ## run the notebooks of the gallery and store their outputs

@@ -97,7 +97,12 @@ def pytest_addoption(parser):
 def pytest_sessionfinish(session, exitstatus):
     config = session.config
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    whole = config.args_source == config.ArgsSource.TESTPATHS and not any(config.getoption(name, None) for name in NARROWED)
+    # a source distribution has no tests/project
+    whole = (
+        not (config.rootpath / "PKG-INFO").exists()
+        and config.args_source == config.ArgsSource.TESTPATHS
+        and not any(config.getoption(name, None) for name in NARROWED)
+    )
     if hasattr(config, "workerinput") or reporter is None or exitstatus != pytest.ExitCode.OK or not whole:
         return
     found, fewest = sum(len(reporter.stats.get(kind, [])) for kind in COUNTED), int(config.getini("fewest_tests"))

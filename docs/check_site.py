@@ -2,6 +2,7 @@
 
 Of the sources: no measured number stands in prose without code that makes it. Of the built pages: every link within the site
 leads to a page and to a place on it, every picture is there, and no cell shows a command that is missing or a traceback.
+The site can be read offline: no page and no style sheet loads anything from another address.
 """
 
 import json
@@ -28,6 +29,11 @@ PLACES = re.compile(
 )
 # Constants of definitions and conventions, which nothing measures
 CONVENTIONS = {"0.05", "0.5", "0.95", "0.01", "1.01"}
+# Tags that load what they name, and where they name it; a link loads, unless it only says how pages are related
+LOADS = {"audio": "src", "embed": "src", "iframe": "src", "img": "src", "link": "href", "object": "data", "script": "src",
+         "source": "src", "track": "src", "video": "src"}  # fmt: skip
+RELATIONS = {"alternate", "author", "canonical", "copyright", "help", "index", "license", "next", "prev", "search"}
+STYLE_LOADS = re.compile(r"""(?:@import\s+|url\(\s*)["']?((?:https?:)?//[^"')\s]+)""", re.IGNORECASE)
 FAILED = ("command not found", "Traceback (most recent call last)", "No such file or directory")
 
 
@@ -74,12 +80,13 @@ def typed_numbers() -> list[str]:
 
 
 class Page(HTMLParser):
-    """The places, links and pictures of one page."""
+    """The places, links and pictures of one page, and what it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.places: set[str] = set()
         self.links: list[str] = []
+        self.loads: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -89,6 +96,9 @@ class Page(HTMLParser):
         leads = given.get("href") if tag == "a" else given.get("src") if tag in ("img", "script") else None
         if leads:
             self.links.append(leads)
+        loaded = given.get(LOADS.get(tag, ""))
+        if loaded and not (tag == "link" and set((given.get("rel") or "").split()) <= RELATIONS):
+            self.loads.append(loaded)
 
 
 def broken(site: Path) -> list[str]:
@@ -110,10 +120,24 @@ def broken(site: Path) -> list[str]:
     return found
 
 
+def remote(site: Path) -> list[str]:
+    """What pages and style sheets load from other addresses, where an offline reader has nothing."""
+    found = []
+    for path in sorted(site.rglob("*.html")):
+        text = path.read_text(encoding="utf-8")
+        loads = [load for load in Page(text).loads if urlsplit(load).netloc]
+        loads += STYLE_LOADS.findall(" ".join(re.findall(r"<style.*?</style>|\sstyle=\"[^\"]*\"", text, re.DOTALL)))
+        found += [f"{path.relative_to(site)} loads {load}" for load in loads]
+    for path in sorted(site.rglob("*.css")):
+        found += [f"{path.relative_to(site)} loads {load}" for load in STYLE_LOADS.findall(path.read_text(encoding="utf-8"))]
+    return found
+
+
 def main() -> int:
     """Print what is wrong; 1 if anything is."""
-    wrong = typed_numbers() + (broken(Path(sys.argv[1])) if len(sys.argv) > 1 else [])
-    print("\n".join(wrong) or "every number has its code, every link within the site its goal")
+    site = [Path(folder) for folder in sys.argv[1:]]
+    wrong = typed_numbers() + [line for folder in site for line in broken(folder) + remote(folder)]
+    print("\n".join(wrong) or "every number has its code, every link its goal, and nothing is loaded from elsewhere")
     return 1 if wrong else 0
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.metadata import distribution
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from tempfile import mkdtemp
@@ -75,7 +76,14 @@ numpydoc_show_class_members = False
 # ---- look ----------------------------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
 html_title = "copula-discrepancy"
-html_static_path = ["_static"]
+# MathJax is part of the site, which is read offline, too. SVG, because Firefox loads no fonts into pages opened as files
+mathjax = Path(distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline/static/mathjax/tex-svg-full.js"))
+mathjax_path = mathjax.name
+mathjax3_config = {
+    "options": {"enableMenu": False},  # most of the menu needs further files of MathJax
+    "tex": {"packages": {"[-]": ["noundefined"]}},  # an unknown macro is an error, which check_formulas.py sees
+}
+html_static_path = ["_static", str(mathjax)]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {page: [] for page in ("index", "start", "questions")}  # nothing lies below them: the text has the width
@@ -87,3 +95,5 @@ html_theme_options = {
     "footer_end": ["theme-version"],
     "header_links_before_dropdown": 8,
 }
+if repository := os.environ.get("COPULA_DISCREPANCY_REPOSITORY"):  # as in hatch_build.py
+    html_theme_options["github_url"] = repository

@@ -2,7 +2,7 @@
 
 What a test sees is `python -c`: a process with output, an environment and an exit code of its own. It is forked from a process
 that has loaded those libraries and no module of ours. Tests of what is loaded, of streams that break and of limits of memory
-need a process that is new altogether.
+need a process that is new altogether. Elsewhere than on Linux, which has the sockets and forks safely, every process is new.
 """
 
 import atexit
@@ -65,6 +65,10 @@ def _parent():
 
 def run(code, *arguments, environment=None, folder=None):
     """`subprocess.run` of `python -c`: the exit code, and what was written."""
+    if sys.platform != "linux":
+        command = [sys.executable, "-c", code, *map(str, arguments)]
+        variables = {**os.environ, **(environment or {})}
+        return subprocess.run(command, capture_output=True, text=True, env=variables, cwd=folder, timeout=PATIENCE, check=False)
     request = {"code": code, "arguments": [*map(str, arguments)], "folder": str(folder or os.getcwd())}
     request["environment"] = {**os.environ, **(environment or {})}
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
