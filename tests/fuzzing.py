@@ -26,11 +26,11 @@ import pandas as pd
 import polars as pl
 
 import copula_discrepancy as cd
-from tests.fuzz import commands, copulas, files, oracle, pairs, pictures, rankings, repairs, samplers, sketches
+from tests.fuzz import commands, copulas, files, oracle, pairs, pictures, rankings, repairs, samplers, sketches, watches
 from tests.fuzz.arrays import Fuzz
 from tests.fuzz.target import Target
 
-_PARTS = (copulas, pairs, rankings, samplers, pictures, files, commands, repairs, sketches)
+_PARTS = (copulas, pairs, rankings, samplers, pictures, files, commands, repairs, sketches, watches)
 ALL = tuple(target for part in _PARTS for target in part.TARGETS)
 SECONDS = 20  # of a processor that an input may take
 _IDLE = 6  # times as long it may take by the clock, on a machine that others use too

@@ -82,7 +82,16 @@ def test_a_growing_run_is_watched_and_its_last_answer_is_that_of_compare(folder,
     assert "unfinished" not in out
     assert 'http-equiv="refresh"' not in (folder / "live.html").read_text()
     code, _, _ = run(
-        "compare", "run_*.csv", "reference_*.csv", "--json", "compared.json", "--fail-above", "0.1", "--jobs", "1", capsys=capsys
+        "compare",
+        "run_*.csv",
+        "reference_*.csv",
+        "--json",
+        "compared.json",
+        "--fail-above",
+        "0.1",
+        "--jobs",
+        "1",
+        capsys=capsys,
     )
     assert code == 3
     assert numbers(folder / "watched.json") == numbers(folder / "compared.json")

@@ -122,3 +122,14 @@ def test_power_is_left_on_slow_chains():
             warnings.simplefilter("ignore", cd.DependenceWarning)
             found += cd.discrepancy(np.stack([u[..., 0], v], -1), cd.Gumbel(2.5)).shape.pvalue < 0.05
     assert found >= 16
+
+
+def test_a_variable_that_varies_in_one_block_alone_is_left_out_in_silence():
+    """Without that block it has no rank, and tau is 0/0; warnings are errors here."""
+    rng = np.random.default_rng(5)
+    draws = rng.standard_normal((1, 60, 2)).cumsum(axis=1)  # slow margins: blocks are left out
+    draws[0, 6:, 0] = draws[0, 6, 0]
+    reference = rng.standard_normal((1, 60, 2)).cumsum(axis=1)
+    with pytest.warns(cd.DependenceWarning):
+        result = cd.pairwise(draws, reference)
+    assert np.isfinite(result.worst.level)

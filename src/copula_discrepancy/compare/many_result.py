@@ -676,7 +676,15 @@ class Pairwise(Ranking):
         or at a look at an unfinished run.
         """
         draws, reference = (rows_of(sample) for sample in self.samples)
-        if draws is None or reference is None or self.unfinished or self.lags or self.unit != "pair" or self.void or len(self) < _SEVERAL:
+        if (
+            draws is None
+            or reference is None
+            or self.unfinished
+            or self.lags
+            or self.unit != "pair"
+            or self.void
+            or len(self) < _SEVERAL
+        ):
             return None
         if min(sample.n_chains * sample.n_draws for sample in (draws, reference)) < FEWEST_DRAWS:
             return None

@@ -50,10 +50,11 @@ class RankedPairs:
 
     @lazy
     def taus(self) -> FloatArray:
-        """Kendall's tau-b of every pair."""
+        """Kendall's tau-b of every pair; NaN if a variable does not vary, as may be the case without a block of draws."""
         t, totals = self.table, np.empty(len(self), np.int64)
         kernels.concordance_totals(t.orders, t.ranks, t.ties, self.first, self.second, totals)
-        found: FloatArray = tau_from_total(totals, t.n, t.ties[self.first], t.ties[self.second])
+        with np.errstate(invalid="ignore"):
+            found: FloatArray = tau_from_total(totals, t.n, t.ties[self.first], t.ties[self.second])
         return found
 
     def pair(self, k: int) -> RankedPair:
