@@ -8,6 +8,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
+from copula_discrepancy.compare.watching import Watching
 from tests.growing import chains_of
 from tests.refusals import refused
 
@@ -111,10 +112,13 @@ def test_without_a_reference_the_chains_are_judged(folder, capsys):
 def test_ctrl_c_ends_with_the_answer_so_far(folder, capsys, monkeypatch):
     write_run(chains_of(4, 300, 0.6, seed=1), planned=1000)
 
-    def interrupted(seconds):
+    updates = Watching.updates
+
+    def interrupted(self):
+        yield next(updates(self))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("copula_discrepancy.compare.watching.time.sleep", interrupted)
+    monkeypatch.setattr(Watching, "updates", interrupted)
     code, out, _ = run("watch", "run_*.csv", "--json", "watched.json", *FAST, capsys=capsys)
     assert code == 0
     caveats = json.loads((folder / "watched.json").read_text())["caveats"]

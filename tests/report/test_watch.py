@@ -1,0 +1,174 @@
+"""Watching from Python: sources of every kind, the page that is kept up to date, and the views of a terminal and a notebook."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy.report.live import live_view, terminal_lines
+from copula_discrepancy.report.watch import LivePage, shown
+from tests.caveat_codes import codes_of
+from tests.growing import Clock, chains_of
+
+DRAWS, REFERENCE = chains_of(4, 400, 0.6, seed=1), chains_of(4, 400, 0.6, seed=2)
+NAMES = ("x0", "x1", "x2")
+
+
+def blocks(values=DRAWS, size=100):
+    for start in range(0, values.shape[1], size):
+        yield {name: values[:, start : start + size, k] for k, name in enumerate(NAMES)}
+
+
+@pytest.fixture(scope="module")
+def watched():
+    seen = []
+    last = cd.watch(blocks(), REFERENCE, every=0.0, share=1.0, n_jobs=1, on_update=seen.append, progress=False)
+    return seen, last
+
+
+def test_an_iterator_is_watched_to_its_end(watched):
+    seen, last = watched
+    assert [update.lengths[0] for update in seen] == [100, 200, 300, 400, 400]
+    assert seen[-1] is last
+    exact = cd.pairwise({name: DRAWS[:, :, k] for k, name in enumerate(NAMES)}, REFERENCE)
+    for name in exact.rows.dtype.names:
+        ours, theirs = last.result.rows[name], exact.rows[name]
+        assert np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"), name
+
+
+def test_a_lost_dependence_is_found_before_the_end():
+    lost = DRAWS.copy()
+    lost[..., 0] = np.random.default_rng(3).permuted(lost[..., 0], axis=1)
+    seen = []
+    cd.watch(blocks(lost), REFERENCE, every=0.0, share=1.0, n_jobs=1, on_update=seen.append, progress=False)
+    looks = [update.result for update in seen if update.result is not None and not update.final]
+    assert looks[0].samples[0].n_draws <= 200
+    flagged = {frozenset(pair.names) for pair in looks[0] if pair.flagged}
+    assert flagged >= {frozenset(("x0", "x1")), frozenset(("x0", "x2"))}
+
+
+def test_a_reference_file_is_read_once(tmp_path, monkeypatch):
+    path = tmp_path / "reference.npy"
+    np.save(path, REFERENCE)
+    opened = []
+    load = np.load
+    monkeypatch.setattr(np, "load", lambda *given, **choices: (opened.append(1), load(*given, **choices))[1])
+    cd.watch(blocks(), str(path), every=0.0, share=1.0, progress=False, n_jobs=1)
+    assert len(opened) == 1
+
+
+def test_known_copulas_and_correlations_are_targets():
+    matrix = np.full((3, 3), 0.6) + 0.4 * np.eye(3)
+    for target in (cd.Gaussian(0.6), matrix, {("x0", "x2"): cd.Gaussian(0.6)}):
+        last = cd.watch(blocks(), target, every=0.0, share=1.0, progress=False, n_jobs=1)
+        assert last.result.outcome == "no gap"
+        assert len(last.result) == (1 if isinstance(target, dict) else 3)
+
+
+def test_wrong_targets_and_sources_are_refused():
+    for source, target in ((blocks(), "no such file.nc"), (blocks(), 3.0), (3.0, None), (lambda: None, None)):
+        with pytest.raises(cd.InputError):
+            cd.watch(source, target, every=0.0, share=1.0, progress=False)
+
+
+def test_an_error_of_the_callback_is_not_swallowed():
+    def fail(update):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        cd.watch(blocks(), REFERENCE, on_update=fail, progress=False)
+
+
+# ---- the page ---------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_look_reads_itself_again_and_has_no_tick(watched, tmp_path):
+    seen, last = watched
+    path, clock = tmp_path / "live.html", Clock()
+    page = LivePage(path, "copula-discrepancy watch", share=1.0, clock=clock)
+    look = next(update for update in seen if update.result is not None)
+    page(look)
+    text = path.read_text()
+    assert 'http-equiv="refresh"' in text
+    assert "✓" not in text.split("</h1>")[0]
+    assert look.result.caveats[0].sentence in text
+    assert codes_of(look.result)[0] in (tmp_path / "live.json").read_text()
+    # the last answer is written like any other
+    last.result.to_html(path, force=True)
+    assert 'http-equiv="refresh"' not in path.read_text()
+
+
+def test_the_page_is_written_once_for_an_answer_and_not_too_often(watched, tmp_path):
+    looks = [update for update in watched[0] if update.result is not None and not update.final]
+    path, clock = tmp_path / "live.html", Clock()
+    page = LivePage(path, "", share=0.001, clock=clock)
+    page(looks[0])
+    written = path.stat().st_mtime_ns
+    page(looks[0])
+    page(looks[-1])  # too early: a page takes more than a millisecond
+    assert path.stat().st_mtime_ns == written
+    clock.now += 1e6
+    page(looks[0])
+    assert path.stat().st_mtime_ns == written
+    page(looks[-1])
+    assert path.stat().st_mtime_ns > written
+
+
+# ---- views ---------------------------------------------------------------------------------------------------------
+
+
+def drawn(update, height=50):
+    from rich.console import Console
+
+    where = Console(file=io.StringIO(), width=120, height=height)
+    where.print(terminal_lines(update, height))
+    return where.file.getvalue()
+
+
+def test_the_view_of_a_terminal_has_the_answer_first_and_fits(watched):
+    seen, _ = watched
+    for update in seen:
+        text = drawn(update)
+        assert text.startswith(update.headline)
+        assert len(text.splitlines()) <= 50
+        assert ("Looks:" in text) == (update.result is not None and not update.final)
+    pairs = seen[-2].result
+    assert all(row[0] in drawn(seen[-2]) for row in pairs.table_rows()[1:])
+
+
+def test_the_live_view_is_gone_at_the_end(watched):
+    from rich.console import Console
+
+    where = Console(file=io.StringIO(), force_terminal=True, width=120, height=50)
+    with live_view(where) as show:
+        for update in watched[0]:
+            show(update)
+    text = where.file.getvalue()
+    assert watched[0][2].headline in text
+    assert watched[1].headline not in text  # printed by who asked for it
+
+
+def test_a_notebook_is_updated_in_place(watched, monkeypatch):
+    shown_pages = []
+    handle = SimpleNamespace(update=lambda update: shown_pages.append(update._repr_html_()))
+    module = SimpleNamespace(
+        get_ipython=lambda: SimpleNamespace(kernel=object()), display=SimpleNamespace(display=lambda *_, **__: handle)
+    )
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setitem(sys.modules, "IPython.display", module.display)
+    with shown(None) as show:
+        for update in watched[0]:
+            show(update)
+            show(update)
+    assert len(shown_pages) == len(watched[0])
+    assert "Run finished" in shown_pages[-1]
+
+
+def test_without_a_terminal_nothing_is_shown(watched, capsys):
+    with shown(None) as show:
+        show(watched[1])
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "")
