@@ -226,7 +226,7 @@ def test_a_chunk_that_is_half_written_waits():
     fill(arrays, 0, 24, 32)
     new = [path for path in Path("run.zarr/posterior/mu").rglob("*") if path.is_file() and path not in kept]
     content = new[0].read_bytes()
-    new[0].write_bytes(content[: len(content) // 2])
+    new[0].write_bytes(content[:5])  # less than the header of a codec
     progress = follower.poll()
     assert progress.lengths == (24, 0)
     assert "run.zarr" in progress.waiting_for
@@ -276,6 +276,9 @@ def test_stores_that_cannot_be_followed(monkeypatch):
     refusal("file-format", follow("file.zarr").poll)
     refusal("file", follow, ["a.zarr", "b.zarr"])
     refusal("argument", follow, "a.zarr", chains="mu")
+    refusal("argument", follow, "a.zarr", coords={"chain": [0]})
+    create(group_in("bare.zarr", "posterior", 2), "mu", MU, (), 2).attrs.pop("_ARRAY_DIMENSIONS")
+    refusal("file-format", follow("bare.zarr").poll)
     monkeypatch.setitem(__import__("sys").modules, "zarr", None)
     refusal("dependency", ZarrFollower, "a.zarr", ReadOptions())
 

@@ -46,6 +46,10 @@ def follow(
     The options are those of `as_draws`; for CSV files `chains` is the number of files that the run will have.
     """
     options = ReadOptions.checked(var_names, filter_vars, group, coords, chains, None, exclude)
+    if {"chain", "draw"} & set(options.coords or ()):
+        raise InputError(
+            "coords selects chains or draws, but those of a run that goes on are not known; select variables by it"
+        )
     items = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(items, list | tuple) and items and all(isinstance(item, str | os.PathLike) for item in items):
         return _of_files([os.fsdecode(item) for item in items], options)
