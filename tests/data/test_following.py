@@ -296,6 +296,18 @@ def test_files_of_the_earlier_run_are_set_aside_until_they_are_replaced():
     assert progress.waiting_for == ""
 
 
+def test_a_further_chain_of_the_new_run_is_no_part_of_the_earlier_one():
+    for k in (0, 1):
+        write(f"run_{k}.csv", seeded(STAN_DRAWS[k], 11, k))
+    follower = follow("run_*.csv")
+    follower.poll()
+    write("run_0.csv", cut_at(seeded(STAN_DRAWS[1], 12, 0), 4)[0])
+    write("run_2.csv", cut_at(seeded(STAN_DRAWS[1], 12, 2), 7)[0])
+    progress = follower.poll()
+    assert (progress.labels, progress.lengths) == (("run_0.csv", "run_2.csv"), (4, 7))
+    assert "run_1.csv" in progress.waiting_for
+
+
 def test_one_chain_that_is_run_again_stays_with_the_others():
     for k in (0, 1):
         write(f"run_{k}.csv", seeded(STAN_DRAWS[k], 11, k))

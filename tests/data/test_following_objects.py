@@ -157,6 +157,8 @@ def test_selection_and_groups_of_a_sampler():
     assert (warmup.lengths, warmup.divergent) == ((9, 4), None)
     assert "nothing" in follow(sampler, group="nothing").poll().waiting_for
     refusal("unknown-name", follow(sampler, var_names="nothing").poll)
+    refusal("shape", follow(sampler, chains=1).poll)
+    assert follow(sampler, chains=3).poll().lengths == (9, 4)
 
 
 def test_a_sampler_that_produces_nan():

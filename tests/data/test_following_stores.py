@@ -133,6 +133,20 @@ def test_a_store_of_nutpie_while_it_grows(version):
     assert whole.names == progress.names
 
 
+def test_the_number_of_chains_is_that_of_the_source():
+    store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    assert follow("run.zarr", chains=CHAINS).poll().expected == DRAWS
+    refusal("shape", follow("run.zarr", chains=CHAINS + 1).poll)
+    netcdf("a.nc", 10)
+    os.utime("a.nc", (0, 0))
+    assert follow("a.nc", chains=2).poll().lengths == (10, 10)
+    refusal("shape", follow("a.nc", chains=1).poll)
+    netcdf("b.nc", 10)
+    os.utime("b.nc", (0, 0))
+    assert follow(["a.nc", "b.nc"], chains=4).poll().lengths == (10,) * 4
+    refusal("shape", follow(["a.nc", "b.nc"], chains=3).poll)
+
+
 def test_values_that_are_not_written_yet_are_not_taken_for_draws():
     arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
     fill(arrays, 0, 0, 3 * CHUNK, only=("mu", "logp"))

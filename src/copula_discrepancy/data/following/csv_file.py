@@ -52,12 +52,14 @@ class GrowingCsv:
     """A CSV file of one chain that a sampler writes; `look` reads what is new.
 
     A file is the same as long as what was read of it is still there, so that copies which replace each other, as rsync makes
-    them, are followed too. Otherwise the run began anew, which increases `generation`.
+    them, are followed too. Otherwise the run began anew, which increases `generation`; `settings_before` are those of the
+    earlier one.
     """
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path, self.options = path, options
         self.generation = 0
+        self.settings_before: dict[str, str] = {}
         self.waiting_for = ""
         self._read = _Read()
         self._stamp: tuple[int, ...] | None = None
@@ -163,6 +165,7 @@ class GrowingCsv:
         if not same:
             how = "was truncated" if size < read.offset else "was replaced"
             self._anew = f"the file {how}, and is read from its beginning; {len(read.rows)} draws are void"
+            self.settings_before = self.settings
             self._read = _Read()
             self.generation += 1
 

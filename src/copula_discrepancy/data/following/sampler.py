@@ -98,6 +98,9 @@ class SamplerFollower(Follower):
         if not dataset.data_vars or not dataset.sizes.get("draw", 0):
             return Progress(generation=self._generation, waiting_for=_WARMING_UP)
         rows = LabelledRows.of_dataset(dataset, _statistics(copy, self._options), self._options, self._names)
+        wanted = self._options.chains if isinstance(self._options.chains, int) else rows.n_chains
+        if rows.n_chains > wanted:
+            raise InputError(f"chains={wanted} was passed, but the sampler has {rows.n_chains} chains; omit it", "shape")
         held = self._held
         if held is None or self._names != rows.names or not still_there(held, rows):
             if held is not None and any(held.lengths(0)):

@@ -194,6 +194,8 @@ class _Opened:
         padded = {name for name, array in others.items() if array.padded}
         chosen = {name: arrays[name] for name in entries}
         rows = LabelledRows(chosen, flat, places, others=others, padded=padded, order=names)
+        if isinstance(options.chains, int) and options.chains != rows.n_chains:
+            raise InputError(f"chains={options.chains} was passed, but the store has {rows.n_chains} chains; omit it", "shape")
         if not counted:
             if not rows.tells:
                 unknown = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
