@@ -132,6 +132,23 @@ def test_a_sampler_whose_results_were_taken():
     assert (progress.lengths, progress.finished, progress.waiting_for) == ((12, 4), True, "")
 
 
+def test_a_sampler_that_begins_anew():
+    sampler = Sampler()
+    sampler.lengths = (9, 4)
+    follower = follow(sampler)
+    before = follower.poll()
+    kept = MU[0, 0]
+    MU[0, 0] = 7.0
+    try:
+        sampler.lengths = (12, 4)
+        progress = follower.poll()
+        assert (progress.generation, progress.new) == (1, 16)
+        assert progress.chains[0][0, 0] == 7.0
+        assert before.chains[0][0, 0] == kept
+    finally:
+        MU[0, 0] = kept
+
+
 def test_copies_are_made_seldom(monkeypatch):
     monkeypatch.setattr("copula_discrepancy.data.following.sampler._MOST_TIME", 1e-9)
     sampler = Sampler()

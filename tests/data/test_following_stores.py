@@ -507,6 +507,17 @@ def test_several_files_that_are_replaced():
 
 
 @pytest.mark.usefixtures("quiet")
+def test_a_file_that_is_damaged_after_the_last_look():
+    netcdf("run.nc", 10)
+    follower = follow("run.nc")
+    follower.poll()
+    Path("run.nc").write_bytes(b"half")
+    whole = follower.whole()
+    assert whole.n_draws == 10
+    assert len(whole.notes) == 1
+
+
+@pytest.mark.usefixtures("quiet")
 def test_arrays_that_are_replaced():
     np.save("run.npy", ROWS[:, :10])
     follower = follow("run.npy")

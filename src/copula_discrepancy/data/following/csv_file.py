@@ -116,7 +116,7 @@ class GrowingCsv:
             found.append("first row left out: it is the mean of the approximation")
         elif seen:
             found.append(f"{seen}{f' of {read.left_out}' * (read.before > 0)} warm-up draws left out")
-        if self._unfinished:
+        if self._unfinished and self._stamp is not None:
             found.append("the last line is unfinished and waits")
         return found
 
@@ -303,14 +303,14 @@ def _decoded(text: bytes, number: int) -> str:
 
 def _require_plain(header: Sequence[str]) -> None:
     """Raise unless all columns of a file that Stan did not write are variables: whether they are may depend on later rows."""
-    with errors_about("the header"):
-        numbers = [name for name in header if _is_number(name)]
-        if numbers:
-            raise InputError(f"must have names, got {listed(numbers, 3)}; write them in the first line", "file-format")
-        others = [name for name in header if not name or name in (*CHAIN_NAMES, *DRAW_NAMES) or is_identifier_name(name)]
-        if others:
-            found = f"has the column {others[0]!r}, which is no variable"
-            raise InputError(f"{found}; write one file per chain with its variables only", "file-format")
+    numbers = [name for name in header if _is_number(name)]
+    if numbers:
+        found = f"the header must have names, got {listed(numbers, 3)}"
+        raise InputError(f"{found}; write the names of the variables into the first line", "file-format")
+    others = [name for name in header if not name or name in (*CHAIN_NAMES, *DRAW_NAMES) or is_identifier_name(name)]
+    if others:
+        found = f"the column {others[0]!r} is no variable"
+        raise InputError(f"{found}; write one file per chain with its variables only", "file-format")
 
 
 def _is_number(text: str) -> bool:
