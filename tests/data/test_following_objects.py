@@ -1,5 +1,6 @@
 """Samplers that run in this process and iterators of blocks, followed draw by draw."""
 
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -56,7 +57,10 @@ class Sampler:
         dims = {name: ("chain", "draw", "d")[: values.ndim] for name, values in padded.items()}
         posterior = xr.Dataset({name: (dims[name], padded[name]) for name in ("mu", "theta", "count")})
         stats = xr.Dataset({name: (dims[name], padded[name]) for name in ("logp", "diverging")})
-        if self.container == "tree":
+        if self.container == "store":
+            for array in posterior.data_vars.values():
+                array.encoding["chunks"] = (1, 16)  # as xarray tells of a store, which nutpie goes on writing
+        if self.container != "InferenceData":
             return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": stats, "warmup_posterior": posterior})
         return InferenceData(posterior=posterior, sample_stats=stats)
 
@@ -130,6 +134,18 @@ def test_a_sampler_whose_results_were_taken():
     sampler.error, sampler.finished = RuntimeError("gone"), True
     progress = follower.poll()
     assert (progress.lengths, progress.finished, progress.waiting_for) == ((12, 4), True, "")
+
+
+def test_draws_of_a_sampler_that_writes_a_store_settle_first(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.2)
+    sampler = Sampler("store")
+    sampler.lengths, sampler.finished = (9, 4), True
+    follower = follow(sampler)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((0, 0), False)
+    time.sleep(0.25)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((9, 4), True)
 
 
 def test_a_sampler_that_begins_anew():

@@ -157,6 +157,17 @@ def test_values_that_are_not_written_yet_are_not_taken_for_draws():
     assert follow("run.zarr", exclude="count").poll().lengths == (16, 0)
 
 
+def test_a_chunk_that_was_never_written_ends_a_chain():
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    fill(arrays, 0, 0, 14)
+    fill(arrays, 0, 32, 40)  # of a sampler that was killed
+    fill(arrays, 1, 24, 40)
+    follower = follow("run.zarr")
+    assert follower.poll().lengths == (14, 0)
+    fill(arrays, 0, 14, 32)
+    assert follower.poll().lengths == (40, 0)
+
+
 def test_whole_numbers_wait_until_they_must_have_been_written(monkeypatch):
     arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
     follower = follow("run.zarr")

@@ -42,7 +42,6 @@ class LabelledRows:
         self._signs = [array for name, array in arrays.items() if name in padded]
         if not self._signs:
             self._signs = [others[name] for name in (*ALWAYS_THERE, *others) if name in others and name in padded][:1]
-        self.zeros = self.diverging is not None or len(self._signs) < len(arrays)
 
     @classmethod
     def of_dataset(
@@ -127,8 +126,8 @@ class ChainRows:
 
 
 class Settling:
-    """The draws that were there some time ago: whole numbers and flags, whose 0 may mean that they are not there yet, are
-    written together with the other values, but not in any order.
+    """The draws that were there some time ago. Chunks are written at about the same time, but in no order, and the 0 of whole
+    numbers and flags may mean that they are not there yet.
     """
 
     def __init__(self) -> None:
@@ -162,18 +161,20 @@ def by_draw(array: Any) -> Any:
 
 
 def _last_value(array: Any, chain: int, done: int, limit: int) -> int:
-    """The end of the last draw before `limit` that has a value, in windows that double as long as they are full."""
+    """The end of the last draw before `limit` that has a value and no hole before it; windows double while they are full.
+
+    A hole is as long as a window: a chunk that a sampler had not written when it was killed, though it had the next one.
+    """
     window = _FIRST_WINDOW
     while done < limit:
         end = min(done + window, limit)
         block = np.asarray(array.isel(chain=chain, draw=slice(done, end)))
-        filled = ~np.isnan(block.reshape(end - done, math.prod(block.shape[1:]))).all(axis=1)
-        if not filled.any():
+        filled = np.flatnonzero(~np.isnan(block.reshape(end - done, math.prod(block.shape[1:]))).all(axis=1))
+        holes = np.flatnonzero(np.diff(filled, prepend=-1) > _FIRST_WINDOW)
+        if holes.size:
+            return done + (int(filled[holes[0] - 1]) + 1 if holes[0] else 0)
+        if not filled.size:
             return done
-        done += int(np.flatnonzero(filled)[-1]) + 1
-        if done < end:
-            # a gap of missing draws as long as a window is the end
-            window = _FIRST_WINDOW
-        else:
-            window *= 2
+        begin, done = done, done + int(filled[-1]) + 1
+        window = 2 * (end - begin) if done == end else _FIRST_WINDOW
     return done

@@ -112,7 +112,7 @@ class SamplerFollower(Follower):
         there = [rows.there(chain, done[chain], rows.n_draws) if rows.tells else rows.n_draws for chain in range(rows.n_chains)]
         ready = there
         stored = any(array.encoding.get("chunks") for array in dataset.data_vars.values())  # not in memory, but being written
-        if rows.zeros and stored:
+        if stored:
             ready = self._settling.settled(there, done)
         for chain, end in enumerate(ready):
             if end > done[chain]:

@@ -28,7 +28,7 @@ from copula_discrepancy.data.streams.failures import first_line
 
 _HEADERS = ("zarr.json", ".zgroup", ".zattrs", ".zmetadata", ".zarray")
 _HALF_WRITTEN = (OSError, ValueError, KeyError, RuntimeError, zlib.error)
-_MOST_CHUNKS = 4000  # read in one look, which then takes about a second; the next one goes on
+_MOST_CHUNKS = 1500  # read in one look, which then takes about a second; the next one goes on
 _STALE = 2.0  # seconds: clocks of file systems differ by less
 _WARMUP = "warmup_"
 _STATISTICS, _STATE = "sample_stats", "_sampling_state"
@@ -113,7 +113,8 @@ class ZarrFollower(Follower):
         done = held.lengths(rows.n_chains)
         most = max(_MOST_CHUNKS * store.chunk // (store.n_arrays * rows.n_chains), store.chunk)
         there = [store.there(chain, done[chain], most) for chain in range(rows.n_chains)]
-        if store.counted is None and rows.zeros:
+        arriving = any(there)
+        if store.counted is None:
             there = self._settling.settled(there, done)
         for chain, end in enumerate(there):
             begin = done[chain]
@@ -123,7 +124,9 @@ class ZarrFollower(Follower):
                 held.extend(chain, rows.rows(chain, *places), rows.names, flags)
         if any(end - begin >= most for begin, end in zip(done, there, strict=True)):
             return "the rest of the draws that are there already to be read"
-        return "" if any(there) else f"{self._label} has no draws yet"
+        if any(there):
+            return ""
+        return f"the first draws of {self._label} to be complete" if arriving else f"{self._label} has no draws yet"
 
     def _told(self, waiting_for: str) -> Progress:
         store, held, last = self._store, self._held, self._last
@@ -132,8 +135,6 @@ class ZarrFollower(Follower):
         lengths = held.lengths(store.rows.n_chains)
         expected = store.rows.n_draws - store.offset
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
-        if not waiting_for and not any(lengths):
-            waiting_for = f"{self._label} has no draws yet that are settled"
         finished = all(length >= expected for length in lengths)
         before = sum(last.lengths) if last.generation == self._generation else 0
         warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
