@@ -55,7 +55,7 @@ def follow(
         return _of_files([os.fsdecode(item) for item in items], options)
     if is_background_sampler(source):
         return SamplerFollower(source, options)
-    if hasattr(source, "straces") and hasattr(source, "root"):
+    if callable(getattr(type(source), "split_warmup_groups", None)) and hasattr(source, "root"):
         return _of_stores([_path_of_trace(source)], options)
     if isinstance(source, Iterator) and not isinstance(source, io.IOBase):
         return GeneratorFollower(source, options)
