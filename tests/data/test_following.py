@@ -296,6 +296,18 @@ def test_files_of_the_earlier_run_are_set_aside_until_they_are_replaced():
     assert progress.waiting_for == ""
 
 
+def test_a_further_chain_of_the_new_run_is_no_part_of_the_earlier_one():
+    for k in (0, 1):
+        write(f"run_{k}.csv", seeded(STAN_DRAWS[k], 11, k))
+    follower = follow("run_*.csv")
+    follower.poll()
+    write("run_0.csv", cut_at(seeded(STAN_DRAWS[1], 12, 0), 4)[0])
+    write("run_2.csv", cut_at(seeded(STAN_DRAWS[1], 12, 2), 7)[0])
+    progress = follower.poll()
+    assert (progress.labels, progress.lengths) == (("run_0.csv", "run_2.csv"), (4, 7))
+    assert "run_1.csv" in progress.waiting_for
+
+
 def test_one_chain_that_is_run_again_stays_with_the_others():
     for k in (0, 1):
         write(f"run_{k}.csv", seeded(STAN_DRAWS[k], 11, k))
@@ -477,3 +489,57 @@ def test_catching_up_is_fast():
     begin = time.process_time()
     assert follow("out.csv").poll().new == 20_000
     assert time.process_time() - begin < 5.0  # a tenth of a second where this was written, and far from a loop over cells
+
+
+def test_a_path_that_cannot_be_read_waits(monkeypatch):
+    follower = follow(["out.csv"])
+    write("out.csv", cut_at(TEXT, 10)[0])
+    follower.poll()
+    os.remove("out.csv")
+    os.mkdir("out.csv")  # any error of the system but a missing file
+    progress = follower.poll()
+    assert progress.lengths == (10,)
+    assert "out.csv" in progress.waiting_for
+    os.rmdir("out.csv")
+    write("out.csv", b"\1" * 1000)
+    monkeypatch.setattr("copula_discrepancy.data.following.csv_file._BLOCK", 50)
+    monkeypatch.setattr("copula_discrepancy.data.following.csv_file._LONGEST", 200)
+    refusal("file-format", follow("out.csv").poll)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read():
+    write("out.csv", TEXT)
+    os.chmod("out.csv", 0)
+    refusal("file", follow("out.csv").poll)
+
+
+def spoken():
+    """What followers say, by what happens, for the snapshot of messages."""
+    for make in TWO_RUNS:
+        for name in os.listdir():
+            os.remove(name)
+        make()
+        yield "two-runs", refusal("two-runs", follow("*.csv").poll)
+    for name in os.listdir():
+        os.remove(name)
+    for content, code in FAULTS:
+        write("out.csv", content)
+        yield code, refusal(code, follow("out.csv").poll)
+    for source in ("run.csv.gz", "run.parquet", ["a.csv", "b.nc"], ["a.csv", "./a.csv"], ["a.zarr", "b.zarr"], "*.nc", 5):
+        with pytest.raises(cd.InputError) as caught:
+            follow(source)
+        yield caught.value.code, str(caught.value)
+    for source in ("none.csv", "folder", "folder/*.csv", "run_*.csv", "none.nc", "none.zarr"):
+        yield "waiting", follow(source).poll().waiting_for
+    os.remove("out.csv")
+    begin, rest = cut_at(stan_text(STAN_DRAWS[0], warmup=20), 0)
+    follower = follow(["out.csv", "other.csv"])
+    for content in ("# stan", begin[:-600], begin + rest[:800], begin + rest, rest and begin + rest[:900]):
+        write("out.csv", content)
+        progress = follower.poll()
+        yield "waiting", progress.waiting_for
+        yield from (("note", note) for note in progress.notes)
+    os.remove("out.csv")
+    yield "waiting", follower.poll().waiting_for
+    yield from (("note", note) for note in follower.whole().notes)

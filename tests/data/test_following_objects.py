@@ -1,5 +1,6 @@
 """Samplers that run in this process and iterators of blocks, followed draw by draw."""
 
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -56,7 +57,10 @@ class Sampler:
         dims = {name: ("chain", "draw", "d")[: values.ndim] for name, values in padded.items()}
         posterior = xr.Dataset({name: (dims[name], padded[name]) for name in ("mu", "theta", "count")})
         stats = xr.Dataset({name: (dims[name], padded[name]) for name in ("logp", "diverging")})
-        if self.container == "tree":
+        if self.container == "store":
+            for array in posterior.data_vars.values():
+                array.encoding["chunks"] = (1, 16)  # as xarray tells of a store, which nutpie goes on writing
+        if self.container != "InferenceData":
             return xr.DataTree.from_dict({"posterior": posterior, "sample_stats": stats, "warmup_posterior": posterior})
         return InferenceData(posterior=posterior, sample_stats=stats)
 
@@ -132,6 +136,35 @@ def test_a_sampler_whose_results_were_taken():
     assert (progress.lengths, progress.finished, progress.waiting_for) == ((12, 4), True, "")
 
 
+def test_draws_of_a_sampler_that_writes_a_store_settle_first(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.2)
+    sampler = Sampler("store")
+    sampler.lengths, sampler.finished = (9, 4), True
+    follower = follow(sampler)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((0, 0), False)
+    time.sleep(0.25)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((9, 4), True)
+
+
+def test_a_sampler_that_begins_anew():
+    sampler = Sampler()
+    sampler.lengths = (9, 4)
+    follower = follow(sampler)
+    before = follower.poll()
+    kept = MU[0, 0]
+    MU[0, 0] = 7.0
+    try:
+        sampler.lengths = (12, 4)
+        progress = follower.poll()
+        assert (progress.generation, progress.new) == (1, 16)
+        assert progress.chains[0][0, 0] == 7.0
+        assert before.chains[0][0, 0] == kept
+    finally:
+        MU[0, 0] = kept
+
+
 def test_copies_are_made_seldom(monkeypatch):
     monkeypatch.setattr("copula_discrepancy.data.following.sampler._MOST_TIME", 1e-9)
     sampler = Sampler()
@@ -157,6 +190,8 @@ def test_selection_and_groups_of_a_sampler():
     assert (warmup.lengths, warmup.divergent) == ((9, 4), None)
     assert "nothing" in follow(sampler, group="nothing").poll().waiting_for
     refusal("unknown-name", follow(sampler, var_names="nothing").poll)
+    refusal("shape", follow(sampler, chains=1).poll)
+    assert follow(sampler, chains=3).poll().lengths == (9, 4)
 
 
 def test_a_sampler_that_produces_nan():

@@ -133,6 +133,20 @@ def test_a_store_of_nutpie_while_it_grows(version):
     assert whole.names == progress.names
 
 
+def test_the_number_of_chains_is_that_of_the_source():
+    store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    assert follow("run.zarr", chains=CHAINS).poll().expected == DRAWS
+    refusal("shape", follow("run.zarr", chains=CHAINS + 1).poll)
+    netcdf("a.nc", 10)
+    os.utime("a.nc", (0, 0))
+    assert follow("a.nc", chains=2).poll().lengths == (10, 10)
+    refusal("shape", follow("a.nc", chains=1).poll)
+    netcdf("b.nc", 10)
+    os.utime("b.nc", (0, 0))
+    assert follow(["a.nc", "b.nc"], chains=4).poll().lengths == (10,) * 4
+    refusal("shape", follow(["a.nc", "b.nc"], chains=3).poll)
+
+
 def test_values_that_are_not_written_yet_are_not_taken_for_draws():
     arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
     fill(arrays, 0, 0, 3 * CHUNK, only=("mu", "logp"))
@@ -141,6 +155,17 @@ def test_values_that_are_not_written_yet_are_not_taken_for_draws():
     fill(arrays, 0, 0, 2 * CHUNK, only=("theta",))
     fill(arrays, 0, 0, CHUNK + 1, only=("count", "diverging"))
     assert follow("run.zarr", exclude="count").poll().lengths == (16, 0)
+
+
+def test_a_chunk_that_was_never_written_ends_a_chain():
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    fill(arrays, 0, 0, 14)
+    fill(arrays, 0, 32, 40)  # of a sampler that was killed
+    fill(arrays, 1, 24, 40)
+    follower = follow("run.zarr")
+    assert follower.poll().lengths == (14, 0)
+    fill(arrays, 0, 14, 32)
+    assert follower.poll().lengths == (40, 0)
 
 
 def test_whole_numbers_wait_until_they_must_have_been_written(monkeypatch):
@@ -226,7 +251,7 @@ def test_a_chunk_that_is_half_written_waits():
     fill(arrays, 0, 24, 32)
     new = [path for path in Path("run.zarr/posterior/mu").rglob("*") if path.is_file() and path not in kept]
     content = new[0].read_bytes()
-    new[0].write_bytes(content[: len(content) // 2])
+    new[0].write_bytes(content[:5])  # less than the header of a codec
     progress = follower.poll()
     assert progress.lengths == (24, 0)
     assert "run.zarr" in progress.waiting_for
@@ -276,6 +301,9 @@ def test_stores_that_cannot_be_followed(monkeypatch):
     refusal("file-format", follow("file.zarr").poll)
     refusal("file", follow, ["a.zarr", "b.zarr"])
     refusal("argument", follow, "a.zarr", chains="mu")
+    refusal("argument", follow, "a.zarr", coords={"chain": [0]})
+    create(group_in("bare.zarr", "posterior", 2), "mu", MU, (), 2).attrs.pop("_ARRAY_DIMENSIONS")
+    refusal("file-format", follow("bare.zarr").poll)
     monkeypatch.setitem(__import__("sys").modules, "zarr", None)
     refusal("dependency", ZarrFollower, "a.zarr", ReadOptions())
 
@@ -384,8 +412,10 @@ def test_the_trace_object_of_pymc():
         store = Store()
 
     class Trace:
-        straces = ()
         root = Root()
+
+        def split_warmup_groups(self):
+            raise AssertionError("a follower changes nothing")
 
     arrays, counts = pymc_store("run.zarr")
     fill(arrays, 0, 0, 21)
@@ -487,6 +517,17 @@ def test_several_files_that_are_replaced():
     refusal("unknown-name", follow("a.nc", var_names="nothing").poll)
     refusal("file", follow, "*.nc")
     refusal("file", follow, ["a.nc", "a.csv"])
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_file_that_is_damaged_after_the_last_look():
+    netcdf("run.nc", 10)
+    follower = follow("run.nc")
+    follower.poll()
+    Path("run.nc").write_bytes(b"half")
+    whole = follower.whole()
+    assert whole.n_draws == 10
+    assert len(whole.notes) == 1
 
 
 @pytest.mark.usefixtures("quiet")

@@ -16,7 +16,7 @@ import copula_discrepancy as cd
 from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.data.expression import parse
 from copula_discrepancy.data.matching import matched, read_reference
-from tests.data import test_expression, test_files, test_parts, test_readers
+from tests.data import test_expression, test_files, test_following, test_parts, test_readers
 from tests.data.refusals import refusal
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
@@ -125,7 +125,19 @@ def messages():
         lines.append(f"kinds-differ: {refusal('kinds-differ', matched, *map(cd.as_draws, (text, other)))}")
     orders = [TABLE.assign(size=pd.Categorical([*"SL"] * 60, order, ordered=True)) for order in (["S", "L"], ["L", "S"])]
     lines.append(f"kinds-differ: {refusal('kinds-differ', matched, *map(cd.as_draws, orders))}")
+    lines += ["", "# following", *(f"{what}: {text}" for what, text in in_a_folder(test_following.spoken))]
     return "\n".join(lines[1:]) + "\n"
+
+
+def in_a_folder(speak):
+    """What a function says in an empty folder."""
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            return list(speak())
+        finally:
+            os.chdir(here)
 
 
 def test_wording_is_that_of_the_snapshot(tmp_path, monkeypatch):

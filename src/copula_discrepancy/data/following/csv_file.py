@@ -52,12 +52,14 @@ class GrowingCsv:
     """A CSV file of one chain that a sampler writes; `look` reads what is new.
 
     A file is the same as long as what was read of it is still there, so that copies which replace each other, as rsync makes
-    them, are followed too. Otherwise the run began anew, which increases `generation`.
+    them, are followed too. Otherwise the run began anew, which increases `generation`; `settings_before` are those of the
+    earlier one.
     """
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path, self.options = path, options
         self.generation = 0
+        self.settings_before: dict[str, str] = {}
         self.waiting_for = ""
         self._read = _Read()
         self._stamp: tuple[int, ...] | None = None
@@ -114,7 +116,7 @@ class GrowingCsv:
             found.append("first row left out: it is the mean of the approximation")
         elif seen:
             found.append(f"{seen}{f' of {read.left_out}' * (read.before > 0)} warm-up draws left out")
-        if self._unfinished:
+        if self._unfinished and self._stamp is not None:
             found.append("the last line is unfinished and waits")
         return found
 
@@ -163,6 +165,7 @@ class GrowingCsv:
         if not same:
             how = "was truncated" if size < read.offset else "was replaced"
             self._anew = f"the file {how}, and is read from its beginning; {len(read.rows)} draws are void"
+            self.settings_before = self.settings
             self._read = _Read()
             self.generation += 1
 
@@ -300,14 +303,14 @@ def _decoded(text: bytes, number: int) -> str:
 
 def _require_plain(header: Sequence[str]) -> None:
     """Raise unless all columns of a file that Stan did not write are variables: whether they are may depend on later rows."""
-    with errors_about("the header"):
-        numbers = [name for name in header if _is_number(name)]
-        if numbers:
-            raise InputError(f"must have names, got {listed(numbers, 3)}; write them in the first line", "file-format")
-        others = [name for name in header if not name or name in (*CHAIN_NAMES, *DRAW_NAMES) or is_identifier_name(name)]
-        if others:
-            found = f"has the column {others[0]!r}, which is no variable"
-            raise InputError(f"{found}; write one file per chain with its variables only", "file-format")
+    numbers = [name for name in header if _is_number(name)]
+    if numbers:
+        found = f"the header must have names, got {listed(numbers, 3)}"
+        raise InputError(f"{found}; write the names of the variables into the first line", "file-format")
+    others = [name for name in header if not name or name in (*CHAIN_NAMES, *DRAW_NAMES) or is_identifier_name(name)]
+    if others:
+        found = f"the column {others[0]!r} is no variable"
+        raise InputError(f"{found}; write one file per chain with its variables only", "file-format")
 
 
 def _is_number(text: str) -> bool:

@@ -162,19 +162,20 @@ def _two_runs(first: GrowingCsv, other: GrowingCsv, why: str) -> InputError:
 
 
 def _of_the_newest_run(files: list[GrowingCsv]) -> tuple[list[GrowingCsv], list[GrowingCsv]]:
-    """The files of the run that began last, and those that an earlier run left and that the newer one has still to replace.
-
-    A file that began anew with other settings belongs to a new run; with the seed of the others it is one chain run again.
-    """
-    newest = max((file.generation for file in files), default=0)
-    leader = next((file for file in files if file.generation == newest), None)
-    older = [file for file in files if file.generation < newest]
-    if leader is None or not older:
-        return files, []
-    seeds = {file.settings.get("seed") for file in older}
-    new_seed = len(seeds) == 1 and leader.settings.get("seed") not in seeds
-    set_aside = [file for file in older if new_seed or _mismatch(leader, file)]
+    """The files of the run that began last, and those that an earlier run left and that the newer one has still to replace."""
+    set_aside = [file for file in files if any(_is_of_an_earlier_run(file, other) for other in files)]
     return [file for file in files if file not in set_aside], set_aside
+
+
+def _is_of_an_earlier_run(file: GrowingCsv, newer: GrowingCsv) -> bool:
+    """Whether another file began anew, with other settings or another seed than it shared with this one.
+
+    With the same seed, or if every chain has its own, it is one chain that is run again.
+    """
+    if newer.generation <= file.generation:
+        return False
+    seed, before = file.settings.get("seed"), newer.settings_before.get("seed")
+    return bool(_mismatch(newer, file)) or (seed == before != newer.settings.get("seed"))
 
 
 def _in_order(file: GrowingCsv, names: tuple[str, ...]) -> Rows:

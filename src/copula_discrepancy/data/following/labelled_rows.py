@@ -11,7 +11,7 @@ from copula_discrepancy._core.checks import numeric
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.following.progress import Flags, Growing, Rows
 from copula_discrepancy.data.missing import require_finite
-from copula_discrepancy.data.readers.labelled import selected_arrays
+from copula_discrepancy.data.readers.labelled import Entries, selected_arrays
 from copula_discrepancy.data.readers.options import ReadOptions
 
 DIVERGING = "diverging"
@@ -21,31 +21,39 @@ _FIRST_WINDOW = 16  # draws that are looked at first; further windows double
 
 
 class LabelledRows:
-    """The selected variables of a dataset (chain, draw, ...), read as rows (draw, variable) of one chain at a time.
+    """Variables (chain, draw, ...) read as rows (draw, variable) of one chain at a time.
 
-    `statistics` are arrays (chain, draw) of the sampler, of which those called as in `ALWAYS_THERE` and `DIVERGING` are used.
-    `padded` are the variables of the dataset and of the statistics that are NaN where a draw is not there yet; the others may
-    be 0 there, which is a value too. The variables have the order of `names` if they are the same: stores list theirs in any.
+    `arrays` are the selected variables, `names` their selected entries and `entries` where these are among the names and within
+    a variable. `others` are further arrays with draws, such as statistics of the sampler, of which those called as in
+    `ALWAYS_THERE` and `DIVERGING` are used. `padded` are those that are NaN where a draw is not there yet; the others may be 0
+    there, which is a value too. The names have the order of `order` if they are the same: stores list theirs in any.
     """
 
     def __init__(
-        self, dataset: Any, statistics: Mapping[str, Any], options: ReadOptions, padded: set[str], names: tuple[str, ...] = ()
-    ) -> None:
-        arrays, found, entries = selected_arrays(dataset, options)
-        self.names = names if sorted(names) == sorted(found) else found
+        self, arrays: Mapping[str, Any], names: tuple[str, ...], entries: Entries, *, others: Mapping[str, Any],
+        padded: set[str], order: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.names = order if sorted(order) == sorted(names) else names
         place = {name: k for k, name in enumerate(self.names)}
-        self._entries = {name: [(place[found[k]], entry) for k, entry in own] for name, own in entries.items()}
-        self._arrays = {name: by_draw(array) for name, array in arrays.items()}
-        self.variables = [*self._arrays]
-        first = next(iter(self._arrays.values()))
-        self.n_chains, self.n_draws = first.sizes["chain"], first.sizes["draw"]
-        self.diverging = statistics.get(DIVERGING)
-        self._signs = [array for name, array in self._arrays.items() if name in padded]
+        self._entries = {variable: [(place[names[k]], entry) for k, entry in own] for variable, own in entries.items()}
+        self._arrays = arrays
+        self.n_chains, self.n_draws = next(iter(arrays.values())).shape[:2]
+        self.diverging = others.get(DIVERGING)
+        self._signs = [array for name, array in arrays.items() if name in padded]
         if not self._signs:
-            others = {str(name): by_draw(dataset[name]) for name in dataset.data_vars if "draw" in dataset[name].dims}
-            named = {**others, **statistics}
-            self._signs = [named[name] for name in (*ALWAYS_THERE, *others) if name in named and name in padded][:1]
-        self.zeros = self.diverging is not None or len(self._signs) < len(self._arrays)
+            self._signs = [others[name] for name in (*ALWAYS_THERE, *others) if name in others and name in padded][:1]
+
+    @classmethod
+    def of_dataset(
+        cls, dataset: Any, statistics: Mapping[str, Any], options: ReadOptions, order: tuple[str, ...]
+    ) -> "LabelledRows":
+        """The variables of a dataset, and statistics of its draws; floating numbers are NaN where a draw is not there yet."""
+        arrays, names, entries = selected_arrays(dataset, options)
+        rest = {str(name): by_draw(dataset[name]) for name in dataset.data_vars if "draw" in dataset[name].dims}
+        others = {**rest, **{str(name): by_draw(array) for name, array in statistics.items() if "draw" in array.dims}}
+        padded = {name for name, array in others.items() if array.dtype.kind == "f"}
+        selected = {name: by_draw(array) for name, array in arrays.items()}
+        return cls(selected, names, entries, others=others, padded=padded, order=order)
 
     @property
     def tells(self) -> bool:
@@ -118,8 +126,8 @@ class ChainRows:
 
 
 class Settling:
-    """The draws that were there some time ago: whole numbers and flags, whose 0 may mean that they are not there yet, are
-    written together with the other values, but not in any order.
+    """The draws that were there some time ago. Chunks are written at about the same time, but in no order, and the 0 of whole
+    numbers and flags may mean that they are not there yet.
     """
 
     def __init__(self) -> None:
@@ -153,18 +161,20 @@ def by_draw(array: Any) -> Any:
 
 
 def _last_value(array: Any, chain: int, done: int, limit: int) -> int:
-    """The end of the last draw before `limit` that has a value, in windows that double as long as they are full."""
+    """The end of the last draw before `limit` that has a value and no hole before it; windows double while they are full.
+
+    A hole is as long as a window: a chunk that a sampler had not written when it was killed, though it had the next one.
+    """
     window = _FIRST_WINDOW
     while done < limit:
         end = min(done + window, limit)
         block = np.asarray(array.isel(chain=chain, draw=slice(done, end)))
-        filled = ~np.isnan(block.reshape(end - done, math.prod(block.shape[1:]))).all(axis=1)
-        if not filled.any():
+        filled = np.flatnonzero(~np.isnan(block.reshape(end - done, math.prod(block.shape[1:]))).all(axis=1))
+        holes = np.flatnonzero(np.diff(filled, prepend=-1) > _FIRST_WINDOW)
+        if holes.size:
+            return done + (int(filled[holes[0] - 1]) + 1 if holes[0] else 0)
+        if not filled.size:
             return done
-        done += int(np.flatnonzero(filled)[-1]) + 1
-        if done < end:
-            # a gap of missing draws as long as a window is the end
-            window = _FIRST_WINDOW
-        else:
-            window *= 2
+        begin, done = done, done + int(filled[-1]) + 1
+        window = 2 * (end - begin) if done == end else _FIRST_WINDOW
     return done

@@ -46,12 +46,16 @@ def follow(
     The options are those of `as_draws`; for CSV files `chains` is the number of files that the run will have.
     """
     options = ReadOptions.checked(var_names, filter_vars, group, coords, chains, None, exclude)
+    if {"chain", "draw"} & set(options.coords or ()):
+        raise InputError(
+            "coords selects chains or draws, but those of a run that goes on are not known; select variables by it"
+        )
     items = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(items, list | tuple) and items and all(isinstance(item, str | os.PathLike) for item in items):
         return _of_files([os.fsdecode(item) for item in items], options)
     if is_background_sampler(source):
         return SamplerFollower(source, options)
-    if hasattr(source, "straces") and hasattr(source, "root"):
+    if callable(getattr(type(source), "split_warmup_groups", None)) and hasattr(source, "root"):
         return _of_stores([_path_of_trace(source)], options)
     if isinstance(source, Iterator) and not isinstance(source, io.IOBase):
         return GeneratorFollower(source, options)

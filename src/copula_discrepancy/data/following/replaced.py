@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from copula_discrepancy.data.following.labelled_rows import ChainRows
 from copula_discrepancy.data.following.progress import Follower, Progress, Rows, cut_draws, unequal_note
 from copula_discrepancy.data.missing import require_finite
 from copula_discrepancy.data.naming import errors_about, require_same_names
-from copula_discrepancy.data.readers.files import read_files
+from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table
 from copula_discrepancy.data.streams.failures import file_labels
@@ -30,7 +31,10 @@ class ReplacedFollower(Follower):
 
     def __init__(self, paths: list[str], options: ReadOptions) -> None:
         self._paths, self._options = paths, options
-        self._files = [_Replaced(path, options) for path in paths]
+        # the number of chains is that of all files
+        own = options if len(paths) == 1 else replace(options, chains=None)
+        options.refuse("a file that is replaced", "chain column")
+        self._files = [_Replaced(path, own) for path in paths]
         self._held: ChainRows | None = None
         self._generation = 0
         self._notes: tuple[str, ...] = ()
@@ -93,6 +97,9 @@ class ReplacedFollower(Follower):
             places = [table.names.index(name) for name in names]
             rows += [chain[:, places] for chain in table.values]
             flags += [None] * len(table.values) if own is None else [*own]
+        wanted = self._options.chains
+        if isinstance(wanted, int) and len(rows) > wanted:
+            raise InputError(f"chains={wanted} was passed, but the files have {len(rows)} chains; omit it", "shape")
         held = self._held
         goes_on = held is not None and self._last.names == names and len(held.chains) == len(rows) and all(
             np.array_equal(before, after[: len(before)]) for before, after in zip(held.chains, rows, strict=True)
@@ -137,7 +144,7 @@ class _Replaced:
         if not rests:
             return False
         try:
-            table = read_files(self._path, self._options)
+            table = read(self._path, self._options)
         except InputError as error:
             if error.code not in _HALF_WRITTEN:
                 raise
@@ -156,7 +163,7 @@ class _Replaced:
             return None
         choices = ReadOptions(group="sample_stats", var_names=("diverging",))
         try:
-            found = read_files(self._path, choices).values[:, :, 0] != 0
+            found = read(self._path, choices).values[:, :, 0] != 0
         except InputError:
             return None
         return found if found.shape == table.values.shape[:2] else None

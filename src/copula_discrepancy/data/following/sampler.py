@@ -2,11 +2,12 @@
 
 import time
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, by_draw, still_there
+from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, still_there
 from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
 from copula_discrepancy.data.readers.labelled import group_of
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
@@ -96,9 +97,10 @@ class SamplerFollower(Follower):
             return Progress(generation=self._generation, waiting_for=f"the sampler has no group {self._options.group} yet")
         if not dataset.data_vars or not dataset.sizes.get("draw", 0):
             return Progress(generation=self._generation, waiting_for=_WARMING_UP)
-        statistics = _statistics(copy, self._options)
-        floats = {str(name) for name, array in {**dataset.data_vars, **statistics}.items() if array.dtype.kind == "f"}
-        rows = LabelledRows(dataset, statistics, self._options, floats, self._names)
+        rows = LabelledRows.of_dataset(dataset, _statistics(copy, self._options), self._options, self._names)
+        wanted = self._options.chains if isinstance(self._options.chains, int) else rows.n_chains
+        if rows.n_chains > wanted:
+            raise InputError(f"chains={wanted} was passed, but the sampler has {rows.n_chains} chains; omit it", "shape")
         held = self._held
         if held is None or self._names != rows.names or not still_there(held, rows):
             if held is not None and any(held.lengths(0)):
@@ -110,7 +112,7 @@ class SamplerFollower(Follower):
         there = [rows.there(chain, done[chain], rows.n_draws) if rows.tells else rows.n_draws for chain in range(rows.n_chains)]
         ready = there
         stored = any(array.encoding.get("chunks") for array in dataset.data_vars.values())  # not in memory, but being written
-        if rows.zeros and stored:
+        if stored:
             ready = self._settling.settled(there, done)
         for chain, end in enumerate(ready):
             if end > done[chain]:
@@ -130,12 +132,10 @@ class SamplerFollower(Follower):
         return number if isinstance(number, int) and number > 0 else None
 
 
-def _statistics(copy: Any, options: ReadOptions) -> dict[str, Any]:
+def _statistics(copy: Any, options: ReadOptions) -> Mapping[str, Any]:
     """The statistics of the sampler that belong to the posterior, by name; none for another group."""
-    if options.group != DEFAULT_GROUP:
-        return {}
     try:
-        found = group_of(copy, ReadOptions(group="sample_stats"))
+        found = group_of(copy, ReadOptions(group="sample_stats")) if options.group == DEFAULT_GROUP else None
     except InputError:
         return {}
-    return {str(name): by_draw(found[name]) for name in found.data_vars if "draw" in found[name].dims}
+    return {} if found is None else found.data_vars

@@ -1,16 +1,17 @@
 """Zarr stores that a sampler writes, nutpie's or PyMC's: chunks appear in arrays that have their full shape from the start."""
 
+import math
 import os
 import re
-import warnings
 import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.following.labelled_rows import (
     ALWAYS_THERE,
     DIVERGING,
@@ -21,17 +22,17 @@ from copula_discrepancy.data.following.labelled_rows import (
 )
 from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
 from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.readers.labelled import selected_arrays
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.streams.failures import first_line
 
 _HEADERS = ("zarr.json", ".zgroup", ".zattrs", ".zmetadata", ".zarray")
-_HALF_WRITTEN = (OSError, ValueError, KeyError, RuntimeError, TypeError, IndexError, AttributeError, zlib.error)
-_MOST_CHUNKS = 4000  # read in one look, which then takes about a second; the next one goes on
+_HALF_WRITTEN = (OSError, ValueError, KeyError, RuntimeError, zlib.error)
+_MOST_CHUNKS = 1500  # read in one look, which then takes about a second; the next one goes on
 _STALE = 2.0  # seconds: clocks of file systems differ by less
 _WARMUP = "warmup_"
 _STATISTICS, _STATE = "sample_stats", "_sampling_state"
 _STEP_METHOD = re.compile(r"sampler_\d+__")
-_AS_STORED: Any = {"mask_and_scale": False, "decode_times": False}  # PyMC's fill value of whole numbers, 0, is a value too
 
 
 class ZarrFollower(Follower):
@@ -71,12 +72,9 @@ class ZarrFollower(Follower):
         return self._last
 
     def whole(self) -> Draws:
-        """The store as its group is read by xarray, if all draws are there; otherwise those so far."""
-        last, store = self._last, self._store
-        if last.finished and store is not None:
-            dataset = store.dataset.isel(draw=slice(store.offset, None)).load()
-            return as_draws(dataset, var_names=last.names, coords=self._options.coords)  # a store lists variables in any order
-        return cut_draws(last, "read while the store was still written")
+        """The draws of the last poll, which are those of the store if it is complete."""
+        reason = "read from the store" if self._last.finished else "read while the store was still written"
+        return cut_draws(self._last, reason)
 
     def _look(self) -> str:
         """Read what is new; what is missing, in words."""
@@ -113,9 +111,10 @@ class ZarrFollower(Follower):
     def _read(self, store: "_Opened", held: ChainRows) -> str:
         rows = store.rows
         done = held.lengths(rows.n_chains)
-        most = max(_MOST_CHUNKS * store.chunk // (len(store.arrays) * rows.n_chains), store.chunk)
+        most = max(_MOST_CHUNKS * store.chunk // (store.n_arrays * rows.n_chains), store.chunk)
         there = [store.there(chain, done[chain], most) for chain in range(rows.n_chains)]
-        if store.counted is None and rows.zeros:
+        arriving = any(there)
+        if store.counted is None:
             there = self._settling.settled(there, done)
         for chain, end in enumerate(there):
             begin = done[chain]
@@ -125,7 +124,9 @@ class ZarrFollower(Follower):
                 held.extend(chain, rows.rows(chain, *places), rows.names, flags)
         if any(end - begin >= most for begin, end in zip(done, there, strict=True)):
             return "the rest of the draws that are there already to be read"
-        return "" if any(there) else f"{self._label} has no draws yet"
+        if any(there):
+            return ""
+        return f"the first draws of {self._label} to be complete" if arriving else f"{self._label} has no draws yet"
 
     def _told(self, waiting_for: str) -> Progress:
         store, held, last = self._store, self._held, self._last
@@ -134,8 +135,6 @@ class ZarrFollower(Follower):
         lengths = held.lengths(store.rows.n_chains)
         expected = store.rows.n_draws - store.offset
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
-        if not waiting_for and not any(lengths):
-            waiting_for = f"{self._label} has no draws yet that are settled"
         finished = all(length >= expected for length in lengths)
         before = sum(last.lengths) if last.generation == self._generation else 0
         warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
@@ -159,52 +158,52 @@ class _Opened:
     `offset` is the number of warm-up draws in front of the draws, and `chunk` the draws of a chunk.
     """
 
-    def __init__(self, dataset: Any, rows: LabelledRows, arrays: list[Any], counted: Any, tuning: int, offset: int) -> None:
-        self.dataset, self.rows, self.arrays = dataset, rows, arrays
-        self.counted, self._tuning, self.offset = counted, tuning, offset
-        self.chunk = min((int(array.chunks[1]) for array in arrays if len(array.chunks) > 1), default=1)
+    def __init__(self, rows: LabelledRows, arrays: Sequence["StoredArray"], counted: Any, tuning: int, offset: int) -> None:
+        self.rows, self.counted, self._tuning, self.offset = rows, counted, tuning, offset
+        self.n_arrays = len(arrays)
+        self.chunk = min(array.chunk for array in arrays)
 
     @classmethod
     def of(cls, path: str, options: ReadOptions, names: tuple[str, ...]) -> "_Opened | str":
         """The opened store, or what is missing in it, in words."""
-        import xarray as xr
         import zarr
 
-        label = os.path.basename(os.path.normpath(path))
+        label, group = os.path.basename(os.path.normpath(path)), options.group
         if not _has_header(path):
             return f"{label} has no header yet"
-        group = options.group
-        if not _has_header(os.path.join(path, group)):
+        if not _has_header(path, group):
             return f"{label} has no group {group} yet"
-        # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
         newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
         root: Any = zarr.open_group(path, mode="r", **newer)
-        arrays = {
-            name: root[f"{group}/{name}"] for name in os.listdir(os.path.join(path, group)) if _has_header(path, group, name)
-        }
+        # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
+        inside = sorted(os.listdir(os.path.join(path, group)))
+        arrays = {name: StoredArray(root[f"{group}/{name}"]) for name in inside if _has_header(path, group, name)}
         counted = _has_header(path, _STATE)
-        if not counted:
-            _require_one_run(path, group, root, arrays)
         split = counted and _has_header(path, f"{_WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
-        if len({array.shape[1] for array in arrays.values() if array.ndim > 1}) > 1 or (
-            split and not _has_header(path, f"{_WARMUP}{_STATISTICS}")
-        ):
+        lengths = {array.shape[1] for array in arrays.values() if "draw" in array.dims and array.dims != ("draw",)}
+        if len(lengths) > 1 or (split and not _has_header(path, f"{_WARMUP}{_STATISTICS}")):
             return f"{label} to be rearranged by its sampler"
+        if not counted and root.attrs.get("sampler") == "nuts-rs":
+            _require_one_run(os.path.join(path, group), [name for name, array in arrays.items() if "draw" in array.dims])
+        found = _placeholder(arrays)
+        if not found.data_vars:
+            return f"{label} has no variables in the group {group} yet"
+        selected, flat, entries = selected_arrays(found, options)
+        places = {name: [(k, int(selected[name].values.flat[entry])) for k, entry in own] for name, own in entries.items()}
         statistics = _statistics_in(path, root) if group == DEFAULT_GROUP else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
-            dataset = xr.open_dataset(path, group=group, engine="zarr", consolidated=False, **_AS_STORED)
-        own = {**arrays, **{name: statistic.array for name, statistic in statistics.items()}}
-        padded = {name for name, array in own.items() if _is_nan(array.fill_value)}
-        rows = LabelledRows(dataset, statistics, options, padded, names)
-        chosen = [arrays[name] for name in rows.variables]
+        others = {**{name: array for name, array in arrays.items() if name in found.data_vars}, **statistics}
+        padded = {name for name, array in others.items() if array.padded}
+        chosen = {name: arrays[name] for name in entries}
+        rows = LabelledRows(chosen, flat, places, others=others, padded=padded, order=names)
+        if isinstance(options.chains, int) and options.chains != rows.n_chains:
+            raise InputError(f"chains={options.chains} was passed, but the store has {rows.n_chains} chains; omit it", "shape")
         if not counted:
             if not rows.tells:
-                found = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
-                raise InputError(f"{found}; compare it when the run has ended", "file-format")
-            return cls(dataset, rows, chosen, None, 0, 0)
+                unknown = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
+                raise InputError(f"{unknown}; compare it when the run has ended", "file-format")
+            return cls(rows, [*chosen.values()], None, 0, 0)
         tuning = int(root[f"{_STATE}/tuning_steps"][()])
-        return cls(dataset, rows, chosen, root[f"{_STATE}/draw_idx"], tuning, 0 if split else tuning)
+        return cls(rows, [*chosen.values()], root[f"{_STATE}/draw_idx"], tuning, 0 if split else tuning)
 
     def there(self, chain: int, done: int, most: int) -> int:
         """How many draws of a chain are there, if `done` are; at most `most` more are looked for."""
@@ -214,33 +213,69 @@ class _Opened:
         return min(count, done + most, self.rows.n_draws - self.offset)
 
 
-class _Statistic:
-    """An array (chain, draw) of the statistics, read like a DataArray."""
+class StoredArray:
+    """An array of a store, read like a DataArray whose first dimensions are chain and draw."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
+        named = getattr(getattr(array, "metadata", None), "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS") or ()
+        self.dims = tuple(map(str, named))
+        if len(self.dims) != len(array.shape):
+            raise InputError("has arrays without names of dimensions, so its draws cannot be found", "file-format")
+        value = array.fill_value
+        self.padded = isinstance(value, float | np.floating) and bool(np.isnan(value))
+        self.chunk = int(array.chunks[self.dims.index("draw")]) if "draw" in self.dims else 1
+
+    @property
+    def inner(self) -> dict[str, int]:
+        """The sizes of the dimensions besides chain and draw."""
+        return {dim: size for dim, size in zip(self.dims, self.array.shape, strict=True) if dim not in ("chain", "draw")}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of chains and draws, and the sizes of the other dimensions."""
+        sizes = dict(zip(self.dims, self.array.shape, strict=True))
+        return (sizes.get("chain", 1), sizes.get("draw", 1), *self.inner.values())
 
     def isel(self, *, chain: int, draw: slice) -> Any:
-        """The values of some draws of a chain."""
-        return self.array[chain, draw]
+        """The values of some draws of a chain, (draw, ...)."""
+        place = {"chain": chain, "draw": draw}
+        values = np.asarray(self.array[tuple(place.get(dim, slice(None)) for dim in self.dims)])
+        return np.moveaxis(values, [dim for dim in self.dims if dim != "chain"].index("draw"), 0)
 
 
-def _statistics_in(path: str, root: Any) -> dict[str, _Statistic]:
+def _placeholder(arrays: Mapping[str, StoredArray]) -> Any:
+    """A dataset with the variables and coordinates of a group, one draw long, whose values say where an entry is in a variable.
+
+    It answers which entries a selection means without a look at the draws.
+    """
+    import xarray as xr
+
+    coordinates = {
+        name: np.asarray(array.array[...]) for name, array in arrays.items() if array.dims == (name,) and array.inner
+    }
+    variables = {}
+    for name, array in arrays.items():
+        if array.dims == (name,):
+            continue
+        sizes = [array.inner.get(dim, 1) for dim in array.dims]
+        values = np.arange(math.prod(sizes)).reshape(sizes)
+        variables[name] = (array.dims, values if array.array.dtype.kind in "fiub" else values.astype(str))
+    return xr.Dataset(variables, coordinates)
+
+
+def _statistics_in(path: str, root: Any) -> dict[str, StoredArray]:
     """The statistics that are used, by their names in other samplers: PyMC puts the step method in front of them."""
     folder = os.path.join(path, _STATISTICS)
     inside = sorted(os.listdir(folder), reverse=True) if _has_header(folder) else []
     plain = {_STEP_METHOD.sub("", name): name for name in inside if _has_header(folder, name)}
     used = {name: plain[name] for name in (DIVERGING, *ALWAYS_THERE) if name in plain}
-    return {name: _Statistic(root[f"{_STATISTICS}/{stored}"]) for name, stored in used.items()}
+    return {name: StoredArray(root[f"{_STATISTICS}/{stored}"]) for name, stored in used.items()}
 
 
 def _has_header(*parts: str) -> bool:
     """Whether a folder is a group or an array of a store."""
     return any(os.path.exists(os.path.join(*parts, header)) for header in _HEADERS)
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 def _stamp_of(path: str, group: str) -> tuple[Any, ...]:
@@ -255,18 +290,12 @@ def _stamp_of(path: str, group: str) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _require_one_run(path: str, group: str, root: Any, arrays: dict[str, Any]) -> None:
+def _require_one_run(folder: str, names: Sequence[str]) -> None:
     """Raise if nutpie wrote into a store that has draws of an earlier run: these would be taken for new ones."""
-    if root.attrs.get("sampler") != "nuts-rs":
-        return
-    for name in arrays:
-        folder = os.path.join(path, group, name)
-        header = os.path.join(folder, "zarr.json")
-        if not os.path.exists(header) or arrays[name].ndim < 2:
-            continue
-        begun = os.stat(header).st_mtime - _STALE
-        for inside, _, files in os.walk(os.path.join(folder, "c")):
+    for name in names[:1]:
+        header = os.path.join(folder, name, "zarr.json")
+        begun = os.stat(header).st_mtime - _STALE if os.path.exists(header) else 0.0
+        for inside, _, files in os.walk(os.path.join(folder, name, "c")):
             if any(os.stat(os.path.join(inside, file)).st_mtime < begun for file in files):
                 found = "has draws that are older than its header, so two runs were written into it"
                 raise InputError(f"{found}; delete the store before a run (or copy it with its times: cp -a)", "two-runs")
-        return
