@@ -15,12 +15,13 @@ from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.compare import vine as vine_module
 from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.verdict import PairTests
+from copula_discrepancy.compare.watching import Pace, Watching
 from copula_discrepancy.compare.wording import answer_line, pattern_words
 from copula_discrepancy.estimate import likelihood
-from copula_discrepancy.compare.watching import Pace, Watching
 from copula_discrepancy.estimate.pattern import CHANGES, Pattern
 from copula_discrepancy.estimate.pattern import KINDS as PATTERNS
 from copula_discrepancy.families import archimedean, formulas, quadrature
+from tests.growing import Scripted, chains_of
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 NAMES = ["a", "b", "c"]
@@ -140,7 +141,7 @@ def results(monkeypatch):
     slow = np.cumsum(normal(14, 4000, 2), axis=0)
     yield "blocks shorter than the memory of the rows", cd.pairwise(cd.DependenceSketch.of(slow), cd.Gaussian(0.5))
     follower = Scripted(chains_of(4, 200, 0.5, seed=1), [[100, 100, 100, 20], [200, 200, 200, 20]], finished=False)
-    watch = Watching(follower, None, pace=Pace(every=0.0, patience=0.0), error=0.02, n_jobs=1, sleep=lambda _: None)
+    watch = Watching(follower, None, pace=Pace(every=0.0), error=0.02, n_jobs=1, sleep=lambda _: None)
     yield "a look at an unfinished run", next(watch.updates()).result
     yield "a watch that was interrupted", watch.final(interrupted=True).result
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")

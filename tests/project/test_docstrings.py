@@ -33,6 +33,7 @@ NO_SOURCE = {
         "LevelDifference", "LevelGaps", "LongRun", "PairGap", "Pairwise", "Repair", "Reproduction", "Reversal", "Screening",
         "Selection", "SteinDiscrepancy", "TunedSetting", "Tuning", "VineGaps",
     ],
+    "watch names them": ["WatchUpdate"],
     "consequence names them": ["Consequence", "Effect", "WorstConsequences", "worst_consequences"],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],
     "pictures": ["plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace"],

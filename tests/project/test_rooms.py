@@ -117,6 +117,7 @@ FIRST_RELEASE = [
     "sgld", "summary", "tau_influence_bound", "tune", "vine",
 ]  # fmt: skip
 ADDED = [
+    "watch",
     "Caveat",
     "Consequence",
     "DependenceSketch",
@@ -131,6 +132,7 @@ ADDED = [
     "Repair",
     "Reversal",
     "Screening",
+    "WatchUpdate",
     "WorstConsequences",
     "consequence",
     "interactions",

@@ -106,6 +106,8 @@ class VineGaps(Pairwise):
         As in `Pairwise`, with a row for every edge.
     device, device_name : str
         As in `Pairwise`; edges are compared on the processor.
+    unfinished : bool
+        As in `Pairwise`; vines are not watched.
     edges : mapping from pairs of variables' numbers to Edge
         The position of each edge in the vine.
     model : pyvinecopulib.Vinecop

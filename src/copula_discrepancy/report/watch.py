@@ -108,15 +108,20 @@ def watch(
     Notes
     -----
     The answers before the end are about an unfinished run, looked at many times: at a false discovery rate of 5%, some look
-    will show a gap by chance sooner or later. Stopping a run when its numbers look good selects runs whose errors happen to be
-    small, so that its estimates are biased and their standard errors too small; nothing here stops a sampler for this reason.
-    Each of these answers therefore has the caveat ``unfinished-run``.
+    will show a gap by chance sooner or later (Armitage et al., 1969). Stopping a run when its numbers look good selects runs
+    whose errors happen to be small, so that its estimates are biased and their standard errors too small; nothing here stops a
+    sampler for this reason. Each of these answers therefore has the caveat ``unfinished-run``.
 
     Chains of different lengths are cut so that most draws are compared: a chain that is a little behind shortens the others,
     one that was killed early is left out, and a note says so. If that is still so at the end, the last answer is about these
     draws; otherwise it equals that of `pairwise`, to the last digit.
 
     Interrupting (Ctrl-C, or a notebook's stop button) ends the watch, not the sampler.
+
+    References
+    ----------
+    Armitage, P., McPherson, C. K. and Rowe, B. C. (1969). Repeated significance tests on accumulating data. Journal of the
+    Royal Statistical Society A 132, 235-244.
 
     Examples
     --------
