@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-gpu study test-engines test-sdmetrics tables-study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-watch bench-gpu study test-engines test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -147,6 +147,9 @@ study: $(VENV)/.bench  ## measure size, coverage, power and cost of the tests; u
 
 bench-large: $(VENV)/.test  ## measure tables larger than memory (needs 10 GB of disk); updates benchmarks/streaming.md and streaming.json
 	$(BIN)/python -m benchmarks.streaming --write benchmarks/streaming.md
+
+bench-watch: $(VENV)/.test  ## measure what watching a run costs, and how old its answers are; updates benchmarks/watching.md
+	$(BIN)/python -m benchmarks.watching --write benchmarks/watching.md
 
 bench-gpu: $(VENV)/.gpu  ## measure what a graphics processor saves, and how far its numbers differ; updates benchmarks/gpu.md and README; without one, it says so
 	$(BIN)/python -m benchmarks.gpu --write benchmarks/gpu.md

@@ -68,7 +68,7 @@ def test_its_commands_are_understood(capsys):
     from copula_discrepancy.cli.parser import main
 
     commands = re.findall(r"^\$ copula-discrepancy ([^#\n]+)", README, re.M)
-    assert len(commands) == 6
+    assert len(commands) == 7
     for command in commands:  # wrong usage would be 2; the files are not here
         assert main(shlex.split(command)) == 1
         assert shlex.split(command)[1] in capsys.readouterr().err
