@@ -83,7 +83,7 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int, key: str) -> Detail:
         off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
         row = result.rows[rank - 1]
         misfit = bool(np.fmin(row["shape_adjusted"], row["form_adjusted"]) < 1.0 - result.confidence)
-        tested = Tested(result.things, result.tail, off, (misfit, False))
+        tested = Tested(result.things, result.tail, off, (misfit, False), (result.samples[0].diverging, None))
         return _of_fit(detailed, gap, key, result.confidence, tested, result.order)
     found = _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged, columns=columns)
     return found if columns is None else replace(found, sentences=_by_level(result, gap) | found.sentences)
