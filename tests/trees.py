@@ -7,13 +7,13 @@ CHAINS, DRAWS = 4, 250
 
 
 def dataset(seed, *, lost=False):
-    """Three variables; `b` is spread as `a` says and, with `lost`, never below zero where `a` is small."""
+    """Three variables; `b` is spread as `a` says and, with `lost`, always large where `a` is small."""
     rng = np.random.default_rng(seed)
     a, b, c = rng.standard_normal((3, CHAINS, DRAWS))
     b = b * np.exp(a)
     if lost:
         small = a < -0.7
-        b[small] = np.abs(b[small]) + 0.3 * rng.standard_normal(int(small.sum()))
+        b[small] = 0.8 + 0.3 * rng.standard_normal(int(small.sum()))
     found = {name: (("chain", "draw"), values) for name, values in (("a", a), ("b", b), ("c", c))}
     return xr.Dataset(found, coords={"chain": np.arange(CHAINS), "draw": np.arange(DRAWS)})
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+    from arviz_plots import PlotCollection, PlotMatrix
 
     from copula_discrepancy.compare.groups_result import GroupedPairwise
     from copula_discrepancy.compare.interactions_result import Interactions
@@ -46,7 +47,7 @@ class DependenceAccessor:
 
     See Also
     --------
-    pairwise, discrepancy, summary, screen, interactions, vine : The functions.
+    pairwise, discrepancy, summary, screen, interactions, vine, plot_pair, plot_pairwise, plot_gap_forest : The functions.
 
     Examples
     --------
@@ -282,3 +283,102 @@ class DependenceAccessor:
         from copula_discrepancy.compare.vine import vine
 
         return vine(self._given, reference, var_names=var_names, filter_vars=filter_vars, group=group, coords=coords, **options)
+
+    def plot_pair(
+        self,
+        first: str,
+        second: str,
+        target: Any,
+        *,
+        group: str = "posterior",
+        coords: Mapping[str, Any] | None = None,
+        compare: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        """Two variables as ranks next to a copula or a reference, by matplotlib; see `plot_pair`.
+
+        Parameters
+        ----------
+        first, second, target, group, coords
+            As in `discrepancy`.
+        compare : dict, optional
+            Other options of `discrepancy`.
+        **options : object
+            Options of `plot_pair`.
+
+        Returns
+        -------
+        array of two Axes
+            The panels.
+        """
+        from copula_discrepancy.report.plots.clouds import plot_pair
+
+        result = self.discrepancy(first, second, target, group=group, coords=coords, **(compare or {}))
+        return plot_pair(result, **options)
+
+    def plot_pairwise(
+        self,
+        target: Any = None,
+        *,
+        var_names: str | Sequence[str] | None = None,
+        filter_vars: str | None = None,
+        group: str = "posterior",
+        coords: Mapping[str, Any] | None = None,
+        compare: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> "PlotMatrix":
+        """Compare every pair, and draw the variables as a matrix with arviz-plots; see `plot_pairwise`.
+
+        Parameters
+        ----------
+        target, var_names, filter_vars, group, coords
+            As in `pairwise`; variables that are named are all drawn.
+        compare : dict, optional
+            Other options of `pairwise`.
+        **options : object
+            Options of `plot_pairwise`.
+
+        Returns
+        -------
+        PlotMatrix
+            Clouds of ranks and gaps.
+        """
+        from copula_discrepancy.report.plots.for_arviz import plot_pairwise
+
+        result = self._ranked(target, var_names, filter_vars, group, coords, compare)
+        return plot_pairwise(result, var_names=None if var_names is None else list(result.names), **options)
+
+    def plot_gap_forest(
+        self,
+        target: Any = None,
+        *,
+        var_names: str | Sequence[str] | None = None,
+        filter_vars: str | None = None,
+        group: str = "posterior",
+        coords: Mapping[str, Any] | None = None,
+        compare: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> "PlotCollection":
+        """Compare every pair, and draw the worst with intervals with arviz-plots; see `plot_gap_forest`.
+
+        Parameters
+        ----------
+        target, var_names, filter_vars, group, coords
+            As in `pairwise`.
+        compare : dict, optional
+            Other options of `pairwise`.
+        **options : object
+            Options of `plot_gap_forest`.
+
+        Returns
+        -------
+        PlotCollection
+            The forest.
+        """
+        from copula_discrepancy.report.plots.for_arviz import plot_gap_forest
+
+        return plot_gap_forest(self._ranked(target, var_names, filter_vars, group, coords, compare), **options)
+
+    def _ranked(self, target: Any, var_names: Any, filter_vars: Any, group: str, coords: Any, compare: Any) -> Any:
+        selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords}
+        return self.pairwise(target, **selection, **(compare or {}))

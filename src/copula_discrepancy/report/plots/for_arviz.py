@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from arviz_plots import PlotCollection, PlotMatrix
 
 _MOST = 6  # variables of a matrix by default: arviz-plots allows 40 plots in a figure unless told otherwise
+_DOTS = 100.0  # per inch
 _CELL = 1.9  # inches of a panel: squares, as both axes are ranks
 _FAINTEST, _STRONGEST = 0.15, 0.7  # opacity of the smallest and the largest significant gap, with black text on it
+_BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
 _VISUALS = ("scatter", "divergence", "label", "gap", "gap_text")
 _NUMBERS = ("level", "shape", "total", "form")  # that have a standard error
 _HALF = 0.5  # share of the thick part of an interval
@@ -98,11 +100,12 @@ def plot_pairwise(
     >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
     >>> matrix = cd.plot_pairwise(result, number="shape", backend="none")  # doctest: +SKIP
     """
-    plots, draws = _plots(), _rows_of(result, "plot_pairwise")
+    draws = _rows_of(result, "plot_pairwise")
     one_of(number, "number", _NUMBERS)
     shown = whole_number(points, "points", 1)
     chosen = draws.select(_chosen(result, draws, var_names, filter_vars))
     require_ordered(chosen)
+    plots = _plots(backend)
     ranks = _ranks(chosen)
     step = -(-chosen.n_chains * chosen.n_draws // shown)
     few = ranks.isel(draw=slice(None, None, step))
@@ -206,12 +209,12 @@ def plot_gap_forest(
     >>> result = cd.pairwise(cd.Clayton(3.0).sample(1000, rng=1), cd.Gumbel(2.5), iid=True)
     >>> forest = cd.plot_gap_forest(result, number=["level", "shape"], backend="none")  # doctest: +SKIP
     """
-    plots = _plots()
     _require_ranking(result, "plot_gap_forest")
-    numbers = (number,) if isinstance(number, str) else tuple(number)
+    numbers = tuple(number) if isinstance(number, list | tuple) and number else (number,)
     for name in numbers:
         one_of(name, "number", _NUMBERS)
     values, thick, thin = _intervals(result, numbers, _kept_rows(result, var_names, filter_vars, numbers, pairs))
+    plots = _plots(backend)
     told = dict(visuals or {})
     reference: Any = told.pop("reference", {})
     optional = {"labels": labels, "shade_label": shade_label, "plot_collection": plot_collection}
@@ -229,8 +232,10 @@ def plot_gap_forest(
     return forest
 
 
-def _plots() -> Any:
-    """arviz-plots, or an error that says how to install it."""
+def _plots(backend: Any) -> Any:
+    """arviz-plots, with a backend that it has, or an error that says how to install it."""
+    if backend is not None:
+        one_of(backend, "backend", _BACKENDS)
     try:
         import arviz_plots
         import arviz_plots.visuals
@@ -294,10 +299,11 @@ def _new_matrix(plots: Any, ranks: Any, backend: str | None, pc_kwargs: dict[str
     """A matrix with a panel for each pair of variables, as arviz-plots' own pair plot has it."""
     from arviz_base import rcParams
 
-    side = _CELL * len(ranks.data_vars)
-    given = pc_kwargs.pop("figure_kwargs", {})
-    figure = {"sharex": "col", "sharey": "row", "figsize": (side, side), "figsize_units": "inches", **given}
     backend = backend or rcParams["plot.backend"]
+    in_inches = backend in ("matplotlib", "none")  # the others warn of inches
+    side = _CELL * len(ranks.data_vars) * (1.0 if in_inches else _DOTS)
+    size = {"figsize": (side, side), "figsize_units": "inches" if in_inches else "dots"}
+    figure = {"sharex": "col", "sharey": "row", **size, **pc_kwargs.pop("figure_kwargs", {})}
     return plots.PlotMatrix(ranks, backend=backend, figure_kwargs=figure, **pc_kwargs)
 
 
