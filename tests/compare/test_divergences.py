@@ -115,6 +115,26 @@ def test_every_comparison_counts_them_once_for_each_sample(compare):
     assert f"{flags(2).sum()} of 1,000" in told[1]
 
 
+@pytest.mark.parametrize("group", ["posterior", "log_likelihood"])
+def test_files_compare_as_trees_do(tmp_path, group):
+    """From netCDF and from Zarr."""
+    pytest.importorskip("zarr")
+    pytest.importorskip("dask", reason="pairwise looks at a store through it")
+    expected = cd.pairwise(tree(1), tree(2), group=group, n_jobs=1)
+    for ending in ("nc", "zarr"):
+        paths = [str(tmp_path / f"{seed}.{ending}") for seed in (1, 2)]
+        for seed, path in enumerate(paths, 1):
+            if ending == "nc":
+                tree(seed).to_netcdf(path, engine="h5netcdf")
+            else:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # from zarr, about consolidated metadata
+                    tree(seed).to_zarr(path)
+        found = cd.pairwise(*paths, group=group, n_jobs=1)
+        assert repr(found.to_dict()) == repr(expected.to_dict())  # NaN is not itself
+        assert codes_of(found) == codes_of(expected)
+
+
 def test_other_groups_have_no_divergences():
     assert "divergent-draws" not in codes_of(cd.pairwise(tree(1), tree(2), group="log_likelihood", n_jobs=1))
 

@@ -94,6 +94,20 @@ def test_visuals_can_be_left_out_and_changed_and_aesthetics_mapped(plots):
     assert {part.get_alpha() for part in parts} == {1.0}
 
 
+def test_divergent_draws_may_have_the_colours_of_their_chains_and_unknown_visuals_are_refused(plots):
+    colours = {"divergence": ["color"]}
+    only = {"scatter": False}
+    matrix = cd.plot_pairwise(
+        ranking(), backend="matplotlib", aes={"color": ["chain"]}, aes_by_visuals=colours, visuals=only, var_names=["a", "b"]
+    )
+    parts = matrix.viz["plot"].values[1, 0].collections
+    assert len({tuple(part.get_facecolor()[0]) for part in parts}) == 4
+    with refused():
+        cd.plot_pairwise(ranking(), visuals={"nonsense": False})
+    with refused():
+        cd.plot_pairwise(ranking(), aes_by_visuals={"label": ["color"]})
+
+
 def test_more_variables_than_fit_are_those_of_the_worst_pairs(plots):
     rng = np.random.default_rng(1)
     reference, draws = rng.standard_normal((2, 4, 100, 9))

@@ -113,6 +113,10 @@ def plot_pairwise(
     pc_kwargs.setdefault("facet_dims", ["__variable__"])
     if plot_matrix is None:
         plot_matrix = _new_matrix(plots, few, backend, pc_kwargs)
+    for name in visuals or ():
+        one_of(name, "visuals", _VISUALS)
+    for name in aes_by_visuals or ():
+        one_of(name, "aes_by_visuals", _VISUALS[:2])
     wanted: dict[str, Any] = {name: (visuals or {}).get(name, {}) for name in _VISUALS}
     wanted = {name: {} if found is True else found for name, found in wanted.items()}
     every = plot_matrix.aes_set
@@ -131,7 +135,8 @@ def plot_pairwise(
         import xarray as xr
 
         mask = xr.DataArray(chosen.diverging, dims=("chain", "draw"), coords={"chain": ranks["chain"], "draw": ranks["draw"]})
-        options = {"color": PURPLE, "width": 0.4, "size": 10, "alpha": 1.0, **wanted["divergence"]}
+        plain = {} if "color" in used["divergence"] else {"color": PURPLE}
+        options = {"width": 0.4, "size": 10, "alpha": 1.0, **plain, **wanted["divergence"]}
         ignored = every - used["divergence"]
         plot_matrix.map_lower(couple, "divergence", data=ranks, mask=mask, ignore_aes=ignored, **options)
     if wanted["gap"] is not False or wanted["gap_text"] is not False:
