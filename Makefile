@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-watch bench-gpu study test-engines test-sdmetrics tables-study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-watch bench-gpu study test-engines test-arviz test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -161,6 +161,18 @@ test-engines:  ## test scans on Ray and Spark
 	$(VENV)-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,engines]'
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-engines/numba $(VENV)-engines/bin/python $(PYTEST) \
 	tests/estimate/test_scanning_ray.py tests/estimate/test_scanning_spark.py
+
+# In an environment of its own: arviz 1 needs Python 3.12, and the test extra has arviz < 1, which has InferenceData.
+ARVIZ_PYTHON ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.1[2-9].*/bin/python) $(shell command -v python3.13 python3.12) $(PYTHON))
+
+test-arviz:  ## test the accessor, groups, divergences and plots with arviz 1 and arviz-plots
+	$(ARVIZ_PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 12) and 'arviz 1 needs Python 3.12 or newer: make test-arviz ARVIZ_PYTHON=...')"
+	$(ARVIZ_PYTHON) -m venv $(VENV)-arviz
+	$(VENV)-arviz/bin/python -m pip install --quiet --disable-pip-version-check -e '.[arviz,parquet,vine,dask]' \
+	'arviz>=1' plotly bokeh webcolors 'zarr>=3' 'pytest>=8.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-arviz/numba $(VENV)-arviz/bin/python $(PYTEST) tests/core/test_when_imported.py \
+	tests/data/test_divergences.py tests/estimate/test_rotation.py tests/compare/test_divergences.py tests/report/test_accessor.py \
+	tests/report/test_for_arviz.py
 
 # In environments of their own: SDMetrics and SDV require pandas 2, and SDV brings torch.
 test-sdmetrics:  ## test DependenceFidelity as a metric of SDMetrics

@@ -6,6 +6,7 @@ are committed.
 
 import io
 import warnings
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -75,6 +76,14 @@ def crash():
     return cd.discrepancy(pd.DataFrame(table, columns=["equity", "bonds"]), cd.Gaussian(-0.3), iid=True)
 
 
+def divergent():
+    """Draws of a Gumbel copula, some of which diverged where both variables are low, next to a reference with a few too."""
+    samples = [cd.as_draws(in_chains(cd.Gumbel(2.0), 4, 300, seed)) for seed in (3, 4)]
+    low = [(sample.values < 0.3).all(axis=2) for sample in samples]
+    marks = [where & (np.arange(where.size).reshape(where.shape) % step == 0) for where, step in zip(low, (4, 40), strict=True)]
+    return cd.discrepancy(*(replace(sample, diverging=mark) for sample, mark in zip(samples, marks, strict=True)))
+
+
 MADE = {
     "target": lambda: cd.discrepancy(in_chains(cd.Clayton(3.0), 4, 750, 1), cd.Gumbel(2.5)),
     "reference": lambda: cd.discrepancy(
@@ -94,6 +103,7 @@ MADE = {
     "many_pairs": many_pairs,
     "no_target": lambda: all_pairs(False),
     "fit": lambda: cd.fit(in_chains(cd.Joe(2.0), 2, 450, 1), "joe"),
+    "divergent": divergent,
 }
 
 # two tables with columns of every kind, the mixed one first
@@ -112,6 +122,7 @@ PICTURES = {
     "pair_3.5in": (few_points, "target", (3.5, 2.5), 2),
     "pair_7in": (few_points, "reference", (7.0, 4.2), 2),
     "pair_one_panel": (few_points, "negative", (3.5, 3.6), 1),
+    "pair_divergent": (few_points, "divergent", (7.0, 4.2), 2),
     "pair_three_corners": (few_points, "crash", (3.5, 2.5), 2),
     "forest_3.5in": (cd.plot_tau_forest, "reference", (3.5, 2.6), 1),
     "forest_7in": (cd.plot_tau_forest, "stuck", (7.0, 2.4), 1),

@@ -6,6 +6,8 @@ The names below load their modules on first use, so that importing the package i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from copula_discrepancy._core.when_imported import when_imported
+
 if TYPE_CHECKING:
     from copula_discrepancy._core.caveats import Caveat
     from copula_discrepancy._core.errors import DependenceWarning, InputError
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     )
     from copula_discrepancy.report.plots.clouds import plot_pair
     from copula_discrepancy.report.plots.densities import plot_form
+    from copula_discrepancy.report.plots.for_arviz import plot_gap_forest, plot_pairwise
     from copula_discrepancy.report.plots.forests import plot_tau_forest
     from copula_discrepancy.report.plots.lags import plot_lags
     from copula_discrepancy.report.plots.traces import plot_trace
@@ -128,6 +131,7 @@ _HOME = {
     "families": "A1 A2 FAMILIES Clayton Copula Frank Gaussian Gumbel Joe Rotated StudentT family register",
     "report.plots.clouds": "plot_pair",
     "report.plots.densities": "plot_form",
+    "report.plots.for_arviz": "plot_gap_forest plot_pairwise",
     "report.plots.forests": "plot_tau_forest",
     "report.plots.lags": "plot_lags",
     "report.plots.traces": "plot_trace",
@@ -151,10 +155,13 @@ __all__ = [
     "WorstConsequences", "adjust_pvalues", "as_draws",
     "concordance", "consequence", "contamination_bound", "discrepancy", "ess", "family",
     "fit", "interactions", "kendall_matrix", "kendall_tau", "ksd", "long_run_variance", "metropolis", "naive_tau",
-    "pairwise", "paper_ess", "plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace",
-    "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld",
+    "pairwise", "paper_ess", "plot_form", "plot_gap_forest", "plot_lags", "plot_pair", "plot_pairwise", "plot_tau_forest",
+    "plot_trace", "pseudo_observations", "register", "repair", "reproduce", "rhat", "screen", "select_family", "sghmc", "sgld",
     "summary", "tau_influence_bound", "tune", "vine", "watch", "worst_consequences",
 ]  # fmt: skip
+
+# Dataset, DataArray and DataTree get .dependence; xarray itself is not imported here
+when_imported("xarray", f"{__name__}.report.accessor", "register")
 
 
 def __getattr__(name: str) -> Any:

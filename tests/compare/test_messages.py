@@ -4,6 +4,7 @@
 """
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,14 @@ def first_constant(tree, pairs):
     return pairs if tree == 0 else [(np.zeros_like(u), v), *others]
 
 
+def with_divergences(chains, count):
+    """The same chains, the first `count` draws of two of which, or of one, diverged."""
+    diverging = np.zeros(chains.shape[:2], bool)
+    diverging[:2, :count] = count > 1
+    diverging[1, :count] = True
+    return replace(cd.as_draws(chains), diverging=diverging)
+
+
 def results(monkeypatch):
     """Comparisons that need every kind of caveat, each with what it shows."""
     rng = np.random.default_rng(1)
@@ -76,6 +85,8 @@ def results(monkeypatch):
     yield "chains that stop", cd.discrepancy(stuck, cd.Gaussian(0.5))
     yield "a table that stops", cd.discrepancy(pd.DataFrame({"a": steps[:, 0], "b": stopped}), cd.Gaussian(0.5))
     yield "one chain", cd.discrepancy(steps[None], cd.Gaussian(0.5))
+    others = with_divergences(normal(3, 2000, 2).reshape(4, 500, 2), 1)
+    yield "divergent draws", cd.discrepancy(with_divergences(chains, 8), others, family="gaussian")
     yield "swapped axes", cd.discrepancy(steps[:360].reshape(90, 4, 2), cd.Gaussian(0.5))
     yield "the same sample", cd.pairwise(table(6), table(6), iid=True)
     yield "the same rows in another order", cd.discrepancy(normal(6, 500, 2), normal(6, 500, 2)[::-1], iid=True)

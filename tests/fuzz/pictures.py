@@ -39,6 +39,9 @@ def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
     if what in ("pairwise", "forest of pairs"):
         result: Any = cd.pairwise(draws, target, iid=iid)
         return result.plot(ax=_axes(), **given) if what == "pairwise" else cd.plot_tau_forest(result, ax=_axes())
+    if what in ("matrix", "gap forest"):
+        ranked = cd.pairwise(draws, target, iid=iid)
+        return (cd.plot_pairwise if what == "matrix" else cd.plot_gap_forest)(ranked, **{"backend": "none", **given})
     if what == "groups":
         return with_groups(draws, target, "group", 2, iid=iid).plot(ax=_axes(), **given)
     if what == "consequence":
@@ -61,6 +64,9 @@ def plot(what: str, draws: Any, target: Any, iid: Any, **given: Any) -> Any:
 
 
 def check_plot(answer: Any, given: dict[str, Any]) -> None:
+    if given["what"] in ("matrix", "gap forest"):
+        need("figure" in answer.viz.data_vars, "no figure of arviz-plots")
+        return
     axes = np.atleast_1d(np.asarray(answer, dtype=object))
     need(all(hasattr(ax, "get_title") for ax in axes.flat), "no axes")
 
@@ -105,6 +111,22 @@ TARGETS = [
         check_plot,
         0.05,
         options={"points": count(1, 50), "rng": SEED},
+    ),
+    Target(
+        "plot_pairwise",
+        plot,
+        {"what": Kind(*[lambda f: "matrix"] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.05,
+        options={"number": choice("level", "shape", "form"), "points": count(1, 50)},
+    ),
+    Target(
+        "plot_gap_forest",
+        plot,
+        {"what": Kind(*[lambda f: "gap forest"] * 2), "draws": draws(), "target": COPULA, "iid": FLAG},
+        check_plot,
+        0.05,
+        options={"number": choice("level", "shape", "form"), "pairs": count(1, 5)},
     ),
     Target(
         "plot_tau_forest",

@@ -36,7 +36,7 @@ NO_SOURCE = {
     "watch names them": ["WatchUpdate"],
     "consequence names them": ["Consequence", "Effect", "WorstConsequences", "worst_consequences"],
     "errors": ["Caveat", "DependenceWarning", "DivergenceError", "InputError"],
-    "pictures": ["plot_form", "plot_lags", "plot_pair", "plot_tau_forest", "plot_trace"],
+    "pictures": ["plot_form", "plot_gap_forest", "plot_lags", "plot_pair", "plot_pairwise", "plot_tau_forest", "plot_trace"],
     "reading and naming": ["Copula", "Rotated", "as_draws", "family", "register"],
     "textbook formulas": ["GaussianTarget", "MetaCopula", "concordance"],
     "kendall_tau names them": ["kendall_matrix"],

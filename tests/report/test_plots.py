@@ -232,6 +232,26 @@ def test_clouds_show_the_ranks_of_evenly_spaced_draws():
     assert evenly_spaced(3, 4).tolist() == [0, 1, 2]
 
 
+def test_divergent_draws_are_all_marked_where_their_ranks_are():
+    """However few draws are shown; their number is in the key below, in the colour of the marks."""
+    found = result("divergent")
+    axes = Figure(figsize=(7, 4)).subplots(1, 2)
+    cd.plot_pair(found, ax=axes, points=20)
+    for panel, mask, fit in zip(axes, found.diverging, (found.fit, found.reference), strict=True):
+        points = [part for part in panel.collections if isinstance(part, PathCollection)]
+        (marks,) = [part for part in points if tuple(part.get_facecolor()[0][:3]) == to_rgb(look.PURPLE)]
+        ranks = [column.doubled_mid_ranks / (2.0 * (fit.n + 1)) for column in (fit.pair.first, fit.pair.second)]
+        np.testing.assert_allclose(marks.get_offsets(), np.stack(ranks, axis=1)[mask.ravel()])
+        (key,) = [text for text in panel.texts if text.get_color() == look.PURPLE]
+        assert str(mask.sum()) in key.get_text()
+
+
+def test_without_divergences_there_is_no_key():
+    axes = Figure(figsize=(7, 4)).subplots(1, 2)
+    cd.plot_pair(result("reference"), ax=axes)
+    assert not [text for panel in axes for text in panel.texts if text.get_color() == look.PURPLE]
+
+
 @pytest.mark.parametrize("subject", ["crash", "four_corners"])
 @pytest.mark.parametrize("width", [3.5, 6.4, 9.0])
 def test_words_beside_corners_do_not_touch_each_other_or_other_squares(subject, width):

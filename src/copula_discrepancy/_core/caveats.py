@@ -29,6 +29,9 @@ KINDS: dict[str, tuple[str, str]] = {
         "a banana, with the same Kendall's tau in each. Look at a scatter plot of each chain, and run longer chains."),
     "one-chain": (RESERVATION, "Run several chains from different starting points; they would show whether this chain has "
         "explored the whole distribution."),
+    "divergent-draws": (RESERVATION, "Where trajectories diverge, the sampler may have missed a part of the distribution, so "
+        "that every estimate may be biased. Look where these draws lie; take smaller steps (a larger target_accept or "
+        "adapt_delta), or change the parametrisation."),
     "swapped-axes": (RESERVATION, "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
     "rare-values": (RESERVATION, "If nearly all values are equal, a handful of rows carries all the information about "
         "the dependence. Collect more rows in which the variable has another value."),

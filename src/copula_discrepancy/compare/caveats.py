@@ -149,7 +149,7 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
     iid = own.iid, other is not None and other.iid
     caveats = _repeats(own, other, iid)
     for side in sides:
-        caveats += [*_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
+        caveats += [*_divergent(side), *_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
         caveats += _agreement_in_form(compared, side)
         caveats += _bounds(compared, side)
     caveats += _degrees(compared, sides[-1])  # estimated from the reference, if there is one
@@ -203,8 +203,20 @@ def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:
     own, other = sides[0], sides[1] if len(sides) > 1 else None
     caveats = [*repeated_rows(own.draws, None if other is None else other.draws, (own.iid, other is not None and other.iid))]
     for side in sides:
-        caveats += [*_still(side), *_chains(side)]
+        caveats += [*_divergent(side), *_still(side), *_chains(side)]
     return caveats
+
+
+def _divergent(side: ComparedSample) -> list[Caveat]:
+    """Draws that the sampler reports as divergent, counted."""
+    diverging = side.draws.diverging
+    if diverging is None or not diverging.any():
+        return []
+    counts = diverging.sum(axis=1)
+    some = np.flatnonzero(counts)
+    where = f", all in chain {some[0]}" if some.size == 1 < len(counts) else f", in {some.size} of {len(counts)} chains"
+    sentence = f"{counts.sum():,} of {diverging.size:,} draws diverged{where if len(counts) > 1 else ''}"
+    return [side.caveat("divergent-draws", sentence)]
 
 
 def _still(side: ComparedSample) -> list[Caveat]:

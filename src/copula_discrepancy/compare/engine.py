@@ -17,6 +17,7 @@ from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.pair_targets import is_pair_mapping
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.readers.labelled import group_of
 from copula_discrepancy.data.readers.table import kind_fields
 from copula_discrepancy.data.streams.blocks import joined, length_of
 from copula_discrepancy.data.streams.pilot import head_and_rest
@@ -87,7 +88,7 @@ def counted_samples(
         return None
     is_sample = not _is_known(target)
     own = _opened(draws, group, options.memory)
-    other = _opened(target, group, options.memory) if is_sample else _Opened(target)
+    other = _opened(target, group_of(target, group), options.memory) if is_sample else _Opened(target)
     wanted = engine == "counted" or any(sketches)
     if not wanted and not any(
         sample.source is not None and _is_large(sample.source, options.memory) for sample in (own, other)

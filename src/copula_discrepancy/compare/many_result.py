@@ -16,9 +16,10 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.tensors.device import AUTO, CPU, checked_device
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy.compare import over_time_wording, ranking_wording, wording
+from copula_discrepancy.compare import divergences, over_time_wording, ranking_wording, wording
 from copula_discrepancy.compare.caveats import ABOUT_ROWS
 from copula_discrepancy.compare.counted_draws import CountedDraws, as_pictured, rows_of
+from copula_discrepancy.compare.divergences import Divergences
 from copula_discrepancy.compare.fitting import Found
 from copula_discrepancy.compare.interactions_result import Interactions
 from copula_discrepancy.compare.level_gaps import LevelGaps, level_gaps
@@ -579,6 +580,7 @@ class Pairwise(Ranking):
                 "notes": list(self.notes),
                 "margins": None if self.margins is None else self.margins.to_dict(),
                 "joint": None if self.joint is None else self.joint.to_dict(),
+                "divergences": None if self.divergences is None else self.divergences.to_dict(),
                 "words": self.sentences(),
             }
             | self._recorded()
@@ -696,6 +698,17 @@ class Pairwise(Ranking):
             return None
         place = None if self.device == CPU else checked_device(self.device if checked_device(AUTO)[0] else CPU)[0]
         return joint(*tables, iid=self.independent, order=self.order, confidence=self.confidence, device=place)
+
+    @lazy
+    def divergences(self) -> Divergences | None:
+        """Where divergent draws are: whether they gather where pairs have gaps; None if the sampler says nothing.
+
+        For each pair with a gap, worst first, up to 100, ``divergences.places`` has the share of divergent draws in the quarter
+        of the draws where the smoothed density of their ranks differs most from the target's, and in each corner with a gap,
+        next to the share of all draws. Their p-values compare with all rotations of the divergences along their chains.
+        Computed on first use; None also with `lags` and for the edges of a vine.
+        """
+        return divergences.of_ranking(self)
 
     # ---- words -----------------------------------------------------------------------------------------------------
 

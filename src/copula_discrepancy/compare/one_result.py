@@ -13,7 +13,8 @@ from copula_discrepancy._core.caveats import Caveat, WithCaveats
 from copula_discrepancy._core.checks import RandomSource, one_of, random_generator, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy.compare import wording
+from copula_discrepancy.compare import divergences, wording
+from copula_discrepancy.compare.divergences import Divergences
 from copula_discrepancy.compare.form_result import Form
 from copula_discrepancy.compare.margins import Margins
 from copula_discrepancy.compare.tested_wording import tested
@@ -98,6 +99,8 @@ class Discrepancy(WithCaveats):
         The library's version.
     margin_gaps : Margins or None
         The two variables one by one, compared with those of a reference sample; they do not enter the verdict.
+    diverging : (array or None, array or None)
+        Which draws, and which of the reference's, the sampler reports as divergent, (chain, draw); None if it says nothing.
 
     See Also
     --------
@@ -135,6 +138,7 @@ class Discrepancy(WithCaveats):
     version: str
     in_ranking: Mapping[str, float] | None = None
     margin_gaps: Margins | None = None
+    diverging: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None] = (None, None)
 
     @property
     def too_rare(self) -> str:
@@ -333,6 +337,16 @@ class Discrepancy(WithCaveats):
         """Whether a test found a gap: of strength, of shape, of form, or of tails."""
         return bool(self.tests.faults)
 
+    @property
+    def divergences(self) -> Divergences | None:
+        """Where divergent draws are: whether they gather where this pair has a gap; None if the sampler says nothing.
+
+        For a pair with a gap, ``divergences.places`` has the share of divergent draws in the quarter of the draws where the
+        smoothed density of their ranks differs most from the target's, and in each corner with a gap, next to the share of all
+        draws. Their p-values compare with all rotations of the divergences along their chains.
+        """
+        return divergences.of_one(self)
+
     def infer(
         self,
         *,
@@ -464,6 +478,7 @@ class Discrepancy(WithCaveats):
         plain["reference"] = self.reference.to_dict() if self.reference is not None else None
         plain["selection"] = self.selection.to_dict() if self.selection is not None else None
         plain["margin_gaps"] = self.margin_gaps.to_dict() if self.margin_gaps is not None else None
+        plain["divergences"] = self.divergences.to_dict() if self.divergences is not None else None
         return plain | {"words": self.sentences(), "notes": list(self.notes)} | self._recorded()
 
     def to_html(self, path: Any, *, force: bool = False, command: str | None = None) -> Path:
@@ -572,6 +587,11 @@ class Discrepancy(WithCaveats):
         if other is not None and self.reference_agreement is not None:
             theirs = self.reference_agreement
             texts["Reference"] = wording.enough(other.n, other.n_eff, theirs, iid=other.iid, things=self.things)
+        located = (
+            "" if self.divergences is None else self.divergences.sentence("the target" if other is None else "the reference")
+        )
+        if located:
+            texts["Divergent"] = located
         if self.selection is not None:
             texts["Family"] = self.selection.words() + "."
         if self.resampled:

@@ -84,6 +84,9 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     often = _often(result)
     if often is not None:
         texts["Where"] = often
+    located = "" if result.divergences is None else result.divergences.sentence(_target(result))
+    if located:
+        texts["Divergent"] = located
     size = result.aggregate()
     if math.isfinite(size["max"]):
         name, strength = ("|shape|", "|tau|") if result.kind == "nothing" else ("CD", "the target's |tau|")
@@ -101,6 +104,11 @@ def sentences(result: "Pairwise") -> dict[str, str]:
     if judged is not None:
         texts["Judged"] = judged
     return texts | wording.computed_on(result)
+
+
+def _target(result: "Pairwise") -> str:
+    """The noun for the target."""
+    return "the reference" if result.kind == "reference" else "the target"
 
 
 def pair_tests(result: "Pairwise", row: Any) -> PairTests:

@@ -204,7 +204,7 @@ def mended(
     if isinstance(target, str | os.PathLike):
         record["reference"] = os.fsdecode(target)
     places = store.places(own.names, reading)
-    sample = replace(own, values=after, notes=notes)
+    sample = replace(own, values=after, notes=notes, diverging=None)  # a row has the values of several draws
     return Repair(
         draws=store.rebuilt(places, moves.positions, brief_record(record)) if keep_container else sample,
         names=names,

@@ -266,4 +266,5 @@ def _as_draws(used: Progress) -> Draws:
     """Chains of one length as draws, checked like any others."""
     values = np.stack(used.chains)
     made = as_draws({name: values[:, :, k] for k, name in enumerate(used.names)})
-    return replace(made, notes=(*used.notes, *made.notes))
+    diverging = None if used.divergent is None else np.stack(used.divergent)
+    return replace(made, notes=(*used.notes, *made.notes), diverging=diverging)

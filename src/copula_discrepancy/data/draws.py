@@ -52,6 +52,9 @@ class Draws:
         The labels of each variable's levels, which its values, 0, 1, 2, ..., index; empty for numbers. See `labels`.
     chosen : tuple of str
         The variables whose kind the caller chose.
+    diverging : array (chain, draw) of bool, optional
+        Which draws the sampler reports as divergent: from the group `sample_stats` of an ArviZ container or file, and from
+        CmdStan's CSV files; None if that is not known, and for groups other than the posterior.
     residence : tuple, optional
         `values` and the same numbers on a device, if they came from there; see `resident`.
 
@@ -79,12 +82,18 @@ class Draws:
     kinds: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     chosen: tuple[str, ...] = ()
+    diverging: NDArray[np.bool_] | None = field(default=None, repr=False)
     residence: tuple[Any, Any] | None = field(default=None, repr=False)
 
     @property
     def resident(self) -> Any:
         """The values as a tensor on a device, if they came from there; None if they did not, or have been changed since."""
         return None if self.residence is None or self.residence[0] is not self.values else self.residence[1]
+
+    @property
+    def n_divergent(self) -> int:
+        """Number of divergent draws; 0 if the sampler reports none, or nothing about them."""
+        return 0 if self.diverging is None else int(self.diverging.sum())
 
     @property
     def n_chains(self) -> int:

@@ -186,7 +186,10 @@ def lagged(draws: Draws, lagging: Lagging) -> Draws:
             "levels": tuple(() if k is None else draws.labels(k) for k in sources),
         }
     incomplete = draws.incomplete and bool(np.isnan(values).any())
-    return replace(draws, values=values, names=lagging.names, notes=(*draws.notes, note), incomplete=incomplete, **of_kinds)
+    notes = *draws.notes, note
+    return replace(
+        draws, values=values, names=lagging.names, notes=notes, incomplete=incomplete, diverging=None, **of_kinds
+    )  # a row is no longer a draw
 
 
 def distances_from_median(values: NDArray[np.float64]) -> NDArray[np.float64]:

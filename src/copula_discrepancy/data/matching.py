@@ -13,6 +13,7 @@ from copula_discrepancy.data.draws import Draws, as_draws, numeric_draws
 from copula_discrepancy.data.kinds import HASHED, used_labels
 from copula_discrepancy.data.levels import Side, common_levels, only_in_one
 from copula_discrepancy.data.naming import NAME_VARIABLES, errors_about, listed, require_same_names, with_reasons
+from copula_discrepancy.data.readers.labelled import group_of
 from copula_discrepancy.data.readers.options import IfThere
 from copula_discrepancy.data.readers.table import kind_fields
 
@@ -20,10 +21,14 @@ from copula_discrepancy.data.readers.table import kind_fields
 def read_reference(reference: Any, draws: Draws, options: Mapping[str, Any], *, every_kind: bool = False) -> Draws:
     """The reference, read with the same options and, if it has that column, with the same chain column.
 
+    A reference without groups is read as it is, whatever group of the draws was chosen.
+
     Without `every_kind` its variables must be numbers or ordered, see `numeric_draws`.
     """
     read = as_draws if every_kind else numeric_draws
     chains = None if draws.chain_column is None else IfThere(draws.chain_column)
+    if "group" in options:
+        options = {**options, "group": group_of(reference, options["group"])}
     with errors_about("reference"):
         return read(reference, chains=chains, **options)
 

@@ -47,7 +47,8 @@ def _complete_rows(table: Table) -> Table:
     if count == incomplete.size:
         empty = f" (variables without any values: {_empty(table)})" if _empty(table) else ""
         raise InputError(f"each of the {count} rows has a missing value{empty}; select other variables", "nan")
-    complete = replace(table, values=table.values[:, ~incomplete[0]])
+    diverging = None if table.diverging is None else table.diverging[:, ~incomplete[0]]
+    complete = replace(table, values=table.values[:, ~incomplete[0]], diverging=diverging)
     return complete.noted(f"rows with a missing value left out: {count} of {incomplete.size}")
 
 

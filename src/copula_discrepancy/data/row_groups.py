@@ -145,4 +145,4 @@ def rows_of(draws: Draws, rows: NDArray[np.intp], names: Sequence[str]) -> Draws
     chosen = draws.select(names)
     values = np.ascontiguousarray(chosen.values[:, rows])
     values.flags.writeable = False
-    return replace(chosen, values=values, notes=(), incomplete=bool(np.isnan(values).any()))
+    return replace(chosen, values=values, notes=(), incomplete=bool(np.isnan(values).any()), diverging=None)

@@ -85,7 +85,7 @@ class ArrayStore(Store):
             return np.asfortranarray(values) if fortran else values
         values.flags.writeable = False
         if isinstance(self.container, Draws):
-            return dataclasses.replace(self.container, values=values, incomplete=bool(np.isnan(values).any()))
+            return dataclasses.replace(self.container, values=values, incomplete=bool(np.isnan(values).any()), diverging=None)
         return dataclasses.replace(self.container, values=values)
 
 

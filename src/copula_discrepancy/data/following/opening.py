@@ -13,8 +13,8 @@ from copula_discrepancy.data.following.generator import GeneratorFollower
 from copula_discrepancy.data.following.progress import Follower, Progress
 from copula_discrepancy.data.following.replaced import ENDINGS, ReplacedFollower
 from copula_discrepancy.data.following.sampler import SamplerFollower, is_background_sampler
+from copula_discrepancy.data.readers.files import is_zarr
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
-from copula_discrepancy.data.streams.source import is_zarr
 
 _WILD = "*?["
 _TEXTS = (".csv", ".txt")

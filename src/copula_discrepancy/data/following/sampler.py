@@ -9,7 +9,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, still_there
 from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
-from copula_discrepancy.data.readers.labelled import group_of
+from copula_discrepancy.data.readers.labelled import dataset_of
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.streams.failures import first_line
 
@@ -90,7 +90,7 @@ class SamplerFollower(Follower):
 
     def _told(self, copy: Any, finished: bool) -> Progress:
         try:
-            dataset = group_of(copy, self._options)
+            dataset, _ = dataset_of(copy, self._options)
         except InputError as error:
             if error.code != "unknown-name":
                 raise
@@ -135,7 +135,7 @@ class SamplerFollower(Follower):
 def _statistics(copy: Any, options: ReadOptions) -> Mapping[str, Any]:
     """The statistics of the sampler that belong to the posterior, by name; none for another group."""
     try:
-        found = group_of(copy, ReadOptions(group="sample_stats")) if options.group == DEFAULT_GROUP else None
+        found = dataset_of(copy, ReadOptions(group="sample_stats"))[0] if options.group == DEFAULT_GROUP else None
     except InputError:
         return {}
     return {} if found is None else found.data_vars

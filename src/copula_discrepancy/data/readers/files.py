@@ -19,13 +19,15 @@ import numpy as np
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import errors_about, grouped, listed, require_same_names
 from copula_discrepancy.data.readers.chain_columns import needed_columns
+from copula_discrepancy.data.readers.divergences import statistics_group
 from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.interchange import arrow_frame, read_array_or_table
-from copula_discrepancy.data.readers.labelled import missing_group, read_dataset, read_mapping
+from copula_discrepancy.data.readers.labelled import missing_group, read_dataset, read_labelled, read_mapping
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, parts_note
 from copula_discrepancy.data.readers.text import ParsedTable, read_text, text_table
 
+_ZARR = ".zarr"  # a directory, whatever its name
 RECORD = "repair.json"  # the end of the name of a repair's record, which is no sample
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _DAMAGED = (
@@ -127,6 +129,8 @@ def _as_one_table(parts: list[ParsedTable], paths: list[str]) -> Table:
 def _expanded(given: Any, *, alone: bool) -> list[str]:
     """The file itself, or the files that a pattern or a directory selects, with run_2 before run_10."""
     path = os.fsdecode(given)
+    if is_zarr(path):
+        return [path]
     if alone and os.path.isdir(path):
         return _inside(path)
     if not isinstance(given, str) or not any(sign in path for sign in "*?[") or os.path.exists(path):
@@ -162,6 +166,12 @@ def _inside(folder: str) -> list[str]:
     return paths
 
 
+def is_zarr(path: str) -> bool:
+    """Whether a directory is a Zarr store."""
+    markers = (".zgroup", ".zattrs", ".zmetadata", "zarr.json")
+    return os.path.isdir(path) and any(os.path.exists(os.path.join(path, marker)) for marker in markers)
+
+
 def natural_order(path: str) -> tuple[Any, ...]:
     """A key that sorts numbers inside names by value."""
     return (*(int(part) if k % 2 else part for k, part in enumerate(re.split(r"([0-9]+)", path))), path)
@@ -177,6 +187,8 @@ def _kind(path: str) -> str:
     """The ending that determines how a file is read."""
     if not os.path.exists(path):
         raise InputError(f"there is no file called {path!r}", "file")
+    if is_zarr(path):
+        return _ZARR
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory; pass it alone and by its name, or pass the files in it", "file")
     ending = _ending(path)
@@ -189,7 +201,7 @@ def _kind(path: str) -> str:
 
 def _read(path: str, kind: str, options: ReadOptions) -> Table:
     with errors_in(path):
-        return _READERS[kind](path, options)
+        return (_read_zarr if kind == _ZARR else _READERS[kind])(path, options)
 
 
 @contextmanager
@@ -290,15 +302,39 @@ def _read_netcdf(path: str, options: ReadOptions) -> Table:
     engine: Any = "scipy" if classic else "h5netcdf"
     groups = [] if classic else _groups(path)
     group = options.group if options.group in groups else None
+    beside = None if group is None else statistics_group(group)
     try:
         with xr.open_dataset(path, group=group, engine=engine) as dataset:
             if group is None and (options.group != DEFAULT_GROUP or (groups and "draw" not in dataset.dims)):
                 raise missing_group(options.group, groups)
-            return read_dataset(dataset, options)
+            if beside not in groups:
+                return read_dataset(dataset, options)
+            with xr.open_dataset(path, group=beside, engine=engine) as statistics:
+                return read_dataset(dataset, options, statistics)
     except InputError:
         raise
     except _DAMAGED as error:
         raise InputError(f"the file cannot be read as a netCDF file: {_first_line(error)}", "file-format") from None
+
+
+def _read_zarr(path: str, options: ReadOptions) -> Table:
+    """The group of a Zarr store, or the store's only dataset; only the selected variables are read."""
+    try:
+        import zarr  # noqa: F401
+    except ImportError:
+        raise InputError("reading a Zarr store needs zarr: pip install zarr", "dependency") from None
+    import xarray as xr
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
+            tree = xr.open_datatree(path, engine="zarr", chunks=None)
+        with tree:
+            return read_labelled(tree, options)
+    except InputError:
+        raise
+    except _DAMAGED as error:
+        raise InputError(f"the directory cannot be read as a Zarr store: {_first_line(error)}", "file-format") from None
 
 
 def _groups(path: str) -> list[str]:

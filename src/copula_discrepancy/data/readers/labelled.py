@@ -1,8 +1,10 @@
 """Draws from labelled arrays: xarray, ArviZ's two containers of groups, and dictionaries of arrays."""
 
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.checks import numeric, real_array
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import grouped, listed, require_different, unknown_name
+from copula_discrepancy.data.readers.divergences import divergences_of, statistics_group
 from copula_discrepancy.data.readers.frames import Columns, is_frame, pandas_categories, read_columns
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import Table, repair_notes
@@ -25,27 +28,43 @@ def is_labelled(given: Any) -> bool:
     return _is_xarray(given, "Dataset", "DataArray", "DataTree") or _is_inference_data(given)
 
 
+def group_of(given: Any, group: str) -> str:
+    """The group to read from an object: the default if it has no groups, such as a Dataset, a table or draws read before."""
+    if isinstance(given, list | tuple) and given and all(isinstance(item, str | os.PathLike) for item in given):
+        given = given[0]
+    if isinstance(given, str | os.PathLike):
+        return group if os.fsdecode(given).lower().endswith(".nc") or os.path.isdir(given) else DEFAULT_GROUP
+    return group if _is_xarray(given, "DataTree") or _is_inference_data(given) else DEFAULT_GROUP
+
+
 def read_labelled(given: Any, options: ReadOptions) -> Table:
     """The variables of a Dataset, a DataArray, or the requested group of a DataTree or InferenceData, flattened."""
-    return read_dataset(group_of(given, options), options)
+    return read_dataset(*dataset_of(given, options))
 
 
-def group_of(given: Any, options: ReadOptions) -> Any:
-    """The requested group of a DataTree or InferenceData; a Dataset or DataArray itself."""
+def dataset_of(given: Any, options: ReadOptions) -> tuple[Any, Any]:
+    """The requested group of a DataTree or InferenceData, or a Dataset or DataArray itself; and the sampler's statistics."""
     if _is_xarray(given, "DataTree"):
-        return _group_of_tree(given, options.group)
+        return _group_of_tree(given, options.group), _statistics_of_tree(given, options.group)
     if _is_inference_data(given):
         groups = [str(name) for name in given.groups()]
         if options.group not in groups:
             raise missing_group(options.group, groups)
-        return getattr(given, options.group)
+        beside = statistics_group(options.group)
+        return getattr(given, options.group), getattr(given, beside) if beside in groups else None
     options.refuse(f"an xarray {type(given).__name__}", "group")
-    return given
+    return given, None
 
 
-def read_dataset(given: Any, options: ReadOptions) -> Table:
-    """The variables of a Dataset or DataArray, flattened; only the selected ones are loaded."""
-    return _filled(*selected_arrays(given, options)).noted(*repair_notes(given.attrs))
+def read_dataset(given: Any, options: ReadOptions, statistics: Any = None) -> Table:
+    """The variables of a Dataset or DataArray, flattened; only the selected ones are loaded.
+
+    `statistics` are the sampler's own, a Dataset that says which draws diverged.
+    """
+    arrays, names, entries = selected_arrays(given, options)
+    table = _filled(arrays, names, entries).noted(*repair_notes(given.attrs))
+    diverging, notes = divergences_of(statistics, arrays[next(iter(entries))], table.values.shape[:2])
+    return replace(table.noted(*notes), diverging=diverging)
 
 
 def selected_arrays(
@@ -136,9 +155,17 @@ def _group_of_tree(tree: Any, group: str) -> Any:
     groups = [path.removeprefix(prefix).strip("/") for path in groups if path != prefix]
     if group in groups:
         return tree[group].to_dataset()
-    if group == DEFAULT_GROUP and "draw" in tree.to_dataset().dims:  # the group itself, or a tree of one dataset
+    if group in (DEFAULT_GROUP, tree.name) and "draw" in tree.to_dataset().dims:  # the group itself, or a tree of one dataset
         return tree.to_dataset()
     raise missing_group(group, groups)
+
+
+def _statistics_of_tree(tree: Any, group: str) -> Any:
+    """The sampler's statistics of the draws in a group of a tree, or of a tree that is the group itself, from its parent."""
+    if group not in tree and tree.parent is not None and tree.name is not None:
+        tree, group = tree.parent, tree.name
+    beside = statistics_group(group)
+    return tree[beside].to_dataset() if beside is not None and beside in tree and group in tree else None
 
 
 def _narrowed(arrays: dict[str, Any], options: ReadOptions) -> dict[str, Any]:

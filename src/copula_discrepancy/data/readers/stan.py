@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from copula_discrepancy._core.errors import InputError
 
+DIVERGENT = "divergent__"  # the sampler's column that is 1 where a trajectory diverged
 _SETTING = re.compile(r"#\s*(\w+)\s*=\s*([^\s(]*)")
 _INDEXED = re.compile(r"([^:]+?)((?:\.\d+)+)")
 

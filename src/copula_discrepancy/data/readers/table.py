@@ -35,6 +35,7 @@ class Table:
     kinds: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     chosen: tuple[str, ...] = ()
+    diverging: NDArray[np.bool_] | None = None
 
     @property
     def unit(self) -> str:
@@ -81,7 +82,8 @@ def in_chains(table: Table, chains: int | str | None) -> Table:
         return table
     if n % chains:
         raise InputError(f"{n} draws cannot be divided into {chains} chains of equal length", "shape")
-    return replace(table, values=table.values.reshape(chains, n // chains, d), chained=True)
+    diverging = None if table.diverging is None else table.diverging.reshape(chains, n // chains)
+    return replace(table, values=table.values.reshape(chains, n // chains, d), chained=True, diverging=diverging)
 
 
 def as_chains(tables: list[Table], labels: Sequence[str]) -> Table:
@@ -139,13 +141,15 @@ def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) ->
         levels = tables[0].levels or ((),) * len(tables[0].names)
         kept = [name for name in tables[0].chosen if name in names]
         kinds = kind_fields([tables[0].kinds[k] for k in places], [levels[k] for k in places], kept)
+    masks = [table.diverging for table in tables if table.diverging is not None]
+    diverging = np.concatenate(masks, axis=1) if len(masks) == len(tables) else None
     values = np.empty((len(names), sum(lengths)))
     for end in np.cumsum(lengths):
         table = tables.pop(0)  # frees the table after copying
         position = {name: k for k, name in enumerate(table.names)}
         for k, name in enumerate(names):
             values[k, end - table.values.shape[1] : end] = table.values[0, :, position[name]]
-    return Table(values.T[None], names, named, False, False, notes, tuple(left_out.items()), **kinds)
+    return Table(values.T[None], names, named, False, False, notes, tuple(left_out.items()), **kinds, diverging=diverging)
 
 
 def _with_common_levels(tables: list[Table], labels: Sequence[str], names: tuple[str, ...]) -> list[Table]:

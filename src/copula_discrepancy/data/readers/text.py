@@ -381,6 +381,7 @@ def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) 
     begin, notes = stan.rows_before_draws(text.comments, len(frame))
     asked = (*(options.var_names or ()), *options.exclude) if options.filter_vars is None else ()
     sampler = [name for name in names if name.endswith("__") and name not in asked]
+    flags = frame.iloc[begin:, names.index(stan.DIVERGENT)].to_numpy() if stan.DIVERGENT in names else None
     frame.columns = [stan.variable_name(name) for name in names]
     if sampler:
         frame = frame.drop(columns=sampler)
@@ -389,4 +390,5 @@ def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) 
     # one file is one chain: a column called chain is a variable
     frame = frame.iloc[begin:]
     table = read_frame(frame, options, chains=False)
-    return replace(table, chained=True, notes=notes + table.notes), frame
+    diverging = None if flags is None or flags.dtype.kind not in "iuf" else (flags != 0)[None]
+    return replace(table, chained=True, notes=notes + table.notes, diverging=diverging), frame

@@ -15,7 +15,7 @@ from copula_discrepancy.data.readers.labelled import (
     _narrowed,
     _require_draws,
     _selected,
-    group_of,
+    dataset_of,
 )
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.arrays import rows_label
@@ -55,7 +55,7 @@ def open_zarr(path: str, options: ReadOptions) -> Source:
 
 def open_labelled(given: Any, options: ReadOptions, kind: str | None = None) -> Source | None:
     """The draws of a labelled container; None if Dask holds none of its selected variables, so that all are in memory."""
-    dataset = group_of(given, options)
+    dataset, _ = dataset_of(given, options)
     if _is_xarray(dataset, "DataArray"):
         arrays = {"x" if dataset.name is None else str(dataset.name): dataset}
     else:

@@ -129,7 +129,7 @@ def _names_files(given: Any) -> bool:
 
 
 def _open_files(given: Any, options: ReadOptions, missing_ok: bool) -> Source | None:
-    from copula_discrepancy.data.readers.files import TEXTS, selected_files
+    from copula_discrepancy.data.readers.files import TEXTS, is_zarr, selected_files
 
     items = [given] if isinstance(given, str | os.PathLike) else list(given)
     for item in map(os.fsdecode, items):
@@ -161,11 +161,6 @@ def _open_files(given: Any, options: ReadOptions, missing_ok: bool) -> Source | 
         with errors_about(os.path.basename(paths[0])):
             return open_npy(paths[0], options)
     return None
-
-
-def is_zarr(path: str) -> bool:
-    markers = (".zgroup", ".zattrs", ".zmetadata", "zarr.json")
-    return os.path.isdir(path) and any(os.path.exists(os.path.join(path, marker)) for marker in markers)
 
 
 def _room(given: Any) -> str:

@@ -83,7 +83,7 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int, key: str) -> Detail:
         off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
         row = result.rows[rank - 1]
         misfit = bool(np.fmin(row["shape_adjusted"], row["form_adjusted"]) < 1.0 - result.confidence)
-        tested = Tested(result.things, result.tail, off, (misfit, False))
+        tested = Tested(result.things, result.tail, off, (misfit, False), (result.samples[0].diverging, None))
         return _of_fit(detailed, gap, key, result.confidence, tested, result.order)
     found = _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged, columns=columns)
     return found if columns is None else replace(found, sentences=_by_level(result, gap) | found.sentences)
@@ -236,12 +236,18 @@ def _clouds(subject: Discrepancy | Fit, tested: Tested, key: str, beside: str) -
     first, second = fit.pair.names
     own = (
         f"Ranks of {second} against {first}, Kendall's tau {fit.sample_tau:.2f}, with contours of the fitted "
-        f"{fit.family} and corners marked."
+        f"{fit.family} and corners marked{_divergent(tested)}."
     )
     sizes = [(_WIDE, _WIDE + 0.25)] * 2
     return inline_figures(
         lambda axes: draw_pair(subject, tested, ax=axes, rng=SEED), sizes=sizes, key=f"{key}-cloud", alts=[own, beside]
     )
+
+
+def _divergent(tested: Tested) -> str:
+    """What is said of divergent draws in the description of a cloud."""
+    marks = tested.diverging[0]
+    return f", and {marks.sum():,} divergent draws" if marks is not None and marks.any() else ""
 
 
 def _form_map(found: Densities, fit: Fit, things: str, whose: str, words: str, key: str) -> Picture:

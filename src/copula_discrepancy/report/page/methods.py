@@ -57,6 +57,11 @@ TERMS: dict[str, str] = {
 _LABELS = {corner.label for corner in CORNERS.values()}
 _SOME_CORNERS = " The table shows the two corners along most of the dependences, and those with a gap in some pair."
 _RANKED = "Draws are replaced by their ranks divided by n + 1, which leaves only the dependence."
+_DIVERGENT = (
+    "Divergent draws are counted in the quarter of the draws where the smoothed densities differ most, and in corners with a "
+    "gap. Their number is compared with those of all rotations of the divergences along their chains, which keep the runs of "
+    "both; the tests of all pairs with a gap are adjusted together. A difference between chains alone is no evidence."
+)
 _MARGINS = (
     "Margins are compared variable by variable: by the means of four polynomials of the ranks in both samples together, with "
     "one test per variable. These tests are adjusted together, separately from those of dependence."
@@ -120,6 +125,7 @@ def of_pairs(result: Pairwise) -> list[str]:
         f"Tests of level, shape, tails and form: {rate}."
         if result.adjust == "none"
         else f"All tests are adjusted together: {rate}.",
+        *_divergent(result),
         *_margins(result.margins),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
@@ -135,9 +141,14 @@ def of_one(result: Discrepancy) -> list[str]:
         f"Tails are the lowest and the highest {part_name(result.tail)}; corners with few draws have an exact test.",
         _form_method(result.form.order),
         RUNNING,
+        *_divergent(result),
         *_margins(result.margin_gaps),
     ]
     return [spoken(sentence, result.things) for sentence in sentences]
+
+
+def _divergent(result: Pairwise | Discrepancy) -> list[str]:
+    return [_DIVERGENT] if result.divergences is not None and result.divergences.places else []
 
 
 def _margins(margins: Margins | None) -> list[str]:

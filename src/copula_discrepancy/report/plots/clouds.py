@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+Marks = NDArray[np.bool_] | None
 MISFIT = "grey: the family does not fit"
 _GRID = 121  # points per side: the ridge of a copula with tau 0.98 is still wider than one step
 _EDGE = 0.004  # densities are infinite in corners; contours end this far from them
@@ -34,6 +35,7 @@ _LOWEST = 0.25  # densities below it are negligible and have no contour
 _NARROW = 110.0  # points: two panels side by side in one column of a journal are narrower
 _SIGN = 0.55  # width of a character, in font sizes
 _INKED = 0.25  # share of a panel that all marks together may cover, without their overlap
+_DIVERGENT_MARK = 14.0  # square points
 _LARGEST_MARK = 60.0  # square points: a point that many draws share, in a lattice of discrete values
 
 
@@ -51,13 +53,15 @@ class Tail:
 class Tested:
     """What a comparison adds to a fit: the noun for observations, the size of a tail, the corners with a gap, and misfits.
 
-    `misfits` tells whether the family fitted to the draws, and that fitted to the reference, clearly does not fit.
+    `misfits` tells whether the family fitted to the draws, and that fitted to the reference, clearly does not fit; `diverging`
+    which draws of both diverged, (chain, draw), if that is known.
     """
 
     things: str = "draws"
     tail: float = TAIL_SHARE
     off_corners: tuple[str, ...] = ()
     misfits: tuple[bool, bool] = (False, False)
+    diverging: tuple[Marks, Marks] = (None, None)
 
     @classmethod
     def of(cls, result: Discrepancy | Fit) -> "Tested":
@@ -70,7 +74,7 @@ class Tested:
         own = off or misfit(form.coefficients, form.errors, _density_of(result.fit), tests.alpha)
         target = None if other is None else _density_of(other)
         theirs = misfit(form.target_coefficients, form.target_errors, target, tests.alpha)
-        return cls(result.things, result.tail, tuple(tests.off_corners), (own, theirs))
+        return cls(result.things, result.tail, tuple(tests.off_corners), (own, theirs), result.diverging)
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class Side:
     tails: tuple[Tail, ...]
     tail: float = TAIL_SHARE
     fits: bool = True
+    divergent: tuple[NDArray[np.float64], NDArray[np.float64]] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
 
 
 def plot_pair(
@@ -98,7 +103,8 @@ def plot_pair(
     The squares at the two ends of the dependence, and in every corner with a gap, are the lowest and the highest tenth of both
     variables (or the `tail` of the comparison); the text next to them is the share of the draws in that part of the first
     variable that lie inside. These shares are computed from all draws, and for a known target exactly. Contours of a family
-    that clearly does not fit its draws are grey, with a note.
+    that clearly does not fit its draws are grey, with a note. Draws that the sampler reports as divergent are all shown, on top
+    of the others in a colour of their own; see `Draws.diverging`.
 
     Parameters
     ----------
@@ -160,7 +166,8 @@ def draw_pair(result: Discrepancy | Fit, tested: Tested, *, ax: Any, points: int
         for panel, side, density, color in zip(np.atleast_1d(axes), sides, densities, (look.BLUE, look.ORANGE), strict=False):
             draw_side(panel, side, color, fitted.pair.names, ranked=not fitted.pair.uniform)
             drawn = _draw_contours(panel, density, levels, color=_line_colour(side))
-            look.note_below(panel, side.counted, _contours_note(density, levels) if side.fits or not drawn else MISFIT)
+            note = _contours_note(density, levels) if side.fits or not drawn else MISFIT
+            look.note_below(panel, side.counted, note, key=_divergent_key(side))
         if panels == 1 and not isinstance(result, Fit):  # a fit has its contours already
             _overlay(axes, sides, densities, levels)
         elif panels == 2 and axes[0].figure is axes[1].figure:
@@ -181,30 +188,37 @@ def _sides(result: Discrepancy | Fit, tested: Tested, points: int, source: np.ra
     """The draws, and their target."""
     fitted, aim = (result, 0.0) if isinstance(result, Fit) else (result.fit, result.tau_target)
     names = dict.fromkeys((*along(fitted.sample_tau, aim), *tested.off_corners))
-    ends, tail, things = [CORNERS[name] for name in names], tested.tail, tested.things
+    ends, things = [CORNERS[name] for name in names], tested.things
     return [
-        _sample_side(things, fitted, ends, tail, points, things),
-        _aim_side(result, ends, tail, points, source, things),
+        _sample_side(things, fitted, ends, tested, points, tested.diverging[0]),
+        _aim_side(result, ends, tested, points, source),
     ]
 
 
-def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tail: float, points: int, things: str) -> Side:
+def _sample_side(whose: str, fitted: Fit, ends: Sequence[Corner], tested: Tested, points: int, diverging: Marks) -> Side:
     """Draws and the copula fitted to them."""
+    tail, things = tested.tail, tested.things
     pair = fitted.pair
     u, v = _shown(pair, points)
     owned = things if whose == things else f"{whose} {things}"
     counted = f"{u.size:,} of {pair.n:,} {owned}" if u.size < pair.n else f"{pair.n:,} {owned}"
     copula = _density_of(fitted)
     described = f"fitted {_told(copula)}" if copula is not None else f"{fitted.family} has no density here"
-    return Side(whose, fitted.sample_tau, copula, described, u, v, counted, sample_tails(pair, ends, tail), tail)
+    side = Side(whose, fitted.sample_tau, copula, described, u, v, counted, sample_tails(pair, ends, tail), tail)
+    if diverging is None:
+        return side
+    marked = np.flatnonzero(diverging)
+    u, v = (column[marked] for column in pseudo_values(pair))
+    return replace(side, divergent=(u, v))
 
 
 def _aim_side(
-    result: Discrepancy | Fit, ends: Sequence[Corner], tail: float, points: int, source: np.random.Generator, things: str
+    result: Discrepancy | Fit, ends: Sequence[Corner], tested: Tested, points: int, source: np.random.Generator
 ) -> Side:
     """The target of the draws: the reference's draws, or as many simulated ones."""
+    tail, things = tested.tail, tested.things
     if not isinstance(result, Fit) and result.reference is not None:
-        return _sample_side("reference", result.reference, ends, tail, points, things)
+        return _sample_side("reference", result.reference, ends, tested, points, tested.diverging[1])
     fitted = result if isinstance(result, Fit) else result.fit
     copula = _density_of(result) if isinstance(result, Fit) else result.target
     whose = "fitted copula" if isinstance(result, Fit) else "target"
@@ -352,6 +366,9 @@ def _overlay(
 def draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ranked: bool) -> None:
     """Points, tail squares and text, without contours."""
     _draw_points(ax, side.u, side.v, color)
+    if side.divergent[0].size:
+        # larger than the others and on top, so that a few are seen among thousands
+        ax.scatter(*side.divergent, s=_DIVERGENT_MARK, color=look.PURPLE, edgecolors=look.ink(), linewidths=0.4, zorder=3.5)
     for tail in side.tails:
         _draw_tail(ax, tail, part_name(side.tail), raised=_crowded(ax, tail, side))
     look.unit_square(ax, names, ranked=ranked)
@@ -369,6 +386,12 @@ def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], col
     opacity = min(0.85, max(0.5, 8.0 / math.sqrt(u.size)))
     sizes = np.minimum(area * counts, 2.0 * _LARGEST_MARK)
     ax.scatter(places[:, 0], places[:, 1], s=sizes, color=color, alpha=opacity, linewidths=0, rasterized=True, zorder=2)
+
+
+def _divergent_key(side: Side) -> tuple[str, str] | None:
+    """The colour of divergent draws and their number, for the text below a panel."""
+    count = side.divergent[0].size
+    return (look.PURPLE, f"{count:,} divergent") if count else None
 
 
 def _crowded(ax: "Axes", tail: Tail, side: Side) -> bool:

@@ -169,12 +169,17 @@ def legend_above(ax: "Axes", handles: Mapping[str, Any], *, right: bool = False)
     )  # fmt: skip
 
 
-def note_below(ax: "Axes", *lines: str) -> None:
-    """Small lines below the label of the x axis, for a panel half a column wide: 32 characters each."""
-    ax.annotate(
-        "\n".join(lines), (0.5, 0.0), xytext=(0.0, -1.5), xycoords=ax.xaxis.label, textcoords="offset points", ha="center",
-        va="top", fontsize="x-small", color=GREY,
-    )  # fmt: skip
+def note_below(ax: "Axes", *lines: str, key: tuple[str, str] | None = None) -> None:
+    """Small lines below the label of the x axis, for a panel half a column wide: 32 characters each.
+
+    A `key` is the colour of some marks and what they are, for a last line with such a mark.
+    """
+    above: Any = ax.xaxis.label
+    for text, color in (("\n".join(lines), GREY), *(() if key is None else [(f"\N{BLACK CIRCLE} {key[1]}", key[0])])):
+        above = ax.annotate(
+            text, (0.5, 0.0), xytext=(0.0, -1.5), xycoords=above, textcoords="offset points", ha="center", va="top",
+            fontsize="x-small", color=color,
+        )  # fmt: skip
 
 
 def band(

@@ -1,0 +1,260 @@
+"""Where divergent draws are: in the part of a pair of variables in which its dependence is wrong, or anywhere."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copula_discrepancy.compare import wording
+from copula_discrepancy.compare.ranking_wording import pair_tests
+from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.estimate.basis import centred_ranks, polynomials
+from copula_discrepancy.estimate.form_target import copula_coefficients
+from copula_discrepancy.estimate.multiplicity import adjust_pvalues
+from copula_discrepancy.estimate.ranks import rank_column
+from copula_discrepancy.estimate.rotation import rotation_pvalue
+from copula_discrepancy.estimate.tails import CORNERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from copula_discrepancy.compare.many_result import Pairwise
+    from copula_discrepancy.compare.one_result import Discrepancy
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+FORM = "form"
+# A smoothed density of order 4 has no finer features than about a quarter of all draws, and a smaller part has few divergences.
+_PART = 0.25
+_MOST = 100  # pairs with a gap, worst first, in which divergent draws are looked for
+
+
+@dataclass(frozen=True)
+class DivergencePlace:
+    """How many divergent draws are where a pair of variables has a gap.
+
+    Attributes
+    ----------
+    names : (str, str)
+        The pair.
+    where : str
+        "form": the quarter of the draws where the smoothed density of their ranks differs most from the target's; or a corner
+        with a gap, such as "low_low".
+    inside : int
+        The divergent draws there.
+    share, share_of_all : float
+        The share of divergent draws, and of all draws, that are there.
+    pvalue : float
+        The probability of as many or more if divergences had nothing to do with this pair; see `rotation_pvalue`.
+    adjusted : float
+        The same, adjusted for all pairs and places of the result.
+    """
+
+    names: tuple[str, str]
+    where: str
+    inside: int
+    share: float
+    share_of_all: float
+    pvalue: float
+    adjusted: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and text, ready for JSON."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"names": list(self.names)}
+
+
+@dataclass(frozen=True)
+class Divergences:
+    """The divergent draws of a comparison, and whether they are where pairs have gaps.
+
+    A divergent draw is recorded where its trajectory ended, near the place where it diverged. A part of the distribution that
+    no draw reaches has no divergent draws either: they gather at its edge, if anywhere. Finding them elsewhere, or everywhere,
+    does not show that divergences are harmless, and finding them in a gap does not prove that they caused it.
+
+    Attributes
+    ----------
+    n_divergent, n : int
+        The number of divergent draws, and of all draws.
+    by_chain : tuple of int
+        The number of divergent draws in each chain.
+    places : tuple of DivergencePlace
+        For each pair with a gap, worst first, where its form is wrong, and its corners with a gap; up to 100 pairs.
+    alpha : float
+        Adjusted p-values below it count.
+    n_pairs, n_gaps : int
+        The number of pairs looked at, and of those with a gap.
+    """
+
+    n_divergent: int
+    n: int
+    by_chain: tuple[int, ...]
+    places: tuple[DivergencePlace, ...]
+    alpha: float
+    n_pairs: int
+    n_gaps: int
+
+    @property
+    def found(self) -> tuple[DivergencePlace, ...]:
+        """The places where divergent draws gather, the smallest p-value first."""
+        return tuple(sorted((place for place in self.places if place.adjusted < self.alpha), key=lambda place: place.pvalue))
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per pair and place: first, second, where, inside, share, share_of_all, pvalue, adjusted."""
+        import pandas as pd
+
+        rows = [
+            {"first": place.names[0], "second": place.names[1], **place.to_dict()} for place in self.places
+        ]  # fmt: skip
+        columns = ["first", "second", "where", "inside", "share", "share_of_all", "pvalue", "adjusted"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number and text, ready for JSON."""
+        plain = {name: getattr(self, name) for name in ("n_divergent", "n", "alpha", "n_pairs", "n_gaps")}
+        return plain | {"by_chain": list(self.by_chain), "places": [place.to_dict() for place in self.places]}
+
+    def sentence(self, whose: str) -> str:
+        """The answer in words; empty if no pair has a gap, or no draw diverged.
+
+        Parameters
+        ----------
+        whose : str
+            The noun for the target, "the reference" or "the target".
+
+        Returns
+        -------
+        str
+            How many draws diverged, whether they gather where pairs have gaps, and what that cannot show.
+        """
+        if not self.places:
+            return ""
+        count = f"{self.n_divergent:,} of {self.n:,} draws diverged"
+        found = self.found
+        several = self.n_pairs > 1
+        some = (
+            f"the {self.n_pairs:,} worst of {self.n_gaps:,} pairs" if self.n_pairs < self.n_gaps else f"{self.n_pairs:,} pairs"
+        )
+        limits = "This shows where trajectories ended; parts that no draw reaches are not seen."
+        if not found:
+            least = wording.chance(min(place.adjusted for place in self.places))
+            where = f"in none of {some} with a gap do they gather" if several else "they do not gather"
+            return f"{count}; {where} where the dependence is wrong ({'smallest ' if several else ''}{least}). {limits}"
+        best, pairs = found[0], len({place.names for place in found})
+        where = f"in {pairs:,} of {some} with a gap they gather" if several else "they gather"
+        most = f", most in {wording.pair_label(*best.names)}" if several else ""
+        own, every = wording.percentage(best.share), wording.percentage(best.share_of_all)
+        return (
+            f"{count}; {where} where the dependence is wrong{most}: {own} of them, and {every} of all draws, are in "
+            f"{_part(best.where, whose)} ({wording.chance(best.adjusted)}). {limits}"
+        )
+
+
+def _part(where: str, whose: str) -> str:
+    """A place in words."""
+    return f"the {CORNERS[where].label} corner" if where in CORNERS else f"the part that differs most from {whose}"
+
+
+def of_one(result: "Discrepancy") -> Divergences | None:
+    """The divergent draws of one pair; None if nothing is known about them."""
+    marked = result.diverging[0]
+    if marked is None:
+        return None
+    pair, tests = result.fit.pair, result.tests
+    gap = tests.outcome == "gap"
+    places = []
+    if gap and marked.any():
+        u, v = (pair.x, pair.y) if pair.uniform else (centred_ranks(pair.first), centred_ranks(pair.second))
+        difference = np.nan_to_num(result.form.coefficients) - np.nan_to_num(result.form.target_coefficients)
+        places = _places(pair.names, (u, v), marked, difference, tests.off_corners, result.tail)
+    return _adjusted(marked, places, "bh", tests.alpha, int(gap))
+
+
+def of_ranking(result: "Pairwise") -> Divergences | None:
+    """The divergent draws of a ranking, looked for in its worst pairs; None if nothing is known about them."""
+    draws, reference = result.samples
+    marked = draws.diverging
+    if marked is None or result.unit != "pair" or result.lags or result.void:
+        return None
+    flagged = [row for row in result.rows if row["flagged"] and result.ordered(row)] if result.kind != "nothing" else []
+    places: list[DivergencePlace] = []
+    if marked.any():
+        bases = [_Basis(sample, result.order) for sample in (draws, reference) if sample is not None]
+        for row in flagged[:_MOST]:
+            i, j = int(row["first"]), int(row["second"])
+            if len(bases) > 1:
+                theirs = bases[1].coefficients(i, j)
+            else:
+                assert result.targets is not None
+                theirs = copula_coefficients(result.targets[i, j], result.order).reshape(result.order, -1)
+            difference = bases[0].coefficients(i, j) - theirs
+            names, off = (result.names[i], result.names[j]), pair_tests(result, row).off_corners
+            places += _places(names, (bases[0].ranks(i), bases[0].ranks(j)), marked, difference, off, result.tail)
+    return _adjusted(marked, places, result.adjust, 1.0 - result.confidence, len(flagged))
+
+
+class _Basis:
+    """The polynomials of the ranks of a sample, variable by variable, each computed once."""
+
+    def __init__(self, sample: Draws, order: int) -> None:
+        self.sample, self.order = sample, order
+        self.known: dict[int, tuple[Array, Array]] = {}
+
+    def _variable(self, k: int) -> tuple[Array, Array]:
+        if k not in self.known:
+            u = centred_ranks(rank_column(self.sample.column(k)))
+            self.known[k] = u, polynomials(u, self.order)
+        return self.known[k]
+
+    def ranks(self, k: int) -> Array:
+        """The ranks of a variable, between 0 and 1."""
+        return self._variable(k)[0]
+
+    def coefficients(self, i: int, j: int) -> Array:
+        """The coefficients of form of a pair, (order, order)."""
+        columns = self.sample.column(i), self.sample.column(j)
+        both = ~(np.isnan(columns[0]) | np.isnan(columns[1]))
+        if both.all():
+            first, second = self._variable(i)[1], self._variable(j)[1]
+        else:
+            first, second = (polynomials(centred_ranks(rank_column(column[both])), self.order) for column in columns)
+        found: Array = first @ second.T / first.shape[1]
+        return found
+
+
+def _places(
+    names: tuple[str, str],
+    ranks: tuple[Array, Array],
+    marked: Flags,
+    difference: Array,
+    corners: Sequence[str],
+    tail: float,
+) -> list[DivergencePlace]:
+    """How many divergent draws are where the form of a pair is wrong, and in its corners with a gap; not adjusted."""
+    u, v = ranks
+    order = len(difference)
+    # of the smoothed densities, at every draw
+    gap = np.abs(np.einsum("jn,jk,kn->n", polynomials(u, order), difference, polynomials(v, order), optimize=True))
+    parts: dict[str, Flags] = {}
+    if np.ptp(gap) > 0.0:
+        parts[FORM] = gap >= np.quantile(gap, 1.0 - _PART)
+    for name in corners:
+        corner = CORNERS[name]
+        low = [(1.0 - x if high else x) <= tail for x, high in zip(ranks, (corner.u_high, corner.v_high), strict=True)]
+        parts[name] = low[0] & low[1]
+    return [_place(names, where, marked, inside.reshape(marked.shape)) for where, inside in parts.items()]
+
+
+def _place(names: tuple[str, str], where: str, marked: Flags, inside: Flags) -> DivergencePlace:
+    count, pvalue = int(np.count_nonzero(marked & inside)), rotation_pvalue(marked, inside)
+    return DivergencePlace(names, where, count, count / int(marked.sum()), float(inside.mean()), pvalue, pvalue)
+
+
+def _adjusted(marked: Flags, places: Sequence[DivergencePlace], method: str, alpha: float, gaps: int) -> Divergences:
+    adjusted = adjust_pvalues([place.pvalue for place in places], method).tolist() if places else []
+    told = tuple(replace(place, adjusted=value) for place, value in zip(places, adjusted, strict=True))
+    pairs = len({place.names for place in places})
+    by_chain = tuple(marked.sum(axis=1).tolist())
+    return Divergences(int(marked.sum()), marked.size, by_chain, told, alpha, pairs, gaps)

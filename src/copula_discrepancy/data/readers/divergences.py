@@ -1,0 +1,72 @@
+"""Which draws a sampler reports as divergent: Hamiltonian Monte Carlo's trajectories whose energy was not conserved."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The group with the sampler's statistics of every draw, by the group that holds these draws, named as in ArviZ.
+_STATISTICS = {
+    "posterior": "sample_stats",
+    "unconstrained_posterior": "sample_stats",
+    "warmup_posterior": "warmup_sample_stats",
+}
+_DIVERGING = "diverging"
+
+
+def statistics_group(group: str) -> str | None:
+    """The group with the sampler's statistics of the draws in a group; None if these are not a sampler's own draws."""
+    folder, _, name = group.rpartition("/")
+    found = _STATISTICS.get(name)
+    return None if found is None else f"{folder}/{found}".lstrip("/")
+
+
+def divergences_of(statistics: Any, draws: Any, shape: tuple[int, int]) -> tuple[NDArray[np.bool_] | None, tuple[str, ...]]:
+    """Which draws diverged, (chain, draw), and a note if a sampler's statistics do not tell.
+
+    Parameters
+    ----------
+    statistics : Dataset or None
+        The sampler's statistics.
+    draws : DataArray
+        A variable, with the chains and draws that are read; statistics of others are ignored.
+    shape : (int, int)
+        The number of chains and draws that are read.
+
+    Returns
+    -------
+    array or None, tuple of str
+        None if the sampler has no divergences, or if it is not known which draws they are.
+    """
+    if statistics is None or _DIVERGING not in statistics.data_vars:
+        return None, ()
+    flags = statistics[_DIVERGING]
+    for dim in ("chain", "draw"):
+        if dim not in flags.dims or dim not in draws.coords or dim not in flags.indexes:
+            continue
+        wanted = draws[dim].values
+        if not wanted.ndim:  # one chain, chosen by its label
+            wanted = wanted[None]
+        if np.array_equal(flags[dim].values, wanted):
+            continue
+        if not flags.indexes[dim].is_unique or not np.isin(wanted, flags[dim].values).all():
+            return _unknown(f"sample_stats has no statistics of some of the {dim}s")
+        flags = flags.sel({dim: wanted})
+    if set(flags.dims) - {"chain", "draw"} or "draw" not in flags.dims or flags.dtype.kind not in "biuf":
+        return _unknown(
+            f"diverging must be numbers by chain and draw, got {flags.dtype} by ({', '.join(map(str, flags.dims))})"
+        )
+    flags = flags.transpose(*(dim for dim in ("chain", "draw") if dim in flags.dims))
+    values = np.atleast_2d(flags.values)
+    if values.shape != shape:
+        found = "{} x {}".format(*values.shape)
+        return _unknown(f"sample_stats has {found} draws, and there are {shape[0]} x {shape[1]}")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        return _unknown("diverging has missing values")
+    diverging: NDArray[np.bool_] = values != 0
+    diverging.flags.writeable = False
+    return diverging, ()
+
+
+def _unknown(why: str) -> tuple[None, tuple[str, ...]]:
+    return None, (f"divergences were not used: {why}",)

@@ -1,0 +1,169 @@
+"""Where divergent draws are, in a ranking and in a pair: counts by another route, and what is not answered."""
+
+import json
+import warnings
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import copula_discrepancy as cd
+from copula_discrepancy.compare.divergences import FORM
+from tests.caveat_codes import codes_of
+from tests.trees import CHAINS, DRAWS, flags, tree
+
+pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
+
+
+@cache
+def ranking():
+    """Where a is small, b is wrong, and trajectories diverge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return cd.pairwise(tree(1, lost=True), tree(2), n_jobs=1)
+
+
+def anywhere(count, seed=1):
+    """A mask with so many divergences in no particular place."""
+    mask = np.zeros(CHAINS * DRAWS, bool)
+    mask[np.random.default_rng(seed).choice(mask.size, count, replace=False)] = True
+    return mask.reshape(CHAINS, DRAWS)
+
+
+def test_divergences_where_a_pair_is_wrong_are_found():
+    found = ranking().divergences
+    assert (found.n_divergent, found.n) == (flags(1, lost=True).sum(), CHAINS * DRAWS)
+    assert found.by_chain == tuple(flags(1, lost=True).sum(axis=1))
+    assert [place.names for place in found.found] == [("a", "b")]
+    place = found.found[0]
+    assert place.where == FORM
+    assert place.pvalue < 1e-4
+    assert place.share > 1.5 * place.share_of_all
+    assert place.share_of_all == pytest.approx(0.25, abs=1.0 / found.n)
+    assert place.pvalue <= place.adjusted <= len(found.places) * place.pvalue
+
+
+def test_the_count_is_that_of_the_densities_of_the_pair():
+    """By the result of the pair: the draws where `Form.density` differs most."""
+    one = ranking().pair("a", "b")
+    draws = one.fit.pair
+    u, v = ((column.doubled_mid_ranks - 1.0) / (2.0 * draws.n) for column in (draws.first, draws.second))
+    grids = (one.form.density(u, v, target=target) for target in (False, True))
+    gap = np.abs(np.subtract(*(np.diag(grid) for grid in grids)))
+    inside = gap >= np.quantile(gap, 0.75)
+    expected = np.count_nonzero(inside & flags(1, lost=True).ravel())
+    place = next(place for place in one.divergences.places if place.where == FORM)
+    assert place.inside == expected
+    assert place.share == expected / one.divergences.n_divergent
+    assert place.pvalue == pytest.approx(next(p for p in ranking().divergences.places if p.names == ("a", "b")).pvalue)
+
+
+def test_corners_with_a_gap_are_looked_at():
+    """Divergences in the corner that the draws fill too much."""
+    draws = cd.as_draws(cd.Clayton(4.0).sample(2000, rng=1).reshape(4, 500, 2))
+    low = (draws.values < 0.1).all(axis=2)
+    given = replace(draws, diverging=low & (np.random.default_rng(1).random(low.shape) < 0.2))
+    place = next(p for p in cd.discrepancy(given, cd.Gumbel(3.0)).divergences.places if p.where == "low_low")
+    assert place.share == 1.0
+    assert place.inside == given.n_divergent
+    assert place.share_of_all == pytest.approx(low.mean(), abs=0.01)
+    assert place.pvalue < 1e-6
+
+
+def test_divergences_anywhere_are_not_found():
+    draws = replace(cd.as_draws(tree(1, lost=True)), diverging=anywhere(40))
+    found = cd.pairwise(draws, tree(2), n_jobs=1).divergences
+    assert found.places
+    assert not found.found
+    assert found.n_divergent == 40
+
+
+def test_no_gap_leaves_nothing_to_look_for():
+    result = cd.pairwise(tree(1), tree(2), n_jobs=1)
+    assert not result.n_flagged
+    assert result.divergences.places == ()
+    assert "Divergent" not in result.sentences()
+    assert codes_of(result).count("divergent-draws") == 2
+
+
+def test_without_divergences_without_statistics_and_without_a_target():
+    none = replace(cd.as_draws(tree(1, lost=True)), diverging=np.zeros((CHAINS, DRAWS), bool))
+    result = cd.pairwise(none, cd.as_draws(tree(2)["posterior"].to_dataset()), n_jobs=1)
+    assert (result.divergences.n_divergent, result.divergences.places) == (0, ())
+    assert "divergent-draws" not in codes_of(result)
+    unknown = cd.pairwise(tree(1, lost=True)["posterior"].to_dataset(), tree(2)["posterior"].to_dataset(), n_jobs=1)
+    assert unknown.divergences is None
+    assert unknown.to_dict()["divergences"] is None
+    alone = cd.pairwise(tree(1, lost=True), n_jobs=1)
+    assert alone.divergences.places == ()
+    assert codes_of(alone) == ["divergent-draws"]
+
+
+def test_rows_over_time_have_none():
+    result = cd.pairwise(tree(1), tree(2), lags=1, n_jobs=1)
+    assert result.divergences is None
+    assert codes_of(result).count("divergent-draws") == 2
+
+
+@pytest.mark.parametrize("compare", [cd.pairwise, cd.interactions, cd.screen, cd.worst_consequences])
+def test_every_comparison_counts_them_once_for_each_sample(compare):
+    told = [caveat.sentence for caveat in compare(tree(1), tree(2)).caveats if caveat.code == "divergent-draws"]
+    assert len(told) == 2
+    assert f"{flags(1).sum()} of 1,000" in told[0]
+    assert told[1].startswith("reference: ")
+    assert f"{flags(2).sum()} of 1,000" in told[1]
+
+
+@pytest.mark.parametrize("group", ["posterior", "log_likelihood"])
+def test_files_compare_as_trees_do(tmp_path, group):
+    """From netCDF and from Zarr."""
+    pytest.importorskip("zarr")
+    pytest.importorskip("dask", reason="pairwise looks at a store through it")
+    expected = cd.pairwise(tree(1), tree(2), group=group, n_jobs=1)
+    for ending in ("nc", "zarr"):
+        paths = [str(tmp_path / f"{seed}.{ending}") for seed in (1, 2)]
+        for seed, path in enumerate(paths, 1):
+            if ending == "nc":
+                tree(seed).to_netcdf(path, engine="h5netcdf")
+            else:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # from zarr, about consolidated metadata
+                    tree(seed).to_zarr(path)
+        found = cd.pairwise(*paths, group=group, n_jobs=1)
+        assert repr(found.to_dict()) == repr(expected.to_dict())  # NaN is not itself
+        assert codes_of(found) == codes_of(expected)
+
+
+def test_other_groups_have_no_divergences():
+    assert "divergent-draws" not in codes_of(cd.pairwise(tree(1), tree(2), group="log_likelihood", n_jobs=1))
+
+
+def test_a_pair_has_those_of_both_samples():
+    one = ranking().pair("a", "b")
+    assert np.array_equal(one.diverging[0], flags(1, lost=True))
+    assert np.array_equal(one.diverging[1], flags(2))
+    assert codes_of(one).count("divergent-draws") == 2
+
+
+def test_results_say_it_and_files_hold_it(tmp_path):
+    result = ranking()
+    assert "Divergent" in result.sentences()
+    assert "Divergent" in result.pair("a", "b").sentences()
+    plain = json.loads(json.dumps(result.to_dict()))["divergences"]
+    assert plain["n_divergent"] == result.divergences.n_divergent
+    assert plain["places"][0]["names"] == ["a", "b"]
+    table = result.divergences.to_dataframe()
+    assert len(table) == len(result.divergences.places)
+    assert table["pvalue"].tolist() == [place.pvalue for place in result.divergences.places]
+    page = result.to_html(tmp_path / "page.html").read_text()
+    assert "Divergent" in page
+    assert f"{result.divergences.n_divergent} divergent" in page
+    numbers = json.loads((tmp_path / "page.json").read_text())
+    assert numbers["divergences"]["by_chain"] == list(result.divergences.by_chain)
+
+
+def test_the_sentence_of_a_ranking_in_which_none_gather(tmp_path):
+    draws = replace(cd.as_draws(tree(1, lost=True)), diverging=anywhere(40))
+    sentence = cd.pairwise(draws, tree(2), n_jobs=1).sentences()["Divergent"]
+    assert "40 of 1,000" in sentence

@@ -1,0 +1,175 @@
+"""Which draws diverged, as containers and files tell it; and groups other than the posterior."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import copula_discrepancy as cd
+from copula_discrepancy.data.lagging import lagged, plan_lags
+from tests.caveat_codes import warned
+from tests.data.test_files import STAN_DRAWS, stan_text
+from tests.refusals import refused
+from tests.trees import CHAINS, DRAWS, dataset, flags, tree
+
+GROUPS = ("posterior", "prior", "posterior_predictive", "prior_predictive", "log_likelihood", "sample_stats")
+
+
+def inference_data(given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from ArviZ, about its next version, once a day
+        arviz = pytest.importorskip("arviz", reason="InferenceData needs arviz < 1")
+    if int(arviz.__version__.partition(".")[0]) >= 1:
+        pytest.skip("InferenceData needs arviz < 1")
+    return arviz.InferenceData(**{name: node.to_dataset() for name, node in given.children.items()})
+
+
+def netcdf(given, folder):
+    given.to_netcdf(folder / "draws.nc", engine="h5netcdf")
+    return str(folder / "draws.nc")
+
+
+def zarr(given, folder):
+    pytest.importorskip("zarr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from zarr, about consolidated metadata
+        given.to_zarr(folder / "draws.zarr")
+    return str(folder / "draws.zarr")
+
+
+CONTAINERS = {
+    "DataTree": lambda given, _: given,
+    "netCDF": netcdf,
+    "Zarr": zarr,
+    "InferenceData": lambda given, _: inference_data(given),
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_divergent_draws_are_known_from_every_container(tmp_path, kind):
+    draws = cd.as_draws(CONTAINERS[kind](tree(1), tmp_path))
+    assert np.array_equal(draws.diverging, flags(1))
+    assert draws.n_divergent == flags(1).sum() > 0
+    assert not draws.diverging.flags.writeable
+
+
+@pytest.mark.parametrize("kind", [*CONTAINERS][1:])
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_group_of_every_container_is_read_alike(tmp_path, group, kind):
+    given = tree(1)
+    other = CONTAINERS[kind](given, tmp_path)
+    one, two = (cd.as_draws(sample, group=group) for sample in (given, other))
+    assert one.names == two.names
+    assert np.array_equal(one.values, two.values)
+    assert (one.diverging is None) == (two.diverging is None) == (group != "posterior")
+
+
+def test_groups_with_other_dimensions_compare_as_the_posterior_does():
+    """Observations are flattened like any dimension."""
+    result = cd.pairwise(tree(1), tree(2), group="log_likelihood", n_jobs=1)
+    assert result.names == ("y[0]", "y[1]")
+    assert [caveat.code for caveat in result.caveats if caveat.code == "divergent-draws"] == []
+
+
+@pytest.mark.parametrize("chosen", [{"chain": [1, 0]}, {"draw": slice(10, 49)}, {"chain": 1, "draw": [3, 5, 9]}])
+def test_a_selection_of_chains_and_draws_selects_their_divergences(chosen):
+    expected = xr.DataArray(flags(1), dims=("chain", "draw"), coords=dataset(1).coords).sel(chosen)
+    assert np.array_equal(cd.as_draws(tree(1), coords=chosen).diverging, np.atleast_2d(expected))
+
+
+def test_variables_that_are_selected_keep_the_divergences():
+    draws = cd.as_draws(tree(1), var_names=["b", "a"])
+    assert np.array_equal(draws.diverging, flags(1))
+    assert np.array_equal(cd.as_draws(draws, var_names="a").diverging, flags(1))
+    assert np.array_equal(cd.as_draws(draws, chains=CHAINS).diverging, flags(1))
+
+
+def test_a_group_of_a_tree_finds_the_statistics_beside_it():
+    assert np.array_equal(cd.as_draws(tree(1)["posterior"]).diverging, flags(1))
+    assert cd.as_draws(tree(1)["posterior"].to_dataset()).diverging is None
+    assert cd.as_draws(tree(1)["log_likelihood"], group="log_likelihood").names == ("y[0]", "y[1]")
+
+
+def test_warm_up_has_statistics_of_its_own():
+    given = tree(1)
+    given["warmup_posterior"] = xr.DataTree(dataset(3))
+    assert cd.as_draws(given, group="warmup_posterior").diverging is None
+    given["warmup_sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset())
+    assert np.array_equal(cd.as_draws(given, group="warmup_posterior").diverging, flags(1))
+
+
+def test_draws_that_are_a_part_of_the_run_have_the_divergences_with_their_labels():
+    given = tree(1)
+    given["posterior"] = xr.DataTree(dataset(1).isel(draw=slice(20, None, 2)))
+    assert np.array_equal(cd.as_draws(given).diverging, flags(1)[:, 20::2])
+
+
+def other_draws(given):
+    given["posterior"] = xr.DataTree(dataset(1).assign_coords(draw=np.arange(DRAWS) + 7))
+
+
+def other_length(given):
+    given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().drop_vars("draw").isel(draw=slice(5)))
+
+
+def text(given):
+    given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().astype(str))
+
+
+def missing_flags(given):
+    found = given["sample_stats"].to_dataset().astype(float)
+    found["diverging"][0, 0] = np.nan
+    given["sample_stats"] = xr.DataTree(found)
+
+
+@pytest.mark.parametrize("spoil", [other_draws, other_length, text, missing_flags])
+def test_divergences_of_other_draws_are_not_used_and_noted(spoil):
+    given = tree(1)
+    spoil(given)
+    draws = cd.as_draws(given)
+    assert draws.diverging is None
+    assert [note for note in draws.notes if note.startswith("divergences were not used")]
+
+
+def stan_file(path, diverging, warmup):
+    """One chain of CmdStan, with saved warm-up; `divergent__` is the sixth column."""
+    rows = iter(diverging.astype(int))
+    lines = stan_text(STAN_DRAWS[0], warmup=warmup).splitlines(keepends=True)
+    path.write_text(
+        "".join(line.replace(",3,0,", f",3,{next(rows)},", 1) if line.startswith("-7.1") else line for line in lines)
+    )
+    return path
+
+
+def test_stan_files_have_divergences(tmp_path):
+    """Without warm-up, chain after chain."""
+    diverging = np.random.default_rng(1).random((2, 50)) < 0.3
+    paths = [stan_file(tmp_path / f"chain_{k}.csv", rows, 20) for k, rows in enumerate(diverging)]
+    assert np.array_equal(cd.as_draws(paths).diverging, diverging[:, 20:])
+    assert np.array_equal(cd.as_draws(paths[0]).diverging, diverging[:1, 20:])
+
+
+def test_rows_that_are_no_draws_any_more_have_no_divergences():
+    draws, reference = cd.as_draws(tree(1)), cd.as_draws(tree(2))
+    lagging = plan_lags(draws, reference, (1,))[0]
+    assert lagged(draws, lagging).diverging is None
+    assert cd.repair(draws, reference).draws.diverging is None
+
+
+def test_a_reference_without_groups_is_read_whatever_group_was_chosen():
+    given, reference = tree(1), cd.as_draws(tree(2), group="log_likelihood")
+    for target in (reference, tree(2)["log_likelihood"].to_dataset(), tree(2)["log_likelihood"], tree(2)):
+        assert cd.pairwise(given, target, group="log_likelihood", n_jobs=1)[0].names == ("y[0]", "y[1]")
+    # a posterior next to its own prior
+    with warned("divergent-draws"):
+        assert cd.pairwise(given, cd.as_draws(given, group="prior"), n_jobs=1).names == ("a", "b", "c")
+    with refused():
+        cd.as_draws(reference, group="prior")
+
+
+def test_divergences_can_be_set_by_hand():
+    draws = replace(cd.as_draws(dataset(1)), diverging=flags(1))
+    assert draws.n_divergent == flags(1).sum()
+    assert cd.as_draws(dataset(1)).n_divergent == 0

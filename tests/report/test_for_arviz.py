@@ -1,0 +1,180 @@
+"""Plots by arviz-plots: what they draw, with which arguments, and what is said without it."""
+
+import sys
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+import copula_discrepancy as cd
+from tests.refusals import refused
+from tests.trees import flags, tree
+
+pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
+BACKENDS = ["matplotlib", "plotly", "bokeh", "none"]
+
+
+@cache
+def ranking():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return cd.pairwise(tree(1, lost=True), tree(2), n_jobs=1)
+
+
+@pytest.fixture
+def plots():
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import arviz_plots
+    except (ImportError, AttributeError) as error:  # its last version for Python 3.11 needs an older matplotlib
+        pytest.skip(f"arviz-plots cannot be imported: {error}")
+    yield arviz_plots
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+def backend_or_skip(name):
+    for library in {"plotly": ("plotly", "webcolors"), "bokeh": ("bokeh",)}.get(name, ()):
+        pytest.importorskip(library)
+    return name
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_matrix_has_clouds_below_and_gaps_above(plots, backend):
+    matrix = cd.plot_pairwise(ranking(), backend=backend_or_skip(backend))
+    assert isinstance(matrix, plots.PlotMatrix)
+    assert matrix.viz["plot"].shape == (3, 3)
+    drawn = {name: matrix.viz[name].notnull().any([d for d in matrix.viz[name].dims if "index" not in d]) for name in DRAWN}
+    lower, upper, diagonal = np.tril(np.ones((3, 3), bool), -1), np.triu(np.ones((3, 3), bool), 1), np.eye(3, dtype=bool)
+    for name, expected in (("scatter", lower), ("divergence", lower), ("gap", upper), ("label", diagonal)):
+        assert np.array_equal(drawn[name].transpose("row_index", "col_index"), expected), name
+
+
+DRAWN = ("scatter", "divergence", "gap", "label")
+
+
+def texts(axes):
+    return [words.get_text() for words in axes.texts]
+
+
+def test_what_is_drawn_is_what_the_result_says(plots):
+    matrix = cd.plot_pairwise(ranking(), backend="matplotlib", var_names=["a", "b"], number="form")
+    axes = matrix.viz["plot"].values
+    assert texts(axes[0, 0]) == ["a"]
+    assert texts(axes[0, 1]) == [f"{ranking()['a', 'b'].form:.2f}"]
+    assert len(axes[0, 1].collections) == 1  # coloured: the gap is significant
+    offsets = np.concatenate([part.get_offsets() for part in axes[1, 0].collections])
+    assert offsets.min() > 0.0
+    assert offsets.max() < 1.0
+    sizes = sorted(len(part.get_offsets()) for part in axes[1, 0].collections)
+    assert sum(sizes) == 1000 + flags(1, lost=True).sum()  # every draw, and every divergent one once more
+
+
+def test_gaps_that_are_not_significant_have_no_colour(plots):
+    matrix = cd.plot_pairwise(ranking(), backend="matplotlib", var_names=["a", "c"])
+    assert not ranking()["a", "c"].flagged
+    assert len(matrix.viz["plot"].values[0, 1].collections) == 0
+
+
+def test_points_limit_the_cloud_but_not_the_divergences(plots):
+    matrix = cd.plot_pairwise(ranking(), backend="matplotlib", points=100, var_names=["a", "b"])
+    sizes = sum(len(part.get_offsets()) for part in matrix.viz["plot"].values[1, 0].collections)
+    assert sizes == 100 + flags(1, lost=True).sum()
+
+
+def test_visuals_can_be_left_out_and_changed_and_aesthetics_mapped(plots):
+    off = {"divergence": False, "gap": False, "gap_text": False, "label": False, "scatter": {"alpha": 1.0}}
+    matrix = cd.plot_pairwise(ranking(), backend="matplotlib", visuals=off, aes={"color": ["chain"]})
+    assert "divergence" not in matrix.viz
+    assert "gap" not in matrix.viz
+    parts = matrix.viz["plot"].values[1, 0].collections
+    assert len({tuple(part.get_facecolor()[0]) for part in parts}) == 4
+    assert {part.get_alpha() for part in parts} == {1.0}
+
+
+def test_divergent_draws_may_have_the_colours_of_their_chains_and_unknown_visuals_are_refused(plots):
+    colours = {"divergence": ["color"]}
+    only = {"scatter": False}
+    matrix = cd.plot_pairwise(
+        ranking(), backend="matplotlib", aes={"color": ["chain"]}, aes_by_visuals=colours, visuals=only, var_names=["a", "b"]
+    )
+    parts = matrix.viz["plot"].values[1, 0].collections
+    assert len({tuple(part.get_facecolor()[0]) for part in parts}) == 4
+    with refused():
+        cd.plot_pairwise(ranking(), visuals={"nonsense": False})
+    with refused():
+        cd.plot_pairwise(ranking(), aes_by_visuals={"label": ["color"]})
+
+
+def test_more_variables_than_fit_are_those_of_the_worst_pairs(plots):
+    rng = np.random.default_rng(1)
+    reference, draws = rng.standard_normal((2, 4, 100, 9))
+    draws[..., 7] = draws[..., 8] + 0.1 * draws[..., 7]
+    result = cd.pairwise(draws, reference, n_jobs=1, method="moment")
+    names = cd.plot_pairwise(result, backend="none").viz["var_name_x"].values.tolist()
+    assert len(names) == 6
+    assert {"x7", "x8"} <= set(names)
+    assert names == sorted(names)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_forest_has_the_worst_pairs(plots, backend):
+    forest = cd.plot_gap_forest(ranking(), number=["level", "shape"], pairs=2, backend=backend_or_skip(backend))
+    assert isinstance(forest, plots.PlotCollection)
+    assert set(forest.viz.children) >= {"point_estimate", "trunk", "twig"}
+    shown = forest.viz["point_estimate"]["level"]["pair"].values.tolist()
+    assert shown == [" ~ ".join(pair.names) for pair in list(ranking())[:2]]
+    assert set(forest.viz["point_estimate"].data_vars) == {"level", "shape"}
+
+
+def test_intervals_are_those_of_the_result(plots):
+    forest = cd.plot_gap_forest(ranking(), pairs=1, backend="matplotlib")
+    worst = ranking().worst
+    ends = [sorted(forest.viz[name]["level"].item().get_xdata()) for name in ("trunk", "twig")]
+    for (low, high), z in zip(ends, (0.6744897501960817, 1.959963984540054), strict=True):  # quantiles of the normal
+        assert (low + high) / 2 == pytest.approx(worst.level)
+        assert (high - low) / 2 == pytest.approx(z * worst.level_se)
+    zero = forest.get_target(None, {"column": "forest"}).lines
+    assert any(np.array_equal(line.get_xdata(), [0.0, 0.0]) for line in zero)
+    bare = cd.plot_gap_forest(ranking(), pairs=1, backend="matplotlib", visuals={"reference": False})
+    assert len(bare.get_target(None, {"column": "forest"}).lines) == len(zero) - 1
+
+
+def test_a_forest_of_some_variables(plots):
+    forest = cd.plot_gap_forest(ranking(), var_names=["a", "c"], backend="none")
+    assert forest.viz["point_estimate"]["level"]["pair"].values.tolist() == ["a ~ c"]
+
+
+def test_the_accessor_compares_and_draws(plots):
+    door = tree(1, lost=True).dependence
+    matrix = door.plot_pairwise(tree(2), var_names=["a", "b"], compare={"n_jobs": 1}, backend="none")
+    assert isinstance(matrix, plots.PlotMatrix)
+    forest = door.plot_gap_forest(tree(2), compare={"n_jobs": 1, "confidence": 0.9}, backend="none", pairs=1)
+    assert isinstance(forest, plots.PlotCollection)
+
+
+@pytest.mark.parametrize("function", [cd.plot_pairwise, cd.plot_gap_forest])
+def test_wrong_arguments_are_refused(function):
+    """Whether arviz-plots is installed or not."""
+    with refused():
+        function(cd.as_draws(tree(1)))
+    with refused():
+        function(ranking(), number="nonsense")
+    with refused():
+        function(ranking(), backend="nonsense")
+    with refused("unknown-name"):
+        function(ranking(), var_names="nonsense")
+    sketch = cd.DependenceSketch.of(np.random.default_rng(1).standard_normal((200, 2)), iid=True)
+    with refused("not-rows" if function is cd.plot_pairwise else "dependency"), pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "arviz_plots", None)
+        function(cd.pairwise(sketch, cd.Gaussian(0.1), iid=True))
+
+
+@pytest.mark.parametrize("function", [cd.plot_pairwise, cd.plot_gap_forest])
+def test_without_arviz_plots_the_error_says_how_to_install_it(function, monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz_plots", None)
+    with refused("dependency") as caught:
+        function(ranking())
+    assert "copula-discrepancy[arviz]" in str(caught.value)
