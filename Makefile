@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-gpu study test-engines test-sdmetrics tables-study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-gpu study test-engines test-samplers test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -152,6 +152,18 @@ test-engines:  ## test scans on Ray and Spark
 	$(VENV)-engines/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test,engines]'
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-engines/numba $(VENV)-engines/bin/python $(PYTEST) \
 	tests/estimate/test_scanning_ray.py tests/estimate/test_scanning_spark.py
+
+# PyMC, nutpie, NumPyro, BlackJAX and CmdStan. In environments of their own: PyMC requires its own numba, and ArviZ before 1 on
+# Python 3.11, 1 or newer on Python 3.12. One process: what samplers compile is large.
+test-samplers: $(SUPPORTED:%=samplers-%)  ## run samplers on small models, from model to verdict, on every installed Python
+
+samplers-%:
+	@python=$$(for found in python$* $(HOME)/.pyenv/versions/$*.*/bin/python; do \
+	"$$found" -c "" 2>/dev/null && echo "$$found" && break; done); \
+	if [ -z "$$python" ]; then echo "Python $* is not installed: skipped"; exit 0; fi; \
+	set -ex; "$$python" -m venv $(VENV)-samplers-$*; \
+	$(VENV)-samplers-$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[samplers]'; \
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-samplers-$*/numba OMP_NUM_THREADS=1 $(VENV)-samplers-$*/bin/python -m pytest tests/samplers
 
 # In environments of their own: SDMetrics and SDV require pandas 2, and SDV brings torch.
 test-sdmetrics:  ## test DependenceFidelity as a metric of SDMetrics
