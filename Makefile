@@ -153,7 +153,7 @@ test-engines:  ## test scans on Ray and Spark
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-engines/numba $(VENV)-engines/bin/python $(PYTEST) \
 	tests/estimate/test_scanning_ray.py tests/estimate/test_scanning_spark.py
 
-# PyMC, nutpie, NumPyro, BlackJAX and CmdStan. In environments of their own: PyMC requires its own numba, and ArviZ before 1 on
+# PyMC, nutpie, NumPyro, BlackJAX, CmdStan and PyStan. In environments of their own: PyMC requires its own numba, and ArviZ before 1 on
 # Python 3.11, 1 or newer on Python 3.12. One process: what samplers compile is large.
 test-samplers: $(SUPPORTED:%=samplers-%)  ## run samplers on small models, from model to verdict, on every installed Python
 

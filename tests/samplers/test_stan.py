@@ -85,7 +85,7 @@ def test_a_mode_is_no_sample(folder, correlation):
 
 
 def test_a_run_that_has_not_ended(folder, correlation):
-    """What CmdStan has written so far ends in the middle of a row; complete rows are a sample."""
+    """What CmdStan has written so far may end in the middle of a row, which is refused; complete rows are a sample."""
     growing = folder / "growing.csv"
     method = ["sample", "num_samples=50000000", "num_warmup=500"]
     with subprocess.Popen(command(method, folder / "data.json", growing), cwd=folder, stdout=subprocess.DEVNULL) as process:
