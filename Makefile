@@ -154,7 +154,8 @@ test-engines:  ## test scans on Ray and Spark
 	tests/estimate/test_scanning_ray.py tests/estimate/test_scanning_spark.py
 
 # PyMC, nutpie, NumPyro, BlackJAX, CmdStan and PyStan. In environments of their own: PyMC requires its own numba, and ArviZ before 1 on
-# Python 3.11, 1 or newer on Python 3.12. One process: what samplers compile is large.
+# Python 3.11, 1 or newer on Python 3.12. No parallel workers: what samplers compile
+# is large. PyStan has a process of its own, because it forks, and JAX has threads.
 test-samplers: $(SUPPORTED:%=samplers-%)  ## run samplers on small models, from model to verdict, on every installed Python
 
 samplers-%:
@@ -163,7 +164,9 @@ samplers-%:
 	if [ -z "$$python" ]; then echo "Python $* is not installed: skipped"; exit 0; fi; \
 	set -ex; "$$python" -m venv $(VENV)-samplers-$*; \
 	$(VENV)-samplers-$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[samplers]'; \
-	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-samplers-$*/numba OMP_NUM_THREADS=1 $(VENV)-samplers-$*/bin/python -m pytest tests/samplers
+	export NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-samplers-$*/numba OMP_NUM_THREADS=1; \
+	$(VENV)-samplers-$*/bin/python -m pytest tests/samplers --ignore=tests/samplers/test_pystan.py; \
+	$(VENV)-samplers-$*/bin/python -m pytest tests/samplers/test_pystan.py
 
 # In environments of their own: SDMetrics and SDV require pandas 2, and SDV brings torch.
 test-sdmetrics:  ## test DependenceFidelity as a metric of SDMetrics
