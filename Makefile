@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-watch bench-gpu study test-engines test-arviz test-sdmetrics tables-study reproduce examples clean
+.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-watch bench-gpu study test-engines test-arviz test-samplers test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -173,6 +173,21 @@ test-arviz:  ## test the accessor, groups, divergences and plots with arviz 1 an
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-arviz/numba $(VENV)-arviz/bin/python $(PYTEST) tests/core/test_when_imported.py \
 	tests/data/test_divergences.py tests/estimate/test_rotation.py tests/compare/test_divergences.py tests/report/test_accessor.py \
 	tests/report/test_for_arviz.py
+
+# PyMC, nutpie, NumPyro, BlackJAX, CmdStan and PyStan. In environments of their own: PyMC requires its own numba, and ArviZ before 1 on
+# Python 3.11, 1 or newer on Python 3.12. No parallel workers: what samplers compile
+# is large. PyStan has a process of its own, because it forks, and JAX has threads.
+test-samplers: $(SUPPORTED:%=samplers-%)  ## run samplers on small models, from model to verdict, on every installed Python
+
+samplers-%:
+	@python=$$(for found in python$* $(HOME)/.pyenv/versions/$*.*/bin/python; do \
+	"$$found" -c "" 2>/dev/null && echo "$$found" && break; done); \
+	if [ -z "$$python" ]; then echo "Python $* is not installed: skipped"; exit 0; fi; \
+	set -ex; "$$python" -m venv $(VENV)-samplers-$*; \
+	$(VENV)-samplers-$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[samplers]'; \
+	export NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-samplers-$*/numba OMP_NUM_THREADS=1; \
+	$(VENV)-samplers-$*/bin/python -m pytest tests/samplers --ignore=tests/samplers/test_pystan.py; \
+	$(VENV)-samplers-$*/bin/python -m pytest tests/samplers/test_pystan.py
 
 # In environments of their own: SDMetrics and SDV require pandas 2, and SDV brings torch.
 test-sdmetrics:  ## test DependenceFidelity as a metric of SDMetrics

@@ -1,7 +1,7 @@
 """What watching a run costs, and how old its answers are: `python -m benchmarks.watching`.
 
-A process writes Stan's CSV files, a line of every chain at a time, as a sampler does. Shares are of processor time, and the
-age of an answer is the time since its draws were read, until the next answer is there.
+A process writes Stan's CSV files, a line of every chain at a time, as a sampler does. Shares are of processor time,
+and the age of an answer is the time since its draws were read, until the next answer is there.
 """
 
 import argparse

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
-NAMES = ("every_kind", "posterior_check", "step_size_study", "synthetic_data", "vi_against_nuts", "what_it_costs")
+NAMES = (
+    "every_kind", "many_samplers", "posterior_check", "step_size_study", "synthetic_data", "vi_against_nuts", "what_it_costs",
+)  # fmt: skip
 LARGEST = 400_000  # bytes: all that is kept is cloned by everyone
 
 

@@ -268,7 +268,8 @@ def as_draws(
           the rows) are omitted unless `var_names` or `kinds` names them. Rows with an index of dates are sorted by it.
         - An xarray Dataset or DataArray with a dimension `draw` and optionally `chain`, an ArviZ DataTree or InferenceData.
           Other dimensions are flattened, with ArviZ's labels: ``theta[Choate]``, ``cov[0, 1]``.
-        - A dictionary of arrays: all (n,), the columns of one sample, or all (chain, draw, ...).
+        - A dictionary of arrays: all (n,), the columns of one sample, or all (chain, draw, ...). A fit of PyStan 3, with Stan's
+          indices: ``theta[1]``.
         - A file .csv, .tsv (both also with .gz), .parquet, .npy, .npz or .nc, or a CSV file of CmdStan; a list of files, or a
           pattern such as ``"run_*.csv"``, is one chain per file, see `parts`. A directory of tables is one table in parts; a
           directory of a sampler's files is one chain per file.

@@ -7,7 +7,7 @@ from typing import Any
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.readers.arrays import read_array
 from copula_discrepancy.data.readers.interchange import is_tabular, read_array_or_table, read_tabular, rows_with_names
-from copula_discrepancy.data.readers.labelled import is_labelled, read_labelled, read_mapping
+from copula_discrepancy.data.readers.labelled import is_labelled, is_pystan, read_labelled, read_mapping, read_pystan
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, in_chains
 from copula_discrepancy.data.readers.variables import with_chosen_kinds
@@ -25,6 +25,8 @@ def _read(given: Any, options: ReadOptions) -> Table:
         return read_files(given, options)
     if is_labelled(given):
         return read_labelled(given, options)
+    if is_pystan(given):
+        return read_pystan(given, options)
     if isinstance(given, Mapping):
         return read_mapping(given, options)
     if isinstance(given, list | tuple) and given:

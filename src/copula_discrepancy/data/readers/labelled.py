@@ -1,4 +1,4 @@
-"""Draws from labelled arrays: xarray, ArviZ's two containers of groups, and dictionaries of arrays."""
+"""Draws from labelled arrays: xarray, ArviZ's two containers of groups, PyStan's fits, and dictionaries of arrays."""
 
 import math
 import os
@@ -114,6 +114,25 @@ def read_mapping(given: Mapping[Any, Any], options: ReadOptions) -> Table:
             found = f"{first} has shape {arrays[first].shape} and {name} {arrays[name].shape}"
             raise InputError(f"{rule}, but {found}", "shape")
     return _filled(arrays, names, entries)
+
+
+def is_pystan(given: Any) -> bool:
+    """Whether an object is a fit of PyStan 3, without importing it: a mapping whose arrays are not (chain, draw, ...)."""
+    return type(given).__name__ == "Fit" and type(given).__module__.partition(".")[0] == "stan"
+
+
+def read_pystan(given: Any, options: ReadOptions) -> Table:
+    """The parameters of a fit of PyStan 3, with Stan's indices, without the sampler's columns and saved warm-up draws."""
+    options.refuse("a fit of PyStan", "group", "coords", "delimiter", "chain column")
+    dims = dict(zip(given.param_names, given.dims, strict=True))
+    names, entries = _selected({name: [range(1, size + 1) for size in shape] for name, shape in dims.items()}, options)
+    warmup = math.ceil(given.num_warmup / given.num_thin) if given.save_warmup else 0
+    arrays = {}
+    for name in entries:  # (..., draws x chains), chains beside each other
+        values = np.asarray(given[name]).reshape(*dims[name], -1, given.num_chains)
+        arrays[name] = np.moveaxis(values, (-1, -2), (0, 1))[:, warmup:]
+    notes = (f"{warmup} warm-up draws left out",) if warmup else ()
+    return _filled(arrays, names, entries).noted(*notes)
 
 
 def missing_group(group: str, groups: list[str]) -> InputError:
