@@ -221,3 +221,27 @@ def test_rows_of_earlier_looks_are_told(watched):
 @pytest.mark.parametrize(("seconds", "words"), [(3.2, "3 s"), (89.0, "89 s"), (120.0, "2 min"), (7200.0, "2.0 h")])
 def test_times_in_words(seconds, words):
     assert duration(seconds) == words
+
+
+def test_divergent_draws_are_counted_at_a_look_and_located_at_the_end(draws):
+    apart = draws.copy()
+    apart[..., 0] = np.random.default_rng(3).permuted(apart[..., 0], axis=1)  # so that there is a gap to look at
+    flags = np.zeros(draws.shape[:2], bool)
+    flags[0, :20] = True
+
+    class Diverging(Scripted):
+        def poll(self):
+            found = super().poll()
+            return replace(found, divergent=tuple(flags[k, : len(chain)] for k, chain in enumerate(found.chains)))
+
+        def whole(self):
+            found = super().whole()
+            return replace(found, diverging=flags[:, : found.n_draws])
+
+    watch = watching(Diverging(apart, [[200] * 4, [400] * 4]), draws[:, ::-1], pace=Pace(every=0.0))
+    look, last = next(watch.updates()).result, watch.final().result
+    for result in (look, last):
+        assert "divergent-draws" in codes_of(result)
+        assert result.n_flagged > 0
+    assert look.divergences is None
+    assert last.divergences.n_divergent == 20

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import copula_discrepancy as cd
 from copula_discrepancy.data.following.opening import follow
+from copula_discrepancy.data.following.progress import Progress, cut_draws
 from tests.data.refusals import refusal
 from tests.data.test_files import STAN_DRAWS, STAN_NAMES, stan_text, write
 
@@ -543,3 +545,11 @@ def spoken():
     os.remove("out.csv")
     yield "waiting", follower.poll().waiting_for
     yield from (("note", note) for note in follower.whole().notes)
+
+
+def test_divergent_draws_are_kept_where_chains_are_cut():
+    long, short = (np.zeros((n, 2)) for n in (6, 4))
+    flags = np.array([True, False, True, False, False, True]), np.array([False, True, False, False])
+    progress = Progress((long, short, np.zeros((0, 2))), ("a", "b"), ("0", "1", "2"), divergent=(*flags, np.zeros(0, bool)))
+    np.testing.assert_array_equal(cut_draws(progress, "").diverging, [flags[0][:4], flags[1]])
+    assert cut_draws(replace(progress, divergent=None), "").diverging is None

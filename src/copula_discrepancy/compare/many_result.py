@@ -706,9 +706,9 @@ class Pairwise(Ranking):
         For each pair with a gap, worst first, up to 100, ``divergences.places`` has the share of divergent draws in the quarter
         of the draws where the smoothed density of their ranks differs most from the target's, and in each corner with a gap,
         next to the share of all draws. Their p-values compare with all rotations of the divergences along their chains.
-        Computed on first use; None also with `lags` and for the edges of a vine.
+        Computed on first use; None also with `lags`, for the edges of a vine, and at a look at an unfinished run.
         """
-        return divergences.of_ranking(self)
+        return None if self.unfinished else divergences.of_ranking(self)
 
     # ---- words -----------------------------------------------------------------------------------------------------
 

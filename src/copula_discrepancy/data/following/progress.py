@@ -140,4 +140,8 @@ def cut_draws(progress: Progress, reason: str) -> Draws:
     left_out = f"; left out: {dropped} draws at the ends of longer chains" if dropped else ""
     if empty:
         left_out += f"{', ' if left_out else '; left out: '}chains without draws ({listed(empty, 3)})"
-    return Draws(values, progress.names, True, True, notes=(*progress.notes, f"{reason}{left_out}"))
+    diverging = None
+    if progress.divergent is not None:
+        marked = zip(progress.chains, progress.divergent, strict=True)
+        diverging = np.stack([flags[:common] for chain, flags in marked if len(chain)])
+    return Draws(values, progress.names, True, True, notes=(*progress.notes, f"{reason}{left_out}"), diverging=diverging)
