@@ -39,7 +39,8 @@ def group_of(given: Any, group: str) -> str:
 
 def read_labelled(given: Any, options: ReadOptions) -> Table:
     """The variables of a Dataset, a DataArray, or the requested group of a DataTree or InferenceData, flattened."""
-    return read_dataset(*dataset_of(given, options))
+    dataset, statistics = dataset_of(given, options)
+    return read_dataset(dataset, options, statistics)
 
 
 def dataset_of(given: Any, options: ReadOptions) -> tuple[Any, Any]:
