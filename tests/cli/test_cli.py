@@ -535,7 +535,7 @@ def test_the_module_runs_as_a_program(folder):
 
 
 def test_the_table_fits_the_terminal():
-    from copula_discrepancy.cli.printing import fitting
+    from copula_discrepancy.report.terminal import fitting
 
     rows = [["pair", "tau", "target", "level", "se", "shape", "se", "p", "n_eff", "verdict"]]
     rows += [["theta[Phillips Exeter] ~ theta[Hotchkiss]", "0.19", "0.35", "-0.160", "0.034", "-0.015", "0.010", "<0.001",

@@ -19,6 +19,7 @@ from copula_discrepancy.compare.over_time_wording import time_rows
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import NO_GAP, answer_line, told_once
 from copula_discrepancy.compare.worst_result import WorstConsequences
+from copula_discrepancy.report.terminal import fitting, rows_table, topic_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,15 +126,8 @@ def console() -> "Console":
 
 def print_sentences(where: "Console", sentences: Mapping[str, str]) -> None:
     """Sentences with their topics in a separate column."""
-    from rich.table import Table
-    from rich.text import Text
-
     for topic, sentence in sentences.items():
-        grid = Table.grid()  # without padding, which rich 15 includes in the width and earlier versions do not
-        grid.add_column(width=11)
-        grid.add_column(max_width=99)
-        grid.add_row(Text(f"{topic}:"), Text(sentence))
-        where.print(grid)
+        where.print(topic_line(topic, sentence))
 
 
 def print_notes(where: "Console", notes: Sequence[str], said: Sequence[str] = ()) -> None:
@@ -145,19 +139,8 @@ def print_notes(where: "Console", notes: Sequence[str], said: Sequence[str] = ()
 
 
 def print_rows(where: "Console", rows: Sequence[Sequence[str]], words: Sequence[int], styles: Sequence[str] = ()) -> None:
-    """A table; the columns in `words`, -1 for the last, are flushed left and may be folded; last cells have `styles`."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    head, *lines = rows
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for k, name in enumerate(head):
-        text = k in words or k - len(head) in words
-        table.add_column(name, justify="left" if text else "right", no_wrap=not text, overflow="fold")
-    for line, style in zip(lines, styles or [""] * len(lines), strict=True):
-        table.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
-    where.print(table)
+    """A table; see `rows_table`."""
+    where.print(rows_table(rows, words, styles))
 
 
 class _Layout(NamedTuple):
@@ -211,17 +194,3 @@ def _layout(result: Pairwise | GroupedPairwise | Interactions | WorstConsequence
     if isinstance(result, Pairwise):
         return _Layout(fitting(rows, width), (0, -1), styles, "--csv and --json include")
     return _Layout(rows, (0, -1), styles, "--json includes")  # long verdicts are folded
-
-
-def fitting(rows: list[list[str]], width: int) -> list[list[str]]:
-    """The table for a narrow terminal: pairs on two lines, then without standard errors, then without effective draws."""
-    narrow = [[row[0].replace(" ~ ", "\n ~ ", 1), *row[1:]] for row in rows]
-    layouts = [rows, narrow]
-    for left_out in ({"se"}, {"se", "n_eff", "R-hat"}):
-        kept = [k for k, name in enumerate(rows[0]) if name not in left_out]
-        layouts.append([[row[k] for k in kept] for row in narrow])
-    for layout in layouts:
-        widths = [max(len(part) for row in layout for part in row[k].split("\n")) for k in range(len(layout[0]))]
-        if sum(widths) + 2 * len(widths) <= width:
-            return layout
-    return layouts[-1]

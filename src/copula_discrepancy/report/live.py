@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy.compare.watch_result import WatchUpdate
+from copula_discrepancy.report.terminal import fitting, rows_table, topic_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -13,6 +14,7 @@ _ROWS = 8  # pairs, fewer on a low terminal
 _TOPICS = ("Run", "Answer", "Joint", "Margins", "Worst", "Form", "Draws", "Chains", "Error", "Looks")
 _OTHER_LINES = 30  # that sentences and notes take, about
 _NOTES = 4
+_WIDE = 120
 
 
 @contextmanager
@@ -26,51 +28,26 @@ def live_view(console: "Console | None" = None) -> Iterator[Callable[[WatchUpdat
 
         def show(update: WatchUpdate) -> None:
             if not update.final:
-                live.update(terminal_lines(update, where.height), refresh=True)
+                live.update(terminal_lines(update, where.height, where.width), refresh=True)
 
         yield show
 
 
-def terminal_lines(update: WatchUpdate, height: int) -> "RenderableType":
-    """An update as lines that fit a terminal of this height, the most important first."""
+def terminal_lines(update: WatchUpdate, height: int, width: int = _WIDE) -> "RenderableType":
+    """An update as lines that fit a terminal of this height and width, the most important first."""
     from rich.console import Group
     from rich.text import Text
 
     parts: list[Any] = [Text(update.headline, style="bold")]
     said = update.sentences()
-    parts += [_line(topic, said[topic]) for topic in _TOPICS if topic in said]
+    parts += [topic_line(topic, said[topic]) for topic in _TOPICS if topic in said]
     if update.result is not None:
-        parts.append(_table(update, max(min(_ROWS, height - _OTHER_LINES), 3)))
+        shown = max(min(_ROWS, height - _OTHER_LINES), 3)
+        flags = update.result.rows["flagged"][:shown].tolist()
+        rows = fitting(update.result.table_rows(shown), width)
+        parts.append(rows_table(rows, (0, -1), ["red" if flagged else "" for flagged in flags]))
     notes = update.all_notes
     parts += [Text(f"note: {note}", style="dim") for note in notes[:_NOTES]]
     if len(notes) > _NOTES:
         parts.append(Text(f"and {len(notes) - _NOTES} more notes", style="dim"))
     return Group(*parts)
-
-
-def _line(topic: str, sentence: str) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid()
-    grid.add_column(width=11)
-    grid.add_column(max_width=99)
-    grid.add_row(Text(f"{topic}:"), Text(sentence))
-    return grid
-
-
-def _table(update: WatchUpdate, rows: int) -> Any:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    assert update.result is not None
-    head, *lines = update.result.table_rows(rows)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for k, name in enumerate(head):
-        words = k in (0, len(head) - 1)
-        table.add_column(name, justify="left" if words else "right", no_wrap=not words, overflow="fold")
-    flags = update.result.rows["flagged"][:rows].tolist()
-    for line, flagged in zip(lines, flags, strict=True):
-        table.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style="red" if flagged else ""))
-    return table
