@@ -135,6 +135,8 @@ def test_pages_of_people(name):
     assert [row[3:] for row in cells(part)] == [row[2:-1] for row in result.table_rows(None)[1:]]
     assert "<script" not in part
     if name == "eight":
-        assert {caveat.code for caveat in result.caveats} >= {"few-effective-draws"}
-        assert result.warnings[0] in unescape(part)
+        told = {caveat.code: caveat.sentence for caveat in result.caveats}
+        assert told["few-effective-draws"] in unescape(part)
+        assert told["divergent-draws"] not in unescape(part)  # it is about the draws, and said with the pairs
+        assert told["divergent-draws"] in unescape(page)
         assert f"consequences: {result.notes[-1]}" in unescape(page)

@@ -60,10 +60,10 @@ class WatchUpdate:
     Examples
     --------
     >>> import copula_discrepancy as cd
-    >>> blocks = (cd.Clayton(3.0).sample(100, rng=k).reshape(1, 100, 2) for k in range(5))
+    >>> blocks = (cd.Clayton(3.0).sample(200, rng=k).reshape(2, 100, 2) for k in range(5))
     >>> update = cd.watch(blocks, cd.Gumbel(2.5), progress=False)
     >>> update.final, update.lengths, update.result.outcome
-    (True, (500,), 'gap')
+    (True, (500, 500), 'gap')
     """
 
     result: Pairwise | None

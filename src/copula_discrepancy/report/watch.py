@@ -125,10 +125,10 @@ def watch(
 
     Examples
     --------
-    A sampler that returns blocks of draws, one chain of two variables:
+    A sampler that returns blocks of draws, two chains of two variables:
 
     >>> import copula_discrepancy as cd
-    >>> blocks = (cd.Clayton(3.0).sample(200, rng=k).reshape(1, 200, 2) for k in range(5))
+    >>> blocks = (cd.Clayton(3.0).sample(400, rng=k).reshape(2, 200, 2) for k in range(5))
     >>> last = cd.watch(blocks, cd.Gumbel(2.5), progress=False)
     >>> last.result.worst.verdict
     'wrong shape, low-low tail too thick, high-high tail too thin'
