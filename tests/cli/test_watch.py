@@ -167,6 +167,25 @@ def test_two_runs_in_one_folder_are_refused(folder, capsys):
     assert len(err.splitlines()) <= 3
 
 
+def test_the_page_is_closed_where_the_watch_ends_with_an_error(folder, capsys):
+    draws = chains_of(4, 300, 0.6, seed=1)
+
+    def sampler():
+        write_run(draws, planned=1000)
+        while not (folder / "live.html").exists():
+            time.sleep(0.01)
+        with open("run_2.csv", "a") as file:
+            file.write("-7.25,0.9,0,nan,nan,nan\n")
+
+    threading.Thread(target=sampler, daemon=True).start()
+    code, _, err = run("watch", "run_*.csv", "--html", "live.html", *FAST, capsys=capsys)
+    assert code == 1
+    text = (folder / "live.html").read_text()
+    assert 'http-equiv="refresh"' not in text
+    assert "the watch ended with an error" in text
+    assert err.splitlines()[-1].removeprefix("copula-discrepancy: ")[:40] in text
+
+
 def test_a_reference_that_is_missing_is_told_at_once(folder, capsys):
     code, _, err = run("watch", "run_*.csv", "--reference", "nowhere.nc", *FAST, capsys=capsys)
     assert code == 1

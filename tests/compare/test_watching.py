@@ -9,6 +9,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy._core.files import json_text
+from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.incremental import Freshness
 from copula_discrepancy.compare.watch_result import duration
 from copula_discrepancy.compare.watching import Pace, Watching
@@ -70,6 +71,8 @@ def test_a_look_is_never_without_reservations(watched):
     updates, _ = watched
     look = updates[-1].result
     assert look.outcome == "no gap"
+    assert "so far" in look.verdict
+    assert "so far" in updates[-1].sentences()["Answer"]
     assert codes_of(look)[0] == "unfinished-run"
     assert look.caveats[0].severity == "reservation"
     assert "with reservations" in updates[-1].headline
@@ -78,6 +81,8 @@ def test_a_look_is_never_without_reservations(watched):
 
 def test_the_last_answer_is_no_look(watched):
     _, last = watched
+    assert last.headline.startswith("Run finished")
+    assert "so far" not in last.result.verdict
     assert "Looks" not in last.sentences()
     assert math.isnan(last.age)
 
@@ -98,7 +103,8 @@ def test_updates_are_said_printed_and_written(watched):
         ((400, 390, 400, 400), (4, 390), 0),  # a little behind: all are cut
         ((400, 60, 400, 400), (3, 400), 1),  # killed early
         ((400, 0, 0, 0), (1, 400), 3),
-        ((400, 200, 10, 10), (1, 400), 3),  # one chain of 400 has as many as two of 200: fewer chains are cut
+        ((400, 200, 400, 400), (4, 200), 0),  # three would keep more draws, but a slow chain may be the one that disagrees
+        ((400, 190, 10, 10), (1, 400), 3),
         ((400, 250, 10, 10), (2, 250), 2),
     ],
 )
@@ -109,9 +115,12 @@ def test_of_chains_of_unequal_length_most_draws_are_used(draws, lengths, used, l
     last = watch.final()
     sample = last.result.samples[0]
     assert (sample.n_chains, sample.n_draws) == used
-    said = [note for note in last.result.notes if note.startswith("left out")]
+    said = [caveat.sentence for caveat in last.result.caveats if caveat.code == "chains-left-out"]
     assert len(said) == bool(left)
-    assert left == sum(f"run_{k + 1}.csv" in note for k in range(4) for note in said)
+    assert left == sum(f"run_{k + 1}.csv" in sentence for k in range(4) for sentence in said)
+    # R-hat does not know that chain, so that no limit is passed
+    assert gate(last.result).code == "answered"
+    assert gate(last.result, max_gap=0.9, max_rhat=9.0).code == ("incomplete" if left else "passed")
     cut = [note for note in last.result.notes if note.startswith("every chain is cut")]
     assert bool(cut) == (max(lengths[:2]) > used[1] and used[0] > 1)
 
@@ -162,6 +171,7 @@ def test_a_run_that_stops_growing_ends_with_a_reservation(draws):
     assert 50.0 <= clock.now <= 53.0
     assert any("no new draws for" in note for note in updates[-1].notes)
     last = watch.final()
+    assert last.headline.startswith("Watch ended")
     assert codes_of(last.result)[0] == "unfinished-run"
     assert last.result.samples[0].n_draws == 200
 
@@ -189,6 +199,21 @@ def test_nothing_to_compare_is_an_error_that_says_what_is_missing(draws, lengths
     assert caught.value.code == "too-few-draws"
 
 
+def test_a_sampler_that_warms_up_is_waited_for(draws):
+    """Its files are there, without draws."""
+    clock = Clock(1000.0)
+    watch = watching(Scripted(draws, [*[[0] * 4] * 20, [400] * 4]), clock=clock, pace=Pace(wait=30.0))
+    assert [update.lengths for update in watch.updates()] == [(0,) * 4] * 20
+    assert watch.final().lengths == (400,) * 4
+
+
+def test_what_is_waited_for_at_the_end_is_a_note(draws):
+    follower = Scripted(draws, [[200] * 4], finished=False, waiting_for="run_5.csv is gone")
+    watch = watching(follower, pace=Pace(every=0.0, patience=5.0))
+    [*watch.updates()]
+    assert "run_5.csv is gone" in watch.final().notes
+
+
 def test_chains_that_disagree_are_named(draws):
     apart = draws.copy()
     apart[0, :, 0] = -apart[0, :, 0]  # the first chain has x0 upside down
@@ -211,6 +236,11 @@ def test_the_time_to_an_error_follows_from_rate_and_reference(watched):
     # shorter than the reference's own error
     assert replace(update, error=math.sqrt(0.5 * np.max(other)), rate=10.0).seconds_to_error == math.inf
     assert math.isnan(replace(update, result=None).seconds_to_error)
+    # draws are told per chain, as in the line above them; without a rate, no time is
+    told = replace(update, error=wanted, rate=math.nan).sentences()["Error"]
+    assert f" with about {math.ceil((needed - 800) / 4):,} more draws of each chain" in told
+    assert " in about " not in told
+    assert "100 a second each" in replace(update, rate=400.0).sentences()["Run"]
 
 
 def test_rows_of_earlier_looks_are_told(watched):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.report.live import live_view, terminal_lines
 from copula_discrepancy.report.watch import LivePage, shown
 from tests.caveat_codes import codes_of
@@ -72,6 +73,44 @@ def test_wrong_targets_and_sources_are_refused():
     for source, target in ((blocks(), "no such file.nc"), (blocks(), 3.0), (3.0, None), (lambda: None, None)):
         with pytest.raises(cd.InputError):
             cd.watch(source, target, every=0.0, share=1.0, progress=False)
+
+
+def test_wrong_options_are_refused_before_the_run():
+    for wrong in ({"on_update": 3}, {"progress": "x"}):
+        untouched = blocks()
+        with pytest.raises(cd.InputError, match=next(iter(wrong))):
+            cd.watch(untouched, REFERENCE, **wrong)
+        assert next(untouched)["x0"].shape == (4, 100)
+
+
+def interrupted(calls):
+    """An interrupt that numba turned into a SystemError."""
+    calls.append(1)
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt as error:
+        raise SystemError("CPUDispatcher returned a result with an exception set") from error
+
+
+def test_an_interrupt_in_a_kernel_is_one(monkeypatch):
+    calls = []
+    monkeypatch.setattr(Watching, "_look", lambda self, used: interrupted(calls))
+    with pytest.warns(cd.DependenceWarning):
+        last = cd.watch(blocks(), REFERENCE, every=0.0, share=1.0, n_jobs=1, progress=False)
+    assert codes_of(last.result)[0] == "unfinished-run"
+    monkeypatch.setattr(Watching, "final", lambda self, **_: interrupted(calls))
+    with pytest.raises(KeyboardInterrupt):
+        cd.watch(blocks(), REFERENCE, every=0.0, share=1.0, progress=False)
+    assert len(calls) == 3
+
+
+def test_an_interrupt_before_the_first_draws_is_one():
+    def nothing():
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        cd.watch(nothing(), REFERENCE, progress=False)
 
 
 def test_an_error_of_the_callback_is_not_swallowed():

@@ -74,6 +74,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "standard errors may be too small. Compare longer tables, or read the rows into memory, engine='exact'."),
     "variables-left-out": (RESERVATION, "The answer says nothing about these variables. Use pairwise, which compares pairs of "
         "them, or missing='listwise' for rows without missing values."),
+    "chains-left-out": (RESERVATION, "A chain that is slow, or was stopped, may be the one that disagrees with the others. "
+        "Find out why it is short, or compare the draws that all chains have."),
     "unfinished-run": (RESERVATION, "Who looks often sees a gap by chance sooner or later, and a run that is stopped when its "
         "numbers look good is biased. Let it run to the end that was planned, and rely on the answer there."),
     "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "

@@ -251,6 +251,8 @@ WATCH_INPUTS: Options = {
     "--reference": {"metavar": "FILE", "help": f"what to compare with: {SAMPLE}; without it, whether a family fits every pair "
                     "and the chains agree"},
     **{name: INPUT[name] for name in ("--columns", "--exclude", "--filter", "--group", "--coords")},
+    "--chains": {"type": _chain_count, "metavar": "N", "help": "number of chains that the run will have, if their files "
+                 "appear one after another: it has ended when all have"},
 }  # fmt: skip
 _seconds = _checked(float, lambda seconds: 0 <= seconds < math.inf, "a number of seconds that is not negative, such as 60")
 _core_share = _checked(float, lambda share: 0 < share <= 1, "a number above 0 and at most 1, such as 0.25")
@@ -261,7 +263,7 @@ WATCH: Options = {
     "--every": {"type": _seconds, "default": 4.0, "metavar": "S", "help": "seconds between two looks, at least (default: 4)"},
     "--share": {"type": _core_share, "default": 0.25, "metavar": "P", "help": "share of one core that watching may use "
                 "(default: 0.25)"},
-    "--wait": {"type": _seconds, "default": 600.0, "metavar": "S", "help": "seconds to wait for the first draws "
+    "--wait": {"type": _seconds, "default": 600.0, "metavar": "S", "help": "seconds to wait for the files to appear "
                "(default: 600)"},
     "--patience": {"type": _seconds, "default": 600.0, "metavar": "S", "help": "seconds without new draws after which the run "
                    "counts as ended (default: 600)"},

@@ -1,11 +1,12 @@
 """The command `watch`: what a sampler has drawn so far, shown while it runs, and the last answer."""
 
 import argparse
+import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
+from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.watch_result import WatchUpdate
@@ -20,8 +21,8 @@ def watched(options: argparse.Namespace) -> Pairwise:
         options.parser.error("--margins requires --reference: margins are compared with those of a reference")
     if options.method == "moment" and options.reference is None:
         options.parser.error("--method moment requires --reference")
-    chosen = reading.settings(options, None, None)
-    del chosen["chains"], chosen["delimiter"]
+    chosen = reading.settings(options, options.chains, None)
+    del chosen["delimiter"]
     reference = None
     if options.reference is not None:
         # a name to exclude may be one of the run's alone
@@ -36,10 +37,17 @@ def watched(options: argparse.Namespace) -> Pairwise:
         confidence=options.confidence, adjust=options.adjust, tail=options.tail, order=options.order,
     )  # fmt: skip
     views: list[Show] = [] if sys.stderr.isatty() else [_Log()]
+    page = None
     if options.html is not None:
-        views.append(LivePage(Path(options.html), shlex.join(["copula-discrepancy", *options.given]), share=options.share))
-    with shown(sys.stderr.isatty(), views) as show:
-        last = run_to_end(watching, show)
+        page = LivePage(Path(options.html), shlex.join(["copula-discrepancy", *options.given]), share=options.share)
+        views.append(page)
+    try:
+        with shown(sys.stderr.isatty(), views) as show:
+            last = run_to_end(watching, show)
+    except InputError as error:
+        if page is not None:
+            page.close(str(error))
+        raise
     if printing.prints_table(options):
         said = last.sentences()
         printing.print_sentences(printing.console(), {topic: said[topic] for topic in ("Run", "Error") if topic in said})
@@ -58,9 +66,9 @@ class _Log:
         self._answer = ""
 
     def __call__(self, update: WatchUpdate) -> None:
-        waiting = f"waiting for {update.waiting_for}" if update.waiting_for else ""
+        waiting = f"waiting: {update.waiting_for}" if update.waiting_for else ""
         for line in filter(None, [waiting, *update.notes]):
-            kind: Any = line.partition(":")[0]  # numbers in a line change all the time
+            kind = re.sub(r"[0-9.,]+", "", line)  # numbers in a line change all the time
             if kind not in self._said:
                 self._said.add(kind)
                 printing.say(line)

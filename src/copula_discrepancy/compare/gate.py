@@ -25,7 +25,8 @@ class Outcome:
     ----------
     code : str
         "answered" (no limit was set) or "passed"; "gap" or "constant" if the dependence is wrong or lost; "margins" if single
-        variables differ; "void", "untested", "unconverged" or "too-few-draws" if the comparison cannot be judged.
+        variables differ; "void", "untested", "unconverged", "too-few-draws" or "incomplete" (a chain was left out) if the
+        comparison cannot be judged.
     sentence : str
         The reason, on one line; empty if no limit was set.
     """
@@ -86,6 +87,7 @@ def gate(
         or (_margins(result) if margins else None)
         or _unconverged(result, max_rhat, math.inf if max_gap is None else RHAT_LIMIT)
         or (None if min_n_eff is None else _too_few_draws(result, min_n_eff))
+        or (None if (max_gap, max_rhat, min_n_eff) == (None, None, None) else _without_a_chain(result))
     )
     if reason is not None:
         return reason
@@ -93,6 +95,12 @@ def gate(
     passed += ["R-hat and n_eff are within their limits"] if not passed and (max_rhat or min_n_eff) is not None else []
     passed += [f"margins: {result.margins.line}"] if margins and result.margins is not None else []
     return Outcome("passed", f"passed: {'; '.join(passed)}") if passed else Outcome("answered")
+
+
+def _without_a_chain(result: Pairwise) -> Outcome | None:
+    """Undecided if a chain was left out: R-hat does not know it."""
+    told = next((caveat.sentence for caveat in result.caveats if caveat.code == "chains-left-out"), None)
+    return None if told is None else Outcome("incomplete", f"undecided: {told}")
 
 
 def gate_groups(result: GroupedPairwise, **limits: Any) -> Outcome:

@@ -92,7 +92,13 @@ class WatchUpdate:
 
     @property
     def seconds_to_error(self) -> float:
-        """Seconds until all gaps in level have the wanted standard error at the present rate.
+        """Seconds until all gaps in level have the wanted standard error at the present rate; see `draws_to_error`."""
+        draws = self.draws_to_error
+        return draws if draws == 0.0 or not math.isfinite(draws) else draws / self.rate if self.rate > 0.0 else math.nan
+
+    @property
+    def draws_to_error(self) -> float:
+        """Draws of all chains together until all gaps in level have the wanted standard error.
 
         0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be told.
         """
@@ -108,7 +114,7 @@ class WatchUpdate:
             return math.inf
         n = sum(self.lengths)
         needed = float(np.max(rows["n"][known] * own[known] / room))
-        return 0.0 if needed <= n else (needed - n) / self.rate
+        return max(needed - n, 0.0)
 
     def sentences(self) -> dict[str, str]:
         """The state in words, by topic: Run, Answer, Margins, Worst, Form, Tails, Draws, Chains, Error, Looks."""
@@ -123,15 +129,16 @@ class WatchUpdate:
     def _run(self) -> str:
         """How far the run is."""
         if not self.labels:
-            return f"waiting for {self.waiting_for or 'the first draws'}."
+            return f"waiting: {self.waiting_for or 'there are no draws yet'}."
         least, most = min(self.lengths), max(self.lengths)
         each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         of = f" of {self.expected:,}" if self.expected else ""
         parts = [f"{each}{of} draws in {wording.counted(len(self.lengths), 'chain')}"]
         if self.final:
             parts.append(f"after {duration(self.seconds)}")
-        elif math.isfinite(self.rate):
-            parts.append(f"{self.rate:,.0f} a second" if self.rate >= 1.0 else f"one every {1.0 / self.rate:.0f} s")
+        elif self.rate > 0.0:
+            each_rate, per = self.rate / len(self.lengths), " each" if len(self.lengths) > 1 else ""
+            parts.append(f"{each_rate:,.0f} a second{per}" if each_rate >= 1.0 else f"one every {1.0 / each_rate:.0f} s{per}")
         if self.result is None and not self.final:
             parts.append("the first answer comes with 50 draws per chain")
         elif math.isfinite(self.age):
@@ -142,7 +149,7 @@ class WatchUpdate:
             parts.append(
                 f"{fresh.current:,} of {fresh.pairs:,} pairs with all draws, the others with {fresh.oldest:,} or more{missing}"
             )
-        waiting = f" Waiting for {self.waiting_for}." if self.waiting_for and not self.final else ""
+        waiting = f" Waiting: {self.waiting_for}." if self.waiting_for and not self.final else ""
         return f"{', '.join(parts)}.{waiting}"
 
     def _chains(self) -> str:
@@ -160,20 +167,21 @@ class WatchUpdate:
 
     def _time_to_error(self) -> str:
         """How long until numbers are as exact as wanted."""
-        seconds, wanted = self.seconds_to_error, f"standard errors of {self.error:g} in Kendall's tau"
-        if math.isnan(seconds):
+        draws, wanted = self.draws_to_error, f"standard errors of {self.error:g} in Kendall's tau"
+        if math.isnan(draws):
             return ""
-        if seconds == 0.0:
+        if draws == 0.0:
             which = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
             return f"{which} has {wanted} or less."
-        if math.isinf(seconds):
+        if math.isinf(draws):
             assert self.result is not None
             largest = float(np.nanmax(self.result.rows["tau_target_se"]))
             return f"{wanted} cannot be reached: the reference's own are up to {largest:.2g}. Use a longer reference."
+        more = f"{math.ceil(draws / len(self.lengths)):,} more draws{' of each chain' if len(self.lengths) > 1 else ''}"
         if self.final:
-            more = seconds * self.rate
-            return f"{wanted} in every pair would have taken about {more:,.0f} more draws."
-        return f"{wanted} in every pair in about {duration(seconds)}, at this rate."
+            return f"{wanted} in every pair would take about {more}."
+        when = f" in about {duration(max(self.seconds_to_error, 1.0))}" if self.rate > 0.0 else ""
+        return f"{wanted} in every pair{when}, with about {more}."
 
     def to_dict(self) -> dict[str, Any]:
         """The state ready for JSON, with the result's."""
@@ -190,7 +198,9 @@ class WatchUpdate:
         """The answer in one line."""
         if self.result is None:
             return "Watching: no answer yet"
-        return f"{'Run finished' if self.final else 'Watching'}: {wording.answer_line(self.result, capital=False)}"
+        unfinished = any(caveat.code == "unfinished-run" for caveat in self.result.caveats)
+        state = "Watching" if not self.final else "Watch ended" if unfinished else "Run finished"
+        return f"{state}: {wording.answer_line(self.result, capital=False)}"
 
     def __repr__(self) -> str:
         lines = [self.headline, *wording.paragraphs(self.sentences())]

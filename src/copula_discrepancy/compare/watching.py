@@ -19,10 +19,12 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.progress import Follower, Progress
 from copula_discrepancy.data.naming import listed
 
+LEFT_OUT = "chains left out"
 _FIRST = 50  # draws per chain before the first look: standard errors of chains need some 20, and fewer than 50 tell nothing
 _POLL = 1.0  # seconds between two readings: a sampler writes thousands of draws in one, or a few
 _QUIET = 30.0  # seconds without new draws that are told
 _POLITE = 0.2  # of the time that may be used, for reading
+_FAR_BEHIND = 0.5  # of the longest chain: one that is not so short is never left out, since slow chains may be stuck ones
 _OF_LOOK = 0.8  # of the processor time of a look that is planned; some pairs take longer than others
 _EVEN = 1.1  # ratio of lengths that needs no note
 _RATE = 0.3  # weight of the latest reading in the rate of draws
@@ -39,7 +41,7 @@ class Pace:
     share : float
         Share of one core that may be used.
     wait : float
-        Seconds to wait for the first draws.
+        Seconds to wait for the source to appear.
     patience : float
         Seconds without new draws after which the run counts as ended.
     """
@@ -127,6 +129,10 @@ class Watching:
             )
             raise InputError(f"there was nothing to compare: {lacking}", "too-few-draws")
         result = rank_pairs(draws, self._reference, n_jobs=self._n_jobs, **self._choices)
+        missing = [note for note in result.notes if note.startswith(LEFT_OUT)]
+        if missing:
+            result = replace(result, caveats=(*(caveat_of("chains-left-out", note) for note in missing), *result.caveats))
+            result = replace(result, notes=tuple(note for note in result.notes if note not in missing))
         if interrupted:
             result = _unfinished(result, "the watch was ended before the run: the answer is about the draws that there were")
         elif self._latest.finished is not True:
@@ -161,7 +167,10 @@ class Watching:
         if self._latest.finished is True:
             return True
         silent = self._clock() - self._grew
-        return silent > (self._pace.patience if any(self._latest.lengths) else self._pace.wait)
+        if any(self._latest.lengths):
+            return silent > self._pace.patience
+        # a file without draws is that of a sampler that warms up, which may take hours
+        return not self._latest.labels and silent > self._pace.wait
 
     # ---- looking ---------------------------------------------------------------------------------------------------
 
@@ -205,7 +214,7 @@ class Watching:
 
     def _state(self, result: Pairwise | None, *, final: bool) -> WatchUpdate:
         latest, now = self._latest, self._clock()
-        notes = latest.notes
+        notes = (*latest.notes, latest.waiting_for) if final and latest.waiting_for else latest.notes
         if not final and any(latest.lengths) and latest.finished is not True and now - self._grew > _QUIET:
             quiet = f"no new draws for {now - self._grew:.0f} s: the sampler may be slow, or may have been stopped"
             notes = (*notes, f"{quiet}; the watch ends after {self._pace.patience:.0f} s without any")
@@ -229,14 +238,15 @@ def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
     """The chains that are compared, cut to one length; None if there are too few draws.
 
     Chains may have different lengths so far. Of all ways to take the longest chains, each cut to the shortest of them, the one
-    that keeps most draws is used: a chain that was killed early is left out, one that is a little behind is not.
+    that keeps most draws is used, but none with half of the longest chain's draws is left out: a chain that was killed early
+    is, one that is behind is not, since a slow chain may be the one that disagrees.
     """
     lengths = np.array(progress.lengths, int)
     if not lengths.size:
         return None
     longest = np.argsort(-lengths, kind="stable")
     kept = lengths[longest] * np.arange(1, lengths.size + 1)
-    count = int(np.argmax(kept)) + 1
+    count = max(int(np.argmax(kept)) + 1, int(np.sum(lengths >= _FAR_BEHIND * lengths.max())))
     common = int(lengths[longest[count - 1]])
     if common < _FIRST:
         return None
@@ -244,7 +254,7 @@ def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
     notes = progress.notes
     if count < lengths.size:
         left = [f"{progress.labels[k]} ({lengths[k]:,} draws)" for k in sorted(longest[count:].tolist())]
-        notes = (*notes, f"left out, because too short so far: {listed(left)}")
+        notes = (*notes, f"{LEFT_OUT}, with less than half of the draws of the longest chain: {listed(left)}")
     if lengths[chosen].max() > (common if at_end else _EVEN * common):  # chains are never equally long while they run
         notes = (*notes, f"every chain is cut to {common:,} draws, the length of the shortest")
     divergent = progress.divergent

@@ -4,10 +4,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from copula_discrepancy._core.checks import real_number
+from copula_discrepancy._core.checks import real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.many_result import Pairwise
@@ -42,6 +43,7 @@ def watch(
     group: str = "posterior",
     coords: Mapping[str, Any] | None = None,
     exclude: str | Sequence[str] | None = None,
+    chains: int | None = None,
     error: float = 0.02,
     every: float = 4.0,
     share: float = 0.25,
@@ -73,6 +75,8 @@ def watch(
         See `pairwise`.
     var_names, filter_vars, group, coords, exclude : optional
         See `as_draws`; they apply to the reference as well.
+    chains : int, optional
+        The number of chains that the run will have, if their files appear one after another: it has ended when all have.
     error : float
         The standard error of Kendall's tau that is wanted in every pair, for the time that this will take.
     every : float
@@ -80,7 +84,7 @@ def watch(
     share : float
         The share of one core that reading and looking may take, on average; above 0, at most 1.
     wait : float
-        Seconds to wait for the first draws.
+        Seconds to wait for the source to appear; a sampler that warms up is waited for as long as it takes.
     patience : float
         Seconds without new draws after which the run counts as ended: a sampler that was killed does not say so.
     n_jobs : int, optional
@@ -135,14 +139,18 @@ def watch(
     """
     pace = checked_pace(every=every, share=share, wait=wait, patience=patience)
     wanted = real_number(error, "error")
+    if on_update is not None and not callable(on_update):
+        raise InputError(f"on_update must be a function of one argument, a WatchUpdate, got {on_update!r:.60}")
+    if progress is not None:
+        true_or_false(progress, "progress")
     if not 0.0 < wanted < 1.0:
         raise InputError(f"error must be between 0 and 1, the standard error of a Kendall's tau, got {error!r}")
     selection: dict[str, Any] = {"var_names": var_names, "filter_vars": filter_vars, "coords": coords, "exclude": exclude}
     selection["group"] = group
     aim = read_once(reference, selection)
     watching = Watching(
-        follow(source, **selection), aim, pace=pace, error=wanted, n_jobs=n_jobs, family=family, method=method, iid=iid,
-        confidence=confidence, adjust=adjust, tail=tail, order=order,
+        follow(source, chains=chains, **selection), aim, pace=pace, error=wanted, n_jobs=n_jobs, family=family, method=method,
+        iid=iid, confidence=confidence, adjust=adjust, tail=tail, order=order,
     )  # fmt: skip
     with shown(progress, [] if on_update is None else [on_update]) as show:
         last = run_to_end(watching, show)
@@ -168,13 +176,31 @@ def run_to_end(watching: Watching, show: Show) -> WatchUpdate:
     """Show every update until the run ends or is interrupted, then the last answer."""
     interrupted = False
     try:
-        for update in watching.updates():
-            show(update)
+        with _interrupts_of_kernels():
+            for update in watching.updates():
+                show(update)
     except KeyboardInterrupt:
         interrupted = True
-    last = watching.final(interrupted=interrupted)
+    try:
+        with _interrupts_of_kernels():
+            last = watching.final(interrupted=interrupted)
+    except InputError as error:
+        if interrupted and error.code == "too-few-draws":  # there is nothing to answer yet
+            raise KeyboardInterrupt from None
+        raise
     show(last)
     return last
+
+
+@contextmanager
+def _interrupts_of_kernels() -> Iterator[None]:
+    """Raise the interrupt that came while a compiled kernel was about to return: numba makes a SystemError of it."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 class LivePage:
@@ -196,6 +222,12 @@ class LivePage:
         self._path, self._command, self._share, self._clock = path, command, share, clock
         self._next = clock()
         self._shown: Pairwise | None = None
+
+    def close(self, reason: str) -> None:
+        """Write the last look once more, with the reason why none follows; browsers need not read it again."""
+        if self._shown is not None:
+            ended = replace(self._shown, notes=(f"the watch ended with an error: {reason}", *self._shown.notes))
+            writing.write_page(self._path, *content.of_pairs(ended, self._command, pictured=_PICTURED), force=True)
 
     def __call__(self, update: WatchUpdate) -> None:
         """Write the page if there is a new answer, and time for it."""
