@@ -104,7 +104,7 @@ def one_more_block(repeats: int = 3) -> Report:
         times["all pairs anew"].append(time.process_time() - begin)
         known = KnownRows(10)
         known.rank(rank_pairs(before, reference, n_jobs=1, engine="exact", computed_by=known.rows).rows)
-        known.seconds = 0.8  # of a look every four seconds
+        known.seconds = 0.6  # of a look every three seconds
         begin = time.process_time()
         rank_pairs(draws, reference, n_jobs=1, engine="exact", computed_by=known.rows)
         times["within a quarter of a core"].append(time.process_time() - begin)

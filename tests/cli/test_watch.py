@@ -20,6 +20,8 @@ FAST = ["--every", "0", "--share", "1", "--jobs", "1"]
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # further files of a pattern or folder are not waited for here
+    monkeypatch.setattr("copula_discrepancy.data.following.csv_run.SETTLED", 0.0)
     return tmp_path
 
 

@@ -7,9 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare.divergences import FORM
+from copula_discrepancy.report.plots import look
 from tests.caveat_codes import codes_of
 from tests.trees import CHAINS, DRAWS, flags, tree
 
@@ -167,3 +171,51 @@ def test_the_sentence_of_a_ranking_in_which_none_gather(tmp_path):
     draws = replace(cd.as_draws(tree(1, lost=True)), diverging=anywhere(40))
     sentence = cd.pairwise(draws, tree(2), n_jobs=1).sentences()["Divergent"]
     assert "40 of 1,000" in sentence
+
+
+def marked(chains):
+    """A comparison in which this share of the draws of these chains diverged, in no particular place."""
+    rng, mask = np.random.default_rng(1), np.zeros((CHAINS, DRAWS), bool)
+    for chain, rate in chains.items():
+        mask[chain] = rng.random(DRAWS) < rate
+    return cd.pairwise(replace(cd.as_draws(tree(1, lost=True)), diverging=mask), tree(2), n_jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ((1.0, 1.0, 1.0, 1.0), ("all 1,000 draws diverged", "says nothing", "this run")),
+        ((0.0, 1.0, 0.0, 0.0), ("250 of 1,000 draws", "says nothing", "chain 1.")),
+        ((1.0, 0.0, 0.0, 1.0), ("500 of 1,000 draws", "says nothing", "chains 0, 3.")),
+    ],
+)
+def test_chains_that_diverge_throughout_are_not_said_to_be_harmless(rates, said):
+    """Rotated along their chains, such marks do not change, and every p-value is 1."""
+    result = marked(dict(enumerate(rates)))
+    assert {place.pvalue for place in result.divergences.places} == {1.0}
+    for sentence in (result.sentences()["Divergent"], result.pair("a", "b").sentences()["Divergent"]):
+        assert "gather" not in sentence
+        for words in said:
+            assert words in sentence
+
+
+def test_a_chain_that_diverges_throughout_is_named_next_to_an_answer_about_the_others():
+    result = marked({0: 0.04, 2: 1.0, 3: 0.04})
+    assert result.divergences.whole_chains == (2,)
+    sentence = result.sentences()["Divergent"]
+    assert "gather" in sentence
+    assert sentence.endswith("It says nothing about chain 2, where every draw diverged: do not trust chain 2.")
+    assert "chain" not in marked({0: 0.04, 2: 0.99}).sentences()["Divergent"]
+
+
+@pytest.mark.parametrize(("rate", "edges"), [(0.05, True), (0.2, True), (0.3, False), (1.0, False)])
+def test_many_divergent_draws_are_drawn_without_edges_and_smaller(rate, edges):
+    """More than a quarter of those shown, whose marks would hide the cloud; all of them are drawn."""
+    result = marked(dict.fromkeys(range(CHAINS), rate)).pair("a", "b")
+    panel = cd.plot_pair(result, ax=Figure(figsize=(7, 4)).subplots(1, 2))[0]
+    points = [part for part in panel.collections if isinstance(part, PathCollection)]
+    (marks,) = [part for part in points if tuple(part.get_facecolor()[0][:3]) == to_rgb(look.PURPLE)]
+    (cloud,) = [part for part in points if part is not marks]
+    assert len(marks.get_offsets()) == result.divergences.n_divergent
+    assert bool(marks.get_linewidths().all()) == edges
+    assert (marks.get_sizes()[0] > cloud.get_sizes().max()) == edges

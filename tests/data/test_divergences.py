@@ -124,13 +124,50 @@ def missing_flags(given):
     given["sample_stats"] = xr.DataTree(found)
 
 
-@pytest.mark.parametrize("spoil", [other_draws, other_length, text, missing_flags])
-def test_divergences_of_other_draws_are_not_used_and_noted(spoil):
+def without_chains(given):
+    given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().isel(chain=0, drop=True))
+
+
+def without_draws(given):
+    given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().isel(draw=0, drop=True))
+
+
+def coordinate_of_other_length(given):
+    other_length(given)
+    given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().set_coords("diverging"))
+
+
+SPOILT = {
+    other_draws: "some of the draws",
+    other_length: "4 x 5 draws, and there are 4 x 250",
+    text: "must be numbers",
+    missing_flags: "missing values",
+    without_chains: "no dimension chain",
+    without_draws: "must be numbers by chain and draw",
+    coordinate_of_other_length: "4 x 5 draws, and there are 4 x 250",
+}
+
+
+@pytest.mark.parametrize("kind", ["DataTree", "InferenceData"])
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_divergences_of_other_draws_are_not_used_and_noted(spoil, kind):
     given = tree(1)
     spoil(given)
+    given = CONTAINERS[kind](given, None)
     draws = cd.as_draws(given)
     assert draws.diverging is None
-    assert [note for note in draws.notes if note.startswith("divergences were not used")]
+    (note,) = [note for note in draws.notes if note.startswith("divergences were not used")]
+    assert SPOILT[spoil] in note
+    with warned("divergent-draws"):  # of the other sample alone
+        assert note in cd.pairwise(given, tree(2), n_jobs=1).notes
+        assert f"reference: {note}" in cd.pairwise(tree(2), given, n_jobs=1).notes
+
+
+@pytest.mark.parametrize("kind", ["DataTree", "InferenceData"])
+def test_divergences_that_are_a_coordinate_are_read(kind):
+    given = tree(1)
+    given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().set_coords("diverging"))
+    assert np.array_equal(cd.as_draws(CONTAINERS[kind](given, None)).diverging, flags(1))
 
 
 def stan_file(path, diverging, warmup):
@@ -173,3 +210,49 @@ def test_divergences_can_be_set_by_hand():
     draws = replace(cd.as_draws(dataset(1)), diverging=flags(1))
     assert draws.n_divergent == flags(1).sum()
     assert cd.as_draws(dataset(1)).n_divergent == 0
+
+
+MASKS = {
+    "transposed": (flags(1).T, "shape", f"shape ({DRAWS}, {CHAINS}); pass diverging.T"),
+    "too short": (flags(1)[:, :-1], "shape", f"shape ({CHAINS}, {DRAWS - 1})"),
+    "too long": (np.zeros((CHAINS, DRAWS + 1), bool), "shape", f"shape ({CHAINS}, {DRAWS + 1})"),
+    "flat": (flags(1).ravel(), "shape", f"shape ({CHAINS * DRAWS},)"),
+    "a list": (flags(1).tolist(), "argument", "a list"),
+    "labelled": (xr.DataArray(flags(1), dims=("chain", "draw")), "argument", "a DataArray"),
+    "numbers": (flags(1).astype(float), "argument", "float64"),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_a_mask_that_does_not_fit_is_refused_wherever_it_is_used(mask):
+    given, code, got = MASKS[mask]
+    draws, reference = replace(cd.as_draws(dataset(1)), diverging=given), dataset(2)
+    uses = [
+        lambda: cd.as_draws(draws),
+        lambda: draws.n_divergent,
+        lambda: cd.pairwise(draws, reference, n_jobs=1),
+        lambda: cd.pairwise(reference, draws, n_jobs=1),
+        lambda: cd.discrepancy(cd.Gumbel(2.0).sample(100, rng=1), draws.select(["a", "b"])),
+        lambda: cd.discrepancy(draws.select(["a", "b"]), cd.Gumbel(2.0)),
+        lambda: cd.fit(draws.select(["a", "b"]), "gumbel"),
+        lambda: cd.interactions(draws, reference),
+        lambda: cd.vine(draws, reference),
+        lambda: cd.worst_consequences(draws, reference),
+        lambda: cd.repair(draws, reference),
+        lambda: cd.summary(draws),
+    ]
+    for use in uses:
+        with refused(code) as caught:
+            use()
+        assert f"shape ({CHAINS}, {DRAWS})" in str(caught.value)
+        assert got in str(caught.value)
+        assert "diverging" in str(caught.value)
+
+
+def test_a_mask_of_one_sample_is_split_into_chains_and_loses_the_rows_that_are_left_out():
+    mask = np.random.default_rng(1).random((1, 200)) < 0.3
+    table = {name: np.random.default_rng(k).standard_normal(200) for k, name in enumerate("ab")}
+    assert np.array_equal(cd.as_draws(replace(cd.as_draws(table), diverging=mask), chains=4).diverging, mask.reshape(4, 50))
+    table["a"][[3, 8]] = np.nan
+    draws = replace(cd.as_draws(table, missing="pairs"), diverging=mask)
+    assert np.array_equal(cd.as_draws(draws, missing="listwise").diverging, np.delete(mask, [3, 8], axis=1))

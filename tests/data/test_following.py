@@ -26,6 +26,11 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture
+def settled(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.csv_run.SETTLED", 0.0)
+
+
 def append(path, content):
     with open(path, "ab") as file:
         file.write(content if isinstance(content, bytes) else content.encode())
@@ -231,6 +236,53 @@ def test_a_truncated_file_begins_anew():
     assert (progress.generation, progress.new) == (1, 25)
 
 
+def test_files_in_which_the_run_began_anew_are_in_one_note():
+    names = [f"run_{k}.csv" for k in range(5)]
+    for name in names:
+        write(name, TEXT)
+    follower = follow(names)
+    follower.poll()
+    for name in names[:4]:
+        write(name, cut_at(OTHER, 5)[0])
+    notes = [note for note in follower.poll().notes if "void" in note]
+    assert len(notes) == 1
+    assert [name in notes[0] for name in names] == [True, True, True, False, False]
+    assert "1 more" in notes[0]
+    assert "120 draws" in notes[0]
+
+
+@pytest.mark.parametrize("mode", ["ab", "r+b"])
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_file_that_is_truncated_while_its_writer_goes_on_has_no_header(mode, seen):
+    """A writer goes on at the end of the file or at its old place, and then leaves a hole of zero bytes."""
+    write("out.csv", cut_at(TEXT, 10)[0])
+    size = os.path.getsize("out.csv")
+    follower = follow("out.csv")
+    follower.poll()
+    os.truncate("out.csv", 0)
+    if seen:
+        follower.poll()
+    with open("out.csv", mode) as file:
+        if mode == "r+b":
+            file.seek(size)
+        file.write(cut_at(TEXT, 10)[1].encode())
+    for _ in range(2):
+        message = refusal("file-format", follower.poll)
+        assert "truncated" in message
+        assert "names" not in message
+
+
+def test_a_hole_in_the_middle_is_told_as_what_it_is():
+    begin, rest = cut_at(TEXT, 10)
+    write("out.csv", begin.encode() + bytes(500))
+    follower = follow("out.csv")
+    assert follower.poll().lengths == (10,)  # a network file system may show zero bytes before it has the text
+    append("out.csv", rest)
+    assert f"line {begin.count(chr(10)) + 1} " in refusal("file-format", follower.poll)
+    write("long.csv", bytes(1000))
+    assert follow("long.csv").poll().waiting_for
+
+
 def test_a_replaced_file_begins_anew_at_any_size():
     write("out.csv", cut_at(TEXT, 3)[0])
     follower = follow("out.csv")
@@ -283,6 +335,7 @@ def seeded(draws, seed, number, **changes):
     return text
 
 
+@pytest.mark.usefixtures("settled")
 def test_files_of_the_earlier_run_are_set_aside_until_they_are_replaced():
     for k in (0, 1):
         write(f"run_{k}.csv", seeded(STAN_DRAWS[k], 11, k))
@@ -322,6 +375,7 @@ def test_one_chain_that_is_run_again_stays_with_the_others():
 # which files
 
 
+@pytest.mark.usefixtures("settled")
 def test_files_that_appear_in_a_folder():
     follower = follow("runs")
     assert "runs" in follower.poll().waiting_for
@@ -347,11 +401,57 @@ def test_the_number_of_chains_that_will_come():
     follower = follow("run_*.csv", chains=2)
     progress = follower.poll()
     assert progress.finished is None
-    assert "1 of 2" in progress.waiting_for
+    assert progress.waiting_for.startswith("1 of 2 ")
     write("run_2.csv", OTHER)
-    assert follower.poll().finished
+    assert follower.poll().finished  # at once
+    assert follow(["run_1.csv", "run_2.csv"]).poll().finished
+    progress = follow("run_*.csv", chains=5).poll()
+    assert (progress.finished, progress.waiting_for.split()[:3]) == (None, ["3", "of", "5"])
     write("run_3.csv", OTHER)
     refusal("shape", follower.poll)
+
+
+@pytest.mark.parametrize("source", ["run_*.csv", "."])
+def test_further_chains_may_begin_until_the_files_of_a_pattern_rest(source):
+    """CmdStan without threads runs one chain after another."""
+    rest = 11.0  # seconds, more than SETTLED
+    write("run_1.csv", seeded(STAN_DRAWS[0], 11, 1))
+    follower = follow(source)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((30,), None)
+    assert progress.waiting_for
+    write("run_2.csv", cut_at(seeded(STAN_DRAWS[1], 11, 2), 4)[0])
+    os.utime("run_1.csv", (time.time() - rest,) * 2)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished, progress.waiting_for) == ((30, 4), None, "")
+    write("run_2.csv", seeded(STAN_DRAWS[1], 11, 2))
+    assert follower.poll().finished is None  # the newest file counts
+    os.utime("run_2.csv", (time.time() - rest,) * 2)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished, progress.waiting_for) == ((30, 30), True, "")
+
+
+def test_what_several_files_lack_is_one_clause():
+    names = [f"run_{k}.csv" for k in range(6)]
+    follower = follow(names)
+    assert follower.poll().waiting_for.startswith("6 files ")
+    for name in names[1:]:
+        write(name, cut_at(TEXT, 0)[0])
+    waiting = follower.poll().waiting_for.split("; ")
+    assert [clause.split(" ", 2)[:2] for clause in waiting] == [["run_0.csv", "does"], ["5", "files"]]
+    for name in names:
+        write(name, TEXT)
+    assert follower.poll().waiting_for == ""
+    for name in names[:2]:
+        os.remove(name)
+    assert all(name in follower.poll().waiting_for for name in names[:2])  # which files are gone has to be known
+
+
+def test_a_folder_without_files_is_called_by_its_name():
+    os.mkdir("out[1]")
+    waiting = follow("out[1]").poll().waiting_for
+    assert "out[1]" in waiting
+    assert "*" not in waiting
 
 
 def stamped(first, second):
@@ -532,9 +632,32 @@ def spoken():
         with pytest.raises(cd.InputError) as caught:
             follow(source)
         yield caught.value.code, str(caught.value)
-    for source in ("none.csv", "folder", "folder/*.csv", "run_*.csv", "none.nc", "none.zarr"):
+    for source in ("none.csv", "folder", "folder/*.csv", "run_*.csv", "none.nc", "none.zarr", ["a.csv", "b.csv"]):
         yield "waiting", follow(source).poll().waiting_for
+    os.mkdir("folder")
+    yield "waiting", follow("folder").poll().waiting_for
+    os.rmdir("folder")
+    write("out.csv", TEXT)
+    yield "waiting", follow("out*.csv", chains=3).poll().waiting_for
+    follower = follow(["out.csv"])
+    yield "waiting", follow("out*.csv").poll().waiting_for
+    follower.poll()
+    write("out.csv", cut_at(TEXT, 2)[1])
+    yield "file-format", refusal("file-format", follower.poll)
+    write("out.csv", bytes(9) + b"1,2\n")
+    yield "file-format", refusal("file-format", follow("out.csv").poll)
     os.remove("out.csv")
+    np.save("run.npy", STAN_DRAWS)
+    os.utime("run.npy", (0, 0))
+    follower = follow("run.npy")
+    follower.poll()
+    write("run.npy", "damaged")
+    os.utime("run.npy", (0, 0))
+    yield from (("note", note) for note in follower.poll().notes)
+    os.remove("run.npy")
+    progress = follower.poll()
+    yield "waiting", progress.waiting_for
+    yield from (("note", note) for note in progress.notes)
     begin, rest = cut_at(stan_text(STAN_DRAWS[0], warmup=20), 0)
     follower = follow(["out.csv", "other.csv"])
     for content in ("# stan", begin[:-600], begin + rest[:800], begin + rest, rest and begin + rest[:900]):

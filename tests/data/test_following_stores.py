@@ -285,15 +285,81 @@ def test_catching_up_goes_on_in_further_looks(monkeypatch):
     expected(progress)
 
 
-def test_a_store_by_xarray_is_complete_at_once():
+def test_a_store_that_is_full_at_first_sight_may_grow(monkeypatch):
     posterior = xr.Dataset({"mu": (("chain", "draw"), MU), "theta": (("chain", "draw", "g"), THETA)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from zarr, about text in its third format
         xr.DataTree.from_dict({"posterior": posterior}).to_zarr("store.zarr")
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store._MOST_CHUNKS", 2)  # read in several looks
     follower = follow("store.zarr")
-    progress = follower.poll()
-    assert progress.finished
+    for _ in range(3):
+        progress = follower.poll()
+        assert (progress.expected, progress.finished) == (None, None)
+    assert (progress.lengths, progress.waiting_for) == ((60, 60), "")
     np.testing.assert_array_equal(follower.whole().values, cd.as_draws(posterior).values)
+
+
+def appended(draws):
+    """Append draws as xarray does it."""
+    begin = xr.open_zarr("run.zarr/posterior", consolidated=False).sizes["draw"] if os.path.exists("run.zarr") else 0
+    part = slice(begin, begin + draws)
+    block = xr.Dataset({"mu": (("chain", "draw"), MU[:, part]), "theta": (("chain", "draw", "g"), THETA[:, part])})
+    more = {"append_dim": "draw"} if begin else {"mode": "w"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        block.to_zarr("run.zarr", group="posterior", consolidated=False, **more)
+
+
+def test_a_store_that_grows_by_appending_never_tells_its_end():
+    follower = follow("run.zarr")
+    for length in (20, 40, 60):
+        appended(20)
+        for _ in range(2):
+            progress = follower.poll()
+            assert (progress.lengths, progress.finished, progress.expected) == ((length,) * 2, None, None)
+    assert progress.generation == 0
+
+
+def test_room_that_was_made_for_a_block_is_no_plan():
+    """A look may come between the header of a block and its draws."""
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    follower.poll()
+    for name, array in arrays.items():
+        array.resize((CHAINS, DRAWS + TUNING, *array.shape[2:]))
+        if name in ("mu", "theta", "count"):
+            assert follower.poll().finished is None
+    follower.poll()
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS + TUNING)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished, progress.expected) == ((60, 60), None, None)
+
+
+def test_room_that_is_filled_at_once_is_no_plan(monkeypatch):
+    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.05)
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    late, early = follow("run.zarr"), follow("run.zarr")
+    early.poll()
+    time.sleep(0.06)
+    early.poll()
+    late.poll()
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    for follower in (early, late):
+        follower.poll()
+        time.sleep(0.06)
+        follower.poll()
+    assert (early.poll().lengths, early.poll().finished) == ((50, 50), True)
+    assert (late.poll().lengths, late.poll().finished) == ((50, 50), None)
+
+
+def test_a_store_of_nutpie_is_made_for_all_draws():
+    group_in("run.zarr", "", FORMATS[-1], sampler="nuts-rs")
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    assert follow("run.zarr").poll().finished
 
 
 def test_stores_that_cannot_be_followed(monkeypatch):
@@ -498,6 +564,78 @@ def test_a_file_that_has_just_changed_is_read_at_the_next_look():
     assert progress.waiting_for
     assert progress.chains == ()
     assert follower.poll().lengths == (10, 10)
+
+
+def test_a_file_that_is_always_replaced_before_it_rests_is_read():
+    follower = follow("run.nc")
+    for draws in (10, 20, 30):
+        netcdf("run.nc", draws)
+        progress = follower.poll()
+    assert (progress.lengths, progress.generation) == ((30, 30), 0)
+    assert progress.waiting_for == ""
+
+
+def test_a_file_that_changes_in_its_place_rests_before_it_is_read():
+    for draws in (10, 20, 30):
+        netcdf(f"{draws}.nc", draws)
+    follower = follow("run.nc")
+    for draws in (10, 20, 30):
+        Path("run.nc").write_bytes(Path(f"{draws}.nc").read_bytes())
+        progress = follower.poll()
+        assert (progress.chains, bool(progress.waiting_for)) == ((), True)
+    assert follower.poll().lengths == (30, 30)
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(monkeypatch):
+    from copula_discrepancy.data.following import replaced
+
+    before = replaced.read
+
+    def read(path, options):
+        table = before(path, options)
+        if options.group == "posterior":
+            netcdf("run.nc", 20)
+        return table
+
+    follower = follow("run.nc")
+    netcdf("run.nc", 10)
+    follower.poll()
+    netcdf("run.nc", 12)
+    monkeypatch.setattr(replaced, "read", read)
+    progress = follower.poll()
+    assert 12 not in progress.lengths
+    assert "run.nc" in progress.waiting_for
+    monkeypatch.setattr(replaced, "read", before)
+    assert follower.poll().lengths == (20, 20)
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("name", ["run.nc", "run.npy", "run.npz"])
+def test_what_happened_to_a_file_is_noted_and_its_draws_are_kept(name):
+    if name == "run.nc":
+        netcdf(name, 10)
+    else:
+        (np.save if name == "run.npy" else np.savez)(name, ROWS[:, :10])
+    content = Path(name).read_bytes()
+    follower = follow(name)
+    assert follower.poll().notes == ()
+    kept = Path(name).stat()
+    for harm in (None, content[:500], b"x" * 900):
+        if harm is None:
+            os.remove(name)
+        else:
+            Path(name).write_bytes(harm)
+        for _ in range(2):
+            progress = follower.poll()
+            assert (progress.lengths, progress.generation) == ((10, 10), 0)
+            assert name in progress.waiting_for
+            assert len(progress.notes) == 1
+            assert name in progress.notes[0]
+            assert "20 draws" in progress.notes[0]
+    Path(name).write_bytes(content)
+    os.utime(name, ns=(kept.st_mtime_ns, kept.st_mtime_ns))
+    progress = follower.poll()
+    assert (progress.lengths, progress.notes, progress.waiting_for) == ((10, 10), (), "")
 
 
 @pytest.mark.usefixtures("quiet")

@@ -260,7 +260,7 @@ _error = _checked(float, lambda error: 0 < error < 1, "a number strictly between
 WATCH: Options = {
     "--error": {"type": _error, "default": 0.02, "metavar": "SE", "help": "the standard error of Kendall's tau that is wanted "
                 "in every pair; the view says how long it takes (default: 0.02)"},
-    "--every": {"type": _seconds, "default": 4.0, "metavar": "S", "help": "seconds between two looks, at least (default: 4)"},
+    "--every": {"type": _seconds, "default": 3.0, "metavar": "S", "help": "seconds between two looks, at least (default: 3)"},
     "--share": {"type": _core_share, "default": 0.25, "metavar": "P", "help": "share of one core that watching may use "
                 "(default: 0.25)"},
     "--wait": {"type": _seconds, "default": 600.0, "metavar": "S", "help": "seconds to wait for the files to appear "

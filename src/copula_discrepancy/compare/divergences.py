@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.ranking_wording import pair_tests
 from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.basis import centred_ranks, polynomials
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
@@ -29,6 +30,7 @@ Flags = NDArray[np.bool_]
 FORM = "form"
 # A smoothed density of order 4 has no finer features than about a quarter of all draws, and a smaller part has few divergences.
 _PART = 0.25
+_NAMED = 5  # chains
 _MOST = 100  # pairs with a gap, worst first, in which divergent draws are looked for
 
 
@@ -97,6 +99,11 @@ class Divergences:
     n_gaps: int
 
     @property
+    def whole_chains(self) -> tuple[int, ...]:
+        """The chains in which every draw diverged: where their divergent draws are says nothing."""
+        return tuple(k for k, count in enumerate(self.by_chain) if count * len(self.by_chain) == self.n)
+
+    @property
     def found(self) -> tuple[DivergencePlace, ...]:
         """The places where divergent draws gather, the smallest p-value first."""
         return tuple(sorted((place for place in self.places if place.adjusted < self.alpha), key=lambda place: place.pvalue))
@@ -127,17 +134,25 @@ class Divergences:
         Returns
         -------
         str
-            How many draws diverged, whether they gather where pairs have gaps, and what that cannot show.
+            How many draws diverged, whether they gather where pairs have gaps, and what that cannot show. If all draws of some
+            chains diverged, that these are not to be trusted.
         """
         if not self.places:
             return ""
-        count = f"{self.n_divergent:,} of {self.n:,} draws diverged"
+        whole = self.whole_chains
+        if len(whole) == len(self.by_chain):
+            return f"all {self.n:,} draws diverged, so where they are says nothing. Do not trust this run."
+        count, which = f"{self.n_divergent:,} of {self.n:,} draws diverged", _chains(whole)
+        if self.n_divergent * len(self.by_chain) == len(whole) * self.n:  # rotated along their chains, the marks do not change
+            return f"{count}, all in {which} and none elsewhere, so where they are says nothing. Do not trust {which}."
         found = self.found
         several = self.n_pairs > 1
         some = (
             f"the {self.n_pairs:,} worst of {self.n_gaps:,} pairs" if self.n_pairs < self.n_gaps else f"{self.n_pairs:,} pairs"
         )
         limits = "This shows where trajectories ended; parts that no draw reaches are not seen."
+        if whole:
+            limits += f" It says nothing about {which}, where every draw diverged: do not trust {which}."
         if not found:
             least = wording.chance(min(place.adjusted for place in self.places))
             where = f"in none of {some} with a gap do they gather" if several else "they do not gather"
@@ -150,6 +165,11 @@ class Divergences:
             f"{count}; {where} where the dependence is wrong{most}: {own} of them, and {every} of all draws, are in "
             f"{_part(best.where, whose)} ({wording.chance(best.adjusted)}). {limits}"
         )
+
+
+def _chains(which: Sequence[int]) -> str:
+    """Some chains in words."""
+    return f"chain{'s' * (len(which) != 1)} {listed([str(k) for k in which], _NAMED)}"
 
 
 def _part(where: str, whose: str) -> str:

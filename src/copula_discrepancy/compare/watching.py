@@ -46,7 +46,7 @@ class Pace:
         Seconds without new draws after which the run counts as ended.
     """
 
-    every: float = 4.0
+    every: float = 3.0
     share: float = 0.25
     wait: float = 600.0
     patience: float = 600.0
@@ -111,12 +111,12 @@ class Watching:
             if self._ended():
                 return
             used = _used_draws(self._latest)
-            due = self._clock() - self._looked >= max(self._pace.every, self._cost / self._pace.share)
-            if due and used is not None and sum(map(len, used.chains)) != self._used:
+            if self._rest <= 0.0 and used is not None and sum(map(len, used.chains)) != self._used:
                 self._look(used)
             yield self.latest
             if not self._follower.pulls:
-                self._sleep(self._pause)
+                # a look that is due does not wait for the reading after it
+                self._sleep(min(self._pause, self._rest) if self._rest > 0.0 else self._pause)
 
     def final(self, *, interrupted: bool = False) -> WatchUpdate:
         """All pairs of all draws compared, none kept from before; `interrupted` if the watch ended before the run."""
@@ -156,6 +156,11 @@ class Watching:
             self._rate = rate if math.isnan(self._rate) else (1.0 - _RATE) * self._rate + _RATE * rate
             self._grew = now
         self._latest, self._read = progress, begin
+
+    @property
+    def _rest(self) -> float:
+        """Seconds until the next look: the latest one has to be paid first."""
+        return self._looked + max(self._pace.every, self._cost / self._pace.share) - self._clock()
 
     @property
     def _pause(self) -> float:

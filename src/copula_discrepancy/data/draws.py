@@ -54,7 +54,8 @@ class Draws:
         The variables whose kind the caller chose.
     diverging : array (chain, draw) of bool, optional
         Which draws the sampler reports as divergent: from the group `sample_stats` of an ArviZ container or file, and from
-        CmdStan's CSV files; None if that is not known, and for groups other than the posterior.
+        CmdStan's CSV files; None if that is not known, and for groups other than the posterior. A mask that you set yourself
+        is checked when the draws are used.
     residence : tuple, optional
         `values` and the same numbers on a device, if they came from there; see `resident`.
 
@@ -93,6 +94,7 @@ class Draws:
     @property
     def n_divergent(self) -> int:
         """Number of divergent draws; 0 if the sampler reports none, or nothing about them."""
+        _require_mask(self)
         return 0 if self.diverging is None else int(self.diverging.sum())
 
     @property
@@ -409,6 +411,7 @@ def _as_draws(draws: Any, options: ReadOptions, missing: str | None) -> Draws:
 
 def _read_again(draws: Draws, options: ReadOptions, missing: str | None) -> Draws:
     """Draws that were read before, with the requested selection, chains and treatment of missing values."""
+    _require_mask(draws)
     options.refuse("a Draws object", "group", "coords", "delimiter", "chain column")
     if options.filter_vars is None:  # a column omitted when reading is not an unknown name
         left_out = {name for name, _ in draws.left_out}
@@ -419,13 +422,35 @@ def _read_again(draws: Draws, options: ReadOptions, missing: str | None) -> Draw
     draws = _with_kinds(draws, options)
     if not isinstance(options.chains, int) and not draws.incomplete:
         return draws
-    table = in_chains(Table(draws.values, draws.names, draws.named, draws.chained, notes=draws.notes), options.chains)
+    table = Table(draws.values, draws.names, draws.named, draws.chained, notes=draws.notes, diverging=draws.diverging)
+    table = in_chains(table, options.chains)
     incomplete = False
     if draws.incomplete:
         table, incomplete = handle_missing(table, missing)
     table.values.flags.writeable = False
     notes = draws.notes if incomplete else table.notes  # missing values that stay were noted when they were read
-    return replace(draws, values=table.values, chained=table.chained, incomplete=incomplete, notes=notes)
+    return replace(
+        draws, values=table.values, chained=table.chained, incomplete=incomplete, notes=notes, diverging=table.diverging
+    )
+
+
+def _require_mask(draws: Draws) -> None:
+    """Raise unless the mask of divergent draws, which users may set themselves, fits the draws.
+
+    Checked where draws come in and not when they are created: rows of a sample are also looked at apart, without their marks.
+    """
+    mask = draws.diverging
+    if mask is None:
+        return
+    shape = draws.values.shape[:2]
+    rule = f"diverging must be an array of True and False, (chain, draw), with shape {shape}"
+    if not isinstance(mask, np.ndarray):
+        raise InputError(f"{rule}, got a {type(mask).__name__}; pass a NumPy array, np.asarray(diverging)")
+    if mask.shape != shape:
+        advice = "diverging.T" if mask.shape == shape[::-1] else "those of the draws that were read"
+        raise InputError(f"{rule}, got shape {mask.shape}; pass {advice}", "shape")
+    if mask.dtype != np.bool_:
+        raise InputError(f"{rule}, got {mask.dtype}; pass a comparison, such as diverging > 0")
 
 
 def _with_kinds(draws: Draws, options: ReadOptions) -> Draws:

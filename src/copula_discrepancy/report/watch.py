@@ -45,7 +45,7 @@ def watch(
     exclude: str | Sequence[str] | None = None,
     chains: int | None = None,
     error: float = 0.02,
-    every: float = 4.0,
+    every: float = 3.0,
     share: float = 0.25,
     wait: float = 600.0,
     patience: float = 600.0,

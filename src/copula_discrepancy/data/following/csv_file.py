@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.following.progress import Growing
+from copula_discrepancy.data.following.progress import Growing, Lack
 from copula_discrepancy.data.missing import require_finite
 from copula_discrepancy.data.naming import errors_about, listed
 from copula_discrepancy.data.readers import stan
@@ -22,6 +22,11 @@ _LONGEST = 2**26  # bytes of a line: a million columns have fewer
 _HEAD, _TAIL = 4096, 256  # bytes that tell whether a file still begins and goes on as it did: settings, seed and first rows
 _END = b"Elapsed Time"  # in the comment that a finished chain of CmdStan ends with
 _DIVERGENT = "divergent__"
+_HOLE = bytes(4)  # what a writer leaves out that goes on at its old place after a truncation; no text has four zero bytes
+_NOT_YET = Lack("does not exist yet", "do not exist yet")
+_NO_HEADER = Lack("has no complete header yet", "have no complete header yet")
+_NO_DRAWS = Lack("has no draws yet", "have no draws yet")
+_WARMING_UP = Lack("has no draws yet: the sampler is warming up", "have no draws yet: the sampler is warming up")
 
 
 @dataclass
@@ -53,18 +58,20 @@ class GrowingCsv:
 
     A file is the same as long as what was read of it is still there, so that copies which replace each other, as rsync makes
     them, are followed too. Otherwise the run began anew, which increases `generation`; `settings_before` are those of the
-    earlier one.
+    earlier one, and `void` is its number of draws. `lack` is why it cannot be read now, and `changed` when it was written last,
+    in seconds.
     """
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path, self.options = path, options
         self.generation = 0
         self.settings_before: dict[str, str] = {}
-        self.waiting_for = ""
+        self.void = 0
+        self.lack: Lack | None = None
+        self.changed = 0.0
         self._read = _Read()
         self._stamp: tuple[int, ...] | None = None
         self._unfinished = False
-        self._anew = ""
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -104,14 +111,14 @@ class GrowingCsv:
     @property
     def at_rest(self) -> bool:
         """Whether the file is there and ends with a whole line, so that it can be read as a whole."""
-        return self._stamp is not None and not self._unfinished and not self.waiting_for
+        return self._stamp is not None and not self._unfinished and self.lack is None
 
     @property
     def notes(self) -> list[str]:
-        """What was left out or has happened."""
+        """What was left out, and what waits."""
         read = self._read
         seen = read.left_out - read.before
-        found = [self._anew] if self._anew else []
+        found = []
         if read.left_out and self.settings.get("method") == "variational":
             found.append("first row left out: it is the mean of the approximation")
         elif seen:
@@ -122,36 +129,39 @@ class GrowingCsv:
 
     def look(self) -> None:
         """Read what was appended; with nothing new, that costs the time of asking for the file's size."""
-        name = os.path.basename(self.path)
         with errors_about(self.path):
             try:
                 self._look()
-                self.waiting_for = self._missing(name)
+                self.lack = self._missing()
             except FileNotFoundError:
-                kept = f"{name} is gone; its {len(self._read.rows)} draws are kept"
-                self.waiting_for = kept if self._read.offset else f"{name} does not exist yet"
+                kept = f"its {len(self._read.rows):,} draws are kept"
+                gone = Lack(f"is gone; {kept}", "are gone; their draws are kept", named=True)
+                self.lack = gone if self._read.offset else _NOT_YET
             except PermissionError:
                 raise InputError("permission denied", "file") from None
             except OSError as error:  # a network file system may be away for a while
-                self.waiting_for = f"{name} cannot be read ({error.strerror}); its {len(self._read.rows)} draws are kept"
+                unread = f"cannot be read ({error.strerror})"
+                kept = f"{unread}; its {len(self._read.rows):,} draws are kept"
+                self.lack = Lack(kept, f"{unread}; their draws are kept", named=True)
 
     def _look(self) -> None:
         before, self._stamp = self._stamp, None  # an error is raised again by the next look
         with open(self.path, "rb") as file:
             status = os.fstat(file.fileno())
             stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+            self.changed = status.st_mtime
             if stamp != before:
                 self._start_anew_if_changed(file, status.st_size)
                 self._advance(file, status.st_size)
                 self._unfinished = status.st_size > self._read.offset
         self._stamp = stamp
 
-    def _missing(self, name: str) -> str:
+    def _missing(self) -> Lack | None:
         if not self._read.header:
-            return f"{name} has no complete header yet"
+            return _NO_HEADER
         if not len(self._read.rows):
-            return f"{name} has no draws yet" + (": the sampler is warming up" if self._read.comments else "")
-        return ""
+            return _WARMING_UP if self._read.comments else _NO_DRAWS
+        return None
 
     def _start_anew_if_changed(self, file: BinaryIO, size: int) -> None:
         """Forget what was read if it is no longer in the file."""
@@ -163,8 +173,7 @@ class GrowingCsv:
             file.seek(read.offset - len(read.tail))
             same = file.read(len(read.tail)) == read.tail
         if not same:
-            how = "was truncated" if size < read.offset else "was replaced"
-            self._anew = f"the file {how}, and is read from its beginning; {len(read.rows)} draws are void"
+            self.void = len(read.rows)
             self.settings_before = self.settings
             self._read = _Read()
             self.generation += 1
@@ -179,15 +188,26 @@ class GrowingCsv:
                 return
             held += more
             if len(held) > _LONGEST and b"\n" not in held:
+                if _HOLE in held:
+                    raise self._truncated(self._read.lines + 1)
                 raise InputError(f"line {self._read.lines + 1} has no end, so this is no text file", "file-format")
             end = held.rfind(b"\n") + 1
             if end:
                 self._take(held[:end])
                 held = held[end:]
 
+    def _truncated(self, line: int) -> InputError:
+        """The error about what a writer left that went on at its old place, or after its header was gone."""
+        found = "the file was truncated while it was " + ("followed" if self.generation else "written")
+        lost = f"line {line} has zero bytes where draws were" if self._read.header or line > 1 else "its header is gone"
+        advice = "start the run again, and leave its files alone while it goes on"
+        return InputError(f"{found}, and {lost}; {advice}", "file-format")
+
     def _take(self, block: bytes) -> None:
         """Add whole lines; what was read stays as it was if they cannot be."""
         before, lines, begin = self._read, block.split(b"\n")[:-1], 0
+        if _HOLE in block:
+            raise self._truncated(before.lines + block.count(b"\n", 0, block.index(_HOLE)) + 1)
         try:
             if not before.header:
                 begin = self._take_header(lines)
@@ -215,6 +235,8 @@ class GrowingCsv:
 
     def _with_header(self, read: _Read, header: list[str]) -> _Read:
         options = self.options
+        if self.generation and any(map(_is_number, header)):  # what a sampler appended to a file that was emptied
+            raise self._truncated(1)
         from_stan = stan.is_stan(read.comments, header)
         options.refuse("a CSV file that grows" if not from_stan else "a Stan CSV file", "group", "coords", "chain column")
         if from_stan:

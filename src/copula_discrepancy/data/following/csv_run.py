@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -12,22 +13,37 @@ import numpy as np
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.csv_file import GrowingCsv
-from copula_discrepancy.data.following.progress import Flags, Follower, Progress, Rows, cut_draws, unequal_note
+from copula_discrepancy.data.following.progress import (
+    Flags,
+    Follower,
+    Progress,
+    Rows,
+    cut_draws,
+    lacks_in_words,
+    unequal_note,
+)
 from copula_discrepancy.data.naming import grouped, listed, require_same_names
 from copula_discrepancy.data.readers.files import natural_order
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.failures import file_labels
 
 _RUN_SETTINGS = ("model", "method", "num_samples", "num_warmup", "save_warmup", "thin", "num_chains")
+# seconds without a change after which no further chain is expected: CmdStan runs chains one after another if they have no
+# threads, and creates the file of a chain as it starts, after it has read the data
+SETTLED = 10.0
 _STAMPED = re.compile(r"(.*-\d{14}).*")  # CmdStanPy puts the time of a run into the names of its files
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The files that a user named: `listed` ones are waited for, in this order, and a pattern or folder may get more."""
+    """The files that a user named: `listed` ones are waited for, in this order, and a pattern or folder may get more.
+
+    A `folder` has a pattern too, which the user did not write.
+    """
 
     listed: tuple[str, ...] = ()
     pattern: str = ""
+    folder: str = ""
 
     def found(self) -> list[str]:
         """The files, those of a pattern in natural order; listed ones need not exist."""
@@ -39,6 +55,8 @@ class Selection:
         folder = os.path.dirname(self.pattern)
         if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
             return f"the folder {folder} does not exist yet"
+        if self.folder:
+            return f"the folder {self.folder} has no CSV files yet"
         return f"no file matches {self.pattern} yet"
 
 
@@ -91,7 +109,8 @@ class CsvFollower(Follower):
         generation = sum(file.generation for file in files)
         before = sum(self._last.lengths) if generation == self._last.generation else 0
         wanted = self._options.chains if isinstance(self._options.chains, int) else len(files)
-        ended = bool(files) and all(file.finished for file in files) and len(files) >= wanted and not set_aside
+        complete = bool(files) and all(file.finished for file in files) and len(files) >= wanted and not set_aside
+        ended = complete and self._has_all(files)
         flags = [_no_flags() if file.divergent is None else file.divergent for file in shown]
         return Progress(
             chains=chains,
@@ -101,20 +120,30 @@ class CsvFollower(Follower):
             new=sum(map(len, chains)) - before,
             expected=max((file.expected or 0 for file in current), default=0) or None,
             finished=True if ended else None,
-            waiting_for=self._waiting_for(files, set_aside, wanted),
-            notes=(*_notes(files), *unequal_note(labels, [len(chain) for chain in chains])),
+            waiting_for=self._waiting_for(files, set_aside, wanted, further=complete and not ended),
+            notes=(*_anew(files), *_notes(files), *unequal_note(labels, [len(chain) for chain in chains])),
             divergent=tuple(flags) if current and all(file.divergent is not None for file in current) else None,
         )
 
-    def _waiting_for(self, files: list[GrowingCsv], set_aside: list[GrowingCsv], wanted: int) -> str:
+    def _has_all(self, files: list[GrowingCsv]) -> bool:
+        """Whether no chain begins after these: a pattern or folder tells only by its rest how many there are."""
+        if not self._selection.pattern or isinstance(self._options.chains, int):
+            return True
+        return time.time() - max(file.changed for file in files) >= SETTLED
+
+    def _waiting_for(self, files: list[GrowingCsv], set_aside: list[GrowingCsv], wanted: int, *, further: bool) -> str:
         if not files:
             return self._selection.nothing
-        parts = [file.waiting_for for file in files if file.waiting_for]
+        parts = lacks_in_words(zip(file_labels([file.path for file in files]), (file.lack for file in files), strict=True))
         if set_aside:
-            parts.append(f"{listed(file_labels([file.path for file in set_aside]), 3)} of the earlier run to begin anew")
+            those = listed(file_labels([file.path for file in set_aside]), 3)
+            parts.append(f"{those} {'is' if len(set_aside) == 1 else 'are'} still of the earlier run")
         if len(files) < wanted:
-            parts.append(f"{len(files)} of {wanted} files are there")
-        return "; ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
+            coming = wanted - len(files)
+            parts.append(f"{coming} of {wanted} chains {'is' if coming == 1 else 'are'} still to come")
+        if further:
+            parts.append(f"further chains may begin until no file has changed for {SETTLED:.0f} s")
+        return "; ".join(parts)
 
     def _require_number(self, files: list[GrowingCsv]) -> None:
         wanted = self._options.chains
@@ -195,6 +224,16 @@ def _same(read: Draws, files: list[GrowingCsv]) -> bool:
 
 def _no_flags() -> Flags:
     return np.empty(0, np.bool_)
+
+
+def _anew(files: list[GrowingCsv]) -> list[str]:
+    """A note about the files in which the run began anew."""
+    labels = [label for file, label in zip(files, file_labels([file.path for file in files]), strict=True) if file.generation]
+    if not labels:
+        return []
+    void = sum(file.void for file in files)
+    happened = f"{listed(labels, 3)} {'was' if len(labels) == 1 else 'were'} replaced or truncated"
+    return [f"the run began anew: {happened}; {f'{void:,} draws before are' if void != 1 else 'one draw before is'} void"]
 
 
 def _notes(files: list[GrowingCsv]) -> list[str]:

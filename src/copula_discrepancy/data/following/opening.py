@@ -44,6 +44,7 @@ def follow(
     - an iterator whose items are further draws of the same chains, in any form that `as_draws` reads.
 
     The options are those of `as_draws`; for CSV files `chains` is the number of files that the run will have.
+    Without it, files of a pattern or folder that are all complete are the whole run once none has changed for ten seconds.
     """
     options = ReadOptions.checked(var_names, filter_vars, group, coords, chains, None, exclude)
     if {"chain", "draw"} & set(options.coords or ()):
@@ -143,7 +144,9 @@ class FolderFollower(Follower):
             if is_zarr(self._path):
                 self._inside = _of_stores([self._path], self._options)
             else:
-                files = CsvFollower(Selection(pattern=os.path.join(glob.escape(self._path), "[!._]*.csv")), self._options)
+                files = CsvFollower(
+                    Selection(pattern=os.path.join(glob.escape(self._path), "[!._]*.csv"), folder=self._path), self._options
+                )
                 progress = files.poll()
                 self._inside = files if progress.labels else None
                 return progress

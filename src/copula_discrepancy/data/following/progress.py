@@ -1,7 +1,7 @@
 """What a look at a growing source tells, and the interface of its followers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.naming import grouped, listed
 
 Rows: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -38,7 +38,7 @@ class Progress:
     finished : bool, optional
         True if the run ended properly, False if it goes on; None if that cannot be known.
     waiting_for : str
-        What is missing, in words; empty if nothing is.
+        What is missing, in clauses such as "run_2.csv does not exist yet", separated by semicolons; empty if nothing is.
     notes : tuple of str
         What was left out or has happened, in words.
     divergent : tuple of array (draw,), optional
@@ -110,6 +110,28 @@ class Growing:
         rows = self._rows[: self._count]
         rows.flags.writeable = False
         return rows
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Why a file cannot be read now, said of one file and of several; `named` if one has to know which they are.
+
+    What differs between files, such as a number of draws, is said of one only.
+    """
+
+    one: str
+    several: str
+    named: bool = False
+
+
+def lacks_in_words(lacks: Iterable[tuple[str, Lack | None]]) -> list[str]:
+    """A clause for each reason why files cannot be read: "run_1.csv has no draws yet", or "4 files have no draws yet"."""
+    clauses = []
+    for several, found in grouped((lack.several, (label, lack)) for label, lack in lacks if lack is not None).items():
+        label, lack = found[0]
+        names = f" ({listed([label for label, _ in found], 3)})" if lack.named else ""
+        clauses.append(f"{label} {lack.one}" if len(found) == 1 else f"{len(found)} files{names} {several}")
+    return clauses
 
 
 def unequal_note(labels: Sequence[str], lengths: Sequence[int]) -> tuple[str, ...]:

@@ -10,7 +10,15 @@ import numpy as np
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows
-from copula_discrepancy.data.following.progress import Follower, Progress, Rows, cut_draws, unequal_note
+from copula_discrepancy.data.following.progress import (
+    Follower,
+    Lack,
+    Progress,
+    Rows,
+    cut_draws,
+    lacks_in_words,
+    unequal_note,
+)
 from copula_discrepancy.data.missing import require_finite
 from copula_discrepancy.data.naming import errors_about, require_same_names
 from copula_discrepancy.data.readers.dispatch import read
@@ -21,10 +29,14 @@ from copula_discrepancy.data.streams.failures import file_labels
 ENDINGS = (".nc", ".npy", ".npz")
 _QUIET = 1.0  # seconds: a file that changed later may still be in the middle of being written
 _HALF_WRITTEN = ("file", "file-format")
+_NOT_YET = Lack("does not exist yet", "do not exist yet")
+_BEING_WRITTEN = Lack("is being written", "are being written")
+_CANNOT_BE_READ = "cannot be read, and may be in the middle of being written"
 
 
 class ReplacedFollower(Follower):
-    """Follows files that are replaced, each with all draws so far; one is read when it has changed, and then rests.
+    """Follows files that are replaced, each with all draws so far; one is read when another file has taken its place, or when
+    it has changed, and then rests.
 
     If the draws that were read before are the first ones of a new version, the run goes on; otherwise it began anew.
     """
@@ -44,7 +56,8 @@ class ReplacedFollower(Follower):
         """The draws so far; files are asked for their sizes only, unless one has changed."""
         changed = [file.look() for file in self._files]
         names = next((file.table.names for file in self._files if file.table is not None), ())
-        waiting_for = "; ".join(file.waiting_for for file in self._files if file.waiting_for)
+        own_labels = file_labels(self._paths)
+        waiting_for = "; ".join(lacks_in_words(zip(own_labels, (file.lack for file in self._files), strict=True)))
         last = self._last
         if not names:
             return Progress(waiting_for=waiting_for, generation=self._generation)
@@ -55,9 +68,10 @@ class ReplacedFollower(Follower):
         labels = self._labels()
         before = sum(last.lengths) if last.generation == self._generation else 0
         lengths = [len(chain) for chain in chains]
+        lost = [f"{label} {file.lost}" for label, file in zip(own_labels, self._files, strict=True) if file.lost]
         self._last = Progress(
             chains, names, labels, self._generation, sum(lengths) - before, None, None, waiting_for,
-            (*self._notes, *unequal_note(labels, lengths)), self._held.divergent,
+            (*self._notes, *lost, *unequal_note(labels, lengths)), self._held.divergent,
         )  # fmt: skip
         return self._last
 
@@ -116,7 +130,7 @@ class ReplacedFollower(Follower):
 
 
 class _Replaced:
-    """One file: its draws when it was last read, and what is missing."""
+    """One file: its draws when it was last read, why it cannot be read now, and what happened if they are `lost` in it."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         self._path, self._options = path, options
@@ -124,38 +138,69 @@ class _Replaced:
         self._stamp: tuple[int, ...] | None = None
         self.table: Table | None = None
         self.flags: Any = None
-        self.waiting_for = ""
+        self.lack: Lack | None = None
+        self.lost = ""
 
     def look(self) -> bool:
-        """Read the file if it has changed and rests; whether it was read."""
-        name = os.path.basename(self._path)
+        """Read the file if it has changed and is whole; whether it was read."""
         try:
             status = os.stat(self._path)
         except FileNotFoundError:
             self._stamp = None
-            self.waiting_for = f"{name} does not exist yet" if self.table is None else f"{name} is gone; its draws are kept"
+            gone = Lack("is gone; its draws are kept", "are gone; their draws are kept", named=True)
+            self.lack = _NOT_YET if self.table is None else gone
+            self.lost = "is gone" + self._kept if self.table is not None else ""
             return False
-        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        rests = stamp == self._stamp or time.time() - status.st_mtime > _QUIET
-        self._stamp = stamp
-        if stamp == self._read:
+        before, self._stamp = self._stamp, _stamp_of(status)
+        if self._stamp == self._read:
+            self.lack, self.lost = None, ""
             return False
-        self.waiting_for = f"{name} to be written completely"
-        if not rests:
+        rests = self._stamp == before or time.time() - status.st_mtime > _QUIET
+        if not rests and not _was_moved_here(status, before):
+            self.lack = _BEING_WRITTEN
             return False
+        return self._take()
+
+    @property
+    def _kept(self) -> str:
+        """That the draws which were read are not lost with the file."""
+        assert self.table is not None
+        chains, draws = self.table.values.shape[:2]
+        return f"; its {chains * draws:,} draws so far are kept"
+
+    def _take(self) -> bool:
+        """Read the file, unless it changes meanwhile; whether it was read."""
         try:
             table = read(self._path, self._options)
+            with errors_about(self._path):
+                if table.ranked:
+                    raise InputError("has values too large for a float64, so it cannot be followed; rescale them first")
+                require_finite(table.values, table.names, chained=True)
+            flags = self._diverging(table)
         except InputError as error:
-            if error.code not in _HALF_WRITTEN:
-                raise
-            self.waiting_for = f"{name} cannot be read, and may be in the middle of being written ({error})"
+            if error.code in _HALF_WRITTEN:
+                self.lack = Lack(f"{_CANNOT_BE_READ} ({error})", _CANNOT_BE_READ, named=True)
+                if self.table is not None:
+                    self.lost = "cannot be read any more: it was truncated or overwritten, or is being written" + self._kept
+                return False
+            if self._changed():
+                return False
+            raise
+        if self._changed():
             return False
-        with errors_about(self._path):
-            if table.ranked:
-                raise InputError("has values too large for a float64, so it cannot be followed; rescale them first")
-            require_finite(table.values, table.names, chained=True)
-        self.table, self.flags, self.waiting_for, self._read = table, self._diverging(table), "", stamp
+        self.table, self.flags, self._read = table, flags, self._stamp
+        self.lack, self.lost = None, ""
         return True
+
+    def _changed(self) -> bool:
+        """Whether the file is another one than it was before reading, so that what was read may be of two."""
+        try:
+            changed = _stamp_of(os.stat(self._path)) != self._stamp
+        except FileNotFoundError:
+            changed = True
+        if changed:
+            self.lack = _BEING_WRITTEN
+        return changed
 
     def _diverging(self, table: Table) -> Any:
         """Whether each draw is divergent, (chain, draw); None if the file does not tell."""
@@ -167,3 +212,17 @@ class _Replaced:
         except InputError:
             return None
         return found if found.shape == table.values.shape[:2] else None
+
+
+def _stamp_of(status: os.stat_result) -> tuple[int, ...]:
+    """What changes when a file is written or replaced."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _was_moved_here(status: os.stat_result, before: tuple[int, ...] | None) -> bool:
+    """Whether another file was moved to this place, which is done when it is whole.
+
+    A file that is replaced twice between two looks may get its old number again; but moving it changes st_ctime alone, while
+    writing sets st_ctime and st_mtime to the same time.
+    """
+    return (before is not None and _stamp_of(status)[:2] != before[:2]) or status.st_ctime_ns > status.st_mtime_ns

@@ -17,6 +17,7 @@ from copula_discrepancy.data.following.labelled_rows import (
     DIVERGING,
     ChainRows,
     LabelledRows,
+    Room,
     Settling,
     still_there,
 )
@@ -40,6 +41,10 @@ class ZarrFollower(Follower):
 
     PyMC tells in its store how many draws of each chain are complete. Without that, as in nutpie's stores, a draw is there if
     every variable whose missing draws are NaN has a value; whole numbers and flags wait until they must have been written too.
+
+    A run is finished if all draws are there that the store says there will be: by PyMC's count, in the arrays of nutpie, which
+    it makes for all draws, or in arrays that were seen while draws were missing in them, and did not grow. A store that is full
+    at first sight, as those that xarray appends to are after each block, tells nothing.
     """
 
     def __init__(self, path: str, options: ReadOptions) -> None:
@@ -54,6 +59,7 @@ class ZarrFollower(Follower):
         self._store: _Opened | None = None
         self._held: ChainRows | None = None
         self._settling = Settling()
+        self._room = Room()
         self._generation = 0
         self._notes: tuple[str, ...] = ()
         self._last = Progress()
@@ -73,7 +79,9 @@ class ZarrFollower(Follower):
 
     def whole(self) -> Draws:
         """The draws of the last poll, which are those of the store if it is complete."""
-        reason = "read from the store" if self._last.finished else "read while the store was still written"
+        store = self._store
+        full = store is not None and all(length >= store.n_draws for length in self._last.lengths)
+        reason = "read from the store" if full else "read while the store was still written"
         return cut_draws(self._last, reason)
 
     def _look(self) -> str:
@@ -103,6 +111,7 @@ class ZarrFollower(Follower):
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
                 self._notes = (f"{self._label} was written anew: {sum(held.lengths(0))} draws are void",)
+                self._room = Room()
             self._held = ChainRows(len(store.rows.names))
             self._settling = Settling()
         self._store = store
@@ -114,6 +123,8 @@ class ZarrFollower(Follower):
         most = max(_MOST_CHUNKS * store.chunk // (store.n_arrays * rows.n_chains), store.chunk)
         there = [store.there(chain, done[chain], most) for chain in range(rows.n_chains)]
         arriving = any(there)
+        limits = (min(store.n_draws, begin + most) for begin in done)
+        self._room.see(store.n_draws, unfilled=any(end < limit for end, limit in zip(there, limits, strict=True)))
         if store.counted is None:
             there = self._settling.settled(there, done)
         for chain, end in enumerate(there):
@@ -122,20 +133,20 @@ class ZarrFollower(Follower):
                 places = begin + store.offset, end + store.offset
                 flags = rows.flags(chain, *places) if rows.diverging is not None else None
                 held.extend(chain, rows.rows(chain, *places), rows.names, flags)
-        if any(end - begin >= most for begin, end in zip(done, there, strict=True)):
-            return "the rest of the draws that are there already to be read"
+        if any(begin + most <= end < store.n_draws for begin, end in zip(done, there, strict=True)):
+            return "the draws that are there already are still being read"
         if any(there):
             return ""
-        return f"the first draws of {self._label} to be complete" if arriving else f"{self._label} has no draws yet"
+        return f"the first draws of {self._label} are not complete yet" if arriving else f"{self._label} has no draws yet"
 
     def _told(self, waiting_for: str) -> Progress:
         store, held, last = self._store, self._held, self._last
         if store is None or held is None:
             return Progress(waiting_for=waiting_for, generation=self._generation)
         lengths = held.lengths(store.rows.n_chains)
-        expected = store.rows.n_draws - store.offset
+        planned = store.counted is not None or self._room.for_all or (store.by_nutpie and not self._room.grew)
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
-        finished = all(length >= expected for length in lengths)
+        finished = planned and all(length >= store.n_draws for length in lengths)
         before = sum(last.lengths) if last.generation == self._generation else 0
         warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
         return Progress(
@@ -144,7 +155,7 @@ class ZarrFollower(Follower):
             labels=labels,
             generation=self._generation,
             new=sum(lengths) - before,
-            expected=expected,
+            expected=store.n_draws if planned else None,
             finished=True if finished else None,
             waiting_for="" if finished else waiting_for,
             notes=(*self._notes, *warm, *unequal_note(labels, lengths)),
@@ -158,8 +169,12 @@ class _Opened:
     `offset` is the number of warm-up draws in front of the draws, and `chunk` the draws of a chunk.
     """
 
-    def __init__(self, rows: LabelledRows, arrays: Sequence["StoredArray"], counted: Any, tuning: int, offset: int) -> None:
-        self.rows, self.counted, self._tuning, self.offset = rows, counted, tuning, offset
+    def __init__(
+        self, rows: LabelledRows, arrays: Sequence["StoredArray"], counted: Any, tuning: int, offset: int, *,
+        by_nutpie: bool = False,
+    ) -> None:  # fmt: skip
+        self.rows, self.counted, self._tuning, self.offset, self.by_nutpie = rows, counted, tuning, offset, by_nutpie
+        self.n_draws = rows.n_draws - offset
         self.n_arrays = len(arrays)
         self.chunk = min(array.chunk for array in arrays)
 
@@ -182,8 +197,9 @@ class _Opened:
         split = counted and _has_header(path, f"{_WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
         lengths = {array.shape[1] for array in arrays.values() if "draw" in array.dims and array.dims != ("draw",)}
         if len(lengths) > 1 or (split and not _has_header(path, f"{_WARMUP}{_STATISTICS}")):
-            return f"{label} to be rearranged by its sampler"
-        if not counted and root.attrs.get("sampler") == "nuts-rs":
+            return f"the sampler is rearranging {label}"
+        by_nutpie = not counted and root.attrs.get("sampler") == "nuts-rs"
+        if by_nutpie:
             _require_one_run(os.path.join(path, group), [name for name, array in arrays.items() if "draw" in array.dims])
         found = _placeholder(arrays)
         if not found.data_vars:
@@ -201,7 +217,7 @@ class _Opened:
             if not rows.tells:
                 unknown = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
                 raise InputError(f"{unknown}; compare it when the run has ended", "file-format")
-            return cls(rows, [*chosen.values()], None, 0, 0)
+            return cls(rows, [*chosen.values()], None, 0, 0, by_nutpie=by_nutpie)
         tuning = int(root[f"{_STATE}/tuning_steps"][()])
         return cls(rows, [*chosen.values()], root[f"{_STATE}/draw_idx"], tuning, 0 if split else tuning)
 
@@ -210,7 +226,7 @@ class _Opened:
         if self.counted is None:
             return self.rows.there(chain, done, most)
         count = max(int(self.counted[chain]) - self._tuning, 0)
-        return min(count, done + most, self.rows.n_draws - self.offset)
+        return min(count, done + most, self.n_draws)
 
 
 class StoredArray:

@@ -38,7 +38,7 @@ def divergences_of(statistics: Any, draws: Any, shape: tuple[int, int]) -> tuple
     array or None, tuple of str
         None if the sampler has no divergences, or if it is not known which draws they are.
     """
-    if statistics is None or _DIVERGING not in statistics.data_vars:
+    if statistics is None or _DIVERGING not in statistics.variables:  # as a coordinate it says the same
         return None, ()
     flags = statistics[_DIVERGING]
     for dim in ("chain", "draw"):
@@ -56,6 +56,8 @@ def divergences_of(statistics: Any, draws: Any, shape: tuple[int, int]) -> tuple
         return _unknown(
             f"diverging must be numbers by chain and draw, got {flags.dtype} by ({', '.join(map(str, flags.dims))})"
         )
+    if "chain" not in flags.dims and shape[0] > 1:
+        return _unknown(f"diverging has no dimension chain, and there are {shape[0]} chains")
     flags = flags.transpose(*(dim for dim in ("chain", "draw") if dim in flags.dims))
     values = np.atleast_2d(flags.values)
     if values.shape != shape:

@@ -36,6 +36,7 @@ _NARROW = 110.0  # points: two panels side by side in one column of a journal ar
 _SIGN = 0.55  # width of a character, in font sizes
 _INKED = 0.25  # share of a panel that all marks together may cover, without their overlap
 _DIVERGENT_MARK = 14.0  # square points
+_MANY_DIVERGENT = 0.25  # of the draws shown: as many large marks with edges hide the cloud
 _LARGEST_MARK = 60.0  # square points: a point that many draws share, in a lattice of discrete values
 
 
@@ -104,7 +105,7 @@ def plot_pair(
     variables (or the `tail` of the comparison); the text next to them is the share of the draws in that part of the first
     variable that lie inside. These shares are computed from all draws, and for a known target exactly. Contours of a family
     that clearly does not fit its draws are grey, with a note. Draws that the sampler reports as divergent are all shown, on top
-    of the others in a colour of their own; see `Draws.diverging`.
+    of the others in a colour of their own, with small marks if they are many; see `Draws.diverging`.
 
     Parameters
     ----------
@@ -366,9 +367,7 @@ def _overlay(
 def draw_side(ax: "Axes", side: Side, color: str, names: tuple[str, str], *, ranked: bool) -> None:
     """Points, tail squares and text, without contours."""
     _draw_points(ax, side.u, side.v, color)
-    if side.divergent[0].size:
-        # larger than the others and on top, so that a few are seen among thousands
-        ax.scatter(*side.divergent, s=_DIVERGENT_MARK, color=look.PURPLE, edgecolors=look.ink(), linewidths=0.4, zorder=3.5)
+    _draw_divergent(ax, side)
     for tail in side.tails:
         _draw_tail(ax, tail, part_name(side.tail), raised=_crowded(ax, tail, side))
     look.unit_square(ax, names, ranked=ranked)
@@ -382,10 +381,27 @@ def _draw_points(ax: "Axes", u: NDArray[np.float64], v: NDArray[np.float64], col
         return
     places, counts = np.unique(np.stack([u, v], axis=1), axis=0, return_counts=True)
     shared = float(np.quantile(counts, 0.9))  # a point with a stuck chain must not make all other marks tiny
-    area = min(max(_INKED * look.square_width(ax) ** 2 / u.size, 1.2), 12.0, _LARGEST_MARK / shared)
+    area = min(_mark_area(ax, u.size), _LARGEST_MARK / shared)
     opacity = min(0.85, max(0.5, 8.0 / math.sqrt(u.size)))
     sizes = np.minimum(area * counts, 2.0 * _LARGEST_MARK)
     ax.scatter(places[:, 0], places[:, 1], s=sizes, color=color, alpha=opacity, linewidths=0, rasterized=True, zorder=2)
+
+
+def _mark_area(ax: "Axes", count: int) -> float:
+    """Square points of one of so many marks."""
+    return min(max(_INKED * look.square_width(ax) ** 2 / count, 1.2), 12.0)
+
+
+def _draw_divergent(ax: "Axes", side: Side) -> None:
+    """Divergent draws on top of the others: large, so that a few are seen among thousands, or as small as these if many."""
+    count = side.divergent[0].size
+    if not count:
+        return
+    if count <= _MANY_DIVERGENT * side.u.size:
+        ax.scatter(*side.divergent, s=_DIVERGENT_MARK, color=look.PURPLE, edgecolors=look.ink(), linewidths=0.4, zorder=3.5)
+        return
+    area = _mark_area(ax, max(count, side.u.size))  # opaque: purple through which blue is seen is hardly another colour
+    ax.scatter(*side.divergent, s=area, color=look.PURPLE, linewidths=0, rasterized=True, zorder=2.5)
 
 
 def _divergent_key(side: Side) -> tuple[str, str] | None:
