@@ -159,9 +159,9 @@ def test_a_look_that_took_long_is_paid_by_a_pause(draws, monkeypatch):
     for update in watch.updates():
         if update.result is not None:
             looks.setdefault(update.result.samples[0].n_draws, clock.now)
-    # two seconds, a tenth of the time: a look every 20 seconds at most
-    assert len(looks) > 1
-    assert min(np.diff([*looks.values()])) >= 20.0
+    # two seconds, a tenth of the time: a look every 20 seconds at most, but for the first, which loads what is compiled
+    assert len(looks) > 2
+    assert min(np.diff([*looks.values()])[1:]) >= 20.0
 
 
 def test_a_run_that_stops_growing_ends_with_a_reservation(draws):

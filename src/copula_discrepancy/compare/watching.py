@@ -180,7 +180,7 @@ class Watching:
     # ---- looking ---------------------------------------------------------------------------------------------------
 
     def _look(self, used: Progress) -> None:
-        self._looked, spent = self._clock(), time.process_time()
+        first, self._looked, spent = math.isinf(self._looked), self._clock(), time.process_time()
         # of the time of a look, what reading, ranking and margins leave
         self._known.seconds = _OF_LOOK * self._pace.share * self._pace.every - (self._cost - self._known.spent)
         draws = _as_draws(used)
@@ -190,7 +190,9 @@ class Watching:
         self._known.rank(result.rows)
         result = _unfinished(result, self._stand(result))
         self._result, self._used = replace(result, unfinished=True), sum(map(len, used.chains))
-        self._cost = time.process_time() - spent
+        cost = time.process_time() - spent
+        # what the first look takes to load and compile, once, would otherwise delay the second by many times as long
+        self._cost = min(cost, self._pace.share * self._pace.every) if first else cost
 
     def _stand(self, result: Pairwise) -> str:
         """How far the run was at a look, and of how many draws its rows are."""
