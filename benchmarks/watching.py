@@ -1,7 +1,7 @@
 """What watching a run costs, and how old its answers are: `python -m benchmarks.watching`.
 
 A process writes Stan's CSV files, a line of every chain at a time, as a sampler does. Shares are of processor time,
-and the age of an answer is the time since its draws were read, until the next answer is there.
+and the age of an answer is the time since it was of all draws that there were, until the next answer is there.
 """
 
 import argparse
@@ -55,15 +55,19 @@ def followed(draws: int) -> Report:
     names = [f"theta[{k + 1}]" for k in range(VARIABLES)]
     given = dict(zip(names, np.moveaxis(reference, 2, 0), strict=True))
     ages, spent, first, read = [0.0], [0.0, 0.0], math.nan, math.nan
+    ending: list[float] = []
     with tempfile.TemporaryDirectory() as name:
         writer = subprocess.Popen([sys.executable, "-m", "benchmarks.watching", "--writer", name, "--draws", str(draws)])
         cpu, clock = time.process_time(), time.monotonic()
 
         def update(state: cd.WatchUpdate) -> None:
             nonlocal first, read
-            if state.result is None or state.final:
+            if state.result is None:
                 return
             now = time.monotonic()
+            if state.final or state.ending:
+                ending.append(now)
+                return
             first = now - clock if math.isnan(first) else first
             ages.append(0.0 if math.isnan(read) else now - read)  # of the answer that stood until now
             read = now - state.age
@@ -79,8 +83,9 @@ def followed(draws: int) -> Report:
     share, oldest = spent[0] / spent[1], max(ages)
     for number, text, required, met in (
         ("share of a core, until the run ended", f"{share:.1%}", f"at most {SHARE:.0%}", share <= SHARE),
-        ("oldest answer shown", f"{oldest:.1f} s", f"at most {AGE:g} s", oldest <= AGE),
+        ("oldest answer shown, until the run ended", f"{oldest:.1f} s", f"at most {AGE:g} s", oldest <= AGE),
         ("first answer after", f"{first:.1f} s", "-", True),
+        ("time of the last answer, when the run is over", f"{ending[-1] - ending[0]:.1f} s", "-", True),
         ("last answer equal to that of pairwise, every digit", str(same), "True", same),
     ):
         report.rows.append((number, text, required, "-" if required == "-" else "yes" if met else "no"))

@@ -68,11 +68,39 @@ def test_looks_without_time_reach_every_pair_in_turn(samples):
     known = KnownRows(first=1)
     known.seconds = 0.0
     comparison = compared(draws, reference)
-    known.rows(comparison, PAIRS, 1, lambda _: None)
-    missing = known.freshness.missing
-    assert missing == len(PAIRS) - known.freshness.current > 0
-    known.rows(comparison, PAIRS, 1, lambda _: None)
-    assert known.freshness.missing == 0
+    missing = [len(PAIRS)]
+    while missing[-1]:
+        known.rows(comparison, PAIRS, 1, lambda _: None)
+        missing.append(known.freshness.missing)
+        assert missing[-1] < missing[-2]
+        assert known.freshness.current == len(PAIRS) - missing[-1]
+    assert len(missing) > 3  # two looks at least
+
+
+def test_a_look_takes_about_as_long_as_it_may(samples):
+    draws, reference = samples
+    known = KnownRows(first=1)
+    known.seconds = 1e-3
+    sizes = []
+    for n in range(300, 600, 30):
+        known.rows(compared(draws[:, :n], reference), PAIRS, 1, lambda _: None)
+        sizes.append(known.freshness.current)
+    assert max(sizes[1:]) < 20  # the least that a look computes
+    known.seconds = 10.0
+    known.rows(compared(draws, reference), PAIRS, 1, lambda _: None)
+    assert known.freshness.current == len(PAIRS)
+    assert known.spent < 10.0
+
+
+def test_the_top_of_the_ranking_comes_before_what_was_never_compared(samples):
+    draws, reference = samples
+    known = KnownRows(first=1)
+    known.seconds = 0.0
+    rows = known.rows(compared(draws[:, :300], reference), PAIRS, 1, lambda _: None)
+    for place in np.flatnonzero(rows["n"] > 0)[:2]:
+        known.rank(rows[[place]])
+        after = known.rows(compared(draws[:, : 400 + place], reference), PAIRS, 1, lambda _: None)
+        assert after["n"][place] == 4 * (400 + place)
 
 
 @pytest.mark.parametrize("change", ["names", "chains", "fewer"])
@@ -103,6 +131,6 @@ def test_columns_without_coefficients_are_compared_all_the_same(samples):
     known = KnownRows(first=1)
     known.rows(compared(draws[:, :300], reference), PAIRS, 1, lambda _: None)
     known.seconds = 0.0
-    for _ in range(3):
+    for _ in range(5):
         rows = known.rows(compared(draws, reference), PAIRS, 1, lambda _: None)
     assert (rows["n"] == 2400).all()

@@ -11,8 +11,9 @@ import copula_discrepancy as cd
 from copula_discrepancy._core.files import json_text
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.incremental import Freshness
-from copula_discrepancy.compare.watch_result import duration
-from copula_discrepancy.compare.watching import Pace, Watching
+from copula_discrepancy.compare.watch_result import ENDING, duration
+from copula_discrepancy.compare.pacing import Pace
+from copula_discrepancy.compare.watching import Watching
 from tests.caveat_codes import codes_of
 from tests.growing import Clock, Scripted, chains_of
 
@@ -149,19 +150,53 @@ def test_looks_come_as_often_as_time_allows(draws):
     assert 9 <= len(looks) <= 11
 
 
-def test_a_look_that_took_long_is_paid_by_a_pause(draws, monkeypatch):
-    clock = Clock()
-    growth = [[60 + 2 * k] * 4 for k in range(100)]
-    watch = watching(Scripted(draws, growth, finished=True), clock=clock, pace=Pace(every=1.0, share=0.1))
-    spent = iter(range(0, 100_000, 2))  # two seconds of processor time between any two looks at this clock
-    monkeypatch.setattr("copula_discrepancy.compare.watching.time.process_time", lambda: float(next(spent)))
-    looks = {}
+@pytest.mark.parametrize("reading", [0.001, 0.3, 5.0])
+def test_looks_and_readings_share_what_the_watch_may_use(draws, reading):
+    """Whatever reading costs, there are looks, and both take no more than the share."""
+    clock, machine = Clock(), [0.0]
+
+    class Expensive(Scripted):
+        def poll(self):
+            machine[0] += reading
+            return super().poll()
+
+    polls = 60
+    growth = [[60 + k] * 4 for k in range(polls)]
+    watch = watching(
+        Expensive(draws, growth, finished=True), clock=clock, pace=Pace(every=3.0, share=0.2), processor=lambda: machine[0]
+    )
+    looks = []
     for update in watch.updates():
-        if update.result is not None:
-            looks.setdefault(update.result.samples[0].n_draws, clock.now)
-    # two seconds, a tenth of the time: a look every 20 seconds at most, but for the first, which loads what is compiled
-    assert len(looks) > 2
-    assert min(np.diff([*looks.values()])[1:]) >= 20.0
+        if update.result is not None and (not looks or update.result is not looks[-1]):
+            looks.append(update.result)
+            machine[0] += 0.5
+        assert machine[0] - 0.2 * clock.now <= 2.0 + reading
+    # reading takes a fifth of the share, and no more than one look follows a reading
+    assert len(looks) >= 0.9 * min(clock.now / 3.0, polls)
+    assert clock.now >= 0.95 * polls * max(1.0, reading / (0.2 * 0.2))
+
+
+def test_an_answer_without_new_draws_does_not_age(draws):
+    clock = Clock()
+    watch = watching(Scripted(draws, [*[[200] * 4] * 20, *[[204] * 4] * 3, [208] * 4]), clock=clock, pace=Pace(every=10.0))
+    ages = [update.age for update in watch.updates()]
+    assert ages[1:20] == [0.0] * 19  # as of the latest reading
+    assert max(ages[20:]) <= 1.0  # a look was due
+    late = Pace(every=30.0)
+    watch = watching(Scripted(draws, [*[[200 + 4 * k] * 4 for k in range(20)]]), clock=Clock(), pace=late)
+    assert [update.age for update in watch.updates()] == [float(k) for k in range(19)]
+
+
+def test_the_state_while_the_last_answer_is_computed(draws):
+    watch = watching(Scripted(draws, [[200] * 4, [400] * 4]), pace=Pace(every=0.0))
+    assert not watch.comparable
+    updates = [*watch.updates()]
+    assert watch.comparable
+    assert watch.ending.ending
+    assert not watch.ending.final
+    assert watch.ending.lengths == (400,) * 4
+    assert ENDING[1:] in watch.ending.sentences()["Run"]
+    assert not any(ENDING[1:] in update.sentences()["Run"] for update in (*updates, watch.final()))
 
 
 def test_a_run_that_stops_growing_ends_with_a_reservation(draws):

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,7 +33,8 @@ def watched():
 
 def test_an_iterator_is_watched_to_its_end(watched):
     seen, last = watched
-    assert [update.lengths[0] for update in seen] == [100, 200, 300, 400, 400]
+    assert [update.lengths[0] for update in seen] == [100, 200, 300, 400, 400, 400]
+    assert [update.ending for update in seen] == [False] * 4 + [True, False]
     assert seen[-1] is last
     exact = cd.pairwise({name: DRAWS[:, :, k] for k, name in enumerate(NAMES)}, REFERENCE)
     for name in exact.rows.dtype.names:
@@ -141,9 +143,11 @@ def test_the_page_of_a_look_reads_itself_again_and_has_no_tick(watched, tmp_path
 
 
 def test_the_page_is_written_once_for_an_answer_and_not_too_often(watched, tmp_path):
-    looks = [update for update in watched[0] if update.result is not None and not update.final]
+    looks = [update for update in watched[0] if update.result is not None and not update.final and not update.ending]
     path, clock = tmp_path / "live.html", Clock()
     page = LivePage(path, "", share=0.001, clock=clock)
+    page(replace(looks[0], ending=True))
+    assert not path.exists()  # the last answer should not wait for it
     page(looks[0])
     written = path.stat().st_mtime_ns
     page(looks[0])

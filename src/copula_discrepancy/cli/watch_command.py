@@ -9,7 +9,7 @@ from pathlib import Path
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.compare.watch_result import WatchUpdate
+from copula_discrepancy.compare.watch_result import ENDING, WatchUpdate
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.data.following.opening import follow
 from copula_discrepancy.report.watch import LivePage, Show, checked_pace, run_to_end, shown
@@ -67,7 +67,7 @@ class _Log:
 
     def __call__(self, update: WatchUpdate) -> None:
         waiting = f"waiting: {update.waiting_for}" if update.waiting_for else ""
-        for line in filter(None, [waiting, *update.notes]):
+        for line in filter(None, [waiting, *update.notes, ENDING if update.ending else ""]):
             kind = re.sub(r"[0-9.,]+", "", line)  # numbers in a line change all the time
             if kind not in self._said:
                 self._said.add(kind)

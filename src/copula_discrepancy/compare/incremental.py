@@ -20,12 +20,15 @@ from copula_discrepancy.estimate.all_pairs import compare_all
 from copula_discrepancy.estimate.batches import BatchedRanks, left_out_columns
 from copula_discrepancy.estimate.rank_table import RankedTable
 
-_PART = 64  # pairs between two looks at the clock: a tenth of a second of 4,000 draws, a third of one of 20,000
+_MOST = 128  # pairs between two looks at the clock: a few tenths of a second
+_LEAST = 16  # pairs besides the top of the ranking that are computed whatever the time is, so that each one's turn comes
+_PER_PAIR = 0.005  # seconds, before it is known
 # Of the coefficients of form, the first four: strength, both bends or spreads, and extremes. They need to tell which pairs to
 # compute anew, not what is wrong with them.
 _ORDER = 2
 _TYPICAL = 1.5  # standard errors that the largest of four coefficients moves by if each moves by one
 _SCREENING = 0.5  # of the time of a look, at most, for the coefficients of all pairs
+_UNTIL_SEEN = 0.1  # the same, while there are pairs without a row, which come before those that moved
 _PATIENCE = 0.7  # where that takes longer, the next one comes after log(too long) / log(1 / 0.7) looks
 _ADVICE = "the draws are read again at the next look"
 
@@ -63,7 +66,8 @@ class KnownRows:
     Attributes
     ----------
     seconds, spent : float
-        Processor time that a look may take, and that the last one took.
+        Time that a look may take, and that the last one took. It is not that of the processor: on a machine that is busy, a
+        look is short all the same, and uses less.
     freshness : Freshness
         How recent the rows are.
     """
@@ -73,6 +77,7 @@ class KnownRows:
         self._of: Any = None
         self._n = 0
         self._screening = 0.0
+        self._per_pair = _PER_PAIR
         self.seconds, self.spent = np.inf, 0.0
         self.freshness = Freshness(0, 0, 0, 0)
 
@@ -82,30 +87,36 @@ class KnownRows:
         """Rows of all pairs, in order, as `jobs.run` computes them: anew those that moved most, as far as `seconds` allow."""
         table = comparison.draws
         assert isinstance(table, RankedTable)
-        begin = time.process_time()
+        begin = time.monotonic()
         # other variables, other chains, or fewer draws: what is known is of another sample
         of = table.names, table.n_chains, len(pairs)
         if of != self._of or table.n < self._n:
             self._forget(of, pairs)
         self._n = table.n
-        if self._screening <= _SCREENING * self.seconds:
+        part = _SCREENING if self._at.all() else _UNTIL_SEEN
+        if self._screening <= part * self.seconds:
             self._coefficients, self._errors = _screened(table, comparison.iid[0], pairs)
-            self._screening = time.process_time() - begin
+            self._screening = time.monotonic() - begin
         else:  # too many pairs for every look
             self._screening *= _PATIENCE
-        order = self._most_moved(table.n)
-        for start in range(0, order.size, _PART):
-            if start >= self._first and time.process_time() - begin > self.seconds:
+        order, done = self._most_moved(table.n), 0
+        while done < order.size:
+            start = time.monotonic()
+            left = self.seconds - (start - begin)
+            if done and left <= 0.0:
                 break
-            chosen = order[start : start + _PART]
+            least = _LEAST if done else self._first + _LEAST
+            chosen = order[done : done + max(int(min(left / self._per_pair, _MOST)), least)]
             self._rows[chosen] = compute(comparison, [pairs[k] for k in chosen.tolist()], n_jobs, tick, _ADVICE)
             self._at[chosen] = table.n
             self._then[chosen] = self._coefficients[chosen]
+            self._per_pair = (time.monotonic() - start) / chosen.size
+            done += chosen.size
         seen = self._at[self._at > 0]
         self.freshness = Freshness(
             len(pairs), int(np.sum(self._at == table.n)), int(np.sum(self._at == 0)), int(seen.min(initial=table.n))
         )
-        self.spent = time.process_time() - begin
+        self.spent = time.monotonic() - begin
         return self._rows.copy()
 
     def rank(self, rows: NDArray[Any]) -> None:
@@ -125,7 +136,7 @@ class KnownRows:
         self._screening = 0.0
 
     def _most_moved(self, n: int) -> NDArray[np.intp]:
-        """The pairs that are not of all draws: those never seen, the top of the ranking, then the others, most moved first.
+        """The pairs that are not of all draws: the top of the ranking, those never seen, then the others, most moved first.
 
         A row is expected to move by sqrt(n / n_then - 1) of its present standard errors; its coefficients tell whether it moved
         by more.
@@ -134,9 +145,10 @@ class KnownRows:
             moved = np.abs(self._coefficients - self._then) / self._errors / _TYPICAL
             expected = np.sqrt(n / self._at - 1.0)
         score = np.fmax(np.nan_to_num(moved, nan=0.0).max(axis=1, initial=0.0), expected)
-        score[self._top] = np.inf
         due = np.flatnonzero(self._at < n)
-        return due[np.argsort(-score[due], kind="stable")]
+        ordered = due[np.argsort(-score[due], kind="stable")]
+        top = np.isin(ordered, self._top)
+        return np.concatenate([ordered[top], ordered[~top]])
 
 
 def _screened(table: RankedTable, iid: bool, pairs: Pairs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

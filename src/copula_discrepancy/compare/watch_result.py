@@ -17,6 +17,7 @@ LOOKS = (
     "this is a look at an unfinished run. Who looks often sees a gap by chance sooner or later, and a run that is stopped when "
     "its numbers look good is biased; the answer at the end counts."
 )
+ENDING = "the watch is over, and all draws are being compared"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +42,7 @@ class WatchUpdate:
     seconds : float
         Since the watch began.
     age : float
-        Seconds since the draws that `result` is of were read; NaN without a result, and at the end.
+        Seconds since `result` was of all draws that there were; NaN without a result, and at the end.
     freshness : Freshness or None
         How recent the rows of `result` are; None at the end, when all are of all draws.
     error : float
@@ -52,6 +53,8 @@ class WatchUpdate:
         What was left out or has happened.
     final : bool
         Whether the run is over, so that the answer is that of `pairwise` for all its draws.
+    ending : bool
+        Whether the watch is over and all draws are being compared, for the last answer.
 
     See Also
     --------
@@ -78,6 +81,7 @@ class WatchUpdate:
     waiting_for: str
     notes: tuple[str, ...]
     final: bool
+    ending: bool = False
 
     @property
     def disagreeing(self) -> tuple[tuple[str, str], ...]:
@@ -149,8 +153,10 @@ class WatchUpdate:
             parts.append(
                 f"{fresh.current:,} of {fresh.pairs:,} pairs with all draws, the others with {fresh.oldest:,} or more{missing}"
             )
-        waiting = f" Waiting: {self.waiting_for}." if self.waiting_for and not self.final else ""
-        return f"{', '.join(parts)}.{waiting}"
+        rest = f" Waiting: {self.waiting_for}." if self.waiting_for and not self.final else ""
+        if self.ending:
+            rest = f" {ENDING[0].upper()}{ENDING[1:]}."
+        return f"{', '.join(parts)}.{rest}"
 
     def _chains(self) -> str:
         """Which pairs the chains disagree on."""
@@ -185,7 +191,7 @@ class WatchUpdate:
 
     def to_dict(self) -> dict[str, Any]:
         """The state ready for JSON, with the result's."""
-        names = ("lengths", "labels", "expected", "rate", "seconds", "age", "error", "waiting_for", "notes", "final")
+        names = ("lengths", "labels", "expected", "rate", "seconds", "age", "error", "waiting_for", "notes", "final", "ending")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found |= {name: list(found[name]) for name in ("lengths", "labels", "notes")}
         found["freshness"] = None if self.freshness is None else vars(self.freshness)

@@ -3,16 +3,18 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy._core.workers import one_blas_thread
 from copula_discrepancy.compare.incremental import KnownRows
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.pacing import Budget, Pace
 from copula_discrepancy.compare.ranking import SHOWN
 from copula_discrepancy.compare.watch_result import WatchUpdate
 from copula_discrepancy.data.draws import Draws, as_draws
@@ -22,34 +24,13 @@ from copula_discrepancy.data.naming import listed
 LEFT_OUT = "chains left out"
 _FIRST = 50  # draws per chain before the first look: standard errors of chains need some 20, and fewer than 50 tell nothing
 _POLL = 1.0  # seconds between two readings: a sampler writes thousands of draws in one, or a few
+_SOON = 0.01  # seconds before a look is due, when it may begin: a sleep may end a little early
 _QUIET = 30.0  # seconds without new draws that are told
 _POLITE = 0.2  # of the time that may be used, for reading
+_CHEAP = 0.1  # of what is earned between two looks: a reading that takes less comes before every look
 _FAR_BEHIND = 0.5  # of the longest chain: one that is not so short is never left out, since slow chains may be stuck ones
-_OF_LOOK = 0.8  # of the processor time of a look that is planned; some pairs take longer than others
 _EVEN = 1.1  # ratio of lengths that needs no note
 _RATE = 0.3  # weight of the latest reading in the rate of draws
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How often to look, and how long to wait.
-
-    Attributes
-    ----------
-    every : float
-        Seconds between two looks, at least.
-    share : float
-        Share of one core that may be used.
-    wait : float
-        Seconds to wait for the source to appear.
-    patience : float
-        Seconds without new draws after which the run counts as ended.
-    """
-
-    every: float = 3.0
-    share: float = 0.25
-    wait: float = 600.0
-    patience: float = 600.0
 
 
 class Watching:
@@ -69,6 +50,8 @@ class Watching:
         Threads of the last answer; the looks before use one.
     clock, sleep : callable
         Time in seconds, and how to let it pass.
+    processor : callable
+        Processor time of this thread, in seconds.
     **choices : object
         Options of `pairwise`.
     """
@@ -83,14 +66,17 @@ class Watching:
         n_jobs: int | None = -1,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        processor: Callable[[], float] = time.thread_time,
         **choices: Any,
     ) -> None:
         self._follower, self._reference, self._pace, self._error = follower, reference, pace, error
         self._n_jobs, self._choices = n_jobs, choices
         self._clock, self._sleep = clock, sleep
+        self.budget = Budget(pace, clock, processor)
         self._known = KnownRows(SHOWN)
         self._start = self._grew = clock()
-        self._looked, self._cost, self._used = -math.inf, 0.0, -1
+        self._looked, self._used, self._as_of = -math.inf, -1, math.nan
+        self._reading = 0.0
         self._latest: Progress = Progress()
         self._rate = math.nan
         self._read = self._start
@@ -104,19 +90,33 @@ class Watching:
             return self._update
         return self._state(self._result, final=False)
 
+    @property
+    def ending(self) -> WatchUpdate:
+        """The state while the last answer is computed."""
+        return replace(self.latest, ending=True)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there are draws enough for an answer."""
+        return max(self._latest.lengths, default=0) >= _FIRST
+
     def updates(self) -> Iterator[WatchUpdate]:
         """An update whenever something is new: draws, an answer, or what is waited for."""
         while True:
             self._poll()
             if self._ended():
                 return
-            used = _used_draws(self._latest)
-            if self._rest <= 0.0 and used is not None and sum(map(len, used.chains)) != self._used:
-                self._look(used)
+            next_reading = self._clock() + self._pause
+            self._look_if_due()
             yield self.latest
-            if not self._follower.pulls:
-                # a look that is due does not wait for the reading after it
-                self._sleep(min(self._pause, self._rest) if self._rest > 0.0 else self._pause)
+            if self._follower.pulls:
+                continue
+            self._wait(next_reading)
+            # a look that is due comes after a reading, unless reading costs so much that both cannot be paid
+            while self._reading > _CHEAP * self.budget.earned and self._clock() < next_reading:
+                if self._look_if_due():
+                    yield self.latest
+                self._wait(next_reading)
 
     def final(self, *, interrupted: bool = False) -> WatchUpdate:
         """All pairs of all draws compared, none kept from before; `interrupted` if the watch ended before the run."""
@@ -145,9 +145,14 @@ class Watching:
     # ---- reading ---------------------------------------------------------------------------------------------------
 
     def _poll(self) -> None:
-        begin, spent = self._clock(), time.process_time()
-        progress = self._follower.poll()
-        now, self._reading = self._clock(), time.process_time() - spent
+        begin = self._clock()
+        if self._follower.pulls:  # what is drawn meanwhile is the sampler's
+            progress = self._follower.poll()
+        else:
+            with self.budget.spending() as used:
+                progress = self._follower.poll()
+            self._reading = used()
+        now = self._clock()
         if progress.generation != self._latest.generation:
             self._known, self._result, self._used = KnownRows(SHOWN), None, -1
         if progress.new:
@@ -159,13 +164,18 @@ class Watching:
 
     @property
     def _rest(self) -> float:
-        """Seconds until the next look: the latest one has to be paid first."""
-        return self._looked + max(self._pace.every, self._cost / self._pace.share) - self._clock()
+        """Seconds until the next look."""
+        return max(self._looked + self._pace.every - self._clock(), self.budget.rest)
 
     @property
     def _pause(self) -> float:
         """Seconds until the next reading: reading takes a small part of the share."""
         return max(_POLL, self._reading / (_POLITE * self._pace.share))
+
+    def _wait(self, until: float) -> None:
+        """Sleep until this time, or until a look is due."""
+        left, rest = max(until - self._clock(), 0.0), self._rest
+        self._sleep(min(left, rest) if rest > 0.0 else left)
 
     def _ended(self) -> bool:
         """Whether the run is over, or nothing came for so long that it must be."""
@@ -179,20 +189,33 @@ class Watching:
 
     # ---- looking ---------------------------------------------------------------------------------------------------
 
+    def _look_if_due(self) -> bool:
+        """Look at draws that are new, if it is time for it; whether it was."""
+        used = _used_draws(self._latest)
+        if used is None:
+            return False
+        if sum(map(len, used.chains)) == self._used:
+            self._as_of = self._read
+            return False
+        if self._rest > _SOON:
+            return False
+        self._look(used)
+        return True
+
     def _look(self, used: Progress) -> None:
-        first, self._looked, spent = math.isinf(self._looked), self._clock(), time.process_time()
-        # of the time of a look, what reading, ranking and margins leave
-        self._known.seconds = _OF_LOOK * self._pace.share * self._pace.every - (self._cost - self._known.spent)
-        draws = _as_draws(used)
-        result = rank_pairs(
-            draws, self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows, progress=False, **self._choices
-        )
-        self._known.rank(result.rows)
-        result = _unfinished(result, self._stand(result))
+        first, self._looked, self._as_of = math.isinf(self._looked), self._clock(), self._read
+        fresh = self._known.freshness
+        self._known.seconds = self.budget.of_rows(all_known=fresh.pairs > 0 and not fresh.missing)
+        begin = time.monotonic()
+        with one_blas_thread(), self.budget.spending():
+            result = rank_pairs(
+                _as_draws(used), self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows, progress=False,
+                **self._choices,
+            )  # fmt: skip
+            self._known.rank(result.rows)
+            result = _unfinished(result, self._stand(result))
         self._result, self._used = replace(result, unfinished=True), sum(map(len, used.chains))
-        cost = time.process_time() - spent
-        # what the first look takes to load and compile, once, would otherwise delay the second by many times as long
-        self._cost = min(cost, self._pace.share * self._pace.every) if first else cost
+        self.budget.looked(time.monotonic() - begin - self._known.spent, first=first)
 
     def _stand(self, result: Pairwise) -> str:
         """How far the run was at a look, and of how many draws its rows are."""
@@ -210,10 +233,9 @@ class Watching:
 
     def _whole(self) -> Draws | None:
         """All draws, as they are read at rest; those of the chains that have most, if their lengths differ."""
-        lengths = self._latest.lengths
-        if not lengths or max(lengths) < _FIRST:
+        if not self.comparable:
             return None
-        if len(set(lengths)) == 1:
+        if len(set(self._latest.lengths)) == 1:
             whole: Draws = self._follower.whole()
             return whole
         used = _used_draws(self._latest, at_end=True)
@@ -232,7 +254,7 @@ class Watching:
             expected=latest.expected,
             rate=self._rate,
             seconds=now - self._start,
-            age=math.nan if result is None or final else now - self._looked,
+            age=math.nan if result is None or final else now - self._as_of,
             freshness=None if result is None or final else self._known.freshness,
             error=self._error,
             waiting_for=latest.waiting_for,

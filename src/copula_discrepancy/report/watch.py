@@ -14,7 +14,8 @@ from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.pair_targets import read_once
 from copula_discrepancy.compare.watch_result import WatchUpdate
-from copula_discrepancy.compare.watching import Pace, Watching
+from copula_discrepancy.compare.pacing import Pace
+from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.data.following.opening import follow
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
@@ -22,7 +23,7 @@ from copula_discrepancy.report.live import live_view
 from copula_discrepancy.report.page import content, writing
 
 _REFRESH = 30  # seconds after which a browser reads the page of an unfinished run again
-_OF_SHARE = 0.5  # of the share of a core, for the page
+_OF_SHARE = 0.4  # of the share of a core, for the page; the rest is enough for looks
 _PICTURED = 3  # pairs with pictures, which take most of a page's time
 Show = Callable[[WatchUpdate], None]
 
@@ -152,8 +153,8 @@ def watch(
         follow(source, chains=chains, **selection), aim, pace=pace, error=wanted, n_jobs=n_jobs, family=family, method=method,
         iid=iid, confidence=confidence, adjust=adjust, tail=tail, order=order,
     )  # fmt: skip
-    with shown(progress, [] if on_update is None else [on_update]) as show:
-        last = run_to_end(watching, show)
+    with shown(progress) as show:
+        last = run_to_end(watching, show, on_update)
     assert last.result is not None
     for caveat in last.result.caveats:
         warn(DependenceWarning(caveat))
@@ -172,23 +173,35 @@ def checked_pace(*, every: Any, share: Any, wait: Any, patience: Any) -> Pace:
     return Pace(**found)
 
 
-def run_to_end(watching: Watching, show: Show) -> WatchUpdate:
-    """Show every update until the run ends or is interrupted, then the last answer."""
+def run_to_end(watching: Watching, show: Show, listener: Show | None = None) -> WatchUpdate:
+    """Show every update until the run ends or is interrupted, then the last answer.
+
+    What `show` takes is part of the watch's share of a core; what a user's `listener` takes is not.
+    """
+
+    def tell(update: WatchUpdate) -> None:
+        with watching.budget.spending():
+            show(update)
+        if listener is not None:
+            listener(update)
+
     interrupted = False
     try:
         with _interrupts_of_kernels():
             for update in watching.updates():
-                show(update)
+                tell(update)
     except KeyboardInterrupt:
         interrupted = True
     try:
         with _interrupts_of_kernels():
+            if watching.comparable:
+                tell(watching.ending)
             last = watching.final(interrupted=interrupted)
     except InputError as error:
         if interrupted and error.code == "too-few-draws":  # there is nothing to answer yet
             raise KeyboardInterrupt from None
         raise
-    show(last)
+    tell(last)
     return last
 
 
@@ -232,18 +245,18 @@ class LivePage:
     def __call__(self, update: WatchUpdate) -> None:
         """Write the page if there is a new answer, and time for it."""
         result, begin = update.result, self._clock()
-        if result is None or result is self._shown or update.final or begin < self._next:
+        if result is None or result is self._shown or update.final or update.ending or begin < self._next:
             return
-        spent = time.process_time()
+        spent = time.thread_time()
         made, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)
         writing.write_page(self._path, made | {"refresh": _REFRESH}, numbers, force=True)
         self._shown = result
-        self._next = begin + (time.process_time() - spent) / (_OF_SHARE * self._share)
+        self._next = begin + (time.thread_time() - spent) / (_OF_SHARE * self._share)
 
 
 @contextmanager
 def shown(progress: bool | None, others: Sequence[Show] = ()) -> Iterator[Show]:
-    """A function that shows an update in the notebook or on the terminal that there is, and passes it to `others`."""
+    """A function that shows an update in the notebook or on the terminal that there is, and in `others`."""
     if progress is None:
         progress = _in_notebook() or sys.stderr.isatty()
     if not progress:

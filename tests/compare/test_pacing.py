@@ -1,0 +1,121 @@
+"""What a watch may use: a share of the time that passes, some of it ahead at the beginning, whoever used it."""
+
+import pytest
+
+from copula_discrepancy.compare.pacing import Budget, Pace
+from tests.growing import Clock
+
+
+class Machine:
+    """A clock of the wall, and one of the processor, which goes on while something is computed."""
+
+    def __init__(self, speed=1.0):
+        self.clock, self.used, self.speed = Clock(), 0.0, speed
+        self.forgiven = 0.0
+
+    def compute(self, seconds):
+        self.used += seconds
+        self.clock.sleep(seconds / self.speed)
+
+
+def looks(pace, *, until, fixed=0.1, loading=0.0, overrun=1.0, known_after=0, speed=1.0):
+    """When looks begin, how long they take, and all that was used and has to be paid, if each uses the time that it may."""
+    machine = Machine(speed)
+    budget = Budget(pace, machine.clock, lambda: machine.used)
+    found = []
+    while machine.clock.now < until:
+        looked = machine.clock.now
+        with budget.spending():
+            rows = budget.of_rows(all_known=len(found) >= known_after)
+            machine.compute(rows * speed * overrun + fixed + (0.0 if found else loading))
+        owed = budget.owed
+        budget.looked(fixed / speed, first=not found)
+        machine.forgiven += owed - budget.owed
+        found.append((looked, machine.clock.now - looked))
+        while (rest := max(looked + pace.every - machine.clock.now, budget.rest)) > 0.0:
+            machine.clock.sleep(min(rest, 1.0) + 1e-6)  # a sleep is never shorter
+    return found, machine.used - machine.forgiven
+
+
+def oldest(found):
+    """The age of the oldest answer that is shown: an answer is of the draws at the begin of its look."""
+    return max(second + took - first for (first, _), (second, took) in zip(found, found[1:], strict=False))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.25, 1.0])
+@pytest.mark.parametrize("fixed", [0.02, 0.1, 3.0])
+def test_no_more_than_the_share_is_used_on_average(share, fixed):
+    """However many pairs were never compared: what is used ahead at the beginning is paid after forty seconds."""
+    found, used = looks(Pace(every=3.0, share=share), until=300.0, fixed=fixed, known_after=10**6)
+    begin, took = found[-1]
+    assert used - took <= share * (begin + 2.0) + 1e-3  # when the last look began
+    assert used >= 0.7 * min(share * 300.0, 100.0 * (fixed + 1.2))  # and what is allowed is used
+
+
+@pytest.mark.parametrize("loading", [0.0, 2.0])
+@pytest.mark.parametrize("overrun", [0.8, 1.3])
+def test_answers_are_at_most_five_seconds_old(loading, overrun):
+    """What is loaded at first, and rows that take longer than planned, make later looks shorter, not later."""
+    found, used = looks(Pace(every=3.0, share=0.25), until=60.0, loading=loading, overrun=overrun, known_after=4)
+    assert oldest(found[1:]) <= 5.0
+    assert used <= 0.25 * 60.0 + 0.5 + 0.75  # what may be owed, and the last look, which is not paid yet
+
+
+def test_a_busy_machine_has_shorter_looks():
+    """With a third of a core, looks take as long, and compute less."""
+    found, used = looks(Pace(every=3.0, share=0.25), until=60.0, known_after=4, speed=1.0 / 3.0)
+    assert oldest(found) <= 5.0
+    assert used <= 0.2 * 60.0
+
+
+def test_pairs_that_were_never_compared_are_computed_ahead():
+    new, known = (looks(Pace(), until=10.0, known_after=after)[1] for after in (100, 0))
+    assert new > 1.5 * known
+
+
+def test_what_loading_takes_is_forgiven_in_part_or_the_second_look_would_never_come():
+    found, _ = looks(Pace(every=3.0, share=0.25), until=200.0, loading=60.0)
+    assert found[1][0] - (found[0][0] + found[0][1]) <= 3.0
+
+
+def test_looks_that_cost_more_than_the_share_come_later():
+    found, _ = looks(Pace(every=1.0, share=0.1), until=400.0, fixed=1.0)
+    begins = [begin for begin, _ in found]
+    # a second for rows, and one for all else, at a tenth of a core
+    assert all(second - first == pytest.approx(20.0, abs=1.0) for first, second in zip(begins[5:], begins[6:], strict=False))
+
+
+def test_rows_have_their_part_however_expensive_a_look_is():
+    machine = Machine()
+    budget = Budget(Pace(every=3.0, share=0.01), machine.clock, lambda: machine.used)
+    budget.looked(5.0, first=False)
+    assert budget.of_rows(all_known=True) == 5.0
+
+
+def test_time_in_which_nothing_was_done_is_not_saved_for_one_long_look():
+    machine = Machine()
+    budget = Budget(Pace(every=3.0, share=0.25), machine.clock, lambda: machine.used)
+    machine.clock.sleep(3600.0)
+    assert budget.of_rows(all_known=True) == pytest.approx(1.2)
+    assert budget.of_rows(all_known=False) == pytest.approx(1.2)
+    with budget.spending():
+        machine.compute(1.2)
+    assert budget.owed == pytest.approx(-0.3)  # what the time of that look earned
+
+
+def test_only_this_thread_counts():
+    """A sampler in another thread of the process is no cost of the watch."""
+    import threading
+
+    import numpy as np
+
+    budget = Budget(Pace(), lambda: 0.0)
+    values = np.random.default_rng(1).random(2_000_000)
+    worker = threading.Thread(target=lambda: [np.sort(values) for _ in range(3)])
+    with budget.spending():
+        worker.start()
+        worker.join()
+    assert budget.owed < 0.03
+    with budget.spending():
+        [np.sort(values) for _ in range(3)]
+    assert budget.owed > 0.03
