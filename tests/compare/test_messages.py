@@ -15,8 +15,8 @@ import copula_discrepancy as cd
 from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.compare import vine as vine_module
 from copula_discrepancy.compare.comparison import PairComparison
-from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.pacing import Pace
+from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.compare.wording import answer_line, pattern_words
 from copula_discrepancy.estimate import likelihood

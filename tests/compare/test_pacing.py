@@ -1,5 +1,7 @@
 """What a watch may use: a share of the time that passes, some of it ahead at the beginning, whoever used it."""
 
+from itertools import pairwise
+
 import pytest
 
 from copula_discrepancy.compare.pacing import Budget, Pace
@@ -39,7 +41,7 @@ def looks(pace, *, until, fixed=0.1, loading=0.0, overrun=1.0, known_after=0, sp
 
 def oldest(found):
     """The age of the oldest answer that is shown: an answer is of the draws at the begin of its look."""
-    return max(second + took - first for (first, _), (second, took) in zip(found, found[1:], strict=False))
+    return max(second + took - first for (first, _), (second, took) in pairwise(found))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.25, 1.0])
@@ -82,7 +84,7 @@ def test_looks_that_cost_more_than_the_share_come_later():
     found, _ = looks(Pace(every=1.0, share=0.1), until=400.0, fixed=1.0)
     begins = [begin for begin, _ in found]
     # a second for rows, and one for all else, at a tenth of a core
-    assert all(second - first == pytest.approx(20.0, abs=1.0) for first, second in zip(begins[5:], begins[6:], strict=False))
+    assert all(second - first == pytest.approx(20.0, abs=1.0) for first, second in pairwise(begins[5:]))
 
 
 def test_rows_have_their_part_however_expensive_a_look_is():

@@ -11,8 +11,8 @@ import copula_discrepancy as cd
 from copula_discrepancy._core.files import json_text
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.incremental import Freshness
-from copula_discrepancy.compare.watch_result import ENDING, duration
 from copula_discrepancy.compare.pacing import Pace
+from copula_discrepancy.compare.watch_result import ENDING, duration
 from copula_discrepancy.compare.watching import Watching
 from tests.caveat_codes import codes_of
 from tests.growing import Clock, Scripted, chains_of

@@ -50,9 +50,7 @@ class Budget:
         Time in seconds, and processor time of this thread.
     """
 
-    def __init__(
-        self, pace: Pace, clock: Callable[[], float], processor: Callable[[], float] = time.thread_time
-    ) -> None:
+    def __init__(self, pace: Pace, clock: Callable[[], float], processor: Callable[[], float] = time.thread_time) -> None:
         self._pace, self._clock, self._processor = pace, clock, processor
         self._longest = max(_OF_PAUSE * pace.every, _SHORTEST)
         self._balance, self._at, self._start = 0.0, clock(), clock()

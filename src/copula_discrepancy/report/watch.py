@@ -12,9 +12,9 @@ from copula_discrepancy._core.checks import real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.pair_targets import read_once
 from copula_discrepancy.compare.watch_result import WatchUpdate
-from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.data.following.opening import follow
 from copula_discrepancy.estimate.basis import ORDER
