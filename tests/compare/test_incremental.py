@@ -8,6 +8,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.compare.incremental import KnownRows
 from copula_discrepancy.compare.jobs import run
+from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
 from tests.growing import chains_of
 
@@ -57,7 +58,7 @@ def test_without_time_the_rows_that_moved_most_are_computed_and_the_others_kept(
     assert known.freshness.current == current.sum()
     assert known.freshness.oldest == 1600
     assert current[-1]
-    assert current[after["first"] == 0].all()
+    assert (after["first"][current][:-1] == 0).all()
     exact = run(comparison, PAIRS, 1, lambda _: None)
     assert all(same(after[current], exact[current]))
     assert all(same(after[~current], before[~current]))
@@ -131,6 +132,46 @@ def test_columns_without_coefficients_are_compared_all_the_same(samples):
     known = KnownRows(first=1)
     known.rows(compared(draws[:, :300], reference), PAIRS, 1, lambda _: None)
     known.seconds = 0.0
-    for _ in range(5):
+    for _ in range(8):
         rows = known.rows(compared(draws, reference), PAIRS, 1, lambda _: None)
     assert (rows["n"] == 2400).all()
+
+
+def margins(known, draws, reference):
+    """The margins that a look has, and those of all its draws."""
+    given = (cd.as_draws(draws), cd.as_draws(reference)), (False, False)
+    return known.margins(*given, confidence=0.95), compare_margins(*given, confidence=0.95)
+
+
+def test_margins_are_compared_anew_if_there_is_time(samples):
+    draws, reference = samples
+    known = KnownRows(first=1)
+    for n in (200, 600):
+        known.rows(compared(draws[:, :n], reference), PAIRS, 1, lambda _: None)
+        found, exact = margins(known, draws[:, :n], reference)
+        assert all(same(found.rows, exact.rows))
+        assert known.freshness.margins == 4 * n
+
+
+def test_margins_without_time_are_those_of_an_earlier_look_until_their_turn_comes(samples):
+    draws, reference = samples
+    known = KnownRows(first=1)
+    known.seconds = 1e-3
+    seen = []
+    for n in range(200, 600, 10):
+        known.rows(compared(draws[:, :n], reference), PAIRS, 1, lambda _: None)
+        found, _ = margins(known, draws[:, :n], reference)
+        assert (found.rows["n"] == known.freshness.margins).all()
+        seen.append(known.freshness.margins // 4)
+    assert seen[:3] == [200] * 3
+    assert 2 <= len(set(seen)) < 20
+
+
+def test_margins_of_other_variables_are_never_kept(samples):
+    known = KnownRows(first=1)
+    known.seconds = 0.0
+    for names in ("abcdefghijkl", "abcdefghijkm"):
+        own, other = (dict(zip(names, np.moveaxis(values, 2, 0), strict=True)) for values in samples)
+        known.rows(compared(own, other), PAIRS, 1, lambda _: None)
+        found, exact = margins(known, own, other)
+        assert found.names == exact.names

@@ -2,12 +2,14 @@
 
 A look at a sample costs one pass over all pairs, however few draws are new. While a sampler runs, most pairs change little
 between two looks. So each look computes a few coefficients of every pair, which matrix products do at a hundredth of the cost
-of its row, and spends the rest of its time on the pairs that moved or are old. Every row says of how many draws it is.
+of its row, and spends the rest of its time on the pairs that moved or are old. Every row says of how many draws it is. The
+variables one by one are compared at a look if that takes a small part of it, or once in a few looks.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,21 +17,24 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.jobs import Pairs, compute
+from copula_discrepancy.compare.margins import Margins, compare_margins
 from copula_discrepancy.compare.rows import empty_rows
+from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.all_pairs import compare_all
 from copula_discrepancy.estimate.batches import BatchedRanks, left_out_columns
 from copula_discrepancy.estimate.rank_table import RankedTable
 
-_MOST = 128  # pairs between two looks at the clock: a few tenths of a second
-_LEAST = 16  # pairs besides the top of the ranking that are computed whatever the time is, so that each one's turn comes
+_MOST = 64  # pairs between two looks at the clock: a few tenths of a second
+_LEAST = 8  # pairs besides the top of the ranking that are computed whatever the time is, so that each one's turn comes
 _PER_PAIR = 0.005  # seconds, before it is known
 # Of the coefficients of form, the first four: strength, both bends or spreads, and extremes. They need to tell which pairs to
 # compute anew, not what is wrong with them.
 _ORDER = 2
 _TYPICAL = 1.5  # standard errors that the largest of four coefficients moves by if each moves by one
-_SCREENING = 0.5  # of the time of a look, at most, for the coefficients of all pairs
+_SCREENING = 0.3  # of the time of a look, at most, for the coefficients of all pairs
 _UNTIL_SEEN = 0.1  # the same, while there are pairs without a row, which come before those that moved
-_PATIENCE = 0.7  # where that takes longer, the next one comes after log(too long) / log(1 / 0.7) looks
+_MARGINS = 0.15  # of the time of a look, at most, for the variables one by one
+_PATIENCE = 0.7  # where these take longer, the next ones come after log(too long) / log(1 / 0.7) looks
 _ADVICE = "the draws are read again at the next look"
 
 
@@ -47,16 +52,40 @@ class Freshness:
         Pairs without a row so far.
     oldest : int
         The draws, of all chains together, that the oldest row is of.
+    margins : int
+        The draws that the comparison of the variables one by one is of; 0 if there is none.
     """
 
     pairs: int
     current: int
     missing: int
     oldest: int
+    margins: int = 0
+
+
+class _Occasional:
+    """When to compute what all pairs or variables need, so that it takes a part of every look, or comes less often."""
+
+    def __init__(self) -> None:
+        self._cost = 0.0
+
+    def due(self, limit: float) -> bool:
+        """Whether it takes so many seconds at most, or has been left out for long enough."""
+        if self._cost <= limit:
+            return True
+        self._cost *= _PATIENCE
+        return False
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure what it takes."""
+        begin = time.monotonic()
+        yield
+        self._cost = time.monotonic() - begin
 
 
 class KnownRows:
-    """The rows of all pairs at the last look, and how to choose those that are computed anew.
+    """The rows of all pairs at the last look, and how to choose those that are computed anew; and the margins.
 
     Parameters
     ----------
@@ -76,7 +105,8 @@ class KnownRows:
         self._first = first
         self._of: Any = None
         self._n = 0
-        self._screening = 0.0
+        self._screening, self._comparing = _Occasional(), _Occasional()
+        self._margins: tuple[Margins, int] | None = None
         self._per_pair = _PER_PAIR
         self.seconds, self.spent = np.inf, 0.0
         self.freshness = Freshness(0, 0, 0, 0)
@@ -93,20 +123,17 @@ class KnownRows:
         if of != self._of or table.n < self._n:
             self._forget(of, pairs)
         self._n = table.n
-        part = _SCREENING if self._at.all() else _UNTIL_SEEN
-        if self._screening <= part * self.seconds:
-            self._coefficients, self._errors = _screened(table, comparison.iid[0], pairs)
-            self._screening = time.monotonic() - begin
-        else:  # too many pairs for every look
-            self._screening *= _PATIENCE
+        if self._screening.due((_SCREENING if self._at.all() else _UNTIL_SEEN) * self.seconds):
+            with self._screening.measured():
+                self._coefficients, self._errors = _screened(table, comparison.iid[0], pairs)
         order, done = self._most_moved(table.n), 0
+        until = begin + (1.0 - _MARGINS) * self.seconds
         while done < order.size:
             start = time.monotonic()
-            left = self.seconds - (start - begin)
-            if done and left <= 0.0:
+            affordable = int(min((until - start) / self._per_pair, _MOST))
+            if done and affordable < _LEAST:  # a few pairs at a time take longer each
                 break
-            least = _LEAST if done else self._first + _LEAST
-            chosen = order[done : done + max(int(min(left / self._per_pair, _MOST)), least)]
+            chosen = order[done : done + (affordable if done else max(affordable, self._first + _LEAST))]
             self._rows[chosen] = compute(comparison, [pairs[k] for k in chosen.tolist()], n_jobs, tick, _ADVICE)
             self._at[chosen] = table.n
             self._then[chosen] = self._coefficients[chosen]
@@ -118,6 +145,19 @@ class KnownRows:
         )
         self.spent = time.monotonic() - begin
         return self._rows.copy()
+
+    def margins(self, samples: tuple[Draws, Draws], iid: tuple[bool, bool], **choices: Any) -> Margins:
+        """The variables one by one, as `compare_margins` compares them: anew if that takes a small part of a look."""
+        draws, begin = samples[0], time.monotonic()
+        of = None if self._margins is None else sorted(self._margins[0].names)
+        if of != sorted(draws.names) or self._comparing.due(_MARGINS * self.seconds):
+            with self._comparing.measured():
+                self._margins = compare_margins(samples, iid, **choices), draws.n_chains * draws.n_draws
+        assert self._margins is not None
+        known, n = self._margins
+        self.freshness = replace(self.freshness, margins=n)
+        self.spent += time.monotonic() - begin
+        return known
 
     def rank(self, rows: NDArray[Any]) -> None:
         """Take in the ranking of a look, worst first: its first pairs are computed anew at the next one."""
@@ -133,7 +173,7 @@ class KnownRows:
         shape = count, _ORDER * _ORDER
         self._coefficients, self._errors, self._then = (np.full(shape, np.nan) for _ in range(3))
         self._top = np.empty(0, np.intp)
-        self._screening = 0.0
+        self._screening, self._comparing, self._margins = _Occasional(), _Occasional(), None
 
     def _most_moved(self, n: int) -> NDArray[np.intp]:
         """The pairs that are not of all draws: the top of the ranking, those never seen, then the others, most moved first.

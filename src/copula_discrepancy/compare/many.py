@@ -31,7 +31,7 @@ from copula_discrepancy.compare.engine import (
 )
 from copula_discrepancy.compare.jobs import out_of_memory, run
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.compare.margins import compare_margins
+from copula_discrepancy.compare.margins import Margins, compare_margins
 from copula_discrepancy.compare.one import comparison_of
 from copula_discrepancy.compare.over_time import caveats_of_paths, over_time, refuse
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
@@ -337,11 +337,13 @@ def rank_pairs(
     memory: float | str = MEMORY,
     device: Any = "cpu",
     computed_by: Callable[..., NDArray[Any]] = run,
+    margins_by: Callable[..., Margins] = compare_margins,
     **selection: Any,
 ) -> Pairwise:
     """`pairwise` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`.
 
-    `computed_by` computes the rows of all pairs, as `jobs.run` does, or knows some of them from before.
+    `computed_by` computes the rows of all pairs, as `jobs.run` does, or knows some of them from before; `margins_by` compares
+    the variables one by one.
     """
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
@@ -404,7 +406,7 @@ def rank_pairs(
     if lagging is not None:  # paths of a process differ: R-hat is for chains that sample one distribution
         comparison = replace(comparison, compared=(False, False))
     one_thread = one_blas_thread() if isinstance(comparison.draws, CountedTable) else nullcontext()
-    margins_of = partial(compare_margins, iid=sides, confidence=share, adjust=adjust)
+    margins_of = partial(margins_by, iid=sides, confidence=share, adjust=adjust)
     # while a device computes; the cores that n_jobs allows are busy with pairs otherwise
     idle = ThreadPoolExecutor(1) if place is not None else nullcontext()
     with progress_bar(progress, "pairs", len(aims.pairs)) as tick, one_thread, idle as aside:

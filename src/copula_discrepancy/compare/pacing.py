@@ -8,11 +8,13 @@ from dataclasses import dataclass
 # Seconds whose share may be used ahead, at the beginning and after so many seconds. The first looks take ahead what compares
 # every pair once, and what is loaded and compiled does not delay the answers that follow: later looks compute less.
 _AHEAD, _PAID_AFTER = 6.0, 40.0
-_GRACE = 2.0  # seconds whose share may be owed besides: some rows take longer than others
-_OF_PAUSE = 0.4  # of the time between two looks, for one: an answer is never much older than that time
-_SHORTEST = 1.0  # seconds that a look may take however often they come
-_WHILE_OWING = 0.6  # of the share of the time between two looks, for one while what was used ahead is paid
+_PART = 0.5  # of what a look may use, for its plan: other processes come and go, and what took longer would delay the next look
+_KEPT = 2.0  # times what is earned between two looks, at most, that is saved
+_OF_PAUSE = 0.6  # of the time between two looks, for one: an answer is never much older than that time
+_OF_EARNED = 1.1  # of what is earned between two looks, for one: several that are longer would delay those that follow
+_LEAST = 0.4  # of what is earned between two looks, for one while what was used ahead is paid
 _OF_FIXED = 1.0  # of what every look costs, at least, for rows: or those of many variables would never all be computed
+_LEARNT, _WORST = 0.5, 3.0  # weight of the latest look in how much longer than planned they take, and the most that counts
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,14 @@ class Budget:
 
     def __init__(self, pace: Pace, clock: Callable[[], float], processor: Callable[[], float] = time.thread_time) -> None:
         self._pace, self._clock, self._processor = pace, clock, processor
-        self._longest = max(_OF_PAUSE * pace.every, _SHORTEST)
+        self._longest = min(_OF_PAUSE * pace.every, _OF_EARNED * self.earned)
         self._balance, self._at, self._start = 0.0, clock(), clock()
-        self._fixed = 0.0
+        self._fixed, self._planned, self._longer = 0.0, 0.0, 1.0
 
     @property
     def owed(self) -> float:
-        """Seconds that were used beyond the share; below 0 if some are left, of which no more are kept than a look may use."""
-        return max(self._balance - self._pace.share * (self._clock() - self._at), -self._longest)
+        """Seconds that were used beyond the share; below 0 if some are left, of which those of two looks are kept."""
+        return max(self._balance - self._pace.share * (self._clock() - self._at), -_KEPT * self.earned)
 
     @property
     def earned(self) -> float:
@@ -69,7 +71,7 @@ class Budget:
     @property
     def rest(self) -> float:
         """Seconds until the next look can be paid."""
-        return (self.owed - self._ahead(0.0)) / self._pace.share - _GRACE
+        return (self.owed - self._ahead(0.0)) / self._pace.share
 
     @contextmanager
     def spending(self) -> Iterator[Callable[[], float]]:
@@ -87,17 +89,21 @@ class Budget:
 
     def of_rows(self, *, all_known: bool) -> float:
         """Seconds that the next look may spend on rows; more while pairs were never compared."""
-        whole = min(self._longest, self._ahead(self._pace.every) + self.earned - self.owed)  # or the next look would be late
+        whole = min(self._longest, _PART * (self._ahead(self._pace.every) + self.earned - self.owed))
         if all_known:
-            whole = min(whole, max(-self.owed, _WHILE_OWING * self.earned))
-        return max(whole - self._fixed, _OF_FIXED * self._fixed)
+            whole = min(whole, max(-_PART * self.owed, _LEAST * self.earned))
+        self._planned = max(whole - self._fixed, _OF_FIXED * self._fixed)
+        return self._planned / self._longer
 
-    def looked(self, fixed: float, *, first: bool) -> None:
-        """Take note of a look: its time besides rows; the first one loads and compiles, which is paid in part."""
+    def looked(self, rows: float, fixed: float, *, first: bool) -> None:
+        """Take note of a look: its time for rows, and besides; the first one loads and compiles, which is paid in part."""
         if first:
             self._balance, self._at = min(self.owed, self._ahead(0.0)), self._clock()
-        else:
-            self._fixed = fixed
+            return
+        self._fixed = fixed
+        if self._planned > 0.0:
+            longer = self._longer * rows / self._planned
+            self._longer = min(max((1.0 - _LEARNT) * self._longer + _LEARNT * longer, 1.0), _WORST)
 
     def _ahead(self, later: float) -> float:
         """Seconds that looks may owe so many seconds later."""

@@ -209,13 +209,14 @@ class Watching:
         begin = time.monotonic()
         with one_blas_thread(), self.budget.spending():
             result = rank_pairs(
-                _as_draws(used), self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows, progress=False,
-                **self._choices,
+                _as_draws(used), self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows,
+                margins_by=self._known.margins, progress=False, **self._choices,
             )  # fmt: skip
             self._known.rank(result.rows)
             result = _unfinished(result, self._stand(result))
         self._result, self._used = replace(result, unfinished=True), sum(map(len, used.chains))
-        self.budget.looked(time.monotonic() - begin - self._known.spent, first=first)
+        rows = self._known.spent
+        self.budget.looked(rows, time.monotonic() - begin - rows, first=first)
 
     def _stand(self, result: Pairwise) -> str:
         """How far the run was at a look, and of how many draws its rows are."""
@@ -229,6 +230,8 @@ class Watching:
                 f"; {fresh.pairs - fresh.current - fresh.missing:,} pairs, which changed least since, have numbers of earlier "
                 f"looks, at {fresh.oldest:,} draws or more (column n)"
             )
+        if 0 < fresh.margins < sample.n_chains * sample.n_draws:
+            said += f"; the variables one by one are as they were at {fresh.margins:,} draws"
         return said
 
     def _whole(self) -> Draws | None:
