@@ -292,6 +292,11 @@ def test_defects_are_told_in_one_sentence_too(folder, capsys, monkeypatch):
         (("check", "x.csv", "--iid-draws"), "--iid-draws"),
         (("check", "x.csv", "--json", "--csv"), "--csv"),
         (("check", "x.csv", "--json=numbers.txt"), "--json"),
+        (
+            ("compare", "x.csv", "y.csv", "--json", "numbers.txt"),
+            "compare: error: unrecognized arguments: numbers.txt; the file after --json",
+        ),
+        (("reproduce", "--ot"), "reproduce: error"),
         (("check", "x.csv", "--json", "--force"), "--force"),
         (("check", "x.csv", "--top", "-3"), "--top"),
         (("check", "x.csv", "--jobs", "0"), "--jobs"),

@@ -110,6 +110,10 @@ def other_draws(given):
     given["posterior"] = xr.DataTree(dataset(1).assign_coords(draw=np.arange(DRAWS) + 7))
 
 
+def thinned_and_renumbered(given):
+    given["posterior"] = xr.DataTree(dataset(1).isel(draw=slice(None, None, 5)).assign_coords(draw=np.arange(DRAWS // 5)))
+
+
 def other_length(given):
     given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().drop_vars("draw").isel(draw=slice(5)))
 
@@ -139,6 +143,7 @@ def coordinate_of_other_length(given):
 
 SPOILT = {
     other_draws: "some of the draws",
+    thinned_and_renumbered: "250 draws per chain and there are 50, both numbered from 0",
     other_length: "4 x 5 draws, and there are 4 x 250",
     text: "must be numbers",
     missing_flags: "missing values",

@@ -320,6 +320,21 @@ def test_a_store_that_grows_by_appending_never_tells_its_end():
     assert progress.generation == 0
 
 
+@pytest.mark.parametrize("version", FORMATS)
+def test_a_dataset_that_was_written_without_a_group_is_followed(version):
+    """As by `Dataset.to_zarr`; groups beside it do not matter, those of another name are waited for."""
+    root = group_in("run.zarr", "", version)
+    mu = create(root, "mu", MU, ("chain", "draw"), version, shape=(CHAINS, DRAWS), chunks=(1, CHUNK), fill=np.nan)
+    group_in("run.zarr", "observed_data", version)
+    follower = follow("run.zarr")
+    assert follower.poll().lengths == (0, 0)
+    mu[:, : 2 * CHUNK] = MU[:, : 2 * CHUNK]
+    progress = follower.poll()
+    assert (progress.names, progress.lengths, progress.waiting_for) == (("mu",), (16, 16), "")
+    np.testing.assert_array_equal(np.stack(progress.chains)[..., 0], MU[:, :16])
+    assert "no group prior" in follow("run.zarr", group="prior").poll().waiting_for
+
+
 def test_room_that_was_made_for_a_block_is_no_plan():
     """A look may come between the header of a block and its draws."""
     arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from copula_discrepancy.cli import options
@@ -59,7 +60,9 @@ _WITH_EXIT_CODES: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": ar
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `copula-discrepancy` and return its exit code; ``--help`` and the documentation list the codes."""
     given = sys.argv[1:] if arguments is None else [*arguments]
-    chosen = _parser().parse_args(_with_json_file(given))
+    chosen, rest = _parser().parse_known_args(_with_json_file(given))
+    if rest:
+        (_parser() if chosen.command is None else chosen.parser).error(_unknown(rest, given))
     chosen.given = given  # a page shows the command that created it
     if chosen.version:
         from copula_discrepancy import __version__
@@ -88,6 +91,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"copula-discrepancy: {_message(error)}", file=sys.stderr)
         return 1
+
+
+def _unknown(rest: Sequence[str], given: Sequence[str]) -> str:
+    """What is wrong with arguments that no option takes."""
+    file = next((word for option, word in pairwise(given) if option == "--json" and word in rest), None)
+    advice = f"; the file after --json must end in .json, got {file}" if file is not None else ""
+    return f"unrecognized arguments: {' '.join(rest)}{advice}"
 
 
 def _message(error: Exception) -> str:
@@ -174,7 +184,6 @@ def _parser() -> argparse.ArgumentParser:
     output = consequence.add_argument_group("output")
     _add(output.add_mutually_exclusive_group(), options.CONSEQUENCE_FORMS)
     _add(output, options.CONSEQUENCE_OUTPUT)
-    consequence.set_defaults(parser=consequence)
     fidelity = commands.add_parser(
         "fidelity", help="score how much of a real table's dependence a synthetic table keeps", epilog=_EXIT_CODES_OF_FIDELITY,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -189,7 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     _add(fidelity.add_argument_group("limits"), options.FIDELITY_LIMITS)
     output = fidelity.add_argument_group("output")
     _add(output, options.FIDELITY_FORMS | options.OUTPUT)
-    fidelity.set_defaults(parser=fidelity, csv=False, group="posterior", coords=None, chains=None, reference_chains=None)
+    fidelity.set_defaults(csv=False, group="posterior", coords=None, chains=None, reference_chains=None)
     repair = commands.add_parser(
         "repair", help="reorder a sample to the dependence of a reference", epilog=_EXIT_CODES_OF_REPAIR,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -202,7 +211,6 @@ def _parser() -> argparse.ArgumentParser:
     _add(repair.add_argument_group("input"), options.REPAIR_INPUTS)
     _add(repair.add_argument_group("repair"), options.REPAIR)
     _add(repair.add_argument_group("output"), options.REPAIR_OUTPUT)
-    repair.set_defaults(parser=repair)
     sketch = commands.add_parser(
         "sketch", help="count a table once, for comparisons without its rows",
         description="Count the pairs of values of a table of any size, in bins, and write the counts\n"
@@ -214,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     _add(sketch.add_argument_group("input"), options.SKETCH_INPUTS | options.KIND)
     _add(sketch.add_argument_group("counting"), options.SKETCH)
     _add(sketch.add_argument_group("output"), options.SKETCH_OUTPUT)
-    sketch.set_defaults(parser=sketch, delimiter=None)
+    sketch.set_defaults(delimiter=None)
     watch = commands.add_parser(
         "watch", help="watch the pairs of variables of a run while it goes on", **_WITH_EXIT_CODES,
         description="Follow the draws of a sampler while it runs: Stan CSV files, a Zarr store, or a netCDF\n"
@@ -236,9 +244,10 @@ def _parser() -> argparse.ArgumentParser:
         output = command.add_argument_group("output")
         _add(output.add_mutually_exclusive_group(), options.FORMS)
         _add(output, options.OUTPUT)
-        command.set_defaults(parser=command)
     reproduce = commands.add_parser("reproduce", help="repeat the experiments of the paper and compare with its numbers")
     _add(reproduce, options.REPRODUCE)
+    for command in commands.choices.values():
+        command.set_defaults(parser=command)
     return parser
 
 

@@ -1,5 +1,6 @@
 """Zarr stores that a sampler writes, nutpie's or PyMC's: chunks appear in arrays that have their full shape from the start."""
 
+import json
 import math
 import os
 import re
@@ -187,12 +188,14 @@ class _Opened:
         if not _has_header(path):
             return f"{label} has no header yet"
         if not _has_header(path, group):
-            return f"{label} has no group {group} yet"
+            if group != DEFAULT_GROUP or not _has_arrays(path):
+                return f"{label} has no group {group} yet"
+            group = ""  # a Dataset that was written without a group
         newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
         root: Any = zarr.open_group(path, mode="r", **newer)
         # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
         inside = sorted(os.listdir(os.path.join(path, group)))
-        arrays = {name: StoredArray(root[f"{group}/{name}"]) for name in inside if _has_header(path, group, name)}
+        arrays = {name: StoredArray(root[f"{group}/{name}"]) for name in inside if _is_array(path, group, name)}
         counted = _has_header(path, _STATE)
         split = counted and _has_header(path, f"{_WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
         lengths = {array.shape[1] for array in arrays.values() if "draw" in array.dims and array.dims != ("draw",)}
@@ -203,7 +206,7 @@ class _Opened:
             _require_one_run(os.path.join(path, group), [name for name, array in arrays.items() if "draw" in array.dims])
         found = _placeholder(arrays)
         if not found.data_vars:
-            return f"{label} has no variables in the group {group} yet"
+            return f"{label} has no variables{f' in the group {group}' if group else ''} yet"
         selected, flat, entries = selected_arrays(found, options)
         places = {name: [(k, int(selected[name].values.flat[entry])) for k, entry in own] for name, own in entries.items()}
         statistics = _statistics_in(path, root) if group == DEFAULT_GROUP else {}
@@ -292,6 +295,22 @@ def _statistics_in(path: str, root: Any) -> dict[str, StoredArray]:
 def _has_header(*parts: str) -> bool:
     """Whether a folder is a group or an array of a store."""
     return any(os.path.exists(os.path.join(*parts, header)) for header in _HEADERS)
+
+
+def _is_array(*parts: str) -> bool:
+    """Whether a folder is an array of a store; one whose header is only half written is none yet."""
+    if os.path.exists(os.path.join(*parts, ".zarray")):
+        return True
+    try:
+        with open(os.path.join(*parts, "zarr.json"), encoding="utf-8") as file:
+            return bool(json.load(file).get("node_type") == "array")
+    except (OSError, ValueError):
+        return False
+
+
+def _has_arrays(path: str) -> bool:
+    """Whether a store has arrays outside its groups."""
+    return any(_is_array(path, name) for name in os.listdir(path))
 
 
 def _stamp_of(path: str, group: str) -> tuple[Any, ...]:

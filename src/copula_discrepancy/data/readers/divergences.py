@@ -21,7 +21,9 @@ def statistics_group(group: str) -> str | None:
     return None if found is None else f"{folder}/{found}".lstrip("/")
 
 
-def divergences_of(statistics: Any, draws: Any, shape: tuple[int, int]) -> tuple[NDArray[np.bool_] | None, tuple[str, ...]]:
+def divergences_of(
+    statistics: Any, draws: Any, shape: tuple[int, int], group: Any
+) -> tuple[NDArray[np.bool_] | None, tuple[str, ...]]:
     """Which draws diverged, (chain, draw), and a note if a sampler's statistics do not tell.
 
     Parameters
@@ -32,6 +34,8 @@ def divergences_of(statistics: Any, draws: Any, shape: tuple[int, int]) -> tuple
         A variable, with the chains and draws that are read; statistics of others are ignored.
     shape : (int, int)
         The number of chains and draws that are read.
+    group : Dataset
+        The group with all chains and draws, before any are selected.
 
     Returns
     -------
@@ -51,6 +55,11 @@ def divergences_of(statistics: Any, draws: Any, shape: tuple[int, int]) -> tuple
             continue
         if not flags.indexes[dim].is_unique or not np.isin(wanted, flags[dim].values).all():
             return _unknown(f"sample_stats has no statistics of some of the {dim}s")
+        if dim == "draw" and _renumbered(group, flags):
+            return _unknown(
+                f"sample_stats has {flags.sizes[dim]:,} draws per chain and there are {group.sizes[dim]:,}, both numbered "
+                "from 0, so it is not known which draws of the run these are; select draws in both groups alike"
+            )
         flags = flags.sel({dim: wanted})
     if set(flags.dims) - {"chain", "draw"} or "draw" not in flags.dims or flags.dtype.kind not in "biuf":
         return _unknown(
@@ -68,6 +77,14 @@ def divergences_of(statistics: Any, draws: Any, shape: tuple[int, int]) -> tuple
     diverging: NDArray[np.bool_] = values != 0
     diverging.flags.writeable = False
     return diverging, ()
+
+
+def _renumbered(group: Any, flags: Any) -> bool:
+    """Whether a group with fewer draws than its statistics may have been thinned and numbered anew."""
+    labels = group["draw"].values
+    return labels.size < flags.sizes["draw"] and all(
+        np.array_equal(own, np.arange(own.size)) for own in (labels, flags["draw"])
+    )
 
 
 def _unknown(why: str) -> tuple[None, tuple[str, ...]]:

@@ -64,7 +64,7 @@ def read_dataset(given: Any, options: ReadOptions, statistics: Any = None) -> Ta
     """
     arrays, names, entries = selected_arrays(given, options)
     table = _filled(arrays, names, entries).noted(*repair_notes(given.attrs))
-    diverging, notes = divergences_of(statistics, arrays[next(iter(entries))], table.values.shape[:2])
+    diverging, notes = divergences_of(statistics, arrays[next(iter(entries))], table.values.shape[:2], given)
     return replace(table.noted(*notes), diverging=diverging)
 
 
