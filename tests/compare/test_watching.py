@@ -9,8 +9,9 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy._core.files import json_text
+from copula_discrepancy.compare import watching as watching_module
 from copula_discrepancy.compare.gate import gate
-from copula_discrepancy.compare.incremental import Freshness
+from copula_discrepancy.compare.incremental import Freshness, KnownRows
 from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.watch_result import ENDING, duration
 from copula_discrepancy.compare.watching import Watching
@@ -170,7 +171,7 @@ def test_looks_and_readings_share_what_the_watch_may_use(draws, reading):
         if update.result is not None and (not looks or update.result is not looks[-1]):
             looks.append(update.result)
             machine[0] += 0.5
-        assert machine[0] - 0.2 * clock.now <= 2.0 + reading
+        assert machine[0] - 0.2 * clock.now <= 2.0 + 2.0 * reading  # two of them tell what one costs
     # reading takes a fifth of the share, and no more than one look follows a reading
     assert len(looks) >= 0.9 * min(clock.now / 3.0, polls)
     assert clock.now >= 0.95 * polls * max(1.0, reading / (0.2 * 0.2))
@@ -199,16 +200,70 @@ def test_the_state_while_the_last_answer_is_computed(draws):
     assert not any(ENDING[1:] in update.sentences()["Run"] for update in (*updates, watch.final()))
 
 
-def test_a_run_that_stops_growing_ends_with_a_reservation(draws):
+@pytest.mark.parametrize(("expected", "code"), [(None, "end-unknown"), (200, "end-unknown"), (400, "unfinished-run")])
+def test_a_run_that_stops_growing_ends_with_a_reservation(draws, expected, code):
     clock = Clock()
-    watch = watching(Scripted(draws, [[200] * 4], finished=False), clock=clock, pace=Pace(every=0.0, patience=50.0))
+    follower = Scripted(draws, [[200] * 4], finished=False, expected=expected)
+    watch = watching(follower, clock=clock, pace=Pace(every=0.0, patience=50.0))
     updates = [*watch.updates()]
     assert 50.0 <= clock.now <= 53.0
     assert any("no new draws for" in note for note in updates[-1].notes)
     last = watch.final()
     assert last.headline.startswith("Watch ended")
-    assert codes_of(last.result)[0] == "unfinished-run"
+    assert codes_of(last.result)[0] == code
+    assert ("200 of 400 draws" in last.result.caveats[0].sentence) == (code == "unfinished-run")
     assert last.result.samples[0].n_draws == 200
+    # a run that was cut short passes no limit; where nothing tells its end, the reservation has to do
+    assert gate(last.result, max_gap=0.9).undecided == (code == "unfinished-run")
+
+
+def test_a_sampler_that_failed_ends_the_watch_with_its_message(draws):
+    watch = watching(Scripted(draws, [[100] * 4, [200] * 4], failed="no valid start"))
+    [*watch.updates()]
+    last = watch.final()
+    assert last.headline.startswith("Watch ended")
+    assert codes_of(last.result)[0] == "unfinished-run"
+    assert "no valid start" in last.result.caveats[0].sentence
+    empty = watching(Scripted(draws, [[0] * 4], failed="no valid start"))
+    [*empty.updates()]
+    with pytest.raises(cd.InputError, match=r"the sampler failed \(no valid start\)"):
+        empty.final()
+
+
+def test_a_source_that_is_there_is_waited_for_though_it_tells_no_chains(draws):
+    """As of a sampler in the background, which warms up."""
+    for exists in (True, False):
+        clock = Clock()
+        watch = watching(Scripted(draws, [*[[]] * 40, [400] * 4], exists=exists), clock=clock, pace=Pace(wait=10.0))
+        updates = [*watch.updates()]
+        assert (len(updates) == 40) == exists
+        assert any("the sampler is warming up" in note for update in updates for note in update.notes) == exists
+
+
+def test_a_dear_first_reading_does_not_delay_the_next_ones(draws):
+    clock, machine, costs = Clock(), [0.0], iter([30.0, *[0.001] * 200])
+
+    class CatchingUp(Scripted):
+        def poll(self):
+            machine[0] += (cost := next(costs))
+            clock.now += cost
+            return super().poll()
+
+    growth = [[100 + 4 * k] * 4 for k in range(30)]
+    watch = watching(CatchingUp(draws, growth), clock=clock, pace=Pace(), processor=lambda: machine[0])
+    reads = [clock.now for _ in watch.updates()]
+    assert reads[1] - reads[0] <= 1.5
+    assert clock.now <= 30.0 + 30.0 + 5.0  # a second for each of the others
+
+
+def test_other_chains_are_a_look_of_their_own(draws, monkeypatch):
+    """Chains are left out and come back: what is known of others says nothing, even of as many draws."""
+    made = []
+    monkeypatch.setattr(watching_module, "KnownRows", lambda first: made.append(KnownRows(first)) or made[-1])
+    growth = [[100, 0], [100, 50], [100, 60], [100, 60]]
+    watch = watching(Scripted(draws, growth), clock=Clock(), pace=Pace(every=0.0, share=1.0))
+    assert [update.result.samples[0].n_chains for update in watch.updates()] == [1, 2, 2]
+    assert len(made) == 2  # one for the first chain, one for both
 
 
 def test_an_interrupted_watch_has_the_last_answer(draws):

@@ -4,6 +4,7 @@ import os
 import time
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -412,9 +413,11 @@ def test_the_number_of_chains_that_will_come():
 
 
 @pytest.mark.parametrize("source", ["run_*.csv", "."])
-def test_further_chains_may_begin_until_the_files_of_a_pattern_rest(source):
-    """CmdStan without threads runs one chain after another."""
-    rest = 11.0  # seconds, more than SETTLED
+def test_further_chains_may_begin_until_the_files_of_a_pattern_rest(source, monkeypatch):
+    """CmdStan without threads runs one chain after another; copies, as by rsync -t, may be old when they appear."""
+    rest, now = 11.0, [100.0]  # seconds, more than SETTLED
+    clocks = SimpleNamespace(time=time.time, monotonic=lambda: now[0])
+    monkeypatch.setattr("copula_discrepancy.data.following.csv_run.time", clocks)
     write("run_1.csv", seeded(STAN_DRAWS[0], 11, 1))
     follower = follow(source)
     progress = follower.poll()
@@ -427,8 +430,11 @@ def test_further_chains_may_begin_until_the_files_of_a_pattern_rest(source):
     write("run_2.csv", seeded(STAN_DRAWS[1], 11, 2))
     assert follower.poll().finished is None  # the newest file counts
     os.utime("run_2.csv", (time.time() - rest,) * 2)
+    assert follower.poll().finished is None  # it grew while it was followed, whatever its time says
+    now[0] += rest
     progress = follower.poll()
     assert (progress.lengths, progress.finished, progress.waiting_for) == ((30, 30), True, "")
+    assert follow(source).poll().finished  # files that were there, and old, at the first look
 
 
 def test_what_several_files_lack_is_one_clause():
@@ -495,6 +501,7 @@ FAULTS = [
     (TEXT + cut_at(TEXT, 2)[0].split("thin = 1 (Default)\n")[1], "not-numeric"),  # a second run in the same file
     (TEXT + ",".join(["x"] * 13) + "\n", "not-numeric"),
     (TEXT + ",".join([""] * 13) + "\n", "not-numeric"),
+    (TEXT + ",".join(["1_0"] * 13) + "\n", "not-numeric"),
     (TEXT + ",".join(["nan"] * 13) + "\n", "nan"),
     (TEXT + ",".join(["inf"] * 13) + "\n", "infinite"),
     (TEXT.replace(",mu,", ",theta.1,"), "argument"),

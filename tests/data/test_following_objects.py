@@ -207,6 +207,83 @@ def test_a_sampler_that_produces_nan():
         MU[0, 12] = kept
 
 
+@pytest.mark.parametrize("container", ["tree", "InferenceData"])
+@pytest.mark.parametrize(("begin", "lengths"), [(30, (40, 40)), (0, (40, 40)), (30, (40, 35))])
+def test_a_chain_that_ends_with_nan_is_no_shorter_chain(container, begin, lengths, monkeypatch):
+    """The other variables tell that its draws are there; an aborted chain lacks all of them."""
+    mu = MU.copy()
+    mu[1, begin:] = np.nan
+    monkeypatch.setitem(globals(), "MU", mu)
+    sampler = Sampler(container)
+    sampler.lengths, sampler.finished = lengths, True
+    error = refusal("nan", follow(sampler).poll)
+    assert "chain 1" in error
+    assert f"draw {begin}" in error
+    assert "exclude" in error
+    assert follow(sampler, exclude="mu").poll().lengths == lengths
+
+
+def test_a_variable_that_is_nan_from_the_start_is_told_while_the_sampler_runs(monkeypatch):
+    monkeypatch.setitem(globals(), "MU", np.full_like(MU, np.nan))
+    sampler = Sampler()
+    sampler.lengths = (5, 3)
+    assert follow(sampler).poll().lengths == (0, 0)  # a few draws may be on their way
+    sampler.lengths = (40, 35)
+    assert "mu" in refusal("nan", follow(sampler).poll)
+
+
+def test_a_sampler_that_fails_gives_the_draws_before_and_its_message():
+    class Failing(Sampler):
+        failure = None
+
+        @property
+        def is_finished(self):
+            if self.failure is None:
+                return super().is_finished
+            error, self.failure, self.finished = self.failure, None, True
+            raise error  # once, as nutpie does
+
+    sampler = Failing()
+    assert follow(sampler).poll().exists  # a sampler that warms up
+    sampler.lengths = (9, 4)
+    follower = follow(sampler)
+    follower.poll()
+    sampler.failure = RuntimeError("All initialization points failed\nmore")
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished, progress.new) == ((9, 4), True, 0)
+    assert progress.failed == "All initialization points failed"
+    assert follower.poll().failed == progress.failed
+    assert follower.whole().values.shape == (2, 4, 4)
+
+
+def test_divergences_of_a_sampler_are_those_of_its_draws():
+    """By the labels of chains and draws, and not at all if some are missing."""
+    sampler = Sampler()
+    sampler.lengths, sampler.finished = (40, 40), True
+    plain = sampler.inspect
+    labels = {"chain": [0, 1], "draw": np.arange(40)}
+
+    def swapped():
+        copy = plain()
+        stats = copy["sample_stats"].to_dataset().assign_coords(labels).isel(chain=[1, 0])
+        return xr.DataTree.from_dict({"posterior": copy["posterior"].to_dataset().assign_coords(labels), "sample_stats": stats})
+
+    sampler.inspect = swapped
+    progress = follow(sampler).poll()
+    expected(progress)
+
+    def holes():
+        copy = plain()
+        stats = copy["sample_stats"].to_dataset()
+        stats["diverging"] = stats["diverging"].astype(float).where(stats["logp"] < 0.0)
+        return xr.DataTree.from_dict({"posterior": copy["posterior"].to_dataset(), "sample_stats": stats})
+
+    sampler.inspect = holes
+    progress = follow(sampler).poll()
+    assert progress.divergent is None
+    assert "diverging has missing values" in progress.notes[0]
+
+
 # iterators
 
 
@@ -294,3 +371,37 @@ def test_what_is_no_iterator():
     refusal("argument", follow, ROWS)
     refusal("argument", follow, [ROWS])
     assert isinstance(cd.as_draws(ROWS), cd.Draws)
+
+
+def test_blocks_have_divergences():
+    def with_statistics(begin, end):
+        stats = xr.Dataset({"diverging": (("chain", "draw"), DIVERGING[:, begin:end])})
+        return xr.DataTree.from_dict({"posterior": FORMS["dataset"](begin, end), "sample_stats": stats})
+
+    follower = follow(blocks(with_statistics))
+    for _ in range(4):
+        expected(progress := follower.poll())
+    assert progress.finished
+    np.testing.assert_array_equal(follower.whole().diverging, DIVERGING)
+    # blocks without statistics among others: which draws diverged is not known
+    forms = iter([FORMS["tree"](0, 5), with_statistics(5, 40)])
+    follower = follow(forms)
+    follower.poll()
+    assert follower.poll().divergent is None
+
+
+@pytest.mark.parametrize("repeated", [[(0, 10), (0, 20)], [(0, 10), (10, 20), (10, 20)], [(0, 3), (3, 6), (0, 3)]])
+def test_blocks_that_begin_again_are_refused(repeated):
+    """All draws so far instead of the new ones, or a sampler that was not told to go on."""
+    follower = follow(FORMS["array"](begin, end) for begin, end in repeated)
+    for _ in repeated[:-1]:
+        follower.poll()
+    assert "only the draws that are new" in refusal("repeated", follower.poll)
+
+
+def test_chains_that_stand_still_are_no_repeated_blocks():
+    still = np.repeat(ROWS[:, :1], 30, axis=1)
+    follower = follow(iter([still, still, ROWS[:, :1], ROWS[:, :1]]))
+    for _ in range(4):
+        progress = follower.poll()
+    assert progress.lengths == (62,) * 3

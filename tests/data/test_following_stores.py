@@ -34,6 +34,7 @@ ROWS = np.concatenate([COUNT[..., None], MU[..., None], THETA], axis=2)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.0)
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store.SETTLED", 0.0)
 
 
 def group_in(path, name, version, **attributes):
@@ -194,6 +195,74 @@ def test_a_variable_that_is_nan_is_an_error_and_one_without_values_waits():
     assert progress.waiting_for
 
 
+def test_values_that_are_written_late_are_those_of_the_store_at_the_end():
+    """Floating numbers tell which draws are there; whole numbers and flags are 0 until they are written."""
+    group_in("run.zarr", "", FORMATS[-1], sampler="nuts-rs")
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS, only=("mu", "theta", "logp"))
+    progress = follower.poll()
+    assert progress.finished
+    assert not progress.chains[0][:, progress.names.index("count")].any()
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS, only=("count", "diverging"))
+    whole, read = follower.whole(), cd.as_draws("run.zarr")
+    assert whole.names == read.names
+    assert whole.notes == read.notes
+    np.testing.assert_array_equal(whole.values, read.values)
+    np.testing.assert_array_equal(whole.diverging, DIVERGING[:, :DRAWS])
+
+
+def test_values_that_are_written_late_are_read_again_in_a_store_that_is_not_full():
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    for chain in (0, 1):
+        fill(arrays, chain, 0, 24, only=("mu", "theta", "logp"))
+    assert follower.poll().lengths == (24, 24)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, 24, only=("count", "diverging"))
+    whole = follower.whole()
+    np.testing.assert_array_equal(whole.values[..., whole.names.index("count")], COUNT[:, :24])
+    np.testing.assert_array_equal(whole.diverging, DIVERGING[:, :24])
+
+
+@pytest.mark.parametrize("late", [0, 24])
+def test_a_variable_without_values_where_others_have_them_is_an_error(late):
+    """A chain is not over where one of its variables is NaN; one chunk may have come before another."""
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS, only=("theta", "count", "logp", "diverging"))
+        fill(arrays, chain, 0, late if chain else DRAWS, only=("mu",))
+    follower = follow("run.zarr")
+    follower.poll()
+    error = refusal("nan", lambda: [follower.poll() for _ in range(3)])
+    assert "mu" in error
+    assert "chain 1" in error
+    assert follow("run.zarr", exclude="mu").poll().lengths == (DRAWS, DRAWS)
+    behind = store_of("other.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(behind, chain, 0, 40, only=("theta", "count", "logp", "diverging"))
+        fill(behind, chain, 0, 24, only=("mu",))
+    follower = follow("other.zarr")
+    assert [follower.poll().lengths for _ in range(3)] == [(24, 24)] * 3
+
+
+def test_divergences_in_a_store_are_those_of_its_draws():
+    """Chains in another order are matched at the end, and not used before."""
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    posterior, stats = (group_in("run.zarr", name, FORMATS[-1]) for name in ("posterior", "sample_stats"))
+    for group, labels in ((posterior, [0, 1]), (stats, [1, 0])):
+        create(group, "chain", np.array(labels), ("chain",), FORMATS[-1])[:] = labels
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    follower = follow("run.zarr")
+    progress = follower.poll()
+    assert progress.divergent is None
+    assert any(note.startswith("divergences were not used") for note in progress.notes)
+    np.testing.assert_array_equal(follower.whole().diverging, DIVERGING[::-1, :DRAWS])
+
+
 def test_selection_of_whole_numbers_alone():
     arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
     fill(arrays, 0, 0, 24)
@@ -299,15 +368,46 @@ def test_a_store_that_is_full_at_first_sight_may_grow(monkeypatch):
     np.testing.assert_array_equal(follower.whole().values, cd.as_draws(posterior).values)
 
 
-def appended(draws):
-    """Append draws as xarray does it."""
-    begin = xr.open_zarr("run.zarr/posterior", consolidated=False).sizes["draw"] if os.path.exists("run.zarr") else 0
+def appended(draws, group="posterior"):
+    """Append draws, or the statistics that belong to them, as xarray does it."""
+    there = os.path.exists(f"run.zarr/{group}")
+    begin = xr.open_zarr(f"run.zarr/{group}", consolidated=False).sizes["draw"] if there else 0
     part = slice(begin, begin + draws)
-    block = xr.Dataset({"mu": (("chain", "draw"), MU[:, part]), "theta": (("chain", "draw", "g"), THETA[:, part])})
-    more = {"append_dim": "draw"} if begin else {"mode": "w"}
+    arrays = {"mu": (("chain", "draw"), MU[:, part]), "theta": (("chain", "draw", "g"), THETA[:, part])}
+    block = xr.Dataset(arrays if group == "posterior" else {"diverging": (("chain", "draw"), DIVERGING[:, part])})
+    more = {"append_dim": "draw"} if begin else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        block.to_zarr("run.zarr", group="posterior", consolidated=False, **more)
+        block.to_zarr("run.zarr", group=group, consolidated=False, **more)
+
+
+def test_statistics_that_are_appended_after_the_draws_are_read_then():
+    follower = follow("run.zarr")
+    for length in (20, 40, 60):
+        appended(20)
+        progress = follower.poll()
+        assert (progress.lengths, progress.divergent) == ((length,) * 2, None)
+        appended(20, "sample_stats")
+        follower.poll()
+        np.testing.assert_array_equal(np.stack(follower.poll().divergent), DIVERGING[:, :length])
+    np.testing.assert_array_equal(follower.whole().diverging, DIVERGING)
+
+
+def test_a_store_that_was_made_before_its_draws_may_grow(monkeypatch):
+    """A block that takes long to write looks like room for all draws, so that a full store is over only when it rests."""
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store.SETTLED", 0.3)
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    follower.poll()
+    time.sleep(0.02)
+    follower.poll()
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    progress = follower.poll()
+    assert (progress.lengths, progress.finished) == ((DRAWS, DRAWS), None)
+    assert progress.waiting_for
+    time.sleep(0.35)
+    assert follower.poll().finished
 
 
 def test_a_store_that_grows_by_appending_never_tells_its_end():

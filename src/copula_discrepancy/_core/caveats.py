@@ -78,6 +78,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "Find out why it is short, or compare the draws that all chains have."),
     "unfinished-run": (RESERVATION, "Who looks often sees a gap by chance sooner or later, and a run that is stopped when its "
         "numbers look good is biased. Let it run to the end that was planned, and rely on the answer there."),
+    "end-unknown": (RESERVATION, "The sampler may have been stopped, or may go on. Compare the draws again when you know that "
+        "they are all."),
     "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "
         "all rows. Use larger groups, or collect more rows."),
     "pairs-left-out": (NOTE, "The score does not include these columns. Describe them in the metadata, or convert them to "

@@ -25,8 +25,8 @@ class Outcome:
     ----------
     code : str
         "answered" (no limit was set) or "passed"; "gap" or "constant" if the dependence is wrong or lost; "margins" if single
-        variables differ; "void", "untested", "unconverged", "too-few-draws" or "incomplete" (a chain was left out) if the
-        comparison cannot be judged.
+        variables differ; "void", "untested", "unconverged", "too-few-draws" or "incomplete" (a chain was left out, or the run
+        was cut short) if the comparison cannot be judged.
     sentence : str
         The reason, on one line; empty if no limit was set.
     """
@@ -87,7 +87,7 @@ def gate(
         or (_margins(result) if margins else None)
         or _unconverged(result, max_rhat, math.inf if max_gap is None else RHAT_LIMIT)
         or (None if min_n_eff is None else _too_few_draws(result, min_n_eff))
-        or (None if (max_gap, max_rhat, min_n_eff) == (None, None, None) else _without_a_chain(result))
+        or (None if (max_gap, max_rhat, min_n_eff) == (None, None, None) else _incomplete(result))
     )
     if reason is not None:
         return reason
@@ -97,9 +97,9 @@ def gate(
     return Outcome("passed", f"passed: {'; '.join(passed)}") if passed else Outcome("answered")
 
 
-def _without_a_chain(result: Pairwise) -> Outcome | None:
-    """Undecided if a chain was left out: R-hat does not know it."""
-    told = next((caveat.sentence for caveat in result.caveats if caveat.code == "chains-left-out"), None)
+def _incomplete(result: Pairwise) -> Outcome | None:
+    """Undecided if a chain was left out, which R-hat does not know, or if the run had more draws to come."""
+    told = next((caveat.sentence for caveat in result.caveats if caveat.code in ("chains-left-out", "unfinished-run")), None)
     return None if told is None else Outcome("incomplete", f"undecided: {told}")
 
 

@@ -74,13 +74,18 @@ class Budget:
         return (self.owed - self._ahead(0.0)) / self._pace.share
 
     @contextmanager
-    def spending(self) -> Iterator[Callable[[], float]]:
-        """Count what the block uses; what is yielded tells how much that is so far."""
+    def spending(self, *, own_threads: bool = False) -> Iterator[Callable[[], float]]:
+        """Count what the block uses; what is yielded tells how much that is so far.
+
+        A block that has `own_threads` uses what the process does, but no more than the time that passes: a sampler may run in
+        other threads.
+        """
         self._balance, self._at = self.owed, self._clock()
-        begin = self._processor()
+        begin, entire, at = self._processor(), time.process_time(), self._clock()
 
         def used() -> float:
-            return self._processor() - begin
+            own = self._processor() - begin
+            return max(own, min(time.process_time() - entire, self._clock() - at)) if own_threads else own
 
         try:
             yield used
@@ -98,12 +103,16 @@ class Budget:
     def looked(self, rows: float, fixed: float, *, first: bool) -> None:
         """Take note of a look: its time for rows, and besides; the first one loads and compiles, which is paid in part."""
         if first:
-            self._balance, self._at = min(self.owed, self._ahead(0.0)), self._clock()
+            self.caught_up()
             return
         self._fixed = fixed
         if self._planned > 0.0:
             longer = self._longer * rows / self._planned
             self._longer = min(max((1.0 - _LEARNT) * self._longer + _LEARNT * longer, 1.0), _WORST)
+
+    def caught_up(self) -> None:
+        """Take note that what was used so far comes once; it is paid in part."""
+        self._balance, self._at = min(self.owed, self._ahead(0.0)), self._clock()
 
     def _ahead(self, later: float) -> float:
         """Seconds that looks may owe so many seconds later."""

@@ -204,7 +204,7 @@ class WatchUpdate:
         """The answer in one line."""
         if self.result is None:
             return "Watching: no answer yet"
-        unfinished = any(caveat.code == "unfinished-run" for caveat in self.result.caveats)
+        unfinished = any(caveat.code in ("unfinished-run", "end-unknown") for caveat in self.result.caveats)
         state = "Watching" if not self.final else "Watch ended" if unfinished else "Run finished"
         return f"{state}: {wording.answer_line(self.result, capital=False)}"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from copula_discrepancy._core.caveats import caveat_of
+from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import one_blas_thread
 from copula_discrepancy.compare.incremental import KnownRows
@@ -75,8 +75,9 @@ class Watching:
         self.budget = Budget(pace, clock, processor)
         self._known = KnownRows(SHOWN)
         self._start = self._grew = clock()
-        self._looked, self._used, self._as_of = -math.inf, -1, math.nan
-        self._reading = 0.0
+        self._looked, self._as_of = -math.inf, math.nan
+        self._used: tuple[Any, ...] | None = None
+        self._readings = [0.0, 0.0]
         self._latest: Progress = Progress()
         self._rate = math.nan
         self._read = self._start
@@ -124,23 +125,35 @@ class Watching:
             return self._update
         draws = self._whole()
         if draws is None:
-            lacking = (
-                self._latest.waiting_for or f"{_FIRST} draws of a chain are needed, got {max(self._latest.lengths, default=0)}"
-            )
-            raise InputError(f"there was nothing to compare: {lacking}", "too-few-draws")
+            lengths = self._latest.lengths
+            few = f"{_FIRST} draws of every chain are needed, got {' + '.join(map(str, lengths)) or 0}"
+            failed = f"the sampler failed ({self._latest.failed})" if self._latest.failed else ""
+            raise InputError(f"there was nothing to compare: {failed or self._latest.waiting_for or few}", "too-few-draws")
         result = rank_pairs(draws, self._reference, n_jobs=self._n_jobs, **self._choices)
         missing = [note for note in result.notes if note.startswith(LEFT_OUT)]
         if missing:
             result = replace(result, caveats=(*(caveat_of("chains-left-out", note) for note in missing), *result.caveats))
             result = replace(result, notes=tuple(note for note in result.notes if note not in missing))
-        if interrupted:
-            result = _unfinished(result, "the watch was ended before the run: the answer is about the draws that there were")
-        elif self._latest.finished is not True:
-            quiet = f"no new draws came for {self._clock() - self._grew:.0f} s"
-            result = _unfinished(result, f"{quiet}, so the watch ended; whether the run was complete is not known")
-        self._result = result
-        self._update = self._state(result, final=True)
+        caveat = self._ended_early(interrupted)
+        self._result = result if caveat is None else replace(result, caveats=(caveat, *result.caveats))
+        self._update = self._state(self._result, final=True)
         return self._update
+
+    def _ended_early(self, interrupted: bool) -> Caveat | None:
+        """That more draws were to come, or may have been."""
+        latest, least = self._latest, min(self._latest.lengths)
+        if latest.failed:
+            return caveat_of("unfinished-run", f"the sampler failed ({latest.failed}): the answer is about the draws before")
+        if interrupted:
+            return caveat_of(
+                "unfinished-run", "the watch was ended before the run: the answer is about the draws that there were"
+            )
+        if latest.finished is True:
+            return None
+        quiet = f"no new draws came for {self._clock() - self._grew:.0f} s, so the watch ended"
+        if latest.expected is not None and least < latest.expected:
+            return caveat_of("unfinished-run", f"{quiet}, with {least:,} of {latest.expected:,} draws")
+        return caveat_of("end-unknown", f"{quiet}; whether the run was complete is not known")
 
     # ---- reading ---------------------------------------------------------------------------------------------------
 
@@ -149,12 +162,14 @@ class Watching:
         if self._follower.pulls:  # what is drawn meanwhile is the sampler's
             progress = self._follower.poll()
         else:
-            with self.budget.spending() as used:
+            with self.budget.spending(own_threads=self._follower.own_threads) as used:
                 progress = self._follower.poll()
-            self._reading = used()
+            self._readings = [self._readings[-1], used()]
+            if not any(self._latest.lengths):  # what there was before the watch, and what is loaded to read it
+                self.budget.caught_up()
         now = self._clock()
         if progress.generation != self._latest.generation:
-            self._known, self._result, self._used = KnownRows(SHOWN), None, -1
+            self._known, self._result, self._used = KnownRows(SHOWN), None, None
         if progress.new:
             seconds = now - self._grew if self._latest.lengths else math.nan
             rate = progress.new / seconds if seconds > 0.0 else math.nan
@@ -168,6 +183,11 @@ class Watching:
         return max(self._looked + self._pace.every - self._clock(), self.budget.rest)
 
     @property
+    def _reading(self) -> float:
+        """What a reading costs: the cheaper one of the last two, since a dear one may have caught up."""
+        return min(self._readings)
+
+    @property
     def _pause(self) -> float:
         """Seconds until the next reading: reading takes a small part of the share."""
         return max(_POLL, self._reading / (_POLITE * self._pace.share))
@@ -175,7 +195,7 @@ class Watching:
     def _wait(self, until: float) -> None:
         """Sleep until this time, or until a look is due."""
         left, rest = max(until - self._clock(), 0.0), self._rest
-        self._sleep(min(left, rest) if rest > 0.0 else left)
+        self._sleep(min(left, rest) if rest > _SOON else left)
 
     def _ended(self) -> bool:
         """Whether the run is over, or nothing came for so long that it must be."""
@@ -185,7 +205,12 @@ class Watching:
         if any(self._latest.lengths):
             return silent > self._pace.patience
         # a file without draws is that of a sampler that warms up, which may take hours
-        return not self._latest.labels and silent > self._pace.wait
+        return not self._there and silent > self._pace.wait
+
+    @property
+    def _there(self) -> bool:
+        """Whether the source is there, with draws or without."""
+        return self._latest.exists or bool(self._latest.labels)
 
     # ---- looking ---------------------------------------------------------------------------------------------------
 
@@ -194,7 +219,7 @@ class Watching:
         used = _used_draws(self._latest)
         if used is None:
             return False
-        if sum(map(len, used.chains)) == self._used:
+        if (used.labels, used.lengths) == self._used:
             self._as_of = self._read
             return False
         if self._rest > _SOON:
@@ -204,6 +229,8 @@ class Watching:
 
     def _look(self, used: Progress) -> None:
         first, self._looked, self._as_of = math.isinf(self._looked), self._clock(), self._read
+        if self._used is not None and self._used[0] != used.labels:
+            self._known = KnownRows(SHOWN)  # of other chains
         fresh = self._known.freshness
         self._known.seconds = self.budget.of_rows(all_known=fresh.pairs > 0 and not fresh.missing)
         begin = time.monotonic()
@@ -214,7 +241,7 @@ class Watching:
             )  # fmt: skip
             self._known.rank(result.rows)
             result = _unfinished(result, self._stand(result))
-        self._result, self._used = replace(result, unfinished=True), sum(map(len, used.chains))
+        self._result, self._used = replace(result, unfinished=True), (used.labels, used.lengths)
         rows = self._known.spent
         self.budget.looked(rows, time.monotonic() - begin - rows, first=first)
 
@@ -247,9 +274,15 @@ class Watching:
     def _state(self, result: Pairwise | None, *, final: bool) -> WatchUpdate:
         latest, now = self._latest, self._clock()
         notes = (*latest.notes, latest.waiting_for) if final and latest.waiting_for else latest.notes
-        if not final and any(latest.lengths) and latest.finished is not True and now - self._grew > _QUIET:
-            quiet = f"no new draws for {now - self._grew:.0f} s: the sampler may be slow, or may have been stopped"
-            notes = (*notes, f"{quiet}; the watch ends after {self._pace.patience:.0f} s without any")
+        if not final and self._there and latest.finished is not True and now - self._grew > _QUIET:
+            if any(latest.lengths):
+                quiet = f"no new draws for {now - self._grew:.0f} s: the sampler may be slow, or may have been stopped"
+                notes = (*notes, f"{quiet}; the watch ends after {self._pace.patience:.0f} s without any")
+            else:
+                quiet = (
+                    f"no draws for {now - self._grew:.0f} s: the sampler is warming up, or was stopped before its first draw"
+                )
+                notes = (*notes, f"{quiet}; the watch goes on until there are some, or until it is interrupted")
         return WatchUpdate(
             result=result,
             lengths=latest.lengths,

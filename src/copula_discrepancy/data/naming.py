@@ -11,6 +11,7 @@ from copula_discrepancy._core.errors import InputError
 LISTED = 20  # names in an error message: enough to find the right one, few enough to read
 NAME_VARIABLES = "name the columns that are variables (--columns, or var_names)"
 BRIEF = 8  # names in a sentence of a result
+_LABELLED = 3  # sources whose labels stand before a note
 _WIDEST = 200  # characters of one name: a file read with the wrong delimiter has its whole first line as a name
 _COMPARED = 10_000  # names among which a close match is searched: difflib takes a second for this many
 
@@ -48,6 +49,13 @@ def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
     for key, item in pairs:
         groups.setdefault(key, []).append(item)
     return groups
+
+
+def told_once(sources: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """The notes of several sources, such as files, by their labels: each once, and without labels if it holds for all."""
+    found = [(label, tuple(notes)) for label, notes in sources]
+    told = grouped((note, label) for label, notes in found for note in notes)
+    return [note if len(where) == len(found) > 1 else f"{listed(where, _LABELLED)}: {note}" for note, where in told.items()]
 
 
 def unknown_name(name: str, available: Sequence[str], what: str = "variable") -> str:

@@ -79,6 +79,11 @@ class GrowingCsv:
         return self._read.header
 
     @property
+    def size(self) -> int:
+        """The bytes that were read."""
+        return self._read.offset
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the selected variables."""
         return self._read.names
@@ -301,11 +306,13 @@ class GrowingCsv:
                 fields = line.split(b",")
                 for k in columns:
                     _require_number(fields[k], number, self._read.header, k, fields)
-            raise
+            raise  # for type checkers: one of the lines has no number
 
 
 def _require_number(text: bytes, number: int, header: Sequence[str], column: int, fields: list[bytes]) -> None:
     try:
+        if b"_" in text:  # as in 1_0, which is a number in Python and in no file
+            raise ValueError
         float(text)
     except ValueError:
         if fields[column].strip().strip(b'"') == header[column].encode():

@@ -1,6 +1,7 @@
 """The CSV files of one run, one chain each: a list of paths, a pattern, or a folder where files appear."""
 
 import glob
+import math
 import os
 import re
 import time
@@ -14,6 +15,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.csv_file import GrowingCsv
 from copula_discrepancy.data.following.progress import (
+    SETTLED,
     Flags,
     Follower,
     Progress,
@@ -22,15 +24,12 @@ from copula_discrepancy.data.following.progress import (
     lacks_in_words,
     unequal_note,
 )
-from copula_discrepancy.data.naming import grouped, listed, require_same_names
+from copula_discrepancy.data.naming import listed, require_same_names, told_once
 from copula_discrepancy.data.readers.files import natural_order
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.failures import file_labels
 
 _RUN_SETTINGS = ("model", "method", "num_samples", "num_warmup", "save_warmup", "thin", "num_chains")
-# seconds without a change after which no further chain is expected: CmdStan runs chains one after another if they have no
-# threads, and creates the file of a chain as it starts, after it has read the data
-SETTLED = 10.0
 _STAMPED = re.compile(r"(.*-\d{14}).*")  # CmdStanPy puts the time of a run into the names of its files
 
 
@@ -70,6 +69,9 @@ class CsvFollower(Follower):
         options.refuse("a CSV file that grows", "group", "coords", "chain column")
         self._selection, self._options = selection, options
         self._files: dict[str, GrowingCsv] = {}
+        # when this watch saw a file appear or grow: times of files may be old, as those of copies are, or another clock's
+        self._state: tuple[Any, ...] | None = None
+        self._moved = -math.inf
         self._last = Progress()
 
     def poll(self) -> Progress:
@@ -80,6 +82,10 @@ class CsvFollower(Follower):
         files = [*self._files.values()]
         for file in files:
             file.look()
+        state = tuple((file.path, file.size) for file in files)
+        if self._state not in (None, state):
+            self._moved = time.monotonic()
+        self._state = state
         self._require_number(files)
         current, set_aside = _of_the_newest_run([file for file in files if file.header])
         self._require_one_run(current)
@@ -106,6 +112,7 @@ class CsvFollower(Follower):
         names = current[0].names if current else ()
         chains = tuple(_in_order(file, names) for file in shown)
         labels = tuple(file_labels([file.path for file in shown]))
+        notes = zip(file_labels([file.path for file in files]), (file.notes for file in files), strict=True)
         generation = sum(file.generation for file in files)
         before = sum(self._last.lengths) if generation == self._last.generation else 0
         wanted = self._options.chains if isinstance(self._options.chains, int) else len(files)
@@ -121,7 +128,7 @@ class CsvFollower(Follower):
             expected=max((file.expected or 0 for file in current), default=0) or None,
             finished=True if ended else None,
             waiting_for=self._waiting_for(files, set_aside, wanted, further=complete and not ended),
-            notes=(*_anew(files), *_notes(files), *unequal_note(labels, [len(chain) for chain in chains])),
+            notes=(*_anew(files), *told_once(notes), *unequal_note(labels, [len(chain) for chain in chains])),
             divergent=tuple(flags) if current and all(file.divergent is not None for file in current) else None,
         )
 
@@ -129,7 +136,8 @@ class CsvFollower(Follower):
         """Whether no chain begins after these: a pattern or folder tells only by its rest how many there are."""
         if not self._selection.pattern or isinstance(self._options.chains, int):
             return True
-        return time.time() - max(file.changed for file in files) >= SETTLED
+        since = min(time.time() - max(file.changed for file in files), time.monotonic() - self._moved)
+        return since >= SETTLED
 
     def _waiting_for(self, files: list[GrowingCsv], set_aside: list[GrowingCsv], wanted: int, *, further: bool) -> str:
         if not files:
@@ -234,13 +242,3 @@ def _anew(files: list[GrowingCsv]) -> list[str]:
     void = sum(file.void for file in files)
     happened = f"{listed(labels, 3)} {'was' if len(labels) == 1 else 'were'} replaced or truncated"
     return [f"the run began anew: {happened}; {f'{void:,} draws before are' if void != 1 else 'one draw before is'} void"]
-
-
-def _notes(files: list[GrowingCsv]) -> list[str]:
-    """The notes of all files; what holds for each of them is told once."""
-    told = grouped(
-        (note, label)
-        for file, label in zip(files, file_labels([file.path for file in files]), strict=True)
-        for note in file.notes
-    )
-    return [note if len(where) == len(files) > 1 else f"{listed(where, 3)}: {note}" for note, where in told.items()]

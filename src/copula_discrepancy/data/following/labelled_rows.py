@@ -11,10 +11,11 @@ from copula_discrepancy._core.checks import numeric
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.following.progress import Flags, Growing, Rows
 from copula_discrepancy.data.missing import require_finite
+from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.readers.divergences import DIVERGING, flags_of_draws, unknown_divergences
 from copula_discrepancy.data.readers.labelled import Entries, selected_arrays
 from copula_discrepancy.data.readers.options import ReadOptions
 
-DIVERGING = "diverging"
 ALWAYS_THERE = ("logp", "energy", "lp")  # statistics that every draw has
 _SETTLED = 0.5  # seconds between two looks after which the writes of the first have ended
 _FIRST_WINDOW = 16  # draws that are looked at first; further windows double
@@ -25,35 +26,45 @@ class LabelledRows:
 
     `arrays` are the selected variables, `names` their selected entries and `entries` where these are among the names and within
     a variable. `others` are further arrays with draws, such as statistics of the sampler, of which those called as in
-    `ALWAYS_THERE` and `DIVERGING` are used. `padded` are those that are NaN where a draw is not there yet; the others may be 0
-    there, which is a value too. The names have the order of `order` if they are the same: stores list theirs in any.
+    `ALWAYS_THERE` are used. `padded` are those that are NaN where a draw is not there yet; the others may be 0 there, which is
+    a value too. `diverging` tells which draws diverged, or why that is not known. The names have the order of `order` if they
+    are the same: stores list theirs in any.
     """
 
     def __init__(
         self, arrays: Mapping[str, Any], names: tuple[str, ...], entries: Entries, *, others: Mapping[str, Any],
-        padded: set[str], order: tuple[str, ...] = (),
+        padded: set[str], diverging: Any = None, order: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.names = order if sorted(order) == sorted(names) else names
         place = {name: k for k, name in enumerate(self.names)}
         self._entries = {variable: [(place[names[k]], entry) for k, entry in own] for variable, own in entries.items()}
         self._arrays = arrays
         self.n_chains, self.n_draws = next(iter(arrays.values())).shape[:2]
-        self.diverging = others.get(DIVERGING)
+        self.diverging = None if isinstance(diverging, str) else diverging
+        self.notes = (unknown_divergences(diverging),) if isinstance(diverging, str) else ()
+        padded = {name for name in padded if "draw" in {**others, **arrays}[name].dims}
         self._signs = [array for name, array in arrays.items() if name in padded]
+        self._others = [others[name] for name in (*ALWAYS_THERE, *others) if name in others and name in padded]
         if not self._signs:
-            self._signs = [others[name] for name in (*ALWAYS_THERE, *others) if name in others and name in padded][:1]
+            self._signs = self._others[:1]
 
     @classmethod
-    def of_dataset(
-        cls, dataset: Any, statistics: Mapping[str, Any], options: ReadOptions, order: tuple[str, ...]
-    ) -> "LabelledRows":
-        """The variables of a dataset, and statistics of its draws; floating numbers are NaN where a draw is not there yet."""
+    def of_dataset(cls, dataset: Any, statistics: Any, options: ReadOptions, order: tuple[str, ...]) -> "LabelledRows":
+        """The variables of a dataset, and of another one with the sampler's statistics, or None; floating numbers are NaN where
+        a draw is not there yet.
+        """
         arrays, names, entries = selected_arrays(dataset, options)
-        rest = {str(name): by_draw(dataset[name]) for name in dataset.data_vars if "draw" in dataset[name].dims}
-        others = {**rest, **{str(name): by_draw(array) for name, array in statistics.items() if "draw" in array.dims}}
-        padded = {name for name, array in others.items() if array.dtype.kind == "f"}
         selected = {name: by_draw(array) for name, array in arrays.items()}
-        return cls(selected, names, entries, others=others, padded=padded, order=order)
+        others: dict[str, Any] = {}
+        diverging = None
+        for group in (dataset,) if statistics is None else (dataset, statistics):
+            others |= {str(name): by_draw(array) for name, array in group.data_vars.items() if "draw" in array.dims}
+        padded = {name for name, array in others.items() if array.dtype.kind == "f"}
+        if statistics is not None and DIVERGING in statistics.variables:
+            diverging = flags_of_draws(statistics[DIVERGING], arrays[next(iter(entries))], dataset)
+            if not isinstance(diverging, str):
+                diverging = by_draw(diverging)
+        return cls(selected, names, entries, others=others, padded=padded, diverging=diverging, order=order)
 
     @property
     def tells(self) -> bool:
@@ -70,6 +81,10 @@ class LabelledRows:
             limit = _last_value(array, chain, done, limit)
         return limit
 
+    def ahead(self, chain: int, done: int) -> int:
+        """Of how many draws of a chain any of its variables or the sampler's statistics has values, if `done` are there."""
+        return max((_last_value(array, chain, done, self.n_draws) for array in (*self._signs, *self._others)), default=done)
+
     def rows(self, chain: int, begin: int, end: int) -> Rows:
         """Draws of one chain."""
         values = np.empty((end - begin, len(self.names)))
@@ -84,9 +99,12 @@ class LabelledRows:
         return values
 
     def flags(self, chain: int, begin: int, end: int) -> Flags:
-        """Whether each of these draws is divergent."""
-        assert self.diverging is not None
-        return np.asarray(self.diverging.isel(chain=chain, draw=slice(begin, end))).astype(bool)
+        """Whether each of these draws is divergent, of as many as that is known of."""
+        if self.diverging is None or chain >= len(self.diverging):
+            return np.empty(0, np.bool_)
+        values = np.asarray(self.diverging.isel(chain=chain, draw=slice(begin, end)))
+        missing = np.flatnonzero(np.isnan(values)) if values.dtype.kind == "f" else np.empty(0, int)
+        return np.asarray((values[: missing[0]] if missing.size else values) != 0, np.bool_)
 
 
 class ChainRows:
@@ -104,14 +122,21 @@ class ChainRows:
             self._flags.append(Growing(None, np.bool_))
         return [len(rows) for rows in self._rows]
 
-    def extend(self, chain: int, rows: Rows, names: tuple[str, ...], flags: Flags | None = None) -> None:
+    def extend(self, chain: int, rows: Rows, names: tuple[str, ...]) -> None:
         """Add rows to a chain; raise, as for the whole sample, if they are not finite."""
         self.lengths(chain + 1)
         if not np.isfinite(rows).all():
-            require_finite(np.concatenate([self._rows[chain].view(), rows])[None], names, chained=True)
+            with errors_about(f"chain {chain}"):
+                require_finite(np.concatenate([self._rows[chain].view(), rows])[None], names, chained=True)
         self._rows[chain].extend(rows)
-        if flags is not None:
-            self._flags[chain].extend(flags)
+
+    def unmarked(self, chain: int) -> tuple[int, int]:
+        """The first row of a chain of which it is not known whether it is divergent, and the end of the chain."""
+        return len(self._flags[chain]), len(self._rows[chain])
+
+    def mark(self, chain: int, flags: Flags) -> None:
+        """Add whether the first rows that are not marked yet are divergent."""
+        self._flags[chain].extend(flags)
 
     @property
     def chains(self) -> tuple[Rows, ...]:

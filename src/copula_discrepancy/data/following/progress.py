@@ -14,6 +14,7 @@ from copula_discrepancy.data.naming import grouped, listed
 
 Rows: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
+SETTLED = 10.0  # seconds without a change after which a source that does not tell its end has nothing more to come
 _FIRST_ROWS = 64
 _EVEN = 1.1
 
@@ -43,6 +44,10 @@ class Progress:
         What was left out or has happened, in words.
     divergent : tuple of array (draw,), optional
         Whether each draw ended a divergent transition, for each chain, if the source tells.
+    exists : bool
+        Whether the source is there, though it may not tell its chains yet.
+    failed : str
+        What the sampler said when it failed; empty if it did not.
     """
 
     chains: tuple[Rows, ...] = ()
@@ -55,6 +60,8 @@ class Progress:
     waiting_for: str = ""
     notes: tuple[str, ...] = ()
     divergent: tuple[Flags, ...] | None = None
+    exists: bool = False
+    failed: str = ""
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -63,9 +70,12 @@ class Progress:
 
 
 class Follower(ABC):
-    """A growing source that is looked at again and again; `pulls` if looking makes it go on, as with an iterator."""
+    """A growing source that is looked at again and again; `pulls` if looking makes it go on, as with an iterator, and
+    `own_threads` if reading takes threads besides that of the watch.
+    """
 
     pulls: ClassVar[bool] = False
+    own_threads: ClassVar[bool] = False
 
     @abstractmethod
     def poll(self) -> Progress:

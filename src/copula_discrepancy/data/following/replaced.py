@@ -11,6 +11,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows
 from copula_discrepancy.data.following.progress import (
+    Flags,
     Follower,
     Lack,
     Progress,
@@ -20,7 +21,7 @@ from copula_discrepancy.data.following.progress import (
     unequal_note,
 )
 from copula_discrepancy.data.missing import require_finite
-from copula_discrepancy.data.naming import errors_about, require_same_names
+from copula_discrepancy.data.naming import errors_about, require_same_names, told_once
 from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table
@@ -29,6 +30,7 @@ from copula_discrepancy.data.streams.failures import file_labels
 ENDINGS = (".nc", ".npy", ".npz")
 _QUIET = 1.0  # seconds: a file that changed later may still be in the middle of being written
 _HALF_WRITTEN = ("file", "file-format")
+_NO_FLAGS = np.empty(0, np.bool_)
 _NOT_YET = Lack("does not exist yet", "do not exist yet")
 _BEING_WRITTEN = Lack("is being written", "are being written")
 _CANNOT_BE_READ = "cannot be read, and may be in the middle of being written"
@@ -68,10 +70,11 @@ class ReplacedFollower(Follower):
         labels = self._labels()
         before = sum(last.lengths) if last.generation == self._generation else 0
         lengths = [len(chain) for chain in chains]
+        noted = [(label, file.table.notes if file.table else ()) for label, file in zip(own_labels, self._files, strict=True)]
         lost = [f"{label} {file.lost}" for label, file in zip(own_labels, self._files, strict=True) if file.lost]
         self._last = Progress(
             chains, names, labels, self._generation, sum(lengths) - before, None, None, waiting_for,
-            (*self._notes, *lost, *unequal_note(labels, lengths)), self._held.divergent,
+            (*self._notes, *told_once(noted), *lost, *unequal_note(labels, lengths)), self._held.divergent,
         )  # fmt: skip
         return self._last
 
@@ -99,24 +102,24 @@ class ReplacedFollower(Follower):
 
     def _take(self, names: tuple[str, ...]) -> None:
         """Add what is new in the files, or begin anew if what was there has changed."""
-        tables = [(path, file.table, file.flags) for path, file in zip(self._paths, self._files, strict=True)]
         rows: list[Rows] = []
-        flags: list[Any] = []
-        for path, table, own in tables:
+        flags: list[Flags] = []
+        for path, file in zip(self._paths, self._files, strict=True):
+            table = file.table
             if table is None:
                 rows.append(np.empty((0, len(names))))
-                flags.append(None)
+                flags.append(_NO_FLAGS)
                 continue
             require_same_names(names, table.names, self._paths[0], path)
             places = [table.names.index(name) for name in names]
             rows += [chain[:, places] for chain in table.values]
-            flags += [None] * len(table.values) if own is None else [*own]
+            flags += [_NO_FLAGS] * len(table.values) if table.diverging is None else [*table.diverging]
         wanted = self._options.chains
         if isinstance(wanted, int) and len(rows) > wanted:
             raise InputError(f"chains={wanted} was passed, but the files have {len(rows)} chains; omit it", "shape")
         held = self._held
-        goes_on = held is not None and self._last.names == names and len(held.chains) == len(rows) and all(
-            np.array_equal(before, after[: len(before)]) for before, after in zip(held.chains, rows, strict=True)
+        goes_on = held is not None and self._last.names == names and len(held.chains) <= len(rows) and all(
+            np.array_equal(before, after[: len(before)]) for before, after in zip(held.chains, rows, strict=False)
         )  # fmt: skip
         if not goes_on:
             if held is not None and any(held.lengths(0)):
@@ -126,7 +129,8 @@ class ReplacedFollower(Follower):
         assert held is not None
         for chain, (values, own) in enumerate(zip(rows, flags, strict=True)):
             done = held.lengths(len(rows))[chain]
-            held.extend(chain, values[done:].astype(float), names, None if own is None else own[done:])
+            held.extend(chain, values[done:].astype(float), names)
+            held.mark(chain, own[held.unmarked(chain)[0] :])
 
 
 class _Replaced:
@@ -137,7 +141,6 @@ class _Replaced:
         self._read: tuple[int, ...] | None = None
         self._stamp: tuple[int, ...] | None = None
         self.table: Table | None = None
-        self.flags: Any = None
         self.lack: Lack | None = None
         self.lost = ""
 
@@ -176,7 +179,6 @@ class _Replaced:
                 if table.ranked:
                     raise InputError("has values too large for a float64, so it cannot be followed; rescale them first")
                 require_finite(table.values, table.names, chained=True)
-            flags = self._diverging(table)
         except InputError as error:
             if error.code in _HALF_WRITTEN:
                 self.lack = Lack(f"{_CANNOT_BE_READ} ({error})", _CANNOT_BE_READ, named=True)
@@ -188,7 +190,7 @@ class _Replaced:
             raise
         if self._changed():
             return False
-        self.table, self.flags, self._read = table, flags, self._stamp
+        self.table, self._read = table, self._stamp
         self.lack, self.lost = None, ""
         return True
 
@@ -201,17 +203,6 @@ class _Replaced:
         if changed:
             self.lack = _BEING_WRITTEN
         return changed
-
-    def _diverging(self, table: Table) -> Any:
-        """Whether each draw is divergent, (chain, draw); None if the file does not tell."""
-        if not self._path.endswith(".nc") or self._options.group != "posterior":
-            return None
-        choices = ReadOptions(group="sample_stats", var_names=("diverging",))
-        try:
-            found = read(self._path, choices).values[:, :, 0] != 0
-        except InputError:
-            return None
-        return found if found.shape == table.values.shape[:2] else None
 
 
 def _stamp_of(status: os.stat_result) -> tuple[int, ...]:

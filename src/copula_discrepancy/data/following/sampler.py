@@ -2,20 +2,22 @@
 
 import time
 import warnings
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, still_there
 from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
+from copula_discrepancy.data.readers.divergences import unknown_divergences
 from copula_discrepancy.data.readers.labelled import dataset_of
-from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
+from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.failures import first_line
 
 _MOST_TIME = 0.1  # of the time between looks that may go into copies: a copy has all draws, so that it takes longer and longer
 _GIVES_NONE = (AttributeError, RuntimeError, ValueError, OSError)  # of nutpie, after its results were taken or a chain failed
 _WARMING_UP = "the sampler has no draws yet: it is warming up"
+_SLACK = 32  # draws by which variables of one copy may differ while the sampler runs; more are NaN, and not missing yet
 
 
 def is_background_sampler(given: Any) -> bool:
@@ -39,14 +41,19 @@ class SamplerFollower(Follower):
         self._settling = Settling()
         self._next, self._copies = 0.0, 0
         self._ended = False
-        self._last = Progress(waiting_for="the sampler has no draws yet")
+        self._last = Progress(waiting_for="the sampler has no draws yet", exists=True)
 
     def poll(self) -> Progress:
         """The draws so far; copies are made so seldom that they take little time."""
         now = time.monotonic()
         if self._ended:
             return self._again()
-        finished = self._is_finished()
+        try:
+            finished = bool(self._sampler.is_finished)
+        except TimeoutError:  # of nutpie while it runs
+            finished = False
+        except _GIVES_NONE as error:
+            return self._failed(error)
         if now < self._next and not finished:
             return self._again()
         try:
@@ -72,32 +79,30 @@ class SamplerFollower(Follower):
         """The draws of the last poll."""
         return cut_draws(self._last, "read from the running sampler")
 
-    def _is_finished(self) -> bool:
-        try:
-            return bool(self._sampler.is_finished)
-        except TimeoutError:  # of nutpie while it runs
-            return False
+    def _failed(self, error: Exception) -> Progress:
+        """The last progress, after a chain of the sampler has failed."""
+        self._ended = True
+        self._last = replace(self._again(""), failed=f"{first_line(error):.200}")
+        return self._last
 
     def _again(self, waiting_for: str | None = None) -> Progress:
         """The last progress without news."""
         last = self._last
         waiting = last.waiting_for if waiting_for is None else waiting_for
-        self._last = Progress(
-            last.chains, last.names, last.labels, last.generation, 0, last.expected, self._ended or last.finished, waiting,
-            last.notes, last.divergent,
-        )  # fmt: skip
+        self._last = replace(last, new=0, finished=self._ended or last.finished, waiting_for=waiting)
         return self._last
 
     def _told(self, copy: Any, finished: bool) -> Progress:
         try:
-            dataset, _ = dataset_of(copy, self._options)
+            dataset, statistics = dataset_of(copy, self._options)
         except InputError as error:
             if error.code != "unknown-name":
                 raise
-            return Progress(generation=self._generation, waiting_for=f"the sampler has no group {self._options.group} yet")
+            missing = f"the sampler has no group {self._options.group} yet"
+            return Progress(generation=self._generation, waiting_for=missing, exists=True)
         if not dataset.data_vars or not dataset.sizes.get("draw", 0):
-            return Progress(generation=self._generation, waiting_for=_WARMING_UP)
-        rows = LabelledRows.of_dataset(dataset, _statistics(copy, self._options), self._options, self._names)
+            return Progress(generation=self._generation, waiting_for=_WARMING_UP, exists=True)
+        rows = LabelledRows.of_dataset(dataset, statistics, self._options, self._names)
         wanted = self._options.chains if isinstance(self._options.chains, int) else rows.n_chains
         if rows.n_chains > wanted:
             raise InputError(f"chains={wanted} was passed, but the sampler has {rows.n_chains} chains; omit it", "shape")
@@ -114,28 +119,26 @@ class SamplerFollower(Follower):
         stored = any(array.encoding.get("chunks") for array in dataset.data_vars.values())  # not in memory, but being written
         if stored:
             ready = self._settling.settled(there, done)
-        for chain, end in enumerate(ready):
-            if end > done[chain]:
-                flags = rows.flags(chain, done[chain], end) if rows.diverging is not None else None
-                held.extend(chain, rows.rows(chain, done[chain], end), rows.names, flags)
+        for chain, begin in enumerate(done):
+            end = ready[chain]
+            if not stored and rows.tells:  # a copy has all variables of a draw, so that what is missing in one is NaN
+                ahead = rows.ahead(chain, end)
+                end = ahead if ahead > end + (0 if finished else _SLACK) else end
+            if end > begin:
+                held.extend(chain, rows.rows(chain, begin, end), rows.names)
+            held.mark(chain, rows.flags(chain, *held.unmarked(chain)))
+        notes = rows.notes
+        if finished and rows.diverging is not None and held.divergent is None:
+            notes = (unknown_divergences("diverging has missing values"),)
         lengths = held.lengths(rows.n_chains)
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
         new = sum(lengths) - (sum(self._last.lengths) if self._generation == self._last.generation else 0)
         return Progress(
             held.chains, rows.names, labels, self._generation, new, self._expected(), finished and ready == there,
-            "" if any(lengths) else _WARMING_UP, unequal_note(labels, lengths), held.divergent,
+            "" if any(lengths) else _WARMING_UP, (*notes, *unequal_note(labels, lengths)), held.divergent, exists=True,
         )  # fmt: skip
 
     def _expected(self) -> int | None:
         """The draws that each chain will have, if the sampler's settings tell it."""
         number = getattr(getattr(self._sampler, "_settings", None), "num_draws", None)
         return number if isinstance(number, int) and number > 0 else None
-
-
-def _statistics(copy: Any, options: ReadOptions) -> Mapping[str, Any]:
-    """The statistics of the sampler that belong to the posterior, by name; none for another group."""
-    try:
-        found = dataset_of(copy, ReadOptions(group="sample_stats"))[0] if options.group == DEFAULT_GROUP else None
-    except InputError:
-        return {}
-    return {} if found is None else found.data_vars

@@ -4,26 +4,28 @@ import json
 import math
 import os
 import re
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.draws import Draws
+from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.labelled_rows import (
     ALWAYS_THERE,
-    DIVERGING,
     ChainRows,
     LabelledRows,
     Room,
     Settling,
     still_there,
 )
-from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
+from copula_discrepancy.data.following.progress import SETTLED, Follower, Progress, cut_draws, unequal_note
 from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.readers.divergences import DIVERGING
 from copula_discrepancy.data.readers.labelled import selected_arrays
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.streams.failures import first_line
@@ -44,9 +46,11 @@ class ZarrFollower(Follower):
     every variable whose missing draws are NaN has a value; whole numbers and flags wait until they must have been written too.
 
     A run is finished if all draws are there that the store says there will be: by PyMC's count, in the arrays of nutpie, which
-    it makes for all draws, or in arrays that were seen while draws were missing in them, and did not grow. A store that is full
-    at first sight, as those that xarray appends to are after each block, tells nothing.
+    it makes for all draws, or in arrays that were seen while draws were missing in them, did not grow, and have been full for
+    ten seconds. A store that is full at first sight, as those that xarray appends to are after each block, tells nothing.
     """
+
+    own_threads = True  # zarr decodes in threads
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         options.refuse("a Zarr store", "delimiter", "chain column")
@@ -61,6 +65,7 @@ class ZarrFollower(Follower):
         self._held: ChainRows | None = None
         self._settling = Settling()
         self._room = Room()
+        self._resting: dict[int, tuple[int, float]] = {}  # each chain's draws, and since when it has had no more
         self._generation = 0
         self._notes: tuple[str, ...] = ()
         self._last = Progress()
@@ -79,11 +84,36 @@ class ZarrFollower(Follower):
         return self._last
 
     def whole(self) -> Draws:
-        """The draws of the last poll, which are those of the store if it is complete."""
-        store = self._store
-        full = store is not None and all(length >= store.n_draws for length in self._last.lengths)
-        reason = "read from the store" if full else "read while the store was still written"
-        return cut_draws(self._last, reason)
+        """The store as `as_draws` reads it, if all of its draws are there.
+
+        Whole numbers and flags may have been written after the draws were followed, so that they are read again in any case.
+        """
+        store, options = self._store, self._options
+        if store is None or self._held is None:
+            return cut_draws(self._last, "read while the store was still written")
+        if any(length < store.n_draws for length in self._last.lengths):
+            return cut_draws(self._again(store.rows, store.offset), "read while the store was still written")
+        if store.offset:  # which readers would take for draws
+            return cut_draws(self._again(store.rows, store.offset), "read from the store, behind the warm-up")
+        choices: Any = {"var_names": options.var_names, "filter_vars": options.filter_vars, "exclude": options.exclude or None}
+        try:
+            read = as_draws(self._path, group=options.group, coords=options.coords, **choices)
+        except InputError as error:
+            return cut_draws(self._again(store.rows, store.offset), f"the store cannot be read as a whole ({error})")
+        if (read.n_chains, read.n_draws) != (len(self._last.lengths), store.n_draws):
+            return cut_draws(self._again(store.rows, store.offset), "the store has changed since it was followed")
+        return read
+
+    def _again(self, rows: LabelledRows, offset: int) -> Progress:
+        """The last progress, with its draws as they are in the store now."""
+        again = ChainRows(len(rows.names))
+        try:
+            for chain, length in enumerate(self._last.lengths):
+                again.extend(chain, rows.rows(chain, offset, offset + length), rows.names)
+                again.mark(chain, rows.flags(chain, offset, offset + length))
+        except _HALF_WRITTEN:
+            return self._last
+        return replace(self._last, chains=again.chains, divergent=again.divergent)
 
     def _look(self) -> str:
         """Read what is new; what is missing, in words."""
@@ -115,6 +145,7 @@ class ZarrFollower(Follower):
                 self._room = Room()
             self._held = ChainRows(len(store.rows.names))
             self._settling = Settling()
+            self._resting = {}
         self._store = store
         return ""
 
@@ -131,14 +162,32 @@ class ZarrFollower(Follower):
         for chain, end in enumerate(there):
             begin = done[chain]
             if end > begin:
-                places = begin + store.offset, end + store.offset
-                flags = rows.flags(chain, *places) if rows.diverging is not None else None
-                held.extend(chain, rows.rows(chain, *places), rows.names, flags)
+                held.extend(chain, rows.rows(chain, begin + store.offset, end + store.offset), rows.names)
+            unmarked, last = held.unmarked(chain)
+            held.mark(chain, rows.flags(chain, unmarked + store.offset, last + store.offset))
+            self._require_numbers(chain, end, store, held)
         if any(begin + most <= end < store.n_draws for begin, end in zip(done, there, strict=True)):
             return "the draws that are there already are still being read"
         if any(there):
             return ""
         return f"the first draws of {self._label} are not complete yet" if arriving else f"{self._label} has no draws yet"
+
+    def _require_numbers(self, chain: int, end: int, store: "_Opened", held: ChainRows) -> None:
+        """Raise if a variable has had no values for some time where others have: they are NaN, and will not come."""
+        now, rows = time.monotonic(), store.rows
+        count, since = self._resting.get(chain, (-1, now))
+        if count != end:
+            self._resting[chain] = end, now
+        elif end < store.n_draws and store.counted is None and now - since >= SETTLED:
+            self._resting[chain] = end, now  # looked for once in a while
+            ahead = rows.ahead(chain, end)
+            if ahead > end + 2 * store.chunk:
+                held.extend(chain, rows.rows(chain, end, ahead), rows.names)
+
+    @property
+    def _rests(self) -> bool:
+        """Whether no chain has had new draws for some time."""
+        return all(time.monotonic() - since >= SETTLED for _, since in self._resting.values())
 
     def _told(self, waiting_for: str) -> Progress:
         store, held, last = self._store, self._held, self._last
@@ -148,6 +197,9 @@ class ZarrFollower(Follower):
         planned = store.counted is not None or self._room.for_all or (store.by_nutpie and not self._room.grew)
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
         finished = planned and all(length >= store.n_draws for length in lengths)
+        if finished and not (store.counted is not None or store.by_nutpie):
+            finished = self._rests
+            waiting_for = waiting_for or f"more draws may be appended until there are none for {SETTLED:.0f} s"
         before = sum(last.lengths) if last.generation == self._generation else 0
         warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
         return Progress(
@@ -159,7 +211,7 @@ class ZarrFollower(Follower):
             expected=store.n_draws if planned else None,
             finished=True if finished else None,
             waiting_for="" if finished else waiting_for,
-            notes=(*self._notes, *warm, *unequal_note(labels, lengths)),
+            notes=(*self._notes, *store.rows.notes, *warm, *unequal_note(labels, lengths)),
             divergent=held.divergent,
         )
 
@@ -209,11 +261,11 @@ class _Opened:
             return f"{label} has no variables{f' in the group {group}' if group else ''} yet"
         selected, flat, entries = selected_arrays(found, options)
         places = {name: [(k, int(selected[name].values.flat[entry])) for k, entry in own] for name, own in entries.items()}
-        statistics = _statistics_in(path, root) if group == DEFAULT_GROUP else {}
+        statistics, diverging = _statistics_in(path, root) if group == DEFAULT_GROUP else ({}, None)
         others = {**{name: array for name, array in arrays.items() if name in found.data_vars}, **statistics}
         padded = {name for name, array in others.items() if array.padded}
         chosen = {name: arrays[name] for name in entries}
-        rows = LabelledRows(chosen, flat, places, others=others, padded=padded, order=names)
+        rows = LabelledRows(chosen, flat, places, others=others, padded=padded, diverging=diverging, order=names)
         if isinstance(options.chains, int) and options.chains != rows.n_chains:
             raise InputError(f"chains={options.chains} was passed, but the store has {rows.n_chains} chains; omit it", "shape")
         if not counted:
@@ -250,6 +302,9 @@ class StoredArray:
         """The sizes of the dimensions besides chain and draw."""
         return {dim: size for dim, size in zip(self.dims, self.array.shape, strict=True) if dim not in ("chain", "draw")}
 
+    def __len__(self) -> int:
+        return self.shape[0]
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The numbers of chains and draws, and the sizes of the other dimensions."""
@@ -283,13 +338,24 @@ def _placeholder(arrays: Mapping[str, StoredArray]) -> Any:
     return xr.Dataset(variables, coordinates)
 
 
-def _statistics_in(path: str, root: Any) -> dict[str, StoredArray]:
-    """The statistics that are used, by their names in other samplers: PyMC puts the step method in front of them."""
+def _statistics_in(path: str, root: Any) -> tuple[dict[str, StoredArray], Any]:
+    """The statistics that tell which draws are there, by their names in other samplers: PyMC puts the step method in front of
+    them; and that which tells divergent draws, or why it cannot be used.
+    """
     folder = os.path.join(path, _STATISTICS)
     inside = sorted(os.listdir(folder), reverse=True) if _has_header(folder) else []
     plain = {_STEP_METHOD.sub("", name): name for name in inside if _has_header(folder, name)}
     used = {name: plain[name] for name in (DIVERGING, *ALWAYS_THERE) if name in plain}
-    return {name: StoredArray(root[f"{_STATISTICS}/{stored}"]) for name, stored in used.items()}
+    found = {name: StoredArray(root[f"{_STATISTICS}/{stored}"]) for name, stored in used.items()}
+    diverging: Any = found.pop(DIVERGING, None)
+    for dim in ("chain", "draw") if diverging is not None else ():
+        if all(_is_array(path, group, dim) for group in (DEFAULT_GROUP, _STATISTICS)):
+            draws, flags = (np.asarray(root[f"{group}/{dim}"][...]) for group in (DEFAULT_GROUP, _STATISTICS))
+            common = min(draws.size, flags.size)
+            written = all(np.unique(labels).size == labels.size for labels in (draws, flags))
+            if written and not np.array_equal(draws[:common], flags[:common]):
+                diverging = f"sample_stats has other {dim}s than the posterior, or in another order"
+    return found, diverging
 
 
 def _has_header(*parts: str) -> bool:

@@ -11,7 +11,7 @@ _STATISTICS = {
     "unconstrained_posterior": "sample_stats",
     "warmup_posterior": "warmup_sample_stats",
 }
-_DIVERGING = "diverging"
+DIVERGING = "diverging"
 
 
 def statistics_group(group: str) -> str | None:
@@ -42,9 +42,24 @@ def divergences_of(
     array or None, tuple of str
         None if the sampler has no divergences, or if it is not known which draws they are.
     """
-    if statistics is None or _DIVERGING not in statistics.variables:  # as a coordinate it says the same
+    if statistics is None or DIVERGING not in statistics.variables:  # as a coordinate it says the same
         return None, ()
-    flags = statistics[_DIVERGING]
+    flags = flags_of_draws(statistics[DIVERGING], draws, group)
+    if isinstance(flags, str):
+        return None, (unknown_divergences(flags),)
+    values = np.atleast_2d(flags.values)
+    if values.shape != shape:
+        found = "{} x {}".format(*values.shape)
+        return None, (unknown_divergences(f"sample_stats has {found} draws, and there are {shape[0]} x {shape[1]}"),)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        return None, (unknown_divergences("diverging has missing values"),)
+    diverging: NDArray[np.bool_] = values != 0
+    diverging.flags.writeable = False
+    return diverging, ()
+
+
+def flags_of_draws(flags: Any, draws: Any, group: Any) -> Any:
+    """The flags of these draws in their order, with the dimension draw last, or why it is not known which they are."""
     for dim in ("chain", "draw"):
         if dim not in flags.dims or dim not in draws.coords or dim not in flags.indexes:
             continue
@@ -54,29 +69,19 @@ def divergences_of(
         if np.array_equal(flags[dim].values, wanted):
             continue
         if not flags.indexes[dim].is_unique or not np.isin(wanted, flags[dim].values).all():
-            return _unknown(f"sample_stats has no statistics of some of the {dim}s")
+            return f"sample_stats has no statistics of some of the {dim}s"
         if dim == "draw" and _renumbered(group, flags):
-            return _unknown(
+            return (
                 f"sample_stats has {flags.sizes[dim]:,} draws per chain and there are {group.sizes[dim]:,}, both numbered "
                 "from 0, so it is not known which draws of the run these are; select draws in both groups alike"
             )
         flags = flags.sel({dim: wanted})
     if set(flags.dims) - {"chain", "draw"} or "draw" not in flags.dims or flags.dtype.kind not in "biuf":
-        return _unknown(
-            f"diverging must be numbers by chain and draw, got {flags.dtype} by ({', '.join(map(str, flags.dims))})"
-        )
-    if "chain" not in flags.dims and shape[0] > 1:
-        return _unknown(f"diverging has no dimension chain, and there are {shape[0]} chains")
-    flags = flags.transpose(*(dim for dim in ("chain", "draw") if dim in flags.dims))
-    values = np.atleast_2d(flags.values)
-    if values.shape != shape:
-        found = "{} x {}".format(*values.shape)
-        return _unknown(f"sample_stats has {found} draws, and there are {shape[0]} x {shape[1]}")
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        return _unknown("diverging has missing values")
-    diverging: NDArray[np.bool_] = values != 0
-    diverging.flags.writeable = False
-    return diverging, ()
+        return f"diverging must be numbers by chain and draw, got {flags.dtype} by ({', '.join(map(str, flags.dims))})"
+    chains = draws.sizes.get("chain", 1)
+    if "chain" not in flags.dims and chains > 1:
+        return f"diverging has no dimension chain, and there are {chains} chains"
+    return flags.transpose(*(dim for dim in ("chain", "draw") if dim in flags.dims))
 
 
 def _renumbered(group: Any, flags: Any) -> bool:
@@ -87,5 +92,6 @@ def _renumbered(group: Any, flags: Any) -> bool:
     )
 
 
-def _unknown(why: str) -> tuple[None, tuple[str, ...]]:
-    return None, (f"divergences were not used: {why}",)
+def unknown_divergences(why: str) -> str:
+    """The note that a sampler's statistics do not tell which draws diverged."""
+    return f"divergences were not used: {why}"

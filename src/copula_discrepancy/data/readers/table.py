@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.kinds import NUMERIC
 from copula_discrepancy.data.levels import Side, common_levels
-from copula_discrepancy.data.naming import NAME_VARIABLES, grouped, listed, require_same_names, with_reasons
+from copula_discrepancy.data.naming import NAME_VARIABLES, require_same_names, told_once, with_reasons
 
 REPAIRED = "copula_discrepancy_repair"  # the attribute of frames and datasets that says what a repair did
 PARTS_OF_ONE = ", or, if they are parts of one table, use parts='rows' (--iid)"
-_NOTED = 3  # tables whose names stand before what holds for all of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +132,7 @@ def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) ->
     if equal:
         require_equal_lengths(lengths, labels, "" if any(table.chained for table in tables) else PARTS_OF_ONE)
     named = tables[0].named
-    whose = grouped((note, label) for table, label in zip(tables, labels, strict=True) for note in table.notes)
-    notes = tuple(f"{listed(own, _NOTED)}: {note}" for note, own in whose.items())
+    notes = tuple(told_once(zip(labels, (table.notes for table in tables), strict=True)))
     if any(table.kinds for table in tables):
         tables[:] = _with_common_levels(tables, labels, names)
     kinds = {name: getattr(tables[0], name) for name in ("kinds", "levels", "chosen")}
