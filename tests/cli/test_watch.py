@@ -3,10 +3,12 @@
 import json
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.cli import watch_command
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.watching import Watching
 from tests.growing import chains_of
@@ -23,6 +25,12 @@ def folder(tmp_path, monkeypatch):
     # further files of a pattern or folder are not waited for here
     monkeypatch.setattr("copula_discrepancy.data.following.csv_run.SETTLED", 0.0)
     return tmp_path
+
+
+def state(**fields):
+    """A state before the first draw."""
+    empty = {"labels": (), "lengths": (), "notes": (), "waiting_for": "", "ending": False, "final": False, "result": None}
+    return SimpleNamespace(**empty | fields)
 
 
 def row(values):
@@ -184,8 +192,42 @@ def test_the_page_is_closed_where_the_watch_ends_with_an_error(folder, capsys):
     assert code == 1
     text = (folder / "live.html").read_text()
     assert 'http-equiv="refresh"' not in text
-    assert "the watch ended with an error" in text
+    assert "the watch ended: " in text
     assert err.splitlines()[-1].removeprefix("copula-discrepancy: ")[:40] in text
+
+
+def test_the_page_is_closed_where_the_last_answer_is_interrupted(folder, capsys, monkeypatch):
+    def interrupted(watching, **_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Watching, "final", interrupted)
+    draws = chains_of(4, 300, 0.6, seed=1)
+    threading.Thread(target=write_run, args=(draws,), kwargs={"wait_for": folder / "live.html"}, daemon=True).start()
+    code, out, _ = run("watch", "run_*.csv", "--html", "live.html", *FAST, capsys=capsys)
+    assert (code, out) == (130, "")
+    text = (folder / "live.html").read_text()
+    assert 'http-equiv="refresh"' not in text
+    assert "the watch ended: it was interrupted" in text
+
+
+def test_a_run_that_was_killed_passes_no_limit(folder, capsys):
+    write_run(chains_of(4, 300, 0.6, seed=1), planned=1000)
+    command = ["watch", "run_*.csv", "--patience", "0.5", *FAST]
+    code, out, _ = run(*command, capsys=capsys)
+    assert code == 0
+    assert "300 of 1,000 draws" in " ".join(out.split())
+    code, _, err = run(*command, "--fail-above", "0.9", capsys=capsys)
+    assert code == 4
+    assert "undecided" in err
+
+
+def test_news_about_each_file_are_logged(folder, capsys):
+    log = watch_command._Log()
+    for label in ("run_1.csv", "run_2.csv"):
+        for draws in (80, 90):
+            log(state(waiting_for=f"{label} is gone; its {draws} draws are kept"))
+    told = capsys.readouterr().err
+    assert [told.count(label) for label in ("run_1.csv", "run_2.csv")] == [1, 1]
 
 
 def test_a_reference_that_is_missing_is_told_at_once(folder, capsys):

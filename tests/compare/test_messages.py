@@ -23,7 +23,7 @@ from copula_discrepancy.estimate import likelihood
 from copula_discrepancy.estimate.pattern import CHANGES, Pattern
 from copula_discrepancy.estimate.pattern import KINDS as PATTERNS
 from copula_discrepancy.families import archimedean, formulas, quadrature
-from tests.growing import Scripted, chains_of
+from tests.growing import Clock, Scripted, chains_of
 
 SNAPSHOT = Path(__file__).with_name("messages.txt")
 NAMES = ["a", "b", "c"]
@@ -156,6 +156,10 @@ def results(monkeypatch):
     watch = Watching(follower, None, pace=Pace(every=0.0), error=0.02, n_jobs=1, sleep=lambda _: None)
     yield "a look at an unfinished run", next(watch.updates()).result
     yield "a watch that was interrupted", watch.final(interrupted=True).result
+    clock, quiet = Clock(), Scripted(chains_of(4, 200, 0.5, seed=1), [[200] * 4], finished=False)
+    watch = Watching(quiet, None, pace=Pace(every=0.0), error=0.02, n_jobs=1, clock=clock, sleep=clock.sleep)
+    [*watch.updates()]
+    yield "a source that does not tell its end", watch.final().result
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
 
 

@@ -193,6 +193,15 @@ def test_stan_files_have_divergences(tmp_path):
     assert np.array_equal(cd.as_draws(paths[0]).diverging, diverging[:1, 20:])
 
 
+@pytest.mark.parametrize("cell", ["", "x"])
+def test_a_stan_file_that_does_not_tell_all_divergences_tells_none(tmp_path, cell):
+    path = stan_file(tmp_path / "chain.csv", np.ones(50, bool), 20)
+    path.write_text(path.read_text().replace(",3,1,", f",3,{cell},", 1).replace(",3,1,8.2,-", f",3,{cell},8.2,-", 2))
+    draws = cd.as_draws(path)
+    assert draws.diverging is None
+    assert any("divergences were not used" in note for note in draws.notes)
+
+
 def test_rows_that_are_no_draws_any_more_have_no_divergences():
     draws, reference = cd.as_draws(tree(1)), cd.as_draws(tree(2))
     lagging = plan_lags(draws, reference, (1,))[0]

@@ -1,5 +1,6 @@
 """Watching from Python: sources of every kind, the page that is kept up to date, and the views of a terminal and a notebook."""
 
+import html
 import io
 import sys
 from dataclasses import replace
@@ -136,6 +137,8 @@ def test_the_page_of_a_look_reads_itself_again_and_has_no_tick(watched, tmp_path
     assert 'http-equiv="refresh"' in text
     assert "✓" not in text.split("</h1>")[0]
     assert look.result.caveats[0].sentence in text
+    for topic in ("Run", "Chains", "Error", "Looks"):
+        assert html.escape(look.sentences()[topic]).replace("&#x27;", "&#39;") in text, topic
     assert codes_of(look.result)[0] in (tmp_path / "live.json").read_text()
     # the last answer is written like any other
     last.result.to_html(path, force=True)
@@ -197,9 +200,13 @@ def test_the_live_view_is_gone_at_the_end(watched):
 def test_a_notebook_is_updated_in_place(watched, monkeypatch):
     shown_pages = []
     handle = SimpleNamespace(update=lambda update: shown_pages.append(update._repr_html_()))
-    module = SimpleNamespace(
-        get_ipython=lambda: SimpleNamespace(kernel=object()), display=SimpleNamespace(display=lambda *_, **__: handle)
-    )
+
+    def display(update, *, display_id):
+        assert display_id
+        handle.update(update)
+        return handle
+
+    module = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()), display=SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setitem(sys.modules, "IPython.display", module.display)
     with shown(None) as show:

@@ -76,7 +76,7 @@ KINDS: dict[str, tuple[str, str]] = {
         "them, or missing='listwise' for rows without missing values."),
     "chains-left-out": (RESERVATION, "A chain that is slow, or was stopped, may be the one that disagrees with the others. "
         "Find out why it is short, or compare the draws that all chains have."),
-    "unfinished-run": (RESERVATION, "Who looks often sees a gap by chance sooner or later, and a run that is stopped when its "
+    "unfinished-run": (RESERVATION, "If you look often, you will see a gap by chance, and a run that is stopped when its "
         "numbers look good is biased. Let it run to the end that was planned, and rely on the answer there."),
     "end-unknown": (RESERVATION, "The sampler may have been stopped, or may go on. Compare the draws again when you know that "
         "they are all."),

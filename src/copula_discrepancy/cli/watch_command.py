@@ -6,7 +6,6 @@ import shlex
 import sys
 from pathlib import Path
 
-from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.watch_result import ENDING, WatchUpdate
@@ -44,9 +43,9 @@ def watched(options: argparse.Namespace) -> Pairwise:
     try:
         with shown(sys.stderr.isatty(), views) as show:
             last = run_to_end(watching, show)
-    except InputError as error:
+    except (Exception, KeyboardInterrupt) as error:  # a page that nobody writes any more must not look as if it went on
         if page is not None:
-            page.close(str(error))
+            page.close("it was interrupted" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__)
         raise
     if printing.prints_table(options):
         said = last.sentences()
@@ -68,7 +67,7 @@ class _Log:
     def __call__(self, update: WatchUpdate) -> None:
         waiting = f"waiting: {update.waiting_for}" if update.waiting_for else ""
         for line in filter(None, [waiting, *update.notes, ENDING if update.ending else ""]):
-            kind = re.sub(r"[0-9.,]+", "", line)  # numbers in a line change all the time
+            kind = re.sub(r"(?<![\w.])[0-9.,]+(?![\w.])", "", line)  # numbers in a line change all the time, names do not
             if kind not in self._said:
                 self._said.add(kind)
                 printing.say(line)

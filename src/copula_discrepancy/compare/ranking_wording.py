@@ -37,7 +37,7 @@ def verdict(result: "Pairwise") -> str:
         stuck = f"{wording.counted(len(result.stuck), 'variable')} {are} {what} ({listed(result.stuck, BRIEF)}); "
     if result.n_flagged:
         return f"{stuck}gaps in {result.n_flagged:,} of {_so_far(result)}"
-    return f"{stuck}{wording.NO_GAP}{' so far' if result.unfinished else ''} in {_tested(result)}"
+    return f"{stuck}{wording.NO_GAP}{' so far' * (result.unfinished and not result.waiting)} in {_tested(result)}"
 
 
 def title(result: "Pairwise") -> str:
@@ -185,7 +185,7 @@ def _answer(result: "Pairwise") -> str:
     rest = (f" {_counted(result, untested)} could not be tested." if untested else "") + lost
     rest += f" {_counted(result, waiting)} {'is' if waiting == 1 else 'are'} not compared yet." if waiting else ""
     if not result.n_flagged:
-        return f"no gap found{' so far' if result.unfinished else ''} in {_tested(result)} ({level}).{rest}"
+        return f"no gap found{' so far' * (result.unfinished and not result.waiting)} in {_tested(result)} ({level}).{rest}"
     return f"significant gaps in {result.n_flagged:,} of {pairs}: {_kinds(result)} ({level}).{rest}"
 
 

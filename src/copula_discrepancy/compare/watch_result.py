@@ -11,12 +11,15 @@ from copula_discrepancy.compare.incremental import Freshness
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 
 # why a look is no reason to stop: said wherever a look is shown
 LOOKS = (
-    "this is a look at an unfinished run. Who looks often sees a gap by chance sooner or later, and a run that is stopped when "
-    "its numbers look good is biased; the answer at the end counts."
+    "this run goes on. If you look often, you will see a gap by chance, and a run that is stopped when its numbers look good "
+    "is biased: the answer at the end counts."
 )
+_RHATS = (("rhat", ""), ("form_rhat", " of form"))
+_LONG = 1000  # draws per chain from which on R-hat is seldom above its limits by chance
 ENDING = "the watch is over, and all draws are being compared"
 
 
@@ -85,12 +88,13 @@ class WatchUpdate:
 
     @property
     def disagreeing(self) -> tuple[tuple[str, str], ...]:
-        """Pairs on whose dependence the chains disagree, R-hat above 1.01, worst first."""
+        """Pairs in which the chains disagree, worst first: R-hat of Kendall's tau above 1.01, or of form above 1.02."""
         if self.result is None:
             return ()
         rows = self.result.rows
-        apart = np.flatnonzero(rows["rhat"] > RHAT_LIMIT)
-        apart = apart[np.argsort(-rows["rhat"][apart], kind="stable")]
+        excess = np.fmax(rows["rhat"] - RHAT_LIMIT, rows["form_rhat"] - FORM_RHAT_LIMIT)
+        apart = np.flatnonzero(excess > 0.0)
+        apart = apart[np.argsort(-excess[apart], kind="stable")]
         names = self.result.names
         return tuple((names[rows["first"][k]], names[rows["second"][k]]) for k in apart.tolist())
 
@@ -121,7 +125,7 @@ class WatchUpdate:
         return max(needed - n, 0.0)
 
     def sentences(self) -> dict[str, str]:
-        """The state in words, by topic: Run, Answer, Margins, Worst, Form, Tails, Draws, Chains, Error, Looks."""
+        """The state in words, by topic: Run, then the topics of `Pairwise.sentences`, Chains and Error, and at looks Looks."""
         texts = {"Run": self._run()}
         if self.result is not None:
             texts |= self.result.sentences()
@@ -159,35 +163,38 @@ class WatchUpdate:
         return f"{', '.join(parts)}.{rest}"
 
     def _chains(self) -> str:
-        """Which pairs the chains disagree on."""
+        """In which pairs the chains disagree."""
         result = self.result
         assert result is not None
         apart = self.disagreeing
-        if np.isnan(result.rows["rhat"]).all():
+        rhats = [f"{np.nanmax(result.rows[name]):.3f}{of}" for name, of in _RHATS if not np.isnan(result.rows[name]).all()]
+        if not rhats:
             return ""
+        compared = f"pairs{' compared so far' * (result.waiting > 0)}"
         if not apart:
-            return f"they agree on the dependence of all pairs (R-hat at most {float(np.nanmax(result.rows['rhat'])):.3f})."
+            return f"they agree in all {compared} (R-hat at most {', '.join(rhats)})."
         shown = listed([wording.pair_label(*pair) for pair in apart], BRIEF)
-        worst = float(np.nanmax(result.rows["rhat"]))
-        return f"they disagree on {len(apart):,} of {len(result):,} pairs (R-hat up to {worst:.3f}): {shown}."
+        which = f"{len(apart):,} of {len(result) - result.waiting:,} {compared}"
+        chance = "" if self.final or max(self.lengths) >= _LONG else f" With fewer than {_LONG:,} draws, that may be chance."
+        return f"they disagree in {which} (R-hat up to {', '.join(rhats)}): {shown}.{chance}"
 
     def _time_to_error(self) -> str:
         """How long until numbers are as exact as wanted."""
         draws, wanted = self.draws_to_error, f"standard errors of {self.error:g} in Kendall's tau"
         if math.isnan(draws):
             return ""
+        every = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
         if draws == 0.0:
-            which = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
-            return f"{which} has {wanted} or less."
+            return f"{every} has {wanted} or less."
         if math.isinf(draws):
             assert self.result is not None
             largest = float(np.nanmax(self.result.rows["tau_target_se"]))
             return f"{wanted} cannot be reached: the reference's own are up to {largest:.2g}. Use a longer reference."
         more = f"{math.ceil(draws / len(self.lengths)):,} more draws{' of each chain' if len(self.lengths) > 1 else ''}"
         if self.final:
-            return f"{wanted} in every pair would take about {more}."
+            return f"{wanted} in {every} would take about {more}."
         when = f" in about {duration(max(self.seconds_to_error, 1.0))}" if self.rate > 0.0 else ""
-        return f"{wanted} in every pair{when}, with about {more}."
+        return f"{wanted} in {every}{when}, with about {more}."
 
     def to_dict(self) -> dict[str, Any]:
         """The state ready for JSON, with the result's."""

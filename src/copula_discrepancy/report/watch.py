@@ -11,7 +11,6 @@ from typing import Any
 from copula_discrepancy._core.checks import real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.pair_targets import read_once
 from copula_discrepancy.compare.watch_result import WatchUpdate
@@ -234,23 +233,28 @@ class LivePage:
     def __init__(self, path: Path, command: str, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._path, self._command, self._share, self._clock = path, command, share, clock
         self._next = clock()
-        self._shown: Pairwise | None = None
+        self._shown: WatchUpdate | None = None
 
     def close(self, reason: str) -> None:
         """Write the last look once more, with the reason why none follows; browsers need not read it again."""
-        if self._shown is not None:
-            ended = replace(self._shown, notes=(f"the watch ended with an error: {reason}", *self._shown.notes))
-            writing.write_page(self._path, *content.of_pairs(ended, self._command, pictured=_PICTURED), force=True)
+        if self._shown is not None and self._shown.result is not None:
+            result = self._shown.result
+            ended = replace(result, notes=(f"the watch ended: {reason}", *result.notes))
+            page, numbers = content.of_pairs(ended, self._command, pictured=_PICTURED)
+            writing.write_page(self._path, page | {"sentences": self._shown.sentences()}, numbers, force=True)
 
     def __call__(self, update: WatchUpdate) -> None:
         """Write the page if there is a new answer, and time for it."""
         result, begin = update.result, self._clock()
-        if result is None or result is self._shown or update.final or update.ending or begin < self._next:
+        known = None if self._shown is None else self._shown.result
+        if result is None or result is known or update.final or update.ending or begin < self._next:
             return
         spent = time.thread_time()
-        made, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)
-        writing.write_page(self._path, made | {"refresh": _REFRESH}, numbers, force=True)
-        self._shown = result
+        page, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)
+        said = update.sentences()
+        said["Run"] += f" Written at {time.strftime('%H:%M:%S')}; this page reloads every {_REFRESH} s."
+        writing.write_page(self._path, page | {"sentences": said, "refresh": _REFRESH}, numbers, force=True)
+        self._shown = update
         self._next = begin + (time.thread_time() - spent) / (_OF_SHARE * self._share)
 
 
@@ -286,14 +290,16 @@ def _in_cell() -> Iterator[Show]:
     """A function that shows an update in the output of a notebook's cell, in place of the one before."""
     from IPython.display import display
 
-    handle = display(None, display_id=True)
+    handle: Any = None
     last = ""
 
     def show(update: WatchUpdate) -> None:
-        nonlocal last
+        nonlocal handle, last
         page = update._repr_html_()
-        if page != last:
+        if handle is None:
+            handle = display(update, display_id=True)
+        elif page != last:
             handle.update(update)
-            last = page
+        last = page
 
     yield show

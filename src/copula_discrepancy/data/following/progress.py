@@ -149,7 +149,7 @@ def unequal_note(labels: Sequence[str], lengths: Sequence[int]) -> tuple[str, ..
     if not lengths or max(lengths) <= _EVEN * min(lengths):
         return ()
     short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
-    return (f"chains of unequal length so far: {lengths[short]} draws in {labels[short]}, {lengths[long]} in {labels[long]}",)
+    return (f"chains of unequal length: {lengths[short]} draws in {labels[short]}, {lengths[long]} in {labels[long]}",)
 
 
 def cut_draws(progress: Progress, reason: str) -> Draws:

@@ -16,6 +16,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.naming import listed, require_different
 from copula_discrepancy.data.readers import stan
 from copula_discrepancy.data.readers.chain_columns import needed_columns
+from copula_discrepancy.data.readers.divergences import unknown_divergences
 from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.numerals import read_numerals
 from copula_discrepancy.data.readers.options import ReadOptions
@@ -390,5 +391,9 @@ def _from_stan(frame: Any, names: list[str], text: _Text, options: ReadOptions) 
     # one file is one chain: a column called chain is a variable
     frame = frame.iloc[begin:]
     table = read_frame(frame, options, chains=False)
-    diverging = None if flags is None or flags.dtype.kind not in "iuf" else (flags != 0)[None]
+    diverging = None
+    if flags is not None and (flags.dtype.kind not in "iuf" or np.isnan(flags).any()):
+        notes += (unknown_divergences(f"{stan.DIVERGENT} has missing values, or others than numbers"),)
+    elif flags is not None:
+        diverging = (flags != 0)[None]
     return replace(table, chained=True, notes=notes + table.notes, diverging=diverging), frame
