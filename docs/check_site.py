@@ -28,7 +28,7 @@ PLACES = re.compile(
     re.IGNORECASE,
 )
 # Constants of definitions and conventions, which nothing measures
-CONVENTIONS = {"0.05", "0.5", "0.95", "0.01", "1.01"}
+CONVENTIONS = {"0.05", "0.5", "0.95", "0.01", "1.01", "1.02"}
 # Tags that load what they name, and where they name it; a link loads, unless it only says how pages are related
 LOADS = {"audio": "src", "embed": "src", "iframe": "src", "img": "src", "link": "href", "object": "data", "script": "src",
          "source": "src", "track": "src", "video": "src"}  # fmt: skip

@@ -245,7 +245,7 @@ def test_files_in_which_the_run_began_anew_are_in_one_note():
     follower.poll()
     for name in names[:4]:
         write(name, cut_at(OTHER, 5)[0])
-    notes = [note for note in follower.poll().notes if "void" in note]
+    notes = [note for note in follower.poll().notes if "discarded" in note]
     assert len(notes) == 1
     assert [name in notes[0] for name in names] == [True, True, True, False, False]
     assert "1 more" in notes[0]

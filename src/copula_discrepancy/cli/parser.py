@@ -54,6 +54,17 @@ exit codes:
   3    the score, or with --by that of a group, is below --fail-below
   4    undecided: both tables have the same rows, or no pair could be compared
   130  interrupted"""
+_EXIT_CODES_OF_WATCH = """\
+exit codes:
+  0    the comparison was made, also after Ctrl-C, and is within the limits
+  1    error: the data, the files or the device cannot be used
+  2    invalid usage: an unknown option, or an invalid value of an option
+  3    failed: a gap is above --fail-above, with --fail-above a variable is
+       constant that should vary, or with --margins a variable differs
+  4    undecided: the tests are void, no pair could be tested, or R-hat or
+       n_eff is outside its limit; with a limit, the run was cut short, or a
+       chain was left out
+  130  interrupted before the first answer, or during the last"""
 _WITH_EXIT_CODES: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
 
 
@@ -224,7 +235,8 @@ def _parser() -> argparse.ArgumentParser:
     _add(sketch.add_argument_group("output"), options.SKETCH_OUTPUT)
     sketch.set_defaults(delimiter=None)
     watch = commands.add_parser(
-        "watch", help="watch the pairs of variables of a run while it goes on", **_WITH_EXIT_CODES,
+        "watch", help="watch the pairs of variables of a run while it goes on",
+        epilog=_EXIT_CODES_OF_WATCH, formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Follow the draws of a sampler while it runs: Stan CSV files, a Zarr store, or a netCDF\n"
         "file that is replaced. Shows the worst pairs, chains that disagree, effective draws and\n"
         "the time to a wanted error. When the run ends, or on Ctrl-C, all draws are compared as\n"

@@ -180,16 +180,16 @@ class WatchUpdate:
 
     def _time_to_error(self) -> str:
         """How long until numbers are as exact as wanted."""
-        draws, wanted = self.draws_to_error, f"standard errors of {self.error:g} in Kendall's tau"
+        draws, wanted = self.draws_to_error, f"a standard error of {self.error:g} in Kendall's tau"
         if math.isnan(draws):
             return ""
         every = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
         if draws == 0.0:
-            return f"{every} has {wanted} or less."
+            return f"the standard error of Kendall's tau is at most {self.error:g} in {every}."
         if math.isinf(draws):
             assert self.result is not None
             largest = float(np.nanmax(self.result.rows["tau_target_se"]))
-            return f"{wanted} cannot be reached: the reference's own are up to {largest:.2g}. Use a longer reference."
+            return f"{wanted} cannot be reached: the reference's own is up to {largest:.2g}. Use a longer reference."
         more = f"{math.ceil(draws / len(self.lengths)):,} more draws{' of each chain' if len(self.lengths) > 1 else ''}"
         if self.final:
             return f"{wanted} in {every} would take about {more}."

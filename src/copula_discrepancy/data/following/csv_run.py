@@ -150,7 +150,7 @@ class CsvFollower(Follower):
             coming = wanted - len(files)
             parts.append(f"{coming} of {wanted} chains {'is' if coming == 1 else 'are'} still to come")
         if further:
-            parts.append(f"further chains may begin until no file has changed for {SETTLED:.0f} s")
+            parts.append(f"{SETTLED:.0f} s without a change, in case another chain begins")
         return "; ".join(parts)
 
     def _require_number(self, files: list[GrowingCsv]) -> None:
@@ -241,4 +241,5 @@ def _anew(files: list[GrowingCsv]) -> list[str]:
         return []
     void = sum(file.void for file in files)
     happened = f"{listed(labels, 3)} {'was' if len(labels) == 1 else 'were'} replaced or truncated"
-    return [f"the run began anew: {happened}; {f'{void:,} draws before are' if void != 1 else 'one draw before is'} void"]
+    lost = f"{void:,} earlier draws are" if void != 1 else "one earlier draw is"
+    return [f"the run was restarted: {happened}; {lost} discarded"]

@@ -124,7 +124,7 @@ class ReplacedFollower(Follower):
         if not goes_on:
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
-                self._notes = (f"the draws were replaced by others: {sum(held.lengths(0))} draws are void",)
+                self._notes = (f"the draws were replaced by others: {sum(held.lengths(0))} earlier draws are discarded",)
             held = self._held = ChainRows(len(names))
         assert held is not None
         for chain, (values, own) in enumerate(zip(rows, flags, strict=True)):

@@ -102,7 +102,7 @@ class ZarrFollower(Follower):
             return cut_draws(self._again(store.rows, store.offset), f"the store cannot be read as a whole ({error})")
         if (read.n_chains, read.n_draws) != (len(self._last.lengths), store.n_draws):
             return cut_draws(self._again(store.rows, store.offset), "the store has changed since it was followed")
-        return read
+        return read.select(self._last.names)  # stores list their variables in any order
 
     def _again(self, rows: LabelledRows, offset: int) -> Progress:
         """The last progress, with its draws as they are in the store now."""
@@ -141,7 +141,7 @@ class ZarrFollower(Follower):
         if held is None or not same or not still_there(held, store.rows, store.offset):
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
-                self._notes = (f"{self._label} was written anew: {sum(held.lengths(0))} draws are void",)
+                self._notes = (f"{self._label} was written anew: {sum(held.lengths(0))} earlier draws are discarded",)
                 self._room = Room()
             self._held = ChainRows(len(store.rows.names))
             self._settling = Settling()
