@@ -162,15 +162,20 @@ test-engines:  ## test scans on Ray and Spark
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-engines/numba $(VENV)-engines/bin/python $(PYTEST) \
 	tests/estimate/test_scanning_ray.py tests/estimate/test_scanning_spark.py
 
-# In an environment of its own: arviz 1 needs Python 3.12, and the test extra has arviz < 1, which has InferenceData.
-ARVIZ_PYTHON ?= $(firstword $(wildcard $(HOME)/.pyenv/versions/3.1[2-9].*/bin/python) $(shell command -v python3.13 python3.12) $(PYTHON))
+# In environments of their own: arviz-plots needs arviz 1 and Python 3.12, or on Python 3.11 a matplotlib older than that of the
+# test extra, which has arviz < 1, with InferenceData.
+WITH_ARVIZ := plotly bokeh webcolors 'zarr>=3' 'pytest>=8.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
 
-test-arviz:  ## test the accessor, groups, divergences and plots with arviz 1 and arviz-plots
-	$(ARVIZ_PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 12) and 'arviz 1 needs Python 3.12 or newer: make test-arviz ARVIZ_PYTHON=...')"
-	$(ARVIZ_PYTHON) -m venv $(VENV)-arviz
-	$(VENV)-arviz/bin/python -m pip install --quiet --disable-pip-version-check -e '.[arviz,parquet,vine,dask]' \
-	'arviz>=1' plotly bokeh webcolors 'zarr>=3' 'pytest>=8.2' 'pytest-xdist>=3.6' 'hypothesis>=6.100'
-	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-arviz/numba $(VENV)-arviz/bin/python $(PYTEST) tests/core/test_when_imported.py \
+test-arviz: $(SUPPORTED:%=arviz-%)  ## test the accessor, groups, divergences and plots with arviz-plots: arviz < 1 on Python 3.11, 1 or newer on others
+
+arviz-%:
+	@python=$$(for found in python$* $(HOME)/.pyenv/versions/$*.*/bin/python; do \
+	"$$found" -c "" 2>/dev/null && echo "$$found" && break; done); \
+	if [ -z "$$python" ]; then echo "Python $* is not installed: skipped"; exit 0; fi; \
+	set -ex; "$$python" -m venv $(VENV)-arviz-$*; \
+	$(VENV)-arviz-$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[arviz,parquet,vine,dask]' \
+	'arviz$(if $(filter 3.11,$*),<1,>=1)' $(WITH_ARVIZ); \
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-arviz-$*/numba $(VENV)-arviz-$*/bin/python $(PYTEST) tests/core/test_when_imported.py \
 	tests/data/test_divergences.py tests/estimate/test_rotation.py tests/compare/test_divergences.py tests/report/test_accessor.py \
 	tests/report/test_for_arviz.py
 

@@ -249,7 +249,7 @@ def test_files_in_which_the_run_began_anew_are_in_one_note():
     assert len(notes) == 1
     assert [name in notes[0] for name in names] == [True, True, True, False, False]
     assert "1 more" in notes[0]
-    assert "120 draws" in notes[0]
+    assert "120 earlier draws" in notes[0]
 
 
 @pytest.mark.parametrize("mode", ["ab", "r+b"])

@@ -1,7 +1,9 @@
 """Plots by arviz-plots: what they draw, with which arguments, and what is said without it."""
 
+import os
 import sys
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,6 +22,17 @@ def ranking():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cd.DependenceWarning)
         return cd.pairwise(tree(1, lost=True), tree(2), n_jobs=1)
+
+
+@cache
+def ranking_of_funnels():
+    rng = np.random.default_rng(1)
+    draws, reference = rng.standard_normal((2, 4, 500, 2))
+    reference[..., 1] *= np.exp(reference[..., 0])
+    names = ("a", "b")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return cd.pairwise(*({name: own[..., k] for k, name in enumerate(names)} for own in (draws, reference)), n_jobs=1)
 
 
 @pytest.fixture
@@ -63,7 +76,7 @@ def test_what_is_drawn_is_what_the_result_says(plots):
     matrix = cd.plot_pairwise(ranking(), backend="matplotlib", var_names=["a", "b"], number="form")
     axes = matrix.viz["plot"].values
     assert texts(axes[0, 0]) == ["a"]
-    assert texts(axes[0, 1]) == [f"{ranking()['a', 'b'].form:.2f}"]
+    assert texts(axes[0, 1]) == [f"form {ranking()['a', 'b'].form:.2f}"]
     assert len(axes[0, 1].collections) == 1  # coloured: the gap is significant
     offsets = np.concatenate([part.get_offsets() for part in axes[1, 0].collections])
     assert offsets.min() > 0.0
@@ -76,6 +89,34 @@ def test_gaps_that_are_not_significant_have_no_colour(plots):
     matrix = cd.plot_pairwise(ranking(), backend="matplotlib", var_names=["a", "c"])
     assert not ranking()["a", "c"].flagged
     assert len(matrix.viz["plot"].values[0, 1].collections) == 0
+
+
+def test_a_gap_has_a_colour_by_its_own_test(plots):
+    """A pair may be flagged for its form, and have the right strength."""
+    funnels = ranking_of_funnels()
+    assert funnels["a", "b"].flagged
+    assert not funnels["a", "b"].level_adjusted < 0.05
+    coloured = []
+    for number in ("level", "form"):
+        matrix = cd.plot_pairwise(funnels, backend="matplotlib", number=number)
+        coloured.append(len(matrix.viz["plot"].values[0, 1].collections))
+    assert coloured == [0, 1]
+
+
+def test_small_gaps_have_no_minus_and_axes_say_what_they_are(plots):
+    rows = ranking().rows.copy()
+    rows["level"][:] = -0.001
+    matrix = cd.plot_pairwise(replace(ranking(), rows=rows), backend="matplotlib", var_names=["a", "b"])
+    assert texts(matrix.viz["plot"].values[0, 1]) == ["level +0.00"]
+    forest = cd.plot_gap_forest(ranking(), number=["level", "shape"], backend="matplotlib", shade_label="pair")
+    axes = forest.get_target(None, {"column": "forest"})
+    assert axes.get_xlabel() == "level, shape (Kendall's tau)"
+    forest.savefig(os.devnull, format="png")  # so that positions are known
+    drawn = forest.get_target(None, {"column": "labels"}).texts
+    boxes = [words.get_window_extent() for words in drawn]
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[k + 1 :]), drawn[k].get_text()
+    assert min(box.x0 for box in boxes) >= 0.0
 
 
 def test_points_limit_the_cloud_but_not_the_divergences(plots):

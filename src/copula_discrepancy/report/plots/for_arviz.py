@@ -20,6 +20,7 @@ from copula_discrepancy.data.draws import Draws, require_ordered
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.estimate.ranks import rank_column
 from copula_discrepancy.report.plots.look import BLUE, ORANGE, PURPLE
+from copula_discrepancy.report.plots.maps import beyond_chance
 
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection, PlotMatrix
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 _MOST = 6  # variables of a matrix by default: arviz-plots allows 40 plots in a figure unless told otherwise
 _DOTS = 100.0  # per inch
 _CELL = 1.9  # inches of a panel: squares, as both axes are ranks
+_SMALLEST = 5.0  # inches of a matrix of few variables
+_POINTS, _FITTING = 10.0, 20  # size of the letters on the diagonal, and how many fit
+_LETTER, _LINE = 0.078, 0.3  # inches of a letter and of a line of a forest
+_MARGIN, _FOREST = 8, 5.0  # letters besides those of a pair, as of "level", and inches of the intervals
+_SHADE = "#c0c0c0"
 _FAINTEST, _STRONGEST = 0.15, 0.7  # opacity of the smallest and the largest significant gap, with black text on it
 _BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
 _VISUALS = ("scatter", "divergence", "label", "gap", "gap_text")
@@ -50,8 +56,8 @@ def plot_pairwise(
 ) -> "PlotMatrix":
     """Draw a ranking as a matrix of variables with arviz-plots: clouds of ranks below the diagonal, gaps above it.
 
-    Significant gaps are coloured, blue below zero and orange above, the stronger the larger they are. Draws that the sampler
-    reports as divergent are all shown, in a colour of their own.
+    A gap is coloured if it is significant by its own test: blue below zero and orange above, the stronger the larger it is.
+    Draws that the sampler reports as divergent are all shown, in a colour of their own.
 
     Parameters
     ----------
@@ -143,8 +149,10 @@ def plot_pairwise(
         gaps = _Gaps(plots, result, number, wanted["gap"], wanted["gap_text"])
         plot_matrix.map_upper(gaps, "gap", data=few, ignore_aes=every, subset_info=True)
     if wanted["label"] is not False:
-        label = plots.visuals.label_plot
-        plot_matrix.map(label, "label", data=few, ignore_aes=every, subset_info=True, labeller=labeller, **wanted["label"])
+        label, longest = plots.visuals.label_plot, max(map(len, chosen.names))
+        options = ({"size": _POINTS * _FITTING / longest} if longest > _FITTING else {}) | wanted["label"]
+        plot_matrix.map(label, "label", data=few, ignore_aes=every, subset_info=True, labeller=labeller, **options)
+    plot_matrix.map(_ticks_at_ends, "ticks", data=few, ignore_aes=every, store_artist=False, drawn_by=_drawn_by(plot_matrix))
     return plot_matrix
 
 
@@ -225,16 +233,34 @@ def plot_gap_forest(
     optional = {"labels": labels, "shade_label": shade_label, "plot_collection": plot_collection}
     several = len(numbers) > 1
     optional["labels"] = labels or (["__variable__", "pair"] if several else ["pair"])
+    told.setdefault("shade", {"color": _SHADE})
+    if plot_collection is None:
+        pc_kwargs["figure_kwargs"] = _size_of_forest(values, backend, several=several) | pc_kwargs.get("figure_kwargs", {})
     forest = plots.plot_forest(
-        values, combined=True, backend=backend, labeller=labeller, aes_by_visuals=aes_by_visuals, visuals=told or None,
+        values, combined=True, backend=backend, labeller=labeller, aes_by_visuals=aes_by_visuals, visuals=told,
         stats={"trunk": thick, "twig": thin, "point_estimate": values.squeeze(("chain", "draw"), drop=True)},
         **{name: given for name, given in optional.items() if given is not None}, **pc_kwargs,
     )  # fmt: skip
+    drawn_by, target = _drawn_by(forest), forest.get_target(None, {"column": "forest"})
     if reference is not False:
         options = {"color": "gray", "linestyle": "C1", "width": 1, **(reference if isinstance(reference, Mapping) else {})}
-        target = forest.get_target(None, {"column": "forest"})
-        import_module(f"arviz_plots.backend.{forest.backend}").vline(0.0, target, **options)
+        drawn_by.vline(0.0, target, **options)
+    unit = "distance of densities" if "form" in numbers else "Kendall's tau"
+    drawn_by.xlabel(f"{', '.join(numbers)}{f' ({unit})' if not several or 'form' not in numbers else ''}", target)
+    if "ticklabels" not in told:  # what the columns are is seen
+        drawn_by.xticks([], [], forest.get_target(None, {"column": "labels"}))
     return forest
+
+
+def _drawn_by(plot: Any) -> Any:
+    """The backend of a plot, as a module with one function for each thing that is drawn."""
+    return import_module(f"arviz_plots.backend.{plot.backend}")
+
+
+def _ticks_at_ends(_: Any, target: Any, *, drawn_by: Any, **__: Any) -> None:
+    """The visual of ticks at 0 and 1, the only ones that ranks need; others would run into those of the next panel."""
+    for ticks in (drawn_by.xticks, drawn_by.yticks):
+        ticks([0.0, 1.0], ["0", "1"], target)
 
 
 def _plots(backend: Any) -> Any:
@@ -305,19 +331,37 @@ def _new_matrix(plots: Any, ranks: Any, backend: str | None, pc_kwargs: dict[str
     from arviz_base import rcParams
 
     backend = backend or rcParams["plot.backend"]
-    in_inches = backend in ("matplotlib", "none")  # the others warn of inches
-    side = _CELL * len(ranks.data_vars) * (1.0 if in_inches else _DOTS)
-    size = {"figsize": (side, side), "figsize_units": "inches" if in_inches else "dots"}
-    figure = {"sharex": "col", "sharey": "row", **size, **pc_kwargs.pop("figure_kwargs", {})}
+    side = max(_CELL * len(ranks.data_vars), _SMALLEST)
+    figure = {"sharex": "col", "sharey": "row", **_sized(backend, side, side), **pc_kwargs.pop("figure_kwargs", {})}
     return plots.PlotMatrix(ranks, backend=backend, figure_kwargs=figure, **pc_kwargs)
 
 
+def _size_of_forest(values: Any, backend: str | None, *, several: bool) -> dict[str, Any]:
+    """A figure with room for the labels of pairs, and a line for each."""
+    from arviz_base import rcParams
+
+    labels = max(_LETTER * (max(map(len, values["pair"].values.tolist())) + _MARGIN * (1 + several)), 1.0)
+    height = _LINE * values.sizes["pair"] * len(values.data_vars) + 1.0
+    size = _sized(backend or rcParams["plot.backend"], labels + _FOREST, height)
+    return size | {"width_ratios": [labels, _FOREST]}
+
+
+def _sized(backend: str, width: float, height: float) -> dict[str, Any]:
+    """A size in inches as the backend takes it, and margins that fit what is drawn."""
+    if backend in ("matplotlib", "none"):
+        fitting = {"layout": "constrained"} if backend == "matplotlib" else {}
+        return {"figsize": (width, height), "figsize_units": "inches", **fitting}
+    return {"figsize": (_DOTS * width, _DOTS * height), "figsize_units": "dots"}  # the others warn of inches
+
+
 class _Gaps:
-    """The visual of a cell above the diagonal: a field coloured by a gap, if it is significant, and its number."""
+    """The visual of a cell above the diagonal: a field coloured by a gap, if its own test is significant, and its number."""
 
     def __init__(self, plots: Any, result: Pairwise, number: str, field: Any, text: Any) -> None:
         self.visuals, self.result, self.number, self.field, self.text = plots.visuals, result, number, field, text
         self.largest = float(np.nanmax(np.abs(result.rows[number]), initial=1e-12))
+        rows = result.rows[beyond_chance(result, number)]
+        self.significant = {frozenset(pair) for pair in rows[["first", "second"]].tolist()}
 
     def __call__(self, da_x: Any, da_y: Any, target: Any, *, var_name_x: str, var_name_y: str, **_: Any) -> Any:
         # the pair may not have been compared, such as a variable with the indicator of its missing values
@@ -328,7 +372,8 @@ class _Gaps:
         value = float(getattr(gap, self.number))
         if not np.isfinite(value):
             return None
-        if gap.flagged and self.field is not False:
+        pair = frozenset(self.result.names.index(name) for name in (var_name_x, var_name_y))
+        if pair in self.significant and self.field is not False:
             strength = max(_STRONGEST * abs(value) / self.largest, _FAINTEST)
             options = {"color": BLUE if value < 0.0 else ORANGE, "alpha": strength, **self.field}
             edges = np.array([0.0, 1.0])
@@ -336,7 +381,8 @@ class _Gaps:
         if self.text is False:
             return None
         sign = "" if self.number == "form" else "+"
-        return self.visuals.annotate_xy(da_x, target, x=0.5, y=0.5, text=f"{value:{sign}.2f}", **self.text)
+        shown = f"{round(value, 2) or 0.0:{sign}.2f}"  # no -0.00
+        return self.visuals.annotate_xy(da_x, target, x=0.5, y=0.5, text=f"{self.number} {shown}", **self.text)
 
 
 def _kept_rows(
