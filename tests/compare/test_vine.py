@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import copula_discrepancy as cd
+from copula_discrepancy.compare.one_of_many import family_of, place_of
 from copula_discrepancy.compare.vine import climb, template_of, vine
 from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
 from copula_discrepancy.compare.wording import NO_GAP, answer_line
@@ -112,7 +113,7 @@ def test_tree_1_has_the_numbers_of_pairwise():
     assert {edge.label for edge in edges} == {"x0 ~ x1", "x1 ~ x2", "x2 ~ x3"}
     for edge in edges:
         places = [result.names.index(name) for name in edge.names]
-        family = result._family(result.rows[result._place(*edge.names)])
+        family = family_of(result, result.rows[place_of(result, *edge.names)])
         expected = cd.pairwise(draws[..., places], reference[..., places], family=family, n_jobs=1)[0]
         for name, value in edge.numbers.items():
             if not name.endswith("_adjusted"):

@@ -7,6 +7,7 @@ from typing import Any
 
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy._core.progress import progress_bar
+from copula_discrepancy.compare.adjusted_rows import adjusted_together
 from copula_discrepancy.compare.correlations import correlation_matrix
 from copula_discrepancy.compare.group_samples import (
     NOTHING_TO_COMPARE,
@@ -22,7 +23,7 @@ from copula_discrepancy.compare.group_samples import (
 from copula_discrepancy.compare.groups_result import GroupedPairwise
 from copula_discrepancy.compare.groups_wording import group_names, left_out_words
 from copula_discrepancy.compare.many import rank_pairs
-from copula_discrepancy.compare.many_result import Pairwise, adjusted_together
+from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.pair_targets import is_pair_mapping
 from copula_discrepancy.compare.reversals import find_reversals
 from copula_discrepancy.data.draws import Draws, as_draws

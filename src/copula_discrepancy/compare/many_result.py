@@ -2,10 +2,10 @@
 
 import math
 import warnings as python_warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,36 +16,26 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.lazy import lazy
 from copula_discrepancy._core.tensors.device import AUTO, CPU, checked_device
 from copula_discrepancy._core.warn import warn
-from copula_discrepancy.compare import divergences, over_time_wording, ranking_wording, wording
-from copula_discrepancy.compare.caveats import ABOUT_ROWS
-from copula_discrepancy.compare.counted_draws import CountedDraws, as_pictured, rows_of
+from copula_discrepancy.compare import divergences, one_of_many, over_time_wording, ranking_wording, wording
+from copula_discrepancy.compare.adjusted_rows import RANKED, ranked_rows
+from copula_discrepancy.compare.counted_draws import CountedDraws, rows_of
 from copula_discrepancy.compare.divergences import Divergences
-from copula_discrepancy.compare.fitting import Found
 from copula_discrepancy.compare.interactions_result import Interactions
-from copula_discrepancy.compare.level_gaps import LevelGaps, level_gaps
+from copula_discrepancy.compare.level_gaps import LevelGaps
 from copula_discrepancy.compare.margins import Margins
-from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
-from copula_discrepancy.compare.over_time import without_chains
 from copula_discrepancy.compare.pair_gap import NUMBERS, OLD_TAILS, PairGap
 from copula_discrepancy.compare.ranking import SHOWN, Ranking
-from copula_discrepancy.compare.rows import BLOCKS, RHAT_KINDS, ROW, TESTED
-from copula_discrepancy.compare.sizes import gap_sizes
+from copula_discrepancy.compare.rows import BLOCKS, TESTED
 from copula_discrepancy.compare.verdict import smallest_pvalue
 from copula_discrepancy.compare.worst_result import WorstConsequences
-from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.lagging import Lagging
-from copula_discrepancy.data.naming import listed, unknown_name
 from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.batches import FEWEST_DRAWS, left_out_columns
-from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
-from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
-from copula_discrepancy.estimate.jackknife import LeftOut
 from copula_discrepancy.estimate.joint import Joint, joint
-from copula_discrepancy.estimate.multiplicity import adjust_pvalues
-from copula_discrepancy.estimate.pair import RankedPair
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.estimate.tails import CORNERS
@@ -55,14 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_STAND_INS = 200_000  # rows that stand for those of a pair that was counted, where it is described level by level
 _SEVERAL = 3  # variables, or pairs, that have a joint answer beside their own
-_COLUMNS = tuple(name for name in ROW.names or () if name not in (BLOCKS, *RHAT_KINDS))
-_RANKED = np.dtype(
-    [*((name, ROW[name]) for name in _COLUMNS), *((f"{name}_adjusted", float) for name in TESTED), ("flagged", bool)]
-)
-
-Ranked = TypeVar("Ranked", bound="Pairwise")
 
 
 def _require_section(value: Any, name: str, kind: type, function: str) -> None:
@@ -202,13 +185,8 @@ class Pairwise(Ranking):
         Pairwise
             The ranked result.
         """
-        adjusted = adjust_pvalues(np.stack([rows[f"{name}_pvalue"] for name in TESTED]), adjust)
         strength = _strength(rows) if weights is None else weights
-        table = np.empty(len(rows), _RANKED)
-        # the columns are at the same places of both, so that they are copied at once
-        width = _RANKED.fields[f"{TESTED[0]}_adjusted"][1]  # type: ignore[index]
-        _bytes(table)[:, :width] = _bytes(rows)[:, :width]
-        order = _ranking(table, adjusted, 1.0 - confidence)
+        table, order = ranked_rows(rows, adjust, 1.0 - confidence)
         return cls(
             rows=table[order],
             blocks=rows[BLOCKS][order],
@@ -228,7 +206,7 @@ class Pairwise(Ranking):
     def __getitem__(self, key: Any) -> PairGap:
         """The pair at a position of the ranking, or of two variables: ``result[0]``, ``result["mu", "tau"]``."""
         if isinstance(key, tuple) and len(key) == 2:
-            return self._gap(self.rows[self._place(*key)])
+            return self._gap(self.rows[one_of_many.place_of(self, *key)])
         return self._gap(self.rows[self._checked_place(key, " or by two names")])
 
     @property
@@ -369,45 +347,7 @@ class Pairwise(Ranking):
         >>> result.pair("x0", "x1").verdict == result["x0", "x1"].verdict
         True
         """
-        place = self._place(first, second)
-        row = self.rows[place]
-        self._require_ordered(row)
-        i, j = int(row["first"]), int(row["second"])
-        if self.kind == "nothing":
-            raise InputError(
-                "without a target a pair cannot be compared; use select_family for its best family, or fit",
-                "no-target",
-            )
-        exact = self._is_exact(row)
-        draws, reference = (
-            None if sample is None else _of_pair(sample, self.names[i], self.names[j], exact=exact) for sample in self.samples
-        )
-        assert draws is not None
-        found = self._found(place) if exact and not np.isnan(row["theta"]) else None  # counts are fitted in milliseconds
-        comparison = comparison_of(
-            (draws, reference), self.independent, targets={(0, 1): self.targets[i, j]} if self.targets else {},
-            template=self._family(row), estimate_df=False, method=self.method, tail=self.tail, order=self.order,
-            curves=EXACT if self.exact else TABULATED, found=found,
-        )  # fmt: skip
-        if self.lags:  # as in the ranking
-            comparison = replace(comparison, compared=(False, False))
-        result = detailed(comparison, (draws, reference), confidence=self.confidence)
-        # keep the ranking's caveats about whole rows: two columns alone may miss them
-        caveats = [caveat for caveat in self.caveats if caveat.code in ABOUT_ROWS]
-        caveats += [caveat for caveat in result.caveats if caveat.code not in ABOUT_ROWS]
-        caveats = without_chains(caveats) if self.lags else caveats
-        return replace(
-            result,
-            in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED},
-            caveats=tuple(caveats),
-            notes=tuple(dict.fromkeys((*self.notes, *result.notes))),
-        )
-
-    def _is_exact(self, row: Any) -> bool:
-        """Whether a row is that of ranks: a pair that counts of rows in memory would blur has no error of the bins."""
-        if not self.counted:
-            return True
-        return rows_of(self.samples[0]) is not None and bool(row["n_eff"] == row["n"])
+        return one_of_many.pair_of(self, first, second)
 
     def levels(self, first: str, second: str) -> LevelGaps:
         """A pair in which a column has levels, level by level: where its dependence differs, in shares and percentiles.
@@ -428,28 +368,7 @@ class Pairwise(Ranking):
         InputError
             For an unknown name, a pair that was not compared, columns of many values, or without a reference sample.
         """
-        row = self.rows[self._place(first, second)]
-        draws, reference = self.samples
-        if reference is None:
-            raise InputError("levels are compared with those of a reference sample, and there is none", "no-target")
-        verdict = ranking_wording.pair_verdict(self, row)
-        own, other = (as_pictured(sample, first, second, _STAND_INS) for sample in (draws, reference))
-        return level_gaps(own, other, verdict, self.things, as_given=True)
-
-    def _require_ordered(self, row: Any) -> None:
-        """Raise for a pair with categories without an order, which no copula describes."""
-        if not self.ordered(row):
-            names = [self.names[int(row[end])] for end in ("first", "second")]
-            unordered = [name for name in names if not is_ordered(self.samples[0].kind(self.names.index(name)))]
-            raise InputError(
-                f"{listed(unordered)} has categories without order, so no copula describes {self.label(row)}; use "
-                f"result.levels({names[0]!r}, {names[1]!r}), or give its order, kinds={{{unordered[0]!r}: [lowest, ...]}}",
-                "not-numeric",
-            )
-
-    def _found(self, place: int) -> Found:
-        """What is known of a pair."""
-        return Found(self.rows[place], self.blocks[place], any(caveat.code == "df-bound" for caveat in self.caveats))
+        return one_of_many.levels_of(self, first, second)
 
     def fitted(self, first: str, second: str) -> Fit:
         """The family used for a pair, fitted to its draws.
@@ -476,18 +395,7 @@ class Pairwise(Ranking):
         >>> result.fitted("x0", "x1").family
         'Gumbel'
         """
-        place = self._place(first, second)
-        row = self.rows[place]
-        self._require_ordered(row)
-        template = (self.targets or {}).get((int(row["first"]), int(row["second"]))) or self._family(row)
-        if template is None:
-            raise InputError(f"out of memory for {self.label(row)}, so no family was chosen; use fit() with a family", "memory")
-        names = [self.names[int(row["first"])], self.names[int(row["second"])]]
-        complete, iid = _of_pair(self.samples[0], names[0], names[1], exact=self._is_exact(row)), self.independent[0]
-        if isinstance(complete, CountedDraws):
-            return fit_pair(complete.counted().pair(0, 1), template, method=self.method, iid=iid)
-        pair = RankedPair.from_draws(complete)
-        return fit_at(pair, template, float(row["theta"]), LeftOut.known(self.blocks[place, 0]), method=self.method, iid=iid)
+        return one_of_many.fitted_of(self, first, second)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """One row per pair, worst first, with both names, every number and the verdict.
@@ -501,7 +409,7 @@ class Pairwise(Ranking):
         """
         import pandas as pd
 
-        table = pd.DataFrame({name: self.rows[name] for name in _RANKED.names or ()})
+        table = pd.DataFrame({name: self.rows[name] for name in RANKED.names or ()})
         labels = np.array(self.names, dtype=object)
         table["first"], table["second"] = labels[self.rows["first"]], labels[self.rows["second"]]
         table["pattern"] = [self.pattern(row) for row in self.rows]
@@ -849,16 +757,6 @@ class Pairwise(Ranking):
         verdict, pattern = ranking_wording.pair_verdict(self, row), self.pattern(row)
         return PairGap(names, verdict, bool(row["flagged"]), numbers, str(row["family"]), pattern)
 
-    def _place(self, first: Any, second: Any) -> int:
-        for name in (first, second):
-            if not isinstance(name, str) or name not in self.names:
-                raise InputError(unknown_name(str(name), self.names), "unknown-name")
-        i, j = sorted((self.names.index(first), self.names.index(second)))
-        found = np.flatnonzero((self.rows["first"] == i) & (self.rows["second"] == j))
-        if not found.size:
-            raise InputError(f"the pair {first!r}, {second!r} was not compared", "unknown-name")
-        return int(found[0])
-
     def _numbers(self, name: str) -> NDArray[np.float64]:
         if isinstance(name, str) and name in OLD_TAILS:
             warn(f"{name} is deprecated; use one of {', '.join(CORNERS)}", DeprecationWarning)
@@ -867,60 +765,6 @@ class Pairwise(Ranking):
                 return np.array([getattr(gap, name) for gap in self])
         one_of(name, "number", ("cd", *NUMBERS))
         return self.cd if name == "cd" else self.rows[name]
-
-    def _family(self, row: Any) -> Any:
-        """The family used for a pair, as `discrepancy` accepts it."""
-        from copula_discrepancy.families import resolve_family
-
-        if self.template is not None and math.isnan(row["df"]):
-            return self.template
-        if not row["family"]:  # the pair ran out of memory and is tried again on its own
-            return None
-        template, _ = resolve_family(str(row["family"]), None)
-        if math.isnan(row["df"]):
-            return template
-        from copula_discrepancy.estimate.likelihood import with_df
-
-        return with_df(template, float(row["df"]))
-
-
-def _of_pair(sample: Draws, first: str, second: str, *, exact: bool) -> Draws:
-    """Two variables of a sample, without rows that lack a value; counts are of complete rows in any case."""
-    chosen = sample.select([first, second])
-    if isinstance(chosen, CountedDraws) and not (exact and chosen.kept is not None):
-        return chosen
-    rows = rows_of(chosen)
-    assert rows is not None
-    return as_draws(rows, missing="drop")
-
-
-def with_adjusted(result: Ranked, adjusted: NDArray[np.float64]) -> Ranked:
-    """The result with these adjusted p-values, (test, pair) in the order of its rows, flagged and sorted by them."""
-    table = result.rows.copy()
-    order = _ranking(table, adjusted, 1.0 - result.confidence)
-    return replace(result, rows=table[order], blocks=result.blocks[order], weights=result.weights[order])
-
-
-def _ranking(table: NDArray[Any], adjusted: NDArray[np.float64], alpha: float) -> NDArray[np.intp]:
-    """Fill in adjusted p-values and what they flag; the order of the rows, worst first."""
-    for name, values in zip(TESTED, adjusted, strict=True):
-        table[f"{name}_adjusted"] = values
-    table["flagged"] = (adjusted < alpha).any(axis=0)
-    size = gap_sizes(table, ("level", "shape"), alpha)
-    return np.lexsort((-np.nan_to_num(size, nan=-1.0), ~table["flagged"]))
-
-
-def _bytes(table: NDArray[Any]) -> NDArray[np.uint8]:
-    """A structured array as its bytes, (row, byte)."""
-    return np.ascontiguousarray(table).view(np.uint8).reshape(len(table), table.dtype.itemsize)
-
-
-def adjusted_together(results: Sequence[Ranked]) -> list[Ranked]:
-    """Results whose p-values are adjusted for the tests of all of them, by the method that they share."""
-    pvalues = [np.stack([result.rows[f"{name}_pvalue"] for name in TESTED]) for result in results]
-    adjusted = adjust_pvalues(np.concatenate(pvalues, axis=1), results[0].adjust)
-    ends = np.cumsum([len(result) for result in results])[:-1]
-    return [with_adjusted(result, own) for result, own in zip(results, np.split(adjusted, ends, axis=1), strict=True)]
 
 
 def _strength(rows: NDArray[Any]) -> NDArray[np.float64]:
