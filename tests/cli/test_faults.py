@@ -20,6 +20,7 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare import comparison, jobs
+from copula_discrepancy.compare.one_of_many import place_of
 from copula_discrepancy.compare.wording import NOT_TESTED
 from tests import loaded
 from tests.caveat_codes import warned
@@ -103,7 +104,7 @@ def test_memory_runs_out_on_one_pair(monkeypatch, tmp_path, n_jobs):
     raw = [name for name in whole.rows.dtype.names if not name.endswith("_adjusted") and name != "flagged"]
     for pair in whole:  # the others are as they were; only what is adjusted for their number is not
         if pair.names != lost.names:
-            ours, theirs = (found.rows[found._place(*pair.names)] for found in (result, whole))
+            ours, theirs = (found.rows[place_of(found, *pair.names)] for found in (result, whole))
             assert [ours[name].tobytes() for name in raw] == [theirs[name].tobytes() for name in raw]
     caveat = next(caveat for caveat in result.caveats if caveat.code == "memory")
     assert numerals(caveat.sentence)[:2] == ["1", "91"]

@@ -76,7 +76,9 @@ def require_finite(
     if unit == "row" and "infinite values" in found:
         ways_out.append("correct infinite values, or leave those cells empty")
     if unit == "draw":
-        ways_out.append("find out why the sampler produced them, or leave these variables out (exclude=, --exclude)")
+        ways_out.append("find out why the sampler produced them")
+        if len(names) > 2:  # a pair is left with none
+            ways_out.append("leave these variables out (exclude=, --exclude)")
     counts = " and ".join(_counted(kind, where, names, unit) for kind, where in found.items())
     what, code = "draws" if unit == "draw" else "values", "nan" if "NaN" in found else "infinite"
     raise InputError(f"{what} must be finite, got {counts}; {', or '.join(ways_out)}", code)
