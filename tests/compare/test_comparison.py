@@ -1,7 +1,9 @@
 """Rows of many pairs against `discrepancy` of each: numbers that are computed the same way, and interpolated ones."""
 
 import functools
+import itertools
 import math
+import re
 import warnings
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 from scipy.special import stdtrit
 
 import copula_discrepancy as cd
+from copula_discrepancy._core import kernels
+from copula_discrepancy._core.kernels import newton
 from copula_discrepancy.compare.wording import NOT_TESTED
 from copula_discrepancy.estimate.tails import CORNERS
 from tests.pairwise_data import CORRELATIONS, autoregressive, clayton, gaussian, sticky, student
@@ -342,3 +346,31 @@ def test_perfect_dependence():
     assert alike.verdict == NOT_TESTED
     unlike = cd.pairwise(twins, np.column_stack([reference, -reference[:, 0]]), iid=True)["x0", "x2"]
     assert unlike.level == 2.0
+
+
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # of chains so short
+@pytest.mark.parametrize("iid", [True, False])
+def test_a_row_is_the_same_whatever_is_compared_beside_it(iid):
+    rng = np.random.default_rng(5)
+    draws, reference = rng.standard_normal((2, 4, 50, 8)) @ np.triu(np.ones((8, 8)))
+    together = cd.pairwise(draws, reference, iid=iid, n_jobs=1)
+    numbers = [name for name in together.rows.dtype.names if not name.endswith("_adjusted") and name != "flagged"]
+    places = {together.names.index(name): name for name in together.names}
+    for first, second in itertools.combinations(places, 2):
+        pair = draws[..., [first, second]], reference[..., [first, second]]
+        alone = cd.pairwise(*pair, iid=iid, n_jobs=1).rows[0]
+        row = together.rows[(together.rows["first"] == first) & (together.rows["second"] == second)][0]
+        differing = [name for name in numbers if name not in ("first", "second") and alone[name].tobytes() != row[name].tobytes()]
+        assert differing == [], (first, second)
+
+
+@pytest.mark.parametrize("kernel", ["finish_pairs", "newton_step"])
+def test_a_kernel_is_compiled_for_one_order_in_memory(kernel):
+    # two compilations for the same types need not round alike, and which one serves would depend on the number of pairs
+    draws, reference = np.random.default_rng(6).standard_normal((2, 200, 3))
+    for columns in (3, 2):
+        cd.pairwise(draws[:, :columns], reference[:, :columns], iid=True, n_jobs=1)
+    compiled = getattr(newton if kernel.startswith("newton") else kernels, kernel).signatures
+    types = [re.sub("'[CFA]'", "", str(signature)) for signature in compiled]
+    assert types
+    assert len(types) == len(set(types))

@@ -132,10 +132,12 @@ def newton(template: Copula, sums: PairSums, starts: FloatArray, bends: FloatArr
     active = np.arange(len(starts))
     for iteration in range(1, MAX_STEPS + 1):
         thetas = states[active, rules.THETA]
-        rules.newton_step(states, active, *sums(active, thetas), template._scale(thetas), lower, upper, included)
+        # of one order in memory, for which steps are compiled once
+        found = map(np.ascontiguousarray, sums(active, thetas))
+        rules.newton_step(states, active, *found, template._scale(thetas), lower, upper, included)
         at_bound = active[states[active, rules.STATUS] == rules.AT_BOUND]
         if at_bound.size:
-            value, slope, _ = sums(at_bound, np.full(at_bound.size, lower))
+            value, slope, _ = map(np.ascontiguousarray, sums(at_bound, np.full(at_bound.size, lower)))
             rules.newton_bound(states, at_bound, value, slope, lower, upper)
         searching = states[active, rules.STATUS] == rules.SEARCHING
         iterations[active[~searching]] = iteration
