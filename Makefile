@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUPPORTED := 3.11 3.12 3.13
 PYTEST := -m pytest -n auto
 
-.PHONY: demo test browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-watch bench-gpu study test-engines test-arviz test-samplers test-sdmetrics tables-study reproduce examples clean
+.PHONY: demo test test-all browser coverage fuzz test-lowest test-newest lint format hooks dist docs notebooks docs-draws links bench bench-large bench-watch bench-gpu study test-engines test-arviz test-samplers test-sdmetrics tables-study reproduce examples clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.run: pyproject.toml
@@ -52,8 +52,11 @@ browser:  ## install Debian's Chromium for the tests of the page, if it is missi
 	&& apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends chromium >/dev/null; } \
 	|| echo "Chromium is missing and cannot be installed: the tests of the page in a browser will be skipped"
 
-test: $(VENV)/.test browser  ## run all tests, or those in TESTS, on every core
-	$(BIN)/python $(PYTEST) $(TESTS)
+test: $(VENV)/.test browser  ## run the tests that are not slow, or all those in TESTS, on every core
+	$(BIN)/python $(PYTEST) $(or $(TESTS),-m "not slow")
+
+test-all: $(VENV)/.test browser  ## run all tests, slow ones too
+	$(BIN)/python $(PYTEST)
 
 coverage: $(VENV)/.test browser  ## run all tests and measure branch coverage, which must reach the minimum in pyproject.toml
 	$(BIN)/python $(PYTEST) --cov --cov-report=term

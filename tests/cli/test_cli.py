@@ -184,6 +184,7 @@ def test_several_files_and_patterns_are_chains(folder, capsys):
     assert json.loads(out)["draws"] == {"n_chains": 3, "n_draws": 100}
 
 
+@pytest.mark.slow
 def test_netcdf_with_group_and_coordinates(folder, capsys):
     from arviz_base import load_arviz_data
 
@@ -201,6 +202,7 @@ def test_netcdf_with_group_and_coordinates(folder, capsys):
     assert "prior_predictive" in err
 
 
+@pytest.mark.slow
 def test_the_demo_finds_what_is_known(capsys):
     code, out, err = run("demo", capsys=capsys)
     assert (code, err) == (0, "")
@@ -335,6 +337,7 @@ def test_a_comparison_with_itself_is_undecided(folder, capsys, options):
     assert out  # the numbers are told all the same
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_does_not_hide_the_exit_code(folder):
     write("draws.csv", chains(1))
     script = f"{sys.executable} -m copula_discrepancy compare draws.csv draws.csv --iid | true; exit ${{PIPESTATUS[0]}}"
@@ -493,6 +496,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
     assert told.stdout.strip().endswith("[]")
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error_and_a_csv_does_not_load_arviz(folder):
     """A second of import would be half of the time asked for. Standard error has the list of what was loaded, no more."""
     write("few.csv", np.random.default_rng(11).standard_normal((100, 2)))

@@ -97,6 +97,7 @@ def on_device(function, called):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--by", "who"), ("--interactions", "--columns", "a,b,c")])
 def test_the_device_is_passed_on_and_told(files, capsys, monkeypatch, tmp_path, options):
     called = []

@@ -53,6 +53,7 @@ def played(name, folder, start=loaded.run):
 # ---- kills ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_linux
 def test_killed_at_random_and_started_again(tmp_path):
     for found in played("kills", tmp_path).values():
@@ -69,6 +70,7 @@ def fresh(code, *arguments, folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 @needs_linux
 def test_a_process_without_enough_memory_says_so(tmp_path):
     found = played("memory", tmp_path, fresh)
@@ -212,6 +214,7 @@ class Deadly(cd.Gaussian):
         return super().tau
 
 
+@pytest.mark.slow
 @quiet
 def test_a_worker_that_dies(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "_SECONDS", 0.0)
@@ -232,6 +235,7 @@ def _dying(setting, rng):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_in_other_studies():
     with joblib.parallel_config("loky", n_jobs=2), refused("interrupted"):
         cd.tune(_dying, [0.1, 0.2], cd.Gaussian(0.5), replications=1, rng=1)
@@ -240,6 +244,7 @@ def test_a_worker_that_dies_in_other_studies():
 # ---- disks ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_linux
 def test_a_full_disk(tmp_path):
     found = played("disk", tmp_path)
@@ -301,6 +306,7 @@ def test_output_to_a_full_disk(tmp_path, capsys, monkeypatch, form):
 # ---- numba's cache --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_linux
 def test_a_cache_that_cannot_be_written(open_folder):
     found = played("cache", open_folder)

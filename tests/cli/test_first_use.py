@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from tests import loaded
 
@@ -57,6 +58,7 @@ sys.exit(code)
 SMALL = """
 import multiprocessing, sys
 import numpy as np
+import pytest
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.kernels import compiled
 
@@ -82,6 +84,7 @@ def run(cache, code, *arguments):
     return loaded.run(code, *arguments, environment={"NUMBA_CACHE_DIR": str(cache)})
 
 
+@pytest.mark.slow
 def test_a_first_comparison(tmp_path):
     rng = np.random.default_rng(1)
     files = tmp_path / "a.csv", tmp_path / "b.csv"
@@ -109,6 +112,7 @@ def test_a_first_comparison(tmp_path):
     assert FEWEST_OF_NUMBA <= len(numbas) <= MOST_OF_NUMBA
 
 
+@pytest.mark.slow
 def test_the_line_is_for_more_than_one_kernel_and_said_once(tmp_path):
     one = run(tmp_path, SMALL, "--first")
     assert not [line for line in one.stderr.splitlines() if "compiling" in line]
@@ -119,6 +123,7 @@ def test_the_line_is_for_more_than_one_kernel_and_said_once(tmp_path):
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_workers_do_not_repeat_the_line(tmp_path):
     ended = run(tmp_path, SMALL, "--worker")
     assert (ended.returncode, ended.stderr) == (0, "")

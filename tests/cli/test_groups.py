@@ -44,6 +44,7 @@ def test_json_csv_and_exit_code(files, capsys):
     assert len(lines) == 1 + 6 + 3 * 3
 
 
+@pytest.mark.slow
 def test_files(files, capsys, tmp_path):
     page, numbers = tmp_path / "page.html", tmp_path / "numbers.json"
     assert run(files, "--by", "species", "--html", str(page), "--json", str(numbers)) == 0

@@ -172,6 +172,7 @@ def messages(monkeypatch):
     return "\n\n".join(blocks) + "\n\n" + "\n".join(lines) + f"\n\n# exit codes in --help\n{codes}"
 
 
+@pytest.mark.slow
 def test_wording_is_that_of_the_snapshot(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert messages(monkeypatch) == SNAPSHOT.read_text("utf-8")

@@ -125,6 +125,7 @@ def test_what_cannot_be_used(folder, capsys, words, code):
     assert not (folder / "x.csv").exists()
 
 
+@pytest.mark.slow
 def test_plots_are_not_loaded(folder):
     """A repair needs neither plots nor the samplers."""
     code = (

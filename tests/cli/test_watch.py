@@ -76,6 +76,7 @@ def numbers(file):
     return {name: value for name, value in found.items() if name not in ("notes", "words")}
 
 
+@pytest.mark.slow
 def test_a_growing_run_is_watched_and_its_last_answer_is_that_of_compare(folder, capsys):
     draws, reference = chains_of(4, 400, 0.6, seed=1), chains_of(4, 400, 0.2, seed=2)
     write_run(reference, names=[f"reference_{k}.csv" for k in range(4)])
@@ -196,6 +197,7 @@ def test_the_page_is_closed_where_the_watch_ends_with_an_error(folder, capsys):
     assert err.splitlines()[-1].removeprefix("copula-discrepancy: ")[:40] in text
 
 
+@pytest.mark.slow
 def test_the_page_is_closed_where_the_last_answer_is_interrupted(folder, capsys, monkeypatch):
     def interrupted(watching, **_):
         raise KeyboardInterrupt

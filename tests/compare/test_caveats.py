@@ -63,6 +63,7 @@ SCENES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_pair_has_the_same_caveats_wherever_it_is_compared(scene):
     """Word for word: alone, as the only pair of a ranking, taken from a ranking of three pairs, and as a vine's edge."""

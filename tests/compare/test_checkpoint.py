@@ -190,6 +190,7 @@ def test_a_folder_of_reproduce_is_another_run(tmp_path):
         open_store(tmp_path / "pairs", 1)
 
 
+@pytest.mark.slow
 def test_what_is_damaged_is_computed_again(tmp_path, undisturbed, computed):
     compare(tmp_path / "run")
     compare(tmp_path / "other", iid=True)
@@ -222,6 +223,7 @@ def test_what_is_damaged_is_computed_again(tmp_path, undisturbed, computed):
     assert not computed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["AAAA", "not base64!", 3, ["AAAA"]])
 def test_a_whole_file_with_something_else_in_it_is_no_part(tmp_path, undisturbed, rows):
     """Its checksum is right, so someone wrote it on purpose; it still is not rows."""

@@ -212,6 +212,7 @@ def combinations(others):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "target", "iid"),
     combinations(
@@ -227,6 +228,7 @@ def test_rows_against_known_copulas(kind, target, iid):
         assert_same(gap, single)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "family", "iid"),
     combinations(
@@ -252,6 +254,7 @@ def test_rows_where_the_reference_asks_for_less_dependence_than_the_family_has(f
     assert seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iid", [True, False])
 @pytest.mark.parametrize("target", ["reference", "copula"])
 def test_the_interpolated_bias_is_off_by_a_hundredth_of_a_standard_error(target, iid):
@@ -360,7 +363,9 @@ def test_a_row_is_the_same_whatever_is_compared_beside_it(iid):
         pair = draws[..., [first, second]], reference[..., [first, second]]
         alone = cd.pairwise(*pair, iid=iid, n_jobs=1).rows[0]
         row = together.rows[(together.rows["first"] == first) & (together.rows["second"] == second)][0]
-        differing = [name for name in numbers if name not in ("first", "second") and alone[name].tobytes() != row[name].tobytes()]
+        differing = [
+            name for name in numbers if name not in ("first", "second") and alone[name].tobytes() != row[name].tobytes()
+        ]
         assert differing == [], (first, second)
 
 

@@ -135,6 +135,7 @@ class TestCoverage:
             flagged += result.outcome == "gap"
         return covered, flagged
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("function", "q", "phi"), [("a * b", None, 0.0), ("a + b", 0.05, 0.0), ("a * b", None, 0.7)])
     @pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
     def test_intervals_cover_and_find(self, function, q, phi):
@@ -143,6 +144,7 @@ class TestCoverage:
         assert low <= covered <= high
         assert flagged >= 0.7 * self.RUNS  # the power case: half of the correlation is missing
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("sizes", [(240, 300), (300, 240), (100, 700)])
     def test_dependence_plays_no_part_in_means_of_sums(self, sizes):
         """Whatever the two lengths; a bias of margins that is the same in every resample would be flagged in all runs."""
@@ -198,6 +200,7 @@ HARD = {
 
 
 class TestHardCases:
+    @pytest.mark.slow
     @pytest.mark.parametrize("case", HARD)
     @pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
     def test_equal_samples_are_not_flagged(self, case):

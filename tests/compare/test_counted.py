@@ -116,6 +116,7 @@ def test_chains_that_disagree_are_told():
     assert result["x0", "x1"].rhat > 1.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_size_and_power(seed):
     """400 pairs of samples of one copula: rejections of each test inside the exact 99.9% band of 5%; others are found."""

@@ -55,6 +55,7 @@ def nothing_is_read_before_it_is_written(request):
 # ---- pairwise --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs(name):
     draws, target, options = PAIRS[name]

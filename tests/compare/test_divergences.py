@@ -119,6 +119,7 @@ def test_every_comparison_counts_them_once_for_each_sample(compare):
     assert f"{flags(2).sum()} of 1,000" in told[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["posterior", "log_likelihood"])
 def test_files_compare_as_trees_do(tmp_path, group):
     """From netCDF and from Zarr."""

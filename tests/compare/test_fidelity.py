@@ -75,6 +75,7 @@ HONEST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [500, 2000])
 @pytest.mark.parametrize("kind", HONEST)
 def test_honest_copies_score_one_but_for_rare_chance(kind, n):
@@ -88,6 +89,7 @@ def test_honest_copies_score_one_but_for_rare_chance(kind, n):
     assert np.sum(np.array(scores) < 0.93) <= binom.ppf(0.999, copies, 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [500, 2000])
 def test_the_score_falls_with_what_is_lost(n):
     """Means over 10 tables whose correlations, 0.64 in the real one, are multiplied by what is kept."""

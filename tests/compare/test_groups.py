@@ -97,6 +97,7 @@ def test_lost_dependence_is_a_gap_but_no_reversal():
     assert result.reversals == ()
 
 
+@pytest.mark.slow
 def test_no_false_reversals():
     """40 replications without dependence and 40 of a kept paradox: a reversal needs three significant tests at once."""
     rng = np.random.default_rng(6)
@@ -132,6 +133,7 @@ def test_numbers_within_a_group_are_those_of_its_rows(reversed_):
     assert reversed_.sizes("1") == (150, 150)
 
 
+@pytest.mark.slow
 def test_many_groups_do_not_multiply_false_alarms():
     """Ten groups without any gap: with Bonferroni, a false alarm in any of them has a probability of at most 5%.
 

@@ -104,6 +104,7 @@ def test_the_top_of_the_ranking_comes_before_what_was_never_compared(samples):
         assert after["n"][place] == 4 * (400 + place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["names", "chains", "fewer"])
 def test_another_sample_forgets_what_is_known(samples, change):
     draws, reference = samples
@@ -153,6 +154,7 @@ def test_margins_are_compared_anew_if_there_is_time(samples):
         assert known.freshness.margins == 4 * n
 
 
+@pytest.mark.slow
 def test_margins_without_time_are_those_of_an_earlier_look_until_their_turn_comes(samples):
     draws, reference = samples
     known = KnownRows(first=1)

@@ -91,6 +91,7 @@ def test_leverage_is_named():
     assert result["|x0|", "x0[t-1]"].tau_target < -0.05 < result["|x0|", "x0[t-1]"].tau
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "other"), [((60, 50), (1, 1500)), ((4, 500), (4, 500)), ((200, 30), (200, 30))], ids=["mixed", "long", "short"]
 )
@@ -103,6 +104,7 @@ def test_equal_processes_have_no_gap(shape, other):
     assert gaps <= 5
 
 
+@pytest.mark.slow
 def test_many_short_paths_have_the_right_size():
     """Single tests at 5% of 100 paths of 30 steps: more than 9 of 60 have a probability of 0.1% (binomial)."""
     pvalues = []
@@ -222,6 +224,7 @@ def test_a_pair_in_detail_has_the_numbers_of_its_row():
     assert "swapped-axes" not in {caveat.code for caveat in detail.caveats}
 
 
+@pytest.mark.slow
 def test_what_a_result_prints_and_writes(tmp_path):
     rng = np.random.default_rng(15)
     result = cd.pairwise(shuffled(rng, garch(rng, 40, 50, 2)), garch(rng, 1, 1000, 2)[0], lags=2)

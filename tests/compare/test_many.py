@@ -441,6 +441,7 @@ def test_a_bootstrap_of_rounded_values_is_not_rounded_otherwise():
 # ---- workers and bars ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_digit(monkeypatch):
     """Nine variables make 36 pairs, two tasks."""
     monkeypatch.setattr(jobs, "_PART", 32)
@@ -519,6 +520,7 @@ def assert_right_size(pvalues, flagged):
     assert flagged <= stats.binom.ppf(0.999, RUNS, 0.05)
 
 
+@pytest.mark.slow
 @careful
 @pytest.mark.parametrize("law", LAWS)
 def test_a_reference_split_in_two_has_no_gaps(law):
@@ -591,6 +593,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.slow
 @careful
 @pytest.mark.parametrize(
     ("law", "n", "runs"),

@@ -233,6 +233,7 @@ def messages(monkeypatch):
     return "\n\n".join(blocks) + "\n", codes
 
 
+@pytest.mark.slow
 def test_every_message_is_as_it_was_agreed_on(monkeypatch):
     """A change of wording is a change of messages.txt, which a reviewer reads; see the top of this file."""
     pytest.importorskip("pyvinecopulib")

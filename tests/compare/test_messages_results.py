@@ -161,6 +161,7 @@ def messages():
     return "\n\n".join(blocks) + "\n"
 
 
+@pytest.mark.slow
 def test_every_printed_result_is_as_it_was_agreed_on():
     """A change of wording is a change of messages_results.txt, which a reviewer reads; see the top of this file."""
     pytest.importorskip("pyvinecopulib")

@@ -208,6 +208,7 @@ def test_gaps_in_tables_with_an_order():
     assert np.isfinite(cd.summary(draws)["mcse"]).all()
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_for_want_of_other_columns():
     """20 columns with 20% missing each: 994 of 1,000 rows were dropped, and "no gap found" was said of 6 draws."""
     draws, reference = gappy(3, 1000, 20), gappy(4, 1000, 20)

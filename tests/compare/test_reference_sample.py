@@ -36,6 +36,7 @@ def test_moments_compare_the_taus():
     assert result.shape.value == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [cd.Gumbel(2.0), cd.Frank(5.0)], ids=str)
 def test_size_with_a_right_and_a_wrong_family(truth):
     """Draws and reference from one law, Gumbel fitted to both: 120 runs, binomial 99.9% band, even where Gumbel is wrong.

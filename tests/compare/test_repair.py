@@ -67,6 +67,7 @@ def test_ranks_are_the_rows_of_the_reference():
 RUNS = 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [banana, funnel, normal])
 def test_repaired_draws_are_flagged_at_the_rate_of_false_alarms(sample):
     """Against a fresh reference: 5% of 60 runs, within the exact binomial 99.9% limit; unrepaired draws in all of them."""
@@ -84,6 +85,7 @@ def test_repaired_draws_are_flagged_at_the_rate_of_false_alarms(sample):
     assert flagged <= scipy.stats.binom.ppf(0.999, RUNS, 0.05)
 
 
+@pytest.mark.slow
 def test_chains_are_repaired_too():
     """Autocorrelated chains with a correlated target; their own standard errors hold, or are too wide, after the repair."""
     flagged = lost = 0

@@ -203,6 +203,7 @@ def test_edges_above_a_gap_are_told_apart():
     assert "x0 ~ x2" not in result.sentences()["Where"]
 
 
+@pytest.mark.slow
 def test_tests_keep_their_level_in_every_tree():
     """25 replications of 6 edges at 5%: rejections inside the binomial 99.9% band of each tree's and test's count."""
     rng, model = np.random.default_rng(11), known_vine()

@@ -151,6 +151,7 @@ def test_looks_come_as_often_as_time_allows(draws):
     assert 9 <= len(looks) <= 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", [0.001, 0.3, 5.0])
 def test_looks_and_readings_share_what_the_watch_may_use(draws, reading):
     """Whatever reading costs, there are looks, and both take no more than the share."""

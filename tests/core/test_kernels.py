@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests import kernel_cases
 
 
+@pytest.mark.slow
 def test_the_interpreter_finds_the_same_numbers(recwarn):
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-m", "tests.kernel_cases"]

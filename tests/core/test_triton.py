@@ -28,6 +28,7 @@ def errors():
     return json.loads(ended.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", triton_cases.CASES)
 def test_kernels_find_the_same_numbers(errors, name):
     assert errors[name] <= triton_cases.CASES[name][1]

@@ -21,6 +21,7 @@ def warned(k):
     return k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_every_backend_gives_every_result(backend):
     with joblib.parallel_config(backend, n_jobs=2):

@@ -55,6 +55,7 @@ def test_divergent_draws_are_known_from_every_container(tmp_path, kind):
     assert not draws.diverging.flags.writeable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*CONTAINERS][1:])
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_group_of_every_container_is_read_alike(tmp_path, group, kind):

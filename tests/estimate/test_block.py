@@ -47,6 +47,7 @@ def dependence_rhat(chains):
     return max(together, kernels.split_rhat(values), apart)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [None, 1, 0])
 @pytest.mark.parametrize("n", [2, 3, 50, 1001])
 def test_tau_and_influence(n, digits):

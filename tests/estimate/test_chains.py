@@ -36,6 +36,7 @@ def judge(draws, target=TARGET, **options):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [cd.Clayton(3.0), cd.Gumbel.from_tau(0.3)], ids=str)
 def test_size_on_chains(target):
     """A fast part of benchmarks/inference.md: 45 runs of 4 x 500 draws, AR(1) coefficient 0.9, binomial 99.9% band at 8%."""

@@ -156,6 +156,7 @@ def test_rows_with_an_order_are_refused():
 # ---- statistics --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_coefficients_and_errors_are_those_of_ranks(case):
     rows = case(np.random.default_rng(10), 100_000)
@@ -215,6 +216,7 @@ def pvalue(*samples):
     return compare_counted_triples(triples[0], triples[1] if len(triples) > 1 else None, 3, n_jobs=1).pvalue[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("against", [True, False], ids=["reference", "elliptical"])
 def test_size(against):
     rng = np.random.default_rng(14)

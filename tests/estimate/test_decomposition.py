@@ -97,6 +97,7 @@ class TestFourCombinations:
         numbers = parts(found, blocks, Summary("sd"))
         assert abs(numbers["dependence"].value - (expected[0] - expected[1])) < 4 * numbers["dependence"].se
 
+    @pytest.mark.slow
     def test_standard_errors_are_those_of_repeated_samples(self):
         """The mean of a product, n = 400: the standard error of resamples against the spread over 300 samples."""
         values, errors = [], []

@@ -37,6 +37,7 @@ def name_of(template):
     return template.name if inner is None else f"{template.name} df={inner.df:g}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", families(), ids=name_of)
 def test_corner_shares_between_the_nodes(template):
     """To a hundredth of a standard error of 10^4 independent draws, sqrt(p (1-p)/n), and the slope to a thousandth."""
@@ -52,6 +53,7 @@ def test_corner_shares_between_the_nodes(template):
                 assert slope == pytest.approx(expected_slope, rel=1e-3, abs=3e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", families((1.0, 25.0)), ids=name_of)
 def test_divergences_between_the_nodes(template):
     """Four digits, for members close together, far apart and beyond what is tabulated."""

@@ -32,6 +32,7 @@ def newton_distance(copula, draws):
         return abs(float(slope / curvature / theta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "family"),
     [
@@ -86,6 +87,7 @@ def test_a1_a2_likelihood_from_one_to_twenty(family, theta):
     assert abs(fitted.theta - theta) < 5.0 * 1.5 / np.sqrt(3000 * information)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Clayton", "Gumbel", "Frank"])
 def test_mle_against_openturns(name):
     openturns = pytest.importorskip("openturns")

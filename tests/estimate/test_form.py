@@ -153,6 +153,7 @@ def test_tabulated_coefficients_are_the_exact_ones(template):
 # ---- the test ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["independent", "gaussian", "banana", "t3"])
 def test_size(kind):
     rng = np.random.default_rng(7)
@@ -209,6 +210,7 @@ LOST = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # of families that do not fit
 @pytest.mark.parametrize("kind", LOST)
 def test_dependence_that_has_no_tau_is_found_and_named(kind):

@@ -56,6 +56,7 @@ def test_tau_against_the_definition(ties):
     np.testing.assert_allclose(fitted.influence["tau"][0], truth, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True], ids=["no ties", "ties"])
 @pytest.mark.parametrize(
     ("family", "truth"),
@@ -212,6 +213,7 @@ def test_bounds_as_functions():
         assert str(caught.value).endswith(f"got {bad!r}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [cd.Gaussian.from_tau(0.3), cd.Gumbel.from_tau(0.3), cd.Frank.from_tau(0.6)], ids=str)
 def test_the_bias_of_ranks_is_what_simulation_finds(truth):
     """500 samples of n = 100, where the bias is far from small; the sample's tau is unbiased and takes most of the noise."""

@@ -95,6 +95,7 @@ def test_margins_are_slow_where_they_wander_or_where_their_spread_does():
     assert margin_size(rank_column(noise * level), 1) < 500  # signs are independent, sizes come in stretches
 
 
+@pytest.mark.slow
 def test_clustered_volatility_is_no_gap():
     """Two paths of five GARCH assets: without blocks a pair was flagged in 12 to 16% of runs. 40 runs, exact binomial."""
     rng = np.random.default_rng(6)

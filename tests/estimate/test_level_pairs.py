@@ -191,6 +191,7 @@ AS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [(500, 500), (400, 3000)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_honest_samples_are_flagged_at_the_nominal_rate(kind, n):

@@ -135,6 +135,7 @@ def test_size_of_independent_rows(levels, sizes):
     assert within_band(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [3, 8, 30])
 def test_size_on_chains(levels):
     rng, shares = np.random.default_rng(4), uneven(levels)

@@ -125,6 +125,7 @@ def damage(path, kind):
         path.write_bytes(b"[" * 100_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cut off", "empty", "flipped", "nested"])
 @pytest.mark.parametrize("which", ["latest", "both", "plan"])
 def test_damaged_files_are_ignored(folder, tmp_path, monkeypatch, read, kind, which):

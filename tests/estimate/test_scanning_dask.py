@@ -73,6 +73,7 @@ def assert_same(sketch, other):
         np.testing.assert_array_equal(sketch.blocks[key], other.blocks[key])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("iid", [True, False])
 @pytest.mark.parametrize("partitions", [1, 6, 23])
 def test_partitions_of_a_frame(engine, partitions, iid):
@@ -84,6 +85,7 @@ def test_partitions_of_a_frame(engine, partitions, iid):
     assert sketch.update(frame, start=0).n == 2 * N  # arrays of workers are read-only
 
 
+@pytest.mark.slow
 def test_uneven_and_empty_partitions(engine):
     frame = table()
     parts = [frame.iloc[:0], frame.iloc[:20_001], frame.iloc[20_001:20_001], frame.iloc[20_001:20_003], frame.iloc[20_003:]]
@@ -109,6 +111,7 @@ def test_chunks_of_unknown_length(engine):
     assert_same(scan(source, plan, layout, OPTIONS), DependenceSketch.empty(plan).update(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbered", [True, False])
 def test_chains_in_a_column(engine, numbered):
     """With a column of draws rows may be in any order; without one, those of a chain follow each other over partitions."""
@@ -234,6 +237,7 @@ def failing(part):
 BAD = {text: "not-numeric", infinite: "not-finite", absent: None, failing: "argument"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", BAD)
 def test_bad_data_name_their_partition(engine, change):
     frame = table(8000)
@@ -266,6 +270,7 @@ def test_a_file_that_workers_cannot_read(client, tmp_path):
     assert failure.value.code == "file"
 
 
+@pytest.mark.slow
 def test_comparison(engine):
     frame = table()
     given, reference = dd.from_pandas(frame.iloc[::2], npartitions=4, sort=False), frame.iloc[1::2]

@@ -32,6 +32,7 @@ def screened(values, taus=None):
     return min(fits, key=lambda fitted: -fitted.log_likelihood), pair
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "samples"), [(300, 4), (2000, 2)])
 @pytest.mark.parametrize("truth", TRUTHS, ids=str)
 def test_the_choice_is_as_good_as_that_among_all(truth, n, samples):

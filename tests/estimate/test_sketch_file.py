@@ -73,6 +73,7 @@ SKETCHES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SKETCHES)
 def test_a_file_holds_everything(kind, tmp_path):
     sketch = SKETCHES[kind]()
@@ -253,6 +254,7 @@ HEADERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HEADERS)
 def test_a_header_that_is_wrong(kind):
     change, word = HEADERS[kind]

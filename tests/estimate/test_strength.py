@@ -45,6 +45,7 @@ def test_one_row_says_nothing():
     assert single.too_rare in single.sentences()["Strength"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.001, 0.002, 0.005, 0.01, 0.02])
 def test_size_with_rare_flags(rate):
     """30 pairs of equal tables of dependent flags, 10 pairs of columns each: no extreme and few small p-values."""

@@ -35,6 +35,7 @@ def generated(rng, n, signs=(1, 1)):
     return pd.DataFrame(rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n) * signs, columns=NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corner", CORNERS)
 def test_joint_crashes_are_found_in_every_corner(corner):
     """The gap is detected in all 20 runs; a generator with the crashes is not flagged."""
@@ -180,6 +181,7 @@ def test_one_p_value_for_all_corners():
     np.testing.assert_allclose(joint_pvalue([np.array([0.01, np.nan]), np.array([0.5, 0.2])]), [0.02, 0.2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [0.1, 0.05, 0.01])
 @pytest.mark.parametrize("chains", [False, True])
 def test_size_at_every_level_of_tails(tail, chains):
@@ -239,6 +241,7 @@ def test_where_the_family_cannot_follow_corners_are_compared_all_the_same():
     assert np.isfinite(sample.tails_pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "reference", "tail"), [(600, None, 0.1), (2400, None, 0.05), (600, 10_000, 0.1)], ids=["known", "far out", "uneven"]
 )

@@ -161,6 +161,7 @@ def test_ced_has_no_slope_at_independence_and_ckl_takes_over():
     assert result.estimates["ced"].ci[0] == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [cd.Gaussian(0.05), cd.Clayton(0.1), cd.Gumbel(1.05), cd.Frank(0.3)], ids=str)
 def test_scores_next_to_independence(target):
     """Where the entropy is nearly flat: 60 samples of n = 500, exact binomial 99.9% band; p-value and interval agree."""
@@ -231,6 +232,7 @@ def test_simulated_scores_carry_their_noise():
 TARGETS = [cd.Clayton.from_tau(0.3), cd.Gumbel.from_tau(0.6), cd.Gaussian.from_tau(0.3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_size_on_independent_draws(target):
     """A fast part of benchmarks/inference.md: 120 samples of n = 600.
@@ -312,6 +314,7 @@ def test_confidence_widens_intervals():
     assert str(caught.value).endswith("got 95")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(100, 4), (100, 5), (20, 25)], ids=str)
 def test_many_short_chains(shape):
     """Independent draws cut into short chains, the shortest, odd ones, and ones long enough for autocovariances of their own.

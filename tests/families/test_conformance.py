@@ -35,6 +35,7 @@ TURNED = [cd.Rotated(cd.Clayton(2.0), r) for r in (90, 180, 270)] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copula", ORDINARY + TURNED, ids=repr)
 def test_conforms(copula):
     assert failures(copula) == []

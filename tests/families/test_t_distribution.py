@@ -22,6 +22,7 @@ def test_cdf_and_quantile_keep_their_tails(df, x):
     assert back == pytest.approx(x, rel=1e-10, abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("df", [0.3, 2.5, 4.0, 30.5, 500.0])
 @pytest.mark.parametrize("u", [1e-12, 1e-4, 0.2, 0.4999, 0.9])
 def test_the_quantile_moves_with_df_as_it_should(df, u):

@@ -72,6 +72,7 @@ def test_mathjax_is_what_its_authors_published(mathjax):
     assert digest == "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     FORMULAS.CHROMIUM is None and not os.environ.get("REQUIRE_BROWSER"), reason="there is no Chromium here; see `make browser`"
 )

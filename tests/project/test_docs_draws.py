@@ -13,11 +13,13 @@ FILES = sorted(FOLDER.glob("*.nc"))
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="docs/ is not part of the source distribution")
 
 
+@pytest.mark.slow
 def test_every_script_left_draws():
     made = {xr.load_datatree(path).attrs["script"] for path in FILES}
     assert made == {path.name for path in FOLDER.glob("make_*.py")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_stored_draws_are_those_of_the_present_script(path):
     told = xr.load_datatree(path).attrs

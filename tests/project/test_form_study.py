@@ -99,6 +99,7 @@ def test_permutations_exchange_rows_and_rank_them_again():
     assert not np.array_equal(next(parts)[0], first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in rivals.RIVALS if not name.startswith("classifier")])
 def test_a_rival_has_its_size_and_its_power(name, monkeypatch):
     """60 runs at 5%: at most 9 rejections (binomial 99.9%); a correlation of 0.8 differs from none in all, n = 100."""
@@ -137,6 +138,7 @@ def test_a_wild_bootstrap_finds_what_differs():
 # ---- the study ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "sizes", "rows"),
     [

@@ -38,6 +38,7 @@ def covered() -> set[str]:
     return {name for target in fuzzing.ALL for name in (target.name, *target.covers)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_inputs_at_random(chunk):
     outcomes = [fuzzing.run_one(2, number) for number in range(chunk * INPUTS, (chunk + 1) * INPUTS)]

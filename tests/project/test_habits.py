@@ -30,6 +30,7 @@ def test_every_lowest_version_is_pinned():
     assert "numpy==2.0" in lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "status"), [([], 1), (["-k", "one"], 0)])
 def test_too_few_tests_fail(tmp_path, options, status):
     shutil.copy(ROOT / "conftest.py", tmp_path)

@@ -105,6 +105,7 @@ def test_an_error_half_as_large_as_the_spread_is_told():
     assert honest.error_ratio(rows[:1], "shape") == "-"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "sizes", "rows"),
     [

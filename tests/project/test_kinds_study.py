@@ -87,6 +87,7 @@ def test_the_command_writes_what_it_was_asked_for(tmp_path, monkeypatch):
     assert list(report.read(path.read_text(encoding="utf-8"))) == ["Size of level"]
 
 
+@pytest.mark.slow
 def test_a_large_table_has_every_kind():
     table = kinds_data.large(400, np.random.default_rng(8))
     assert table.shape == (400, 50)

@@ -31,6 +31,7 @@ def fresh():
     return json.loads(run("-c", code).stdout)
 
 
+@pytest.mark.slow
 def test_import_stays_light(fresh):
     """A plain import loads no heavy module; copulas, fits and tests of independent draws load neither plots nor data frames."""
     assert fresh[:2] == [[], []]
@@ -76,6 +77,7 @@ print(json.dumps(failed))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [("torch", "triton"), ("triton",)])
 def test_examples_that_need_an_optional_library_are_left_out_without_it(request, monkeypatch, missing):
     """By the rule in conftest.py; all other modules can be imported."""

@@ -102,6 +102,7 @@ def records(n_tables, synthesisers, seed):
     return found
 
 
+@pytest.mark.slow
 def test_agreement_is_measured_with_a_band_over_tables(monkeypatch):
     monkeypatch.setattr(tables, "RESAMPLES", 50)
     frame = pd.DataFrame(records(10, data.SYNTHESISERS, 11))

@@ -25,6 +25,7 @@ assert "copula_discrepancy.compare.many" not in sys.modules  # nothing is loaded
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "imports",
     [

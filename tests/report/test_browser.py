@@ -109,6 +109,7 @@ def column(page, heading):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_page_on_a_desk_and_on_a_phone(opened, name):
     """Loaded as on a phone, which is then as wide as a desk; all other tests load pages on a desk."""
@@ -135,6 +136,7 @@ def test_every_page_on_a_desk_and_on_a_phone(opened, name):
     assert set(links) <= set(ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["eight", "fine", "nothing", "single", "hostile", "vine"])
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_both_clouds_stand_on_the_first_screen(opened, name, width, height):
@@ -234,6 +236,7 @@ def test_what_the_worst_pairs_do_can_be_read(opened, scheme):
     seen(page, f"consequences_{scheme}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["eight", "fifty"])
 def test_a_click_sorts_and_another_turns_it_round(opened, name):
     page, result = opened(name), comparison(name)
@@ -353,6 +356,7 @@ REVERSE = """() => {
 MOST = np.array([1.0, 1.5])
 
 
+@pytest.mark.slow
 def test_pages_open_and_sort_as_fast_as_their_bare_numbers(chromium, tmp_path):
     """50 variables, 1,225 pairs; the best of five visits at most, as other work shares caches and clocks."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})

@@ -126,6 +126,7 @@ def test_anything_else_is_refused(pairs, found, tmp_path, name):
     assert not (tmp_path / "page.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_CONSEQUENCES)
 def test_pages_of_people(name):
     """Real chains with ties and reservations, and names that try to break out."""

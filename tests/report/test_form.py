@@ -146,6 +146,7 @@ def test_contours_are_pale_where_the_family_does_not_fit():
     assert [line.get_color() for line in overlay.get_legend().get_lines()] == [look.PALE, "black"]
 
 
+@pytest.mark.slow
 def test_chance_alone_makes_few_families_misfit():
     """At most 5% by the rule; 200 samples, exact binomial 99.9% bound. Draws of another family are always found."""
 

@@ -67,6 +67,7 @@ def test_the_picture_suits_the_kinds(name, first, second, picture, panels):
         plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.5, 7.0])
 @pytest.mark.parametrize(("name", "first", "second", "picture", "panels"), CASES)
 def test_all_text_has_room(name, first, second, picture, panels, width):

@@ -249,6 +249,7 @@ def messages(monkeypatch, folder):
     return "\n\n".join(blocks) + "\n"
 
 
+@pytest.mark.slow
 def test_every_message_is_as_it_was_agreed_on(monkeypatch, tmp_path):
     """A change of wording is a change of messages.txt, which a reviewer reads; see the top of this file."""
     assert messages(monkeypatch, tmp_path) == SNAPSHOT.read_text(encoding="utf-8")

@@ -136,6 +136,7 @@ def tick_labels(axis):
 WIDE = [(name, subject, 7.0) for name, subject in EVERY if subject in ("reference", "stuck", "pairs", "many_pairs", "fit")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "subject", "width"), [*((*case, 3.5) for case in EVERY), *WIDE])
 def test_all_text_has_room(name, subject, width):
     height = {"plot_pair": 0.65 * width + 0.3, "plot_tau_forest": 3.3}.get(name, 2.7)

@@ -26,6 +26,7 @@ def small(tmp_path_factory):
     return reproduce("all", replications=3, sizes=[100, 193], seed=4, out=folder, progress=False)
 
 
+@pytest.mark.slow
 def test_writes_every_number_and_every_figure(small):
     figures = {path.name for path in (small.folder / "figures").iterdir()}
     names = [
@@ -126,6 +127,7 @@ def test_overhead_times_everything(small):
     assert math.isnan(studies.overhead(20_001, runner.Seed(1, "overhead", 20_001, 1), {})["ksd"])
 
 
+@pytest.mark.slow
 def test_published_means_agree_with_ours():
     """Three of the published sizes, 36 replications: no more differ by 1.96 combined standard errors than chance allows."""
     entropies = {"target_entropy_mc": -0.8}  # no part in what is compared

@@ -46,6 +46,7 @@ def no_pictures(monkeypatch):
 without_pictures = pytest.mark.usefixtures("no_pictures")
 
 
+@pytest.mark.slow
 @without_pictures
 @pytest.mark.filterwarnings("ignore:Creating scratch directories is taking")  # Dask's, on a busy machine
 def test_same_numbers_whatever_the_workers(tmp_path):
@@ -69,6 +70,7 @@ def test_same_numbers_whatever_the_workers(tmp_path):
     assert other.experiments["experiment3"].rows != runs["one"]
 
 
+@pytest.mark.slow
 @without_pictures
 def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
     whole = reproduce("experiment1", replications=25, sizes=[100], seed=1, n_jobs=1, out=tmp_path / "whole")
@@ -96,6 +98,7 @@ def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert more.experiments["experiment1"].rows[:25] == whole.experiments["experiment1"].rows
 
 
+@pytest.mark.slow
 @without_pictures
 def test_a_killed_run_leaves_no_half_part(tmp_path):
     """Killed in the middle and started again: the same numbers as an undisturbed run."""
@@ -129,6 +132,7 @@ def _dies(folder, value, seed, context):
     return {"cd": float(seed.replication)}
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_told_and_the_rest_is_kept(tmp_path):
     study = runner.Study("experiment1", "n", [100], partial(_dies, tmp_path / "run" / "parts"), lambda n: 1.0)
     kept = store.open_store(tmp_path / "run", 1)
@@ -401,6 +405,7 @@ def with_processes(tmp_path_factory):
     return SimpleNamespace(code=process.returncode, out=out, told=told, folder=folder)
 
 
+@pytest.mark.slow
 @without_pictures
 def test_worker_processes_count_the_same(with_processes, tmp_path):
     first, *_ = with_processes.out.splitlines()

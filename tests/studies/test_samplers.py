@@ -70,6 +70,7 @@ def test_gradient_is_the_derivative_of_the_log_density(target):
     np.testing.assert_allclose(target.gradient(x), differences, rtol=2e-6, atol=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS, ids=repr)
 def test_compiled_density_and_gradient_are_the_plain_ones(target):
     rng = np.random.default_rng(2)

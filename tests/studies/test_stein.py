@@ -165,6 +165,7 @@ def rejections(make, runs, *, bootstrap=99, **options):
 GUMBEL = cd.Gumbel(2.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "options"),
     [
