@@ -67,9 +67,10 @@ if TYPE_CHECKING:
         family,
         register,
     )
+    from copula_discrepancy.report.plots.arviz_forest import plot_gap_forest
+    from copula_discrepancy.report.plots.arviz_matrix import plot_pairwise
     from copula_discrepancy.report.plots.clouds import plot_pair
     from copula_discrepancy.report.plots.densities import plot_form
-    from copula_discrepancy.report.plots.for_arviz import plot_gap_forest, plot_pairwise
     from copula_discrepancy.report.plots.forests import plot_tau_forest
     from copula_discrepancy.report.plots.lags import plot_lags
     from copula_discrepancy.report.plots.traces import plot_trace
@@ -131,7 +132,8 @@ _HOME = {
     "families": "A1 A2 FAMILIES Clayton Copula Frank Gaussian Gumbel Joe Rotated StudentT family register",
     "report.plots.clouds": "plot_pair",
     "report.plots.densities": "plot_form",
-    "report.plots.for_arviz": "plot_gap_forest plot_pairwise",
+    "report.plots.arviz_forest": "plot_gap_forest",
+    "report.plots.arviz_matrix": "plot_pairwise",
     "report.plots.forests": "plot_tau_forest",
     "report.plots.lags": "plot_lags",
     "report.plots.traces": "plot_trace",

@@ -99,9 +99,62 @@ def test_without_divergences_without_statistics_and_without_a_target():
     unknown = cd.pairwise(tree(1, lost=True)["posterior"].to_dataset(), tree(2)["posterior"].to_dataset(), n_jobs=1)
     assert unknown.divergences is None
     assert unknown.to_dict()["divergences"] is None
+
+
+def test_without_a_target_they_are_looked_for_where_the_family_does_not_fit():
     alone = cd.pairwise(tree(1, lost=True), n_jobs=1)
-    assert alone.divergences.places == ()
     assert codes_of(alone) == ["divergent-draws"]
+    found = alone.divergences
+    assert found.n_gaps == alone.n_flagged > 0
+    place = next(place for place in found.places if (place.names, place.where) == (("a", "b"), FORM))
+    assert place in found.found
+    assert "the part that differs most from its family" in alone.sentences()["Divergent"]
+    # by the copula that was fitted, as a known target
+    fitted = alone.fitted("a", "b").copula
+    both = cd.as_draws(tree(1, lost=True), var_names=["a", "b"])
+    other = next(place for place in cd.discrepancy(both, fitted).divergences.places if place.where == FORM)
+    assert (place.inside, place.share_of_all, place.pvalue) == (other.inside, other.share_of_all, other.pvalue)
+
+
+def test_a_pair_of_a_ranking_has_the_answer_of_the_ranking():
+    """On one page, both answers are next to each other."""
+    result = ranking()
+    for names in {place.names for place in result.divergences.places}:
+        expected = tuple(place for place in result.divergences.places if place.names == names)
+        assert result.pair(*names).divergences.places == expected
+    draws = cd.as_draws(tree(1, lost=True))
+    values = draws.values.copy()
+    values[..., 2] += values[..., 0]
+    result = cd.pairwise(replace(draws, values=values), tree(2), n_jobs=1)
+    assert result.divergences.n_gaps > 1
+    places = [place for place in result.divergences.places if place.adjusted > place.pvalue]
+    for place in places:  # for all places of all pairs
+        assert place in result.pair(*place.names).divergences.places
+    assert places
+
+
+def test_rows_with_missing_values_are_left_out():
+    """Divergences in a corner, with values missing elsewhere: the count is that of the rows that have both."""
+    rng = np.random.default_rng(3)
+    x, noise = rng.standard_normal((2, 4000))
+    y = 0.6 * x + 0.8 * noise
+    wrong = x < -0.8
+    y[wrong] = rng.standard_normal(wrong.sum())
+    marked = wrong & (y > 0)
+    holes = rng.random(4000) < 0.25
+    rows = np.stack([x, np.where(holes, np.nan, y)], axis=1)
+    table = cd.as_draws({"x": rows[:, 0], "y": rows[:, 1]}, missing="pairs")
+    a, b = rng.standard_normal((2, 4000))
+    result = cd.pairwise(replace(table, diverging=marked[None]), {"x": a, "y": 0.6 * a + 0.8 * b}, iid=True, n_jobs=1)
+    places = {place.where: place for place in result.divergences.places}
+    known = ~holes
+    u, v = ((np.argsort(np.argsort(column[known])) + 0.5) / known.sum() for column in (x, y))
+    corner = (u <= 0.1) & (v >= 0.9)
+    assert places["low_high"].inside == np.count_nonzero(corner & marked[known])
+    assert places["low_high"].share_of_all == pytest.approx(corner.mean(), abs=2e-3)
+    assert places[FORM].share == places[FORM].inside / marked[known].sum()
+    assert places[FORM].pvalue < 1e-3
+    assert result.pair("x", "y").divergences.places == result.divergences.places
 
 
 def test_rows_over_time_have_none():
@@ -140,8 +193,8 @@ def test_files_compare_as_trees_do(tmp_path, group):
         assert codes_of(found) == codes_of(expected)
 
 
-def test_other_groups_have_no_divergences():
-    assert "divergent-draws" not in codes_of(cd.pairwise(tree(1), tree(2), group="log_likelihood", n_jobs=1))
+def test_groups_of_other_draws_have_no_divergences():
+    assert "divergent-draws" not in codes_of(cd.pairwise(tree(1), tree(2), group="prior", n_jobs=1))
 
 
 def test_a_pair_has_those_of_both_samples():
@@ -172,6 +225,33 @@ def test_the_sentence_of_a_ranking_in_which_none_gather(tmp_path):
     draws = replace(cd.as_draws(tree(1, lost=True)), diverging=anywhere(40))
     sentence = cd.pairwise(draws, tree(2), n_jobs=1).sentences()["Divergent"]
     assert "40 of 1,000" in sentence
+    assert "evidence" in sentence  # that there is none, and not that they are elsewhere
+
+
+@pytest.mark.parametrize(("count", "tells"), [(1, False), (3, True)])
+def test_few_divergent_draws_are_said_to_be_too_few(count, tells):
+    """All where the dependence is wrong: of one draw, a quarter of all rotations are there."""
+    inside = np.argwhere(flags(1, lost=True))
+    mask = np.zeros((CHAINS, DRAWS), bool)
+    mask[tuple(inside[np.linspace(0, len(inside) - 1, count).astype(int)].T)] = True
+    both = [cd.as_draws(tree(seed, lost=seed == 1), var_names=["a", "b"]) for seed in (1, 2)]
+    result = cd.discrepancy(replace(both[0], diverging=mask), both[1])
+    assert (min(place.least for place in result.divergences.places) < 0.05) == tells
+    assert ("too few to tell" in result.sentences()["Divergent"]) != tells
+
+
+def test_divergences_of_one_chain_alone_are_told():
+    """A chain that is stuck where the dependence is wrong: draws are compared within chains, which cannot show that."""
+    sentence = marked({2: 0.3}).sentences()["Divergent"]
+    assert "All of them are in chain 2" in sentence
+    assert "R-hat" in sentence
+    assert "All of them" not in marked({1: 0.1, 2: 0.3}).sentences()["Divergent"]
+
+
+def test_where_most_draws_diverged_their_places_say_little():
+    sentence = marked({0: 0.9, 1: 1.0, 2: 1.0, 3: 1.0}).sentences()["Divergent"]
+    assert "more than half" in sentence
+    assert "gather" not in sentence
 
 
 def marked(chains):
@@ -206,7 +286,7 @@ def test_a_chain_that_diverges_throughout_is_named_next_to_an_answer_about_the_o
     sentence = result.sentences()["Divergent"]
     assert "gather" in sentence
     assert sentence.endswith("It says nothing about chain 2, where every draw diverged: do not trust chain 2.")
-    assert "chain" not in marked({0: 0.04, 2: 0.99}).sentences()["Divergent"]
+    assert "chain" not in marked({0: 0.04, 2: 0.99}).sentences()["Divergent"]  # nor of less than all of its draws
 
 
 @pytest.mark.parametrize(("rate", "edges"), [(0.05, True), (0.2, True), (0.3, False), (1.0, False)])

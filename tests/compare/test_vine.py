@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 import copula_discrepancy as cd
-from copula_discrepancy.compare.one_of_many import family_of, place_of
+from copula_discrepancy.compare.one_of_many import place_of
+from copula_discrepancy.compare.row_family import family_of
 from copula_discrepancy.compare.vine import climb, template_of, vine
 from copula_discrepancy.compare.vine_result import EdgeGap, VineGaps
 from copula_discrepancy.compare.wording import NO_GAP, answer_line

@@ -15,6 +15,7 @@ from tests.refusals import refused
 from tests.trees import CHAINS, DRAWS, dataset, flags, tree
 
 GROUPS = ("posterior", "prior", "posterior_predictive", "prior_predictive", "log_likelihood", "sample_stats")
+OF_POSTERIOR = ("posterior", "log_likelihood", "posterior_predictive", "sample_stats")  # computed from its draws
 
 
 def inference_data(given):
@@ -64,14 +65,22 @@ def test_every_group_of_every_container_is_read_alike(tmp_path, group, kind):
     one, two = (cd.as_draws(sample, group=group) for sample in (given, other))
     assert one.names == two.names
     assert np.array_equal(one.values, two.values)
-    assert (one.diverging is None) == (two.diverging is None) == (group != "posterior")
+    assert (one.diverging is None) == (two.diverging is None) == (group not in OF_POSTERIOR)
 
 
 def test_groups_with_other_dimensions_compare_as_the_posterior_does():
-    """Observations are flattened like any dimension."""
-    result = cd.pairwise(tree(1), tree(2), group="log_likelihood", n_jobs=1)
+    """Observations are flattened like any dimension; their draws are those of the posterior."""
+    with warned("divergent-draws"):
+        result = cd.pairwise(tree(1), tree(2), group="log_likelihood", n_jobs=1)
     assert result.names == ("y[0]", "y[1]")
-    assert [caveat.code for caveat in result.caveats if caveat.code == "divergent-draws"] == []
+    assert [caveat.code for caveat in result.caveats].count("divergent-draws") == 2
+
+
+def test_a_group_deep_in_a_tree_has_the_statistics_beside_it():
+    deep = xr.DataTree.from_dict({f"/runs/first/{name}": tree(1)[name].to_dataset() for name in ("posterior", "sample_stats")})
+    for given, group in ((deep, "runs/first/posterior"), (deep, "/runs/first/posterior"), (deep["runs"], "first/posterior")):
+        assert np.array_equal(cd.as_draws(given, group=group).diverging, flags(1))
+    assert np.array_equal(cd.as_draws(deep["runs/first"]).diverging, flags(1))
 
 
 @pytest.mark.parametrize("chosen", [{"chain": [1, 0]}, {"draw": slice(10, 49)}, {"chain": 1, "draw": [3, 5, 9]}])
@@ -115,6 +124,19 @@ def thinned_and_renumbered(given):
     given["posterior"] = xr.DataTree(dataset(1).isel(draw=slice(None, None, 5)).assign_coords(draw=np.arange(DRAWS // 5)))
 
 
+def thinned_and_numbered_from_one(given):
+    given["posterior"] = xr.DataTree(dataset(1).isel(draw=slice(None, None, 5)).assign_coords(draw=np.arange(DRAWS // 5) + 1))
+
+
+def fewer_chains_numbered_anew(given):
+    given["posterior"] = xr.DataTree(dataset(1).sel(chain=[2, 3]).assign_coords(chain=[0, 1]))
+
+
+def statistics_of_another_chain(given):
+    given["posterior"] = xr.DataTree(dataset(1).sel(chain=[1]))
+    given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().sel(chain=2))
+
+
 def other_length(given):
     given["sample_stats"] = xr.DataTree(given["sample_stats"].to_dataset().drop_vars("draw").isel(draw=slice(5)))
 
@@ -144,7 +166,10 @@ def coordinate_of_other_length(given):
 
 SPOILT = {
     other_draws: "some of the draws",
-    thinned_and_renumbered: "250 draws per chain and there are 50, both numbered from 0",
+    thinned_and_renumbered: "250 draws per chain and there are 50, both numbered consecutively",
+    thinned_and_numbered_from_one: "250 draws per chain and there are 50, both numbered consecutively",
+    fewer_chains_numbered_anew: "4 chains and there are 2, both numbered consecutively",
+    statistics_of_another_chain: "no statistics of some of the chains",
     other_length: "4 x 5 draws, and there are 4 x 250",
     text: "must be numbers",
     missing_flags: "missing values",
@@ -213,7 +238,8 @@ def test_rows_that_are_no_draws_any_more_have_no_divergences():
 def test_a_reference_without_groups_is_read_whatever_group_was_chosen():
     given, reference = tree(1), cd.as_draws(tree(2), group="log_likelihood")
     for target in (reference, tree(2)["log_likelihood"].to_dataset(), tree(2)["log_likelihood"], tree(2)):
-        assert cd.pairwise(given, target, group="log_likelihood", n_jobs=1)[0].names == ("y[0]", "y[1]")
+        with warned("divergent-draws"):
+            assert cd.pairwise(given, target, group="log_likelihood", n_jobs=1)[0].names == ("y[0]", "y[1]")
     # a posterior next to its own prior
     with warned("divergent-draws"):
         assert cd.pairwise(given, cd.as_draws(given, group="prior"), n_jobs=1).names == ("a", "b", "c")

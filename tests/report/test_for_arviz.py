@@ -219,3 +219,80 @@ def test_without_arviz_plots_the_error_says_how_to_install_it(function, monkeypa
     with refused("dependency") as caught:
         function(ranking())
     assert "copula-discrepancy[arviz]" in str(caught.value)
+
+
+@pytest.mark.parametrize("draw", [cd.plot_pairwise, cd.plot_gap_forest])
+@pytest.mark.parametrize("name", ["group", "coords", "sample_dims", "iid", "adjust"])
+def test_arguments_that_would_change_nothing_are_refused(plots, draw, name):
+    with refused() as caught:
+        draw(ranking(), backend="none", **{name: "prior"})
+    assert repr(name) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["ci_probs", "ci_kind", "point_estimate", "combined"])
+def test_intervals_are_those_of_the_result(plots, name):
+    with refused() as caught:
+        cd.plot_gap_forest(ranking(), backend="none", **{name: "eti"})
+    assert repr(name) in str(caught.value)
+
+
+def test_a_matrix_to_draw_into_has_the_same_variables_and_backend(plots):
+    matrix = cd.plot_pairwise(ranking(), backend="none", visuals={"scatter": False})
+    assert cd.plot_pairwise(ranking(), plot_matrix=matrix) is matrix
+    with refused():
+        cd.plot_pairwise(ranking(), plot_matrix=matrix, var_names=["a", "b"])
+    with refused():
+        cd.plot_pairwise(ranking(), plot_matrix=matrix, backend="matplotlib")
+
+
+@pytest.mark.parametrize("draw", [cd.plot_pairwise, cd.plot_gap_forest])
+def test_visuals_are_mappings(plots, draw):
+    name = "gap" if draw is cd.plot_pairwise else "twig"
+    with refused() as caught:
+        draw(ranking(), backend="none", visuals={name: 3})
+    assert f"visuals['{name}']" in str(caught.value)
+
+
+def test_pairs_with_other_gaps_do_not_look_clean(plots):
+    """A funnel that was lost has the right strength."""
+    funnels = ranking_of_funnels()
+    matrix = cd.plot_pairwise(funnels, backend="matplotlib")
+    (words,) = texts(matrix.viz["plot"].values[0, 1])
+    assert words.startswith("level ")
+    assert funnels["a", "b"].verdict.split(",")[0] in words.replace("\n", " ")
+    assert "\n" not in texts(cd.plot_pairwise(funnels, backend="matplotlib", number="form").viz["plot"].values[0, 1])[0]
+    for number, star in (("level", True), ("form", False), (["level", "form"], False)):
+        forest = cd.plot_gap_forest(funnels, backend="matplotlib", number=number)
+        labels = [words for words in texts(forest.get_target(None, {"column": "labels"})) if "~" in words]
+        assert {words.endswith(" *") for words in labels} == {star}
+        assert ("*" in forest.get_target(None, {"column": "forest"}).get_xlabel()) == star
+
+
+def test_long_names_are_abbreviated_and_can_be_read(plots):
+    rng = np.random.default_rng(1)
+    names = [f"a_long_name_of_a_parameter_of_region_{k}_intercept" for k in range(3)]
+    result = cd.pairwise(*({name: rng.standard_normal((4, 100)) for name in names} for _ in range(2)), n_jobs=1)
+    axes = cd.plot_pairwise(result, backend="matplotlib", var_names=names).viz["plot"].values
+    shown = [axes[k, k].texts[0] for k in range(3)]
+    assert len({words.get_text() for words in shown}) == 3
+    for words in shown:
+        assert len(words.get_text()) <= 28
+        assert words.get_fontsize() >= 7.0
+    panel = cd.plot_gap_forest(result, backend="matplotlib").get_target(None, {"column": "labels"})
+    assert all(len(words) <= 2 * 28 + 5 for words in texts(panel))
+    from arviz_base.labels import MapLabeller
+
+    own = MapLabeller(var_name_map={names[0]: "intercept"})
+    axes = cd.plot_pairwise(result, backend="matplotlib", var_names=names, labeller=own).viz["plot"].values
+    assert texts(axes[0, 0]) == ["intercept"]
+
+
+@pytest.mark.parametrize("pairs", [1, 2])
+def test_rows_of_a_short_forest_are_inside_its_panel(plots, pairs):
+    forest = cd.plot_gap_forest(ranking(), pairs=pairs, backend="matplotlib")
+    panel = forest.get_target(None, {"column": "forest"})
+    low, high = sorted(panel.get_ylim())
+    heights = [float(y) for line in panel.lines for y in np.atleast_1d(line.get_ydata()) if len(set(line.get_xdata())) > 1]
+    assert heights
+    assert low + 0.5 <= min(heights)
+    assert max(heights) <= high - 0.5

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.ranking_wording import pair_tests
+from copula_discrepancy.compare.row_family import fitted_copula
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.basis import centred_ranks, polynomials
@@ -53,6 +54,9 @@ class DivergencePlace:
         The probability of as many or more if divergences had nothing to do with this pair; see `rotation_pvalue`.
     adjusted : float
         The same, adjusted for all pairs and places of the result.
+    least : float
+        The smallest adjusted p-value that so many divergent draws could have, if all places had the smallest ones that they can
+        have: if it is not small, they are too few to tell.
     """
 
     names: tuple[str, str]
@@ -62,6 +66,7 @@ class DivergencePlace:
     share_of_all: float
     pvalue: float
     adjusted: float
+    least: float
 
     def to_dict(self) -> dict[str, Any]:
         """Every number and text, ready for JSON."""
@@ -104,18 +109,29 @@ class Divergences:
         return tuple(k for k, count in enumerate(self.by_chain) if count * len(self.by_chain) == self.n)
 
     @property
+    def only_chain(self) -> int | None:
+        """The chain that has all divergent draws, if there are others, and more than one divergent draw."""
+        with_some = [k for k, count in enumerate(self.by_chain) if count]
+        return with_some[0] if len(with_some) == 1 < min(len(self.by_chain), self.n_divergent) else None
+
+    def of_pair(self, names: tuple[str, str]) -> "Divergences | None":
+        """What is known of one pair, with p-values adjusted for all; None if it was not looked at."""
+        places = tuple(place for place in self.places if place.names == names)
+        return replace(self, places=places, n_pairs=1, n_gaps=1) if places else None
+
+    @property
     def found(self) -> tuple[DivergencePlace, ...]:
         """The places where divergent draws gather, the smallest p-value first."""
         return tuple(sorted((place for place in self.places if place.adjusted < self.alpha), key=lambda place: place.pvalue))
 
     def to_dataframe(self) -> "pd.DataFrame":
-        """One row per pair and place: first, second, where, inside, share, share_of_all, pvalue, adjusted."""
+        """One row per pair and place: first, second, where, inside, share, share_of_all, pvalue, adjusted, least."""
         import pandas as pd
 
         rows = [
             {"first": place.names[0], "second": place.names[1], **place.to_dict()} for place in self.places
         ]  # fmt: skip
-        columns = ["first", "second", "where", "inside", "share", "share_of_all", "pvalue", "adjusted"]
+        columns = ["first", "second", "where", "inside", "share", "share_of_all", "pvalue", "adjusted", "least"]
         return pd.DataFrame(rows, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,8 +150,8 @@ class Divergences:
         Returns
         -------
         str
-            How many draws diverged, whether they gather where pairs have gaps, and what that cannot show. If all draws of some
-            chains diverged, that these are not to be trusted.
+            How many draws diverged, whether there is evidence that they gather where pairs have gaps, and what that cannot
+            show. If most draws diverged, or all of some chains, that these are not to be trusted.
         """
         if not self.places:
             return ""
@@ -145,6 +161,8 @@ class Divergences:
         count, which = f"{self.n_divergent:,} of {self.n:,} draws diverged", _chains(whole)
         if self.n_divergent * len(self.by_chain) == len(whole) * self.n:  # rotated along their chains, the marks do not change
             return f"{count}, all in {which} and none elsewhere, so where they are says nothing. Do not trust {which}."
+        if 2 * self.n_divergent > self.n:
+            return f"{count}, more than half, so where they are says little. Do not trust this run."
         found = self.found
         several = self.n_pairs > 1
         some = (
@@ -153,18 +171,24 @@ class Divergences:
         limits = "This shows where trajectories ended; parts that no draw reaches are not seen."
         if whole:
             limits += f" It says nothing about {which}, where every draw diverged: do not trust {which}."
-        if not found:
-            least = wording.chance(min(place.adjusted for place in self.places))
-            where = f"in none of {some} with a gap do they gather" if several else "they do not gather"
-            return f"{count}; {where} where the dependence is wrong ({'smallest ' if several else ''}{least}). {limits}"
-        best, pairs = found[0], len({place.names for place in found})
-        where = f"in {pairs:,} of {some} with a gap they gather" if several else "they gather"
-        most = f", most in {wording.pair_label(*best.names)}" if several else ""
+        if self.only_chain is not None:
+            limits += (
+                f" All of them are in chain {self.only_chain}, and draws are compared within chains only: if that chain is "
+                "where the dependence is wrong, R-hat shows it."
+            )
+        if all(place.least >= self.alpha for place in self.places):
+            return f"{count}, too few to tell whether they gather where the dependence is wrong. {limits}"
+        best = min(self.places, key=lambda place: (place.adjusted, place.pvalue))
         own, every = wording.percentage(best.share), wording.percentage(best.share_of_all)
-        return (
-            f"{count}; {where} where the dependence is wrong{most}: {own} of them, and {every} of all draws, are in "
-            f"{_part(best.where, whose)} ({wording.chance(best.adjusted)}). {limits}"
-        )
+        shares = f"{own} of them, and {every} of all draws, are in {_part(best.where, whose)} ({wording.chance(best.adjusted)})"
+        most = f" in {wording.pair_label(*best.names)}" if several else ""
+        if not found:
+            where = f"in none of {some} with a gap is there evidence" if several else "there is no evidence"
+            closest = f"; most{most}, where" if several else ":"
+            return f"{count}; {where} that they gather where the dependence is wrong{closest} {shares}. {limits}"
+        pairs = len({place.names for place in found})
+        where = f"in {pairs:,} of {some} with a gap they gather" if several else "they gather"
+        return f"{count}; {where} where the dependence is wrong{f', most{most}' if several else ''}: {shares}. {limits}"
 
 
 def _chains(which: Sequence[int]) -> str:
@@ -180,8 +204,8 @@ def _part(where: str, whose: str) -> str:
 def of_one(result: "Discrepancy") -> Divergences | None:
     """The divergent draws of one pair; None if nothing is known about them."""
     marked = result.diverging[0]
-    if marked is None:
-        return None
+    if marked is None or result.divergences_in_ranking is not None:
+        return result.divergences_in_ranking
     pair, tests = result.fit.pair, result.tests
     gap = tests.outcome == "gap"
     places = []
@@ -198,20 +222,24 @@ def of_ranking(result: "Pairwise") -> Divergences | None:
     marked = draws.diverging
     if marked is None or result.unit != "pair" or result.lags or result.void:
         return None
-    flagged = [row for row in result.rows if row["flagged"] and result.ordered(row)] if result.kind != "nothing" else []
+    flagged = [row for row in result.rows if row["flagged"] and result.ordered(row)]
     places: list[DivergencePlace] = []
     if marked.any():
         bases = [_Basis(sample, result.order) for sample in (draws, reference) if sample is not None]
         for row in flagged[:_MOST]:
             i, j = int(row["first"]), int(row["second"])
+            u, v, both, own = bases[0].pair(i, j)
             if len(bases) > 1:
-                theirs = bases[1].coefficients(i, j)
+                theirs = bases[1].pair(i, j)[-1]
             else:
-                assert result.targets is not None
-                theirs = copula_coefficients(result.targets[i, j], result.order).reshape(result.order, -1)
-            difference = bases[0].coefficients(i, j) - theirs
+                target = (result.targets or {}).get((i, j)) or fitted_copula(result, row)
+                if target is None:
+                    continue
+                theirs = copula_coefficients(target, result.order).reshape(result.order, -1)
             names, off = (result.names[i], result.names[j]), pair_tests(result, row).off_corners
-            places += _places(names, (bases[0].ranks(i), bases[0].ranks(j)), marked, difference, off, result.tail)
+            known = marked if both is None else marked.reshape(-1)[both][None]  # rows with missing values have no chains
+            if known.any():
+                places += _places(names, (u, v), known, own - theirs, off, result.tail)
     return _adjusted(marked, places, result.adjust, 1.0 - result.confidence, len(flagged))
 
 
@@ -228,20 +256,19 @@ class _Basis:
             self.known[k] = u, polynomials(u, self.order)
         return self.known[k]
 
-    def ranks(self, k: int) -> Array:
-        """The ranks of a variable, between 0 and 1."""
-        return self._variable(k)[0]
+    def pair(self, i: int, j: int) -> tuple[Array, Array, Flags | None, Array]:
+        """The ranks of two variables, between 0 and 1, and the coefficients of form, (order, order).
 
-    def coefficients(self, i: int, j: int) -> Array:
-        """The coefficients of form of a pair, (order, order)."""
+        Of the rows that have both values, if some have not; which these are is told between.
+        """
         columns = self.sample.column(i), self.sample.column(j)
         both = ~(np.isnan(columns[0]) | np.isnan(columns[1]))
         if both.all():
-            first, second = self._variable(i)[1], self._variable(j)[1]
+            (u, first), (v, second) = self._variable(i), self._variable(j)
         else:
-            first, second = (polynomials(centred_ranks(rank_column(column[both])), self.order) for column in columns)
-        found: Array = first @ second.T / first.shape[1]
-        return found
+            u, v = (centred_ranks(rank_column(column[both])) for column in columns)
+            first, second = polynomials(u, self.order), polynomials(v, self.order)
+        return u, v, None if both.all() else both, first @ second.T / first.shape[1]
 
 
 def _places(
@@ -268,13 +295,16 @@ def _places(
 
 
 def _place(names: tuple[str, str], where: str, marked: Flags, inside: Flags) -> DivergencePlace:
-    count, pvalue = int(np.count_nonzero(marked & inside)), rotation_pvalue(marked, inside)
-    return DivergencePlace(names, where, count, count / int(marked.sum()), float(inside.mean()), pvalue, pvalue)
+    count, (pvalue, least) = int(np.count_nonzero(marked & inside)), rotation_pvalue(marked, inside)
+    return DivergencePlace(names, where, count, count / int(marked.sum()), float(inside.mean()), pvalue, pvalue, least)
 
 
 def _adjusted(marked: Flags, places: Sequence[DivergencePlace], method: str, alpha: float, gaps: int) -> Divergences:
-    adjusted = adjust_pvalues([place.pvalue for place in places], method).tolist() if places else []
-    told = tuple(replace(place, adjusted=value) for place, value in zip(places, adjusted, strict=True))
+    told: tuple[DivergencePlace, ...] = ()
+    if places:
+        raw = [place.pvalue for place in places], [place.least for place in places]
+        adjusted, least = (adjust_pvalues(values, method).tolist() for values in raw)
+        told = tuple(replace(place, adjusted=p, least=q) for place, p, q in zip(places, adjusted, least, strict=True))
     pairs = len({place.names for place in places})
     by_chain = tuple(marked.sum(axis=1).tolist())
     return Divergences(int(marked.sum()), marked.size, by_chain, told, alpha, pairs, gaps)

@@ -1,6 +1,5 @@
 """One pair of a ranking on its own: all results, its levels, and the family fitted to it, with the numbers of its row."""
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from copula_discrepancy.compare.level_gaps import LevelGaps, level_gaps
 from copula_discrepancy.compare.one import comparison_of, detailed
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.over_time import without_chains
+from copula_discrepancy.compare.row_family import family_of
 from copula_discrepancy.compare.rows import TESTED
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.kinds import is_ordered
@@ -23,9 +23,7 @@ from copula_discrepancy.estimate.family_curves import EXACT, TABULATED
 from copula_discrepancy.estimate.fit import fit_at, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.jackknife import LeftOut
-from copula_discrepancy.estimate.likelihood import with_df
 from copula_discrepancy.estimate.pair import RankedPair
-from copula_discrepancy.families import resolve_family
 
 if TYPE_CHECKING:
     from copula_discrepancy.compare.many_result import Pairwise
@@ -74,9 +72,11 @@ def pair_of(result: "Pairwise", first: str, second: str) -> Discrepancy:
     caveats = [caveat for caveat in result.caveats if caveat.code in ABOUT_ROWS]
     caveats += [caveat for caveat in details.caveats if caveat.code not in ABOUT_ROWS]
     caveats = without_chains(caveats) if result.lags else caveats
+    located = result.divergences
     return replace(
         details,
         in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED},
+        divergences_in_ranking=None if located is None else located.of_pair((result.names[i], result.names[j])),
         caveats=tuple(caveats),
         notes=tuple(dict.fromkeys((*result.notes, *details.notes))),
     )
@@ -132,16 +132,6 @@ def _require_ordered(result: "Pairwise", row: Any) -> None:
 def _found(result: "Pairwise", place: int) -> Found:
     """What is known of a pair."""
     return Found(result.rows[place], result.blocks[place], any(caveat.code == "df-bound" for caveat in result.caveats))
-
-
-def family_of(result: "Pairwise", row: Any) -> Any:
-    """The family used for a pair, as `discrepancy` accepts it."""
-    if result.template is not None and math.isnan(row["df"]):
-        return result.template
-    if not row["family"]:  # the pair ran out of memory and is tried again on its own
-        return None
-    template, _ = resolve_family(str(row["family"]), None)
-    return template if math.isnan(row["df"]) else with_df(template, float(row["df"]))
 
 
 def _columns(sample: Draws, first: str, second: str, *, exact: bool) -> Draws:

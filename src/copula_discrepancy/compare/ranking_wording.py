@@ -108,7 +108,7 @@ def sentences(result: "Pairwise") -> dict[str, str]:
 
 def _target(result: "Pairwise") -> str:
     """The noun for the target."""
-    return "the reference" if result.kind == "reference" else "the target"
+    return {"reference": "the reference", "nothing": "its family"}.get(result.kind, "the target")
 
 
 def pair_tests(result: "Pairwise", row: Any) -> PairTests:

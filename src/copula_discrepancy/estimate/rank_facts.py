@@ -125,7 +125,8 @@ class RankFacts(ABC):
     def expect(self, wanted: NDArray[np.bool_], expected: FloatArray, slopes: FloatArray) -> None:
         """Add the expected shares in the corners, and their derivatives in tau: (pair, corner)."""
         # numba compiles a kernel once for each order in memory, and two compilations need not round alike
-        self.wanted, self.expected, self.expected_slope = map(np.ascontiguousarray, (wanted, expected, slopes))
+        self.wanted = np.ascontiguousarray(wanted)
+        self.expected, self.expected_slope = np.ascontiguousarray(expected), np.ascontiguousarray(slopes)
 
     def expect_form(self, chosen: Places, slopes: FloatArray) -> None:
         """Add the derivatives, in tau, of the coefficients of fits that those of the draws are compared with."""

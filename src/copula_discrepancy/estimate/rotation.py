@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Flags = NDArray[np.bool_]
 
 
-def rotation_pvalue(marked: Flags, inside: Flags) -> float:
+def rotation_pvalue(marked: Flags, inside: Flags) -> tuple[float, float]:
     """Probability that at least as many marked draws are inside if every chain's marks are rotated at random.
 
     The test holds however few draws are marked, if chains are stationary; it is conservative if they are very few. It compares
@@ -25,8 +25,8 @@ def rotation_pvalue(marked: Flags, inside: Flags) -> float:
 
     Returns
     -------
-    float
-        The p-value.
+    float, float
+        The p-value, and the smallest one that these marks could have had: that of the rotations with most of them inside.
     """
     size = marked.shape[1]
     spectra = np.conj(np.fft.rfft(marked, axis=1)) * np.fft.rfft(inside, axis=1)
@@ -34,4 +34,4 @@ def rotation_pvalue(marked: Flags, inside: Flags) -> float:
     chances = np.ones(1)
     for chain in counts:
         chances = np.convolve(chances, np.bincount(chain) / size)
-    return float(min(chances[int(np.count_nonzero(marked & inside)) :].sum(), 1.0))
+    return float(min(chances[int(np.count_nonzero(marked & inside)) :].sum(), 1.0)), float(chances[-1])

@@ -343,7 +343,7 @@ class DependenceAccessor:
         PlotMatrix
             Clouds of ranks and gaps.
         """
-        from copula_discrepancy.report.plots.for_arviz import plot_pairwise
+        from copula_discrepancy.report.plots.arviz_matrix import plot_pairwise
 
         result = self._ranked(target, var_names, filter_vars, group, coords, compare)
         return plot_pairwise(result, var_names=None if var_names is None else list(result.names), **options)
@@ -375,7 +375,7 @@ class DependenceAccessor:
         PlotCollection
             The forest.
         """
-        from copula_discrepancy.report.plots.for_arviz import plot_gap_forest
+        from copula_discrepancy.report.plots.arviz_forest import plot_gap_forest
 
         return plot_gap_forest(self._ranked(target, var_names, filter_vars, group, coords, compare), **options)
 

@@ -5,17 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# The group with the sampler's statistics of every draw, by the group that holds these draws, named as in ArviZ.
-_STATISTICS = {
-    "posterior": "sample_stats",
-    "unconstrained_posterior": "sample_stats",
-    "warmup_posterior": "warmup_sample_stats",
-}
+# The group with the sampler's statistics of every draw, by the group that holds these draws or what was computed from them,
+# named as in ArviZ.
+_OF_POSTERIOR = ("posterior", "unconstrained_posterior", "log_likelihood", "log_prior", "posterior_predictive", "predictions")
+_STATISTICS = {**dict.fromkeys((*_OF_POSTERIOR, "sample_stats"), "sample_stats"), "warmup_posterior": "warmup_sample_stats"}
 DIVERGING = "diverging"
 
 
 def statistics_group(group: str) -> str | None:
-    """The group with the sampler's statistics of the draws in a group; None if these are not a sampler's own draws."""
+    """The group with the sampler's statistics of the draws in a group; None if these are not of a posterior."""
     folder, _, name = group.rpartition("/")
     found = _STATISTICS.get(name)
     return None if found is None else f"{folder}/{found}".lstrip("/")
@@ -61,19 +59,26 @@ def divergences_of(
 def flags_of_draws(flags: Any, draws: Any, group: Any) -> Any:
     """The flags of these draws in their order, with the dimension draw last, or why it is not known which they are."""
     for dim in ("chain", "draw"):
-        if dim not in flags.dims or dim not in draws.coords or dim not in flags.indexes:
+        if dim not in draws.coords or dim not in flags.coords:
             continue
         wanted = draws[dim].values
+        if dim not in flags.dims:  # one chain, chosen by its label
+            if np.any(flags[dim].values != wanted):
+                return f"sample_stats has no statistics of some of the {dim}s"
+            continue
+        if dim not in flags.indexes:
+            continue
         if not wanted.ndim:  # one chain, chosen by its label
             wanted = wanted[None]
         if np.array_equal(flags[dim].values, wanted):
             continue
         if not flags.indexes[dim].is_unique or not np.isin(wanted, flags[dim].values).all():
             return f"sample_stats has no statistics of some of the {dim}s"
-        if dim == "draw" and _renumbered(group, flags):
+        if _renumbered(group, flags, dim):
+            each = " per chain" if dim == "draw" else ""
             return (
-                f"sample_stats has {flags.sizes[dim]:,} draws per chain and there are {group.sizes[dim]:,}, both numbered "
-                "from 0, so it is not known which draws of the run these are; select draws in both groups alike"
+                f"sample_stats has {flags.sizes[dim]:,} {dim}s{each} and there are {group.sizes[dim]:,}, both numbered "
+                f"consecutively, so it is not known which {dim}s of the run these are; select {dim}s in both groups alike"
             )
         flags = flags.sel({dim: wanted})
     if set(flags.dims) - {"chain", "draw"} or "draw" not in flags.dims or flags.dtype.kind not in "biuf":
@@ -84,11 +89,12 @@ def flags_of_draws(flags: Any, draws: Any, group: Any) -> Any:
     return flags.transpose(*(dim for dim in ("chain", "draw") if dim in flags.dims))
 
 
-def _renumbered(group: Any, flags: Any) -> bool:
-    """Whether a group with fewer draws than its statistics may have been thinned and numbered anew."""
-    labels = group["draw"].values
-    return labels.size < flags.sizes["draw"] and all(
-        np.array_equal(own, np.arange(own.size)) for own in (labels, flags["draw"])
+def _renumbered(group: Any, flags: Any, dim: str) -> bool:
+    """Whether a group with fewer draws, or chains, than its statistics may have been thinned and numbered anew, from 0 or 1."""
+    labels = np.atleast_1d(group[dim].values)
+    return labels.size < flags.sizes[dim] and all(
+        own.dtype.kind in "iu" and own.size and own[0] in (0, 1) and np.array_equal(own, own[0] + np.arange(own.size))
+        for own in (labels, flags[dim].values)
     )
 
 

@@ -182,10 +182,20 @@ def _group_of_tree(tree: Any, group: str) -> Any:
 
 def _statistics_of_tree(tree: Any, group: str) -> Any:
     """The sampler's statistics of the draws in a group of a tree, or of a tree that is the group itself, from its parent."""
-    if group not in tree and tree.parent is not None and tree.name is not None:
+    if _node(tree, group) is None and tree.parent is not None and tree.name is not None:
         tree, group = tree.parent, tree.name
     beside = statistics_group(group)
-    return tree[beside].to_dataset() if beside is not None and beside in tree and group in tree else None
+    found = None if beside is None or _node(tree, group) is None else _node(tree, beside)
+    return None if found is None else found.to_dataset()
+
+
+def _node(tree: Any, path: str) -> Any:
+    """The group at a path of a tree, such as "run1/posterior"; None if there is none. `in` looks at the groups at its top."""
+    try:
+        found = tree[path]
+    except KeyError:
+        return None
+    return found if _is_xarray(found, "DataTree") else None
 
 
 def _narrowed(arrays: dict[str, Any], options: ReadOptions) -> dict[str, Any]:
