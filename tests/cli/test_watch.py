@@ -223,6 +223,15 @@ def test_a_run_that_was_killed_passes_no_limit(folder, capsys):
     assert "undecided" in err
 
 
+def test_a_run_of_which_chains_never_came_passes_no_limit(folder, capsys):
+    write_run(chains_of(1, 300, 0.6, seed=1))
+    code, out, err = run(
+        "watch", "run_*.csv", "--chains", "4", "--patience", "0.5", "--fail-above", "0.9", *FAST, capsys=capsys
+    )
+    assert code == 4
+    assert "1 of 4 chains" in " ".join((out + err).split())
+
+
 def test_news_about_each_file_are_logged(folder, capsys):
     log = watch_command._Log()
     for label in ("run_1.csv", "run_2.csv"):

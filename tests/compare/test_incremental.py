@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.compare import incremental
 from copula_discrepancy.compare.incremental import KnownRows
 from copula_discrepancy.compare.jobs import run
 from copula_discrepancy.compare.margins import compare_margins
@@ -177,3 +178,41 @@ def test_margins_of_other_variables_are_never_kept(samples):
         known.rows(compared(own, other), PAIRS, 1, lambda _: None)
         found, exact = margins(known, own, other)
         assert found.names == exact.names
+
+
+def order_of_looks(draws, reference, choices=CHOICES):
+    """The pairs in the order in which looks without time compute them."""
+    known, seen = KnownRows(first=1), []
+    known.seconds = 0.0
+    while len(seen) < len(PAIRS):
+        both = cd.as_draws(draws), None if reference is None else cd.as_draws(reference)
+        rows = known.rows(comparison_of(both, (False, False), **choices), PAIRS, 1, lambda _: None)
+        seen += [PAIRS[k] for k in np.flatnonzero(rows["n"] > 0) if PAIRS[k] not in seen]
+    return seen
+
+
+@pytest.mark.parametrize("wrong", ["strength", "bend", "no bend"])
+def test_pairs_that_differ_from_the_reference_come_first(wrong):
+    """The last pair of all, which would wait for all others."""
+    rng = np.random.default_rng(4)
+    draws, reference = rng.standard_normal((2, 4, 300, VARIABLES))
+    changed = reference if wrong == "no bend" else draws
+    changed[..., 11] = (changed[..., 10] ** 2 if "bend" in wrong else changed[..., 10]) + 0.5 * changed[..., 11]
+    assert order_of_looks(draws, reference).index((10, 11)) < 12  # the first look computes so many
+
+
+def test_pairs_that_differ_from_known_copulas_or_bend_without_any_come_first():
+    rng = np.random.default_rng(5)
+    draws = rng.standard_normal((4, 300, VARIABLES))
+    draws[..., 11] = draws[..., 10] ** 2 + 0.5 * draws[..., 11]
+    assert order_of_looks(draws, None).index((10, 11)) < 12
+    independent = CHOICES | {"targets": dict.fromkeys(PAIRS, cd.Gaussian(0.0))}
+    assert order_of_looks(draws, None, independent).index((10, 11)) < 12
+    # more copulas than are integrated: the strength of each is known
+    correlations = np.linspace(-0.5, 0.5, len(PAIRS))
+    many = {pair: cd.Gaussian(rho) for pair, rho in zip(PAIRS, correlations.tolist(), strict=True)}
+    own = rng.standard_normal((4, 300, VARIABLES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(incremental, "_KNOWN", 0)
+        place = order_of_looks(own, None, CHOICES | {"targets": many}).index(PAIRS[len(PAIRS) // 2])
+    assert place > len(PAIRS) // 2  # the pair that should be independent, and is

@@ -12,6 +12,7 @@ from copula_discrepancy._core.files import json_text
 from copula_discrepancy.compare import watching as watching_module
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.incremental import Freshness, KnownRows
+from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.watch_result import ENDING, duration
 from copula_discrepancy.compare.watching import Watching
@@ -208,7 +209,10 @@ def test_a_run_that_stops_growing_ends_with_a_reservation(draws, expected, code)
     watch = watching(follower, clock=clock, pace=Pace(every=0.0, patience=50.0))
     updates = [*watch.updates()]
     assert 50.0 <= clock.now <= 53.0
-    assert any("no new draws for" in note for note in updates[-1].notes)
+    assert any("no new draws" in note for note in updates[-1].notes)
+    assert "no new ones for 50 s" in updates[-1].sentences()["Run"]
+    assert "a second" not in updates[-1].sentences()["Run"]  # the rate of a run that stands still
+    assert math.isnan(updates[-1].seconds_to_error) or updates[-1].seconds_to_error == 0.0
     last = watch.final()
     assert last.headline.startswith("Watch ended")
     assert codes_of(last.result)[0] == code
@@ -302,7 +306,75 @@ def test_what_is_waited_for_at_the_end_is_a_note(draws):
     follower = Scripted(draws, [[200] * 4], finished=False, waiting_for="run_5.csv is gone")
     watch = watching(follower, pace=Pace(every=0.0, patience=5.0))
     [*watch.updates()]
-    assert "run_5.csv is gone" in watch.final().notes
+    assert "at the end: run_5.csv is gone" in watch.final().notes
+
+
+def test_chains_that_never_came_leave_the_run_unfinished(draws):
+    """Of files that appear one after another: the first one is complete, and as many are expected."""
+    follower = Scripted(draws[:1], [[400]], finished=False, expected=400, missing_chains=3, complete=True)
+    watch = watching(follower, pace=Pace(every=0.0, patience=5.0))
+    [*watch.updates()]
+    last = watch.final()
+    assert codes_of(last.result)[0] == "unfinished-run"
+    assert "1 of 4 chains" in last.result.caveats[0].sentence
+    assert gate(last.result, max_gap=0.9).undecided
+
+
+def test_a_complete_run_is_complete_however_little_patience_there_is(draws):
+    """Files that are complete, where one waits ten seconds for others."""
+    follower = Scripted(draws, [[400] * 4], finished=False, expected=400, complete=True, waiting_for="10 s without a change")
+    watch = watching(follower, pace=Pace(every=0.0, patience=5.0))
+    [*watch.updates()]
+    last = watch.final()
+    assert last.headline.startswith("Run finished")
+    assert not {"unfinished-run", "end-unknown"} & {*codes_of(last.result)}
+    assert last.notes == ()
+
+
+def test_a_chain_somewhere_else_is_named_and_no_time_is_told(draws):
+    """Effective draws count the modes then: an error at the present rate would be that of another question."""
+    apart = draws[:, :380].copy()
+    apart[2] = 10.0 - apart[2]
+    apart[2, :, 0] *= -1.0
+    watch = watching(Scripted(apart, [[380] * 4], finished=False), pace=Pace(every=0.0, patience=5.0))
+    look = [*watch.updates()][-1]
+    for update in (look, watch.final()):
+        assert update.odd_chain == "run_3.csv"
+        said = update.sentences()
+        assert "Run_3.csv differs from the others most." in said["Chains"]
+        assert "chance" not in said["Chains"]
+        assert "cannot be told while the chains disagree" in said["Error"]
+        assert math.isnan(update.draws_to_error)
+        assert math.isnan(update.seconds_to_error)
+
+
+def test_no_chain_is_named_where_none_stands_out(draws):
+    apart = draws.copy()
+    apart[:2, :, 0] *= -1.0  # two and two
+    watch = watching(Scripted(apart, [[400] * 4]))
+    [*watch.updates()]
+    assert watch.final().odd_chain == ""
+    pair = watching(Scripted(apart[1:3], [[400] * 2]))
+    [*pair.updates()]
+    assert pair.final().disagreeing
+    assert pair.final().odd_chain == ""
+
+
+def test_pairs_that_wait_count_in_what_the_others_are_adjusted_for():
+    """The first pairs of a look are those that look worst of all: as if they were all, some would have gaps by chance."""
+    rng, flagged = np.random.default_rng(8), []
+    for _ in range(40):
+        known = KnownRows(10)
+        known.seconds = 0.0
+        values, others = rng.standard_normal((2, 4, 60, 40))
+        look = rank_pairs(
+            values, others, iid=True, n_jobs=1, engine="exact", computed_by=known.rows, progress=False, unfinished=True
+        )
+        assert look.waiting > 700
+        assert np.isnan(look.rows["level_adjusted"][look.rows["n"] == 0]).all()
+        flagged.append(look.n_flagged > 0)
+    # any false alarm at 5%, in 40 runs: below the exact binomial 99.9% limit; as if they were all, 38 of 40
+    assert sum(flagged) <= 7
 
 
 def test_chains_that_disagree_are_named(draws):

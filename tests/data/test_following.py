@@ -453,6 +453,20 @@ def test_what_several_files_lack_is_one_clause():
     assert all(name in follower.poll().waiting_for for name in names[:2])  # which files are gone has to be known
 
 
+def test_chains_that_have_not_begun_are_counted(tmp_path):
+    stan_like = "mu,tau\n" + "0.5,1.5\n0.25,1.25\n" * 3
+    (tmp_path / "run_1.csv").write_text(stan_like)
+    assert follow(str(tmp_path / "run_*.csv"), chains=4).poll().missing_chains == 3
+    assert follow(str(tmp_path / "run_*.csv")).poll().missing_chains == 0
+
+
+def test_a_folder_that_may_not_be_read_is_not_called_empty(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for source in (str(tmp_path / "run_*.csv"), str(tmp_path)):
+        follower = follow(source)
+        assert "permission denied" in refusal("file", follower.poll)
+
+
 def test_a_folder_without_files_is_called_by_its_name():
     os.mkdir("out[1]")
     waiting = follow("out[1]").poll().waiting_for

@@ -362,7 +362,36 @@ def test_an_error_inside_a_generator():
 
     follower = follow(broken())
     follower.poll()
-    assert "in the model" in refusal("argument", follower.poll)
+    for _ in range(2):  # the draws before are not lost
+        progress = follower.poll()
+        assert progress.finished
+        assert progress.new == 0
+        assert "ZeroDivisionError: in the model" in progress.failed
+    np.testing.assert_array_equal(follower.whole().values, ROWS[:, :5])
+
+
+def test_an_error_before_the_first_draws():
+    def broken():
+        raise ZeroDivisionError("in the model")
+        yield
+
+    assert "in the model" in refusal("argument", follow(broken()).poll)
+
+
+@pytest.mark.parametrize("overlap", [2, 5, 25])
+def test_blocks_that_overlap_are_refused(overlap):
+    """Each begins with the last draws of the one before, which would count twice."""
+    follower = follow(iter([ROWS[:, :30], ROWS[:, 30 - overlap : 40]]))
+    follower.poll()
+    assert "draws of block 0" in refusal("repeated", follower.poll)
+
+
+def test_whole_numbers_may_come_again():
+    """Three draws of a coin are not those of an earlier block."""
+    coins = np.random.default_rng(1).integers(0, 2, (1, 400, 2))
+    follower = follow(coins[:, k : k + 4] for k in range(0, 400, 4))
+    lengths = [follower.poll().lengths for _ in range(40)]
+    assert lengths[-1] == (160,)
 
 
 def test_what_is_no_iterator():

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ import pytest
 import xarray as xr
 
 import copula_discrepancy as cd
+from copula_discrepancy.compare import engine
 from copula_discrepancy.data.streams import parquet
 from copula_discrepancy.data.streams.blocks import length_of, names_in, spread, spread_over
 from copula_discrepancy.data.streams.pilot import head_and_rest, pilot_blocks
@@ -635,6 +637,23 @@ def test_zarr_store(tmp_path):
     (tmp_path / "damaged" / "zarr.json").write_text("{")
     with pytest.raises(cd.InputError, match=r"^damaged: "):
         open_source(tmp_path / "damaged")
+
+
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # few draws
+def test_a_small_zarr_store_is_compared_without_dask(tmp_path, monkeypatch):
+    """What `watch` follows with zarr alone, `pairwise` compares."""
+    pytest.importorskip("zarr", reason="Zarr stores need zarr")
+    path = tmp_path / "draws.zarr"
+    rng = np.random.default_rng(1)
+    values = {name: (("chain", "draw"), rng.standard_normal((4, 100))) for name in "ab"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from zarr, about consolidated metadata
+        xr.DataTree.from_dict({"posterior": xr.Dataset(values)}).to_zarr(path)
+    expected = cd.pairwise({name: data for name, (_, data) in values.items()}, cd.Gaussian(0.0)).rows
+    monkeypatch.setattr(engine, "find_spec", lambda name: None if name == "dask" else find_spec(name))
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    assert cd.pairwise(str(path), cd.Gaussian(0.0)).rows.tobytes() == expected.tobytes()
+    refusal("dependency", cd.pairwise, str(path), cd.Gaussian(0.0), memory="10KB")  # as one that does not fit would
 
 
 def test_zarr_store_without_zarr(tmp_path, monkeypatch):

@@ -230,7 +230,7 @@ def test_arguments_that_would_change_nothing_are_refused(plots, draw, name):
 
 
 @pytest.mark.parametrize("name", ["ci_probs", "ci_kind", "point_estimate", "combined"])
-def test_intervals_are_those_of_the_result(plots, name):
+def test_no_other_intervals_can_be_chosen(plots, name):
     with refused() as caught:
         cd.plot_gap_forest(ranking(), backend="none", **{name: "eti"})
     assert repr(name) in str(caught.value)

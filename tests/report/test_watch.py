@@ -185,6 +185,43 @@ def test_the_view_of_a_terminal_has_the_answer_first_and_fits(watched):
     assert all(row[0] in drawn(seen[-2]) for row in pairs.table_rows()[1:])
 
 
+@pytest.mark.parametrize("height", [10, 16, 24, 32, 60])
+@pytest.mark.parametrize("width", [80, 140])
+def test_a_low_terminal_has_the_worst_pairs_and_leaves_out_what_matters_least(watched, height, width):
+    from rich.console import Console
+
+    update = replace(watched[0][-2], notes=tuple(f"something happened to file {k}, which is told at length" for k in range(6)))
+    where = Console(file=io.StringIO(), width=width, height=height)
+    where.print(terminal_lines(update, height, width))
+    text = where.file.getvalue()
+    assert len(text.splitlines()) < height  # a frame as high as the terminal leaves remains
+    for topic in ("Run:", "Answer:"):
+        assert topic in text
+    assert "~ x1" in text or height == 10
+    assert ("Looks:" in text and "note:" in text) or height < 32
+    assert "Looks:" not in text or "Chains:" in text
+
+
+def test_the_page_says_that_a_run_stands_still_and_why_a_watch_ended(watched, tmp_path):
+    look = [update for update in watched[0] if update.result is not None and not update.final and not update.ending][-1]
+    path, clock = tmp_path / "live.html", Clock()
+    page = LivePage(path, "", share=1.0, clock=clock)
+    page(replace(look, silent=0.0))
+    assert "no new ones for" not in path.read_text()
+    written = []
+    for silent in (20.0, 31.0, 40.0, 95.0):
+        clock.now += 1e3
+        page(replace(look, silent=silent))
+        written.append(path.stat().st_mtime_ns)
+    assert written[0] < written[1] == written[2] < written[3]
+    assert "no new ones for 2 min" in path.read_text()
+    page.close("it was interrupted")
+    text = path.read_text()
+    assert "The watch ended at" in text
+    assert "answer 0 s old" not in text
+    assert "it was interrupted" in text
+
+
 def test_the_live_view_is_gone_at_the_end(watched):
     from rich.console import Console
 

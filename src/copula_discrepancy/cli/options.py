@@ -84,6 +84,7 @@ def _chains(text: str) -> int | str:
     return _chain_count(text)
 
 
+_chain_files = _checked(_whole, lambda count: count >= 1, "a whole number of chains, such as 4")
 _chain_count = _checked(_whole, lambda count: count >= 1, "an integer number of chains >= 1, or the name of a column")
 _sizes = _checked(lambda text: [*map(_whole, text.split(","))], bool, "comma-separated integers, such as 100,1e4")
 _lags = _checked(
@@ -251,7 +252,7 @@ WATCH_INPUTS: Options = {
     "--reference": {"metavar": "FILE", "help": f"what to compare with: {SAMPLE}; without it, whether a family fits every pair "
                     "and the chains agree"},
     **{name: INPUT[name] for name in ("--columns", "--exclude", "--filter", "--group", "--coords")},
-    "--chains": {"type": _chain_count, "metavar": "N", "help": "number of chains that the run will have, if their files "
+    "--chains": {"type": _chain_files, "metavar": "N", "help": "number of chains that the run will have, if their files "
                  "appear one after another: it has ended when all have"},
 }  # fmt: skip
 _seconds = _checked(float, lambda seconds: 0 <= seconds < math.inf, "a number of seconds that is not negative, such as 60")

@@ -79,6 +79,8 @@ def check_room(path: Path | None, force: bool) -> None:
     """Check that a file can be written, before anything is computed."""
     if path is not None and not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: the folder {path.parent} does not exist", code="file")
+    if path is not None and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: permission denied in the folder {path.parent}", code="file")
     if path is not None and os.path.lexists(path) and not force:
         raise InputError(f"{path} already exists; use another name, or overwrite it with --force", code="file")
 

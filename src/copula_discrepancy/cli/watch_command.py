@@ -65,12 +65,23 @@ class _Log:
         self._answer = ""
 
     def __call__(self, update: WatchUpdate) -> None:
+        if update.final:  # said with the answer
+            return
         waiting = f"waiting: {update.waiting_for}" if update.waiting_for else ""
         for line in filter(None, [waiting, *update.notes, ENDING if update.ending else ""]):
-            kind = re.sub(r"(?<![\w.])[0-9.,]+(?![\w.])", "", line)  # numbers in a line change all the time, names do not
+            kind = _kind_of(line)
             if kind not in self._said:
                 self._said.add(kind)
                 printing.say(line)
-        if update.result is not None and not update.final and update.headline != self._answer:
-            self._answer = update.headline
+        if update.result is None:
+            return
+        # with each look more pairs are compared, which is no other answer
+        answer = _kind_of(update.headline) if update.result.waiting and not update.result.n_flagged else update.headline
+        if answer != self._answer:
+            self._answer = answer
             printing.say(f"{update.headline} ({' + '.join(f'{length:,}' for length in update.lengths)} draws)")
+
+
+def _kind_of(line: str) -> str:
+    """A line without its numbers, which change all the time; names do not."""
+    return re.sub(r"(?<![\w.])[0-9.,]+(?![\w.])", "", line)

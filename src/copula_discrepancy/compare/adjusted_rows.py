@@ -22,9 +22,19 @@ RANKED = np.dtype(
 Ranked = TypeVar("Ranked", bound="Pairwise")
 
 
-def ranked_rows(rows: NDArray[Any], adjust: str, alpha: float) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Rows with their adjusted p-values and what these flag, in any order, and the order, worst first."""
-    adjusted = adjust_pvalues(np.stack([rows[f"{name}_pvalue"] for name in TESTED]), adjust)
+def ranked_rows(
+    rows: NDArray[Any], adjust: str, alpha: float, *, waiting: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Rows with their adjusted p-values and what these flag, in any order, and the order, worst first.
+
+    Those `waiting` have no p-values yet. They count as tests that find nothing: the others were chosen because they look worst.
+    """
+    pvalues = np.stack([rows[f"{name}_pvalue"] for name in TESTED])
+    if waiting is not None:
+        pvalues[:, waiting] = 1.0
+    adjusted = adjust_pvalues(pvalues, adjust)
+    if waiting is not None:
+        adjusted[:, waiting] = np.nan
     table = np.empty(len(rows), RANKED)
     # the columns are at the same places of both, so that they are copied at once
     width = RANKED.fields[f"{TESTED[0]}_adjusted"][1]  # type: ignore[index]

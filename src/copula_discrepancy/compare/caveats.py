@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy.compare.counted_draws import CountedDraws
-from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain
+from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain, visibly_above
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.repeats import repeated_rows
@@ -270,7 +270,8 @@ def _agreement(compared: Compared, side: ComparedSample) -> list[Caveat]:
         return []
     worst = apart[np.argmax(apart["rhat" + side.end])]
     parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
-    sentence = f"R-hat for dependence is {worst['rhat' + side.end]:.3f}, above {RHAT_LIMIT}: {parts} disagree on Kendall's tau"
+    rhat = visibly_above(worst["rhat" + side.end], RHAT_LIMIT)
+    sentence = f"R-hat for dependence is {rhat}, above {RHAT_LIMIT}: {parts} disagree on Kendall's tau"
     return [side.caveat("chains-disagree", compared.located(sentence, apart, worst))]
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.pair_targets import is_pair_mapping
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.readers.files import is_zarr
 from copula_discrepancy.data.readers.labelled import group_of
 from copula_discrepancy.data.readers.table import kind_fields
 from copula_discrepancy.data.streams.blocks import joined, length_of
@@ -42,6 +44,7 @@ MANY_ROWS = 200_000
 _TOO_MANY_ROWS = 2_000_000  # of a file, from which on it is not read into memory even if it fits
 # Bytes that ranks, influence values and copies of a sample take in memory, over those of its values.
 _TIMES = 8.0
+_COMPRESSED = 4.0  # times smaller than in memory, at most, that draws of a sampler are in a store
 _LITTLE = 0.14  # of a standard error: an error of the grid that makes the standard error larger by a hundredth
 
 
@@ -176,6 +179,8 @@ def _opened(given: Any, group: str, memory: float) -> _Opened:
     """
     if given is None or isinstance(given, Draws | DependenceSketch):
         return _Opened(given)
+    if _is_small_store(given, memory) and find_spec("dask") is None:  # which reads stores in pieces
+        return _Opened(given)
     source = open_any(given, group=group)
     if source is None or source.n_rows is not None or source.engine in ("ray", "spark"):  # these count where the rows are
         return _Opened(given, source)
@@ -187,6 +192,15 @@ def _opened(given: Any, group: str, memory: float) -> _Opened:
     if head and (source.once or source.kind.startswith("Polars")):  # as_draws reads no stream again, and no LazyFrame
         return _Opened(joined(head), read=True, unordered=not source.ordered)
     return _Opened(given, unordered=not source.ordered)
+
+
+def _is_small_store(given: Any, memory: float) -> bool:
+    """Whether a path is that of a Zarr store whose draws, compressed in it, fit into memory by far."""
+    if not isinstance(given, str | os.PathLike) or not is_zarr(os.fsdecode(given)):
+        return False
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(os.fsdecode(given)) for name in names)
+    size = sum(map(os.path.getsize, files))
+    return size * _COMPRESSED * _TIMES <= memory
 
 
 def _is_large(source: Source, memory: float) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.consequence_result import Consequence
 from copula_discrepancy.compare.consequence_wording import figure, subject
 from copula_discrepancy.compare.groups_result import GroupedPairwise
@@ -217,7 +218,9 @@ def _unconverged(result: Pairwise, given: float | None, default: float) -> Outco
     if not np.nanmax(rhat) > limit:
         return None
     k = int(np.nanargmax(rhat))
-    where = f"R-hat for dependence is {rhat[k]:.3f} in {result.label(result.rows[k])}, above {limit:g}"
+    where = (
+        f"R-hat for dependence is {wording.visibly_above(rhat[k], limit)} in {result.label(result.rows[k])}, above {limit:g}"
+    )
     return Outcome("unconverged", f"undecided: {where}; {_more(result)}, or allow a larger R-hat")
 
 

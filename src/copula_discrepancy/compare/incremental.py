@@ -2,8 +2,10 @@
 
 A look at a sample costs one pass over all pairs, however few draws are new. While a sampler runs, most pairs change little
 between two looks. So each look computes a few coefficients of every pair, which matrix products do at a hundredth of the cost
-of its row, and spends the rest of its time on the pairs that moved or are old. Every row says of how many draws it is. The
-variables one by one are compared at a look if that takes a small part of it, or once in a few looks.
+of its row, and spends the rest of its time on the pairs that moved or are old. Pairs without a row come in the order in which
+these coefficients differ from the target's, so that a pair that is wrong does not wait for its turn among thousands that are
+right. Every row says of how many draws it is. The variables one by one are compared at a look if that takes a small part of it,
+or once in a few looks.
 """
 
 import time
@@ -22,6 +24,7 @@ from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.estimate.all_pairs import compare_all
 from copula_discrepancy.estimate.batches import BatchedRanks, left_out_columns
+from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.rank_table import RankedTable
 
 _MOST = 64  # pairs between two looks at the clock: a few tenths of a second
@@ -30,6 +33,7 @@ _PER_PAIR = 0.005  # seconds, before it is known
 # Of the coefficients of form, the first four: strength, both bends or spreads, and extremes. They need to tell which pairs to
 # compute anew, not what is wrong with them.
 _ORDER = 2
+_KNOWN = 200  # copulas whose coefficients are integrated, a millisecond each; of others the strength is used alone
 _TYPICAL = 1.5  # standard errors that the largest of four coefficients moves by if each moves by one
 _SCREENING = 0.3  # of the time of a look, at most, for the coefficients of all pairs
 _UNTIL_SEEN = 0.1  # the same, while there are pairs without a row, which come before those that moved
@@ -107,6 +111,7 @@ class KnownRows:
         self._n = 0
         self._screening, self._comparing = _Occasional(), _Occasional()
         self._margins: tuple[Margins, int] | None = None
+        self._target: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._per_pair = _PER_PAIR
         self.seconds, self.spent = np.inf, 0.0
         self.freshness = Freshness(0, 0, 0, 0)
@@ -126,6 +131,8 @@ class KnownRows:
         if self._screening.due((_SCREENING if self._at.all() else _UNTIL_SEEN) * self.seconds):
             with self._screening.measured():
                 self._coefficients, self._errors = _screened(table, comparison.iid[0], pairs)
+            if self._target is None:
+                self._target = _expected(comparison, pairs)
         order, done = self._most_moved(table.n), 0
         until = begin + (1.0 - _MARGINS) * self.seconds
         while done < order.size:
@@ -172,6 +179,7 @@ class KnownRows:
         self._rows["n"] = 0.0  # compared with no draws so far; rows without a number have failed
         shape = count, _ORDER * _ORDER
         self._coefficients, self._errors, self._then = (np.full(shape, np.nan) for _ in range(3))
+        self._target = None
         self._top = np.empty(0, np.intp)
         self._screening, self._comparing, self._margins = _Occasional(), _Occasional(), None
 
@@ -179,14 +187,21 @@ class KnownRows:
         """The pairs that are not of all draws: the top of the ranking, those never seen, then the others, most moved first.
 
         A row is expected to move by sqrt(n / n_then - 1) of its present standard errors; its coefficients tell whether it moved
-        by more.
+        by more. Those never seen come by the difference of their coefficients from the target's.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = np.abs(self._coefficients - self._then) / self._errors / _TYPICAL
             expected = np.sqrt(n / self._at - 1.0)
         score = np.fmax(np.nan_to_num(moved, nan=0.0).max(axis=1, initial=0.0), expected)
-        due = np.flatnonzero(self._at < n)
-        ordered = due[np.argsort(-score[due], kind="stable")]
+        due, differing = np.flatnonzero(self._at < n), np.zeros(len(self._at))
+        if self._target is not None:
+            target, errors = self._target
+            with np.errstate(invalid="ignore"):
+                apart = np.abs(self._coefficients - target) / np.hypot(self._errors, errors)
+            differing = np.nan_to_num(apart, nan=0.0, posinf=0.0).max(axis=1, initial=0.0)
+        unseen = self._at == 0
+        # the last key counts most
+        ordered = due[np.lexsort((-np.where(unseen, differing, score)[due], ~unseen[due]))]
         top = np.isin(ordered, self._top)
         return np.concatenate([ordered[top], ordered[~top]])
 
@@ -207,3 +222,32 @@ def _screened(table: RankedTable, iid: bool, pairs: Pairs) -> tuple[NDArray[np.f
     for values, cells in zip(found, (forms.own, forms.se), strict=True):
         values[known] = cells[at[known]].reshape(-1, _ORDER * _ORDER)
     return found[0], found[1]
+
+
+def _expected(comparison: PairComparison, pairs: Pairs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The first coefficients that each pair should have, and their standard errors; NaN where that is not known.
+
+    Without a target the question is whether a family fits. Those of most families are near the Gaussian copula's of the same
+    strength, whose third coefficient of four is zero as the second is: only the strength is not compared.
+    """
+    shape = len(pairs), _ORDER * _ORDER
+    target, errors = np.full(shape, np.nan), np.zeros(shape)
+    if isinstance(comparison.reference, RankedTable):
+        return _screened(comparison.reference, comparison.iid[1], pairs)
+    if comparison.reference is not None:
+        return target, errors
+    if not comparison.targets:
+        target[:, 1:3] = 0.0
+        return target, errors
+    known: dict[Any, NDArray[np.float64]] = {}
+    for k, pair in enumerate(pairs):
+        copula = comparison.targets.get(pair)
+        if copula is None:
+            continue
+        if copula not in known and len(known) < _KNOWN:
+            known[copula] = copula_coefficients(copula, _ORDER).ravel()
+        if copula in known:
+            target[k] = known[copula]
+        else:  # Spearman's rho of the Gaussian copula with this tau
+            target[k, 0] = 6.0 / np.pi * np.arcsin(0.5 * np.sin(0.5 * np.pi * copula.tau))
+    return target, errors

@@ -338,12 +338,13 @@ def rank_pairs(
     device: Any = "cpu",
     computed_by: Callable[..., NDArray[Any]] = run,
     margins_by: Callable[..., Margins] = compare_margins,
+    unfinished: bool = False,
     **selection: Any,
 ) -> Pairwise:
     """`pairwise` without issuing its warnings, for callers that report them; `selection` holds options of `as_draws`.
 
     `computed_by` computes the rows of all pairs, as `jobs.run` does, or knows some of them from before; `margins_by` compares
-    the variables one by one.
+    the variables one by one. `unfinished` is for a look at a run that goes on.
     """
     one_of(method, "method", METHODS)
     one_of(adjust, "adjust", ADJUSTMENTS)
@@ -457,6 +458,7 @@ def rank_pairs(
         version=library_version(),
         margins=margins,
         lagging=lagging,
+        unfinished=unfinished,
         **named_device(place),
     )
 

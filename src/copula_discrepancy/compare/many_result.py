@@ -163,7 +163,14 @@ class Pairwise(Ranking):
 
     @classmethod
     def of(
-        cls, rows: NDArray[Any], *, weights: NDArray[np.float64] | None, confidence: float, adjust: str, **kept: Any
+        cls,
+        rows: NDArray[Any],
+        *,
+        weights: NDArray[np.float64] | None,
+        confidence: float,
+        adjust: str,
+        unfinished: bool = False,
+        **kept: Any,
     ) -> Self:
         """Adjust the p-values of all tests together and sort the rows, worst first.
 
@@ -177,6 +184,8 @@ class Pairwise(Ranking):
             Adjusted p-values below 1 - confidence count as a gap.
         adjust : {"bh", "by", "holm", "bonferroni", "none"}
             See `adjust_pvalues`.
+        unfinished : bool
+            Whether rows of no draws are of pairs that a look at an unfinished run has not compared yet.
         **kept : object
             All other attributes.
 
@@ -186,7 +195,7 @@ class Pairwise(Ranking):
             The ranked result.
         """
         strength = _strength(rows) if weights is None else weights
-        table, order = ranked_rows(rows, adjust, 1.0 - confidence)
+        table, order = ranked_rows(rows, adjust, 1.0 - confidence, waiting=rows["n"] == 0 if unfinished else None)
         return cls(
             rows=table[order],
             blocks=rows[BLOCKS][order],
@@ -194,6 +203,7 @@ class Pairwise(Ranking):
             own_weights=weights is not None,
             confidence=confidence,
             adjust=adjust,
+            unfinished=unfinished,
             **kept,
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.incremental import Freshness
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 
@@ -19,7 +19,9 @@ LOOKS = (
     "is biased: the answer at the end counts."
 )
 _RHATS = (("rhat", ""), ("form_rhat", " of form"))
-_LONG = 1000  # draws per chain from which on R-hat is seldom above its limits by chance
+QUIET = 30.0  # seconds without new draws that are told
+_LONG, _CLEAR = 1000, 1.1  # draws per chain from which on R-hat is seldom above its limits by chance, and never above this
+_PAIRS = 4  # named in a sentence
 ENDING = "the watch is over, and all draws are being compared"
 
 
@@ -44,6 +46,11 @@ class WatchUpdate:
         Draws per second, of all chains together.
     seconds : float
         Since the watch began.
+    silent : float
+        Seconds without new draws; NaN at the end.
+    odd_chain : str
+        The chain that differs from the others on Kendall's tau, in the pair on which the chains disagree most; empty if none
+        stands out.
     age : float
         Seconds since `result` was of all draws that there were; NaN without a result, and at the end.
     freshness : Freshness or None
@@ -78,6 +85,8 @@ class WatchUpdate:
     expected: int | None
     rate: float
     seconds: float
+    silent: float
+    odd_chain: str
     age: float
     freshness: Freshness | None
     error: float
@@ -100,17 +109,28 @@ class WatchUpdate:
 
     @property
     def seconds_to_error(self) -> float:
-        """Seconds until all gaps in level have the wanted standard error at the present rate; see `draws_to_error`."""
+        """Seconds until all gaps in level have the wanted standard error at the present rate; see `draws_to_error`.
+
+        NaN if that cannot be told, also where no draws come any more.
+        """
         draws = self.draws_to_error
-        return draws if draws == 0.0 or not math.isfinite(draws) else draws / self.rate if self.rate > 0.0 else math.nan
+        if draws == 0.0 or not math.isfinite(draws):
+            return draws
+        return draws / self.rate if self.rate > 0.0 and not self.silent > QUIET else math.nan
+
+    @property
+    def _clearly_apart(self) -> bool:
+        """Whether the chains disagree so much that effective draws count modes, and do not grow with the run."""
+        return self.result is not None and bool(np.any(self.result.rows["rhat"] > _CLEAR))
 
     @property
     def draws_to_error(self) -> float:
         """Draws of all chains together until all gaps in level have the wanted standard error.
 
-        0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be told.
+        0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be told, as where
+        the chains disagree.
         """
-        if self.result is None:
+        if self.result is None or self._clearly_apart:
             return math.nan
         rows = self.result.rows
         own, other = rows["tau_se"] ** 2, np.nan_to_num(rows["tau_target_se"]) ** 2
@@ -134,16 +154,26 @@ class WatchUpdate:
                 texts["Looks"] = LOOKS
         return {topic: text for topic, text in texts.items() if text}
 
+    @property
+    def run_so_far(self) -> str:
+        """How many draws there are."""
+        return f"{self._draws()}."
+
+    def _draws(self) -> str:
+        least, most = min(self.lengths, default=0), max(self.lengths, default=0)
+        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        of = f" of {self.expected:,}" if self.expected else ""
+        return f"{each}{of} draws in {wording.counted(len(self.lengths), 'chain')}"
+
     def _run(self) -> str:
         """How far the run is."""
         if not self.labels:
             return f"waiting: {self.waiting_for or 'there are no draws yet'}."
-        least, most = min(self.lengths), max(self.lengths)
-        each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        of = f" of {self.expected:,}" if self.expected else ""
-        parts = [f"{each}{of} draws in {wording.counted(len(self.lengths), 'chain')}"]
+        parts = [self._draws()]
         if self.final:
             parts.append(f"after {duration(self.seconds)}")
+        elif self.silent > QUIET:
+            parts.append(f"no new ones for {duration(self.silent)}")
         elif self.rate > 0.0:
             each_rate, per = self.rate / len(self.lengths), " each" if len(self.lengths) > 1 else ""
             parts.append(f"{each_rate:,.0f} a second{per}" if each_rate >= 1.0 else f"one every {1.0 / each_rate:.0f} s{per}")
@@ -173,16 +203,18 @@ class WatchUpdate:
         compared = f"pairs{' compared so far' * (result.waiting > 0)}"
         if not apart:
             return f"they agree in all {compared} (R-hat at most {', '.join(rhats)})."
-        shown = listed([wording.pair_label(*pair) for pair in apart], BRIEF)
+        shown = listed([wording.pair_label(*pair) for pair in apart], _PAIRS)
         which = f"{len(apart):,} of {len(result) - result.waiting:,} {compared}"
-        chance = "" if self.final or max(self.lengths) >= _LONG else f" With fewer than {_LONG:,} draws, that may be chance."
-        return f"they disagree in {which} (R-hat up to {', '.join(rhats)}): {shown}.{chance}"
+        odd = f" {self.odd_chain[0].upper()}{self.odd_chain[1:]} differs from the others most." if self.odd_chain else ""
+        excused = self.final or max(self.lengths) >= _LONG or self._clearly_apart
+        chance = "" if excused else f" With fewer than {_LONG:,} draws, that may be chance."
+        return f"they disagree in {which} (R-hat up to {', '.join(rhats)}): {shown}.{odd}{chance}"
 
     def _time_to_error(self) -> str:
         """How long until numbers are as exact as wanted."""
         draws, wanted = self.draws_to_error, f"a standard error of {self.error:g} in Kendall's tau"
         if math.isnan(draws):
-            return ""
+            return f"how long {wanted} takes cannot be told while the chains disagree." if self._clearly_apart else ""
         every = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
         if draws == 0.0:
             return f"the standard error of Kendall's tau is at most {self.error:g} in {every}."
@@ -193,12 +225,16 @@ class WatchUpdate:
         more = f"{math.ceil(draws / len(self.lengths)):,} more draws{' of each chain' if len(self.lengths) > 1 else ''}"
         if self.final:
             return f"{wanted} in {every} would take about {more}."
-        when = f" in about {duration(max(self.seconds_to_error, 1.0))}" if self.rate > 0.0 else ""
+        seconds = self.seconds_to_error
+        when = f" in about {duration(max(seconds, 1.0))}" if math.isfinite(seconds) else ""
         return f"{wanted} in {every}{when}, with about {more}."
 
     def to_dict(self) -> dict[str, Any]:
         """The state ready for JSON, with the result's."""
-        names = ("lengths", "labels", "expected", "rate", "seconds", "age", "error", "waiting_for", "notes", "final", "ending")
+        names = (
+            "lengths", "labels", "expected", "rate", "seconds", "silent", "odd_chain", "age", "error", "waiting_for", "notes",
+            "final", "ending",
+        )  # fmt: skip
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found |= {name: list(found[name]) for name in ("lengths", "labels", "notes")}
         found["freshness"] = None if self.freshness is None else vars(self.freshness)

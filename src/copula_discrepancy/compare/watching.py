@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,20 +16,23 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.pacing import Budget, Pace
 from copula_discrepancy.compare.ranking import SHOWN
-from copula_discrepancy.compare.watch_result import WatchUpdate
+from copula_discrepancy.compare.watch_result import QUIET, WatchUpdate
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.progress import Follower, Progress
 from copula_discrepancy.data.naming import listed
+from copula_discrepancy.estimate.agreement import RHAT_LIMIT
+from copula_discrepancy.estimate.ranks import concordance
 
 LEFT_OUT = "chains left out"
 _FIRST = 50  # draws per chain before the first look: standard errors of chains need some 20, and fewer than 50 tell nothing
 _POLL = 1.0  # seconds between two readings: a sampler writes thousands of draws in one, or a few
 _SOON = 0.01  # seconds before a look is due, when it may begin: a sleep may end a little early
-_QUIET = 30.0  # seconds without new draws that are told
 _POLITE = 0.2  # of the time that may be used, for reading
 _CHEAP = 0.1  # of what is earned between two looks: a reading that takes less comes before every look
 _FAR_BEHIND = 0.5  # of the longest chain: one that is not so short is never left out, since slow chains may be stuck ones
 _EVEN = 1.1  # ratio of lengths that needs no note
+_SEVERAL = 3  # chains, of which one can differ from the others
+_ODD = 2.0  # times as far from the others as any other chain
 _RATE = 0.3  # weight of the latest reading in the rate of draws
 
 
@@ -82,6 +85,7 @@ class Watching:
         self._rate = math.nan
         self._read = self._start
         self._result: Pairwise | None = None
+        self._odd_chain = ""
         self._update: WatchUpdate | None = None
 
     @property
@@ -136,6 +140,8 @@ class Watching:
             result = replace(result, notes=tuple(note for note in result.notes if note not in missing))
         caveat = self._ended_early(interrupted)
         self._result = result if caveat is None else replace(result, caveats=(caveat, *result.caveats))
+        labels = self._latest.labels if self._result.samples[0].n_chains == len(self._latest.labels) else ()
+        self._odd_chain = _odd_chain(self._result, labels)
         self._update = self._state(self._result, final=True)
         return self._update
 
@@ -148,11 +154,14 @@ class Watching:
             return caveat_of(
                 "unfinished-run", "the watch was ended before the run: the answer is about the draws that there were"
             )
-        if latest.finished is True:
+        if latest.finished is True or (latest.complete and not latest.missing_chains):
             return None
         quiet = f"no new draws came for {self._clock() - self._grew:.0f} s, so the watch ended"
         if latest.expected is not None and least < latest.expected:
             return caveat_of("unfinished-run", f"{quiet}, with {least:,} of {latest.expected:,} draws")
+        if latest.missing_chains:
+            count = len(latest.labels)
+            return caveat_of("unfinished-run", f"{quiet}, with {count} of {count + latest.missing_chains} chains")
         return caveat_of("end-unknown", f"{quiet}; whether the run was complete is not known")
 
     # ---- reading ---------------------------------------------------------------------------------------------------
@@ -237,11 +246,12 @@ class Watching:
         with one_blas_thread(), self.budget.spending():
             result = rank_pairs(
                 _as_draws(used), self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows,
-                margins_by=self._known.margins, progress=False, **self._choices,
+                margins_by=self._known.margins, progress=False, unfinished=True, **self._choices,
             )  # fmt: skip
             self._known.rank(result.rows)
             result = _unfinished(result, self._stand(result))
-        self._result, self._used = replace(result, unfinished=True), (used.labels, used.lengths)
+        self._result, self._used = result, (used.labels, used.lengths)
+        self._odd_chain = _odd_chain(result, used.labels)
         rows = self._known.spent
         self.budget.looked(rows, time.monotonic() - begin - rows, first=first)
 
@@ -273,15 +283,15 @@ class Watching:
 
     def _state(self, result: Pairwise | None, *, final: bool) -> WatchUpdate:
         latest, now = self._latest, self._clock()
-        notes = (*latest.notes, latest.waiting_for) if final and latest.waiting_for else latest.notes
-        if not final and self._there and latest.finished is not True and now - self._grew > _QUIET:
+        silent, notes = now - self._grew, latest.notes
+        if final and latest.waiting_for and not latest.complete:
+            notes = (*notes, f"at the end: {latest.waiting_for}")
+        if not final and self._there and latest.finished is not True and silent > QUIET:
             if any(latest.lengths):
-                quiet = f"no new draws for {now - self._grew:.0f} s: the sampler may be slow, or may have been stopped"
+                quiet = "no new draws: the sampler may be slow, or may have been stopped"
                 notes = (*notes, f"{quiet}; the watch ends after {self._pace.patience:.0f} s without any")
             else:
-                quiet = (
-                    f"no draws for {now - self._grew:.0f} s: the sampler is warming up, or was stopped before its first draw"
-                )
+                quiet = f"no draws for {silent:.0f} s: the sampler is warming up, or was stopped before its first draw"
                 notes = (*notes, f"{quiet}; the watch goes on until there are some, or until it is interrupted")
         return WatchUpdate(
             result=result,
@@ -290,6 +300,8 @@ class Watching:
             expected=latest.expected,
             rate=self._rate,
             seconds=now - self._start,
+            silent=math.nan if final else silent,
+            odd_chain=self._odd_chain,
             age=math.nan if result is None or final else now - self._as_of,
             freshness=None if result is None or final else self._known.freshness,
             error=self._error,
@@ -330,6 +342,19 @@ def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
         notes=notes,
         divergent=None if divergent is None else tuple(divergent[k][:common] for k in chosen),
     )
+
+
+def _odd_chain(result: Pairwise, labels: Sequence[str]) -> str:
+    """The chain that differs from the others on Kendall's tau, where chains disagree on it most; empty if none stands out."""
+    draws, rhats = result.samples[0], result.rows["rhat"]
+    if len(labels) < _SEVERAL or np.isnan(rhats).all() or not np.nanmax(rhats) > RHAT_LIMIT:
+        return ""
+    row = result.rows[int(np.nanargmax(rhats))]
+    x, y = (draws.column(int(row[end])) for end in ("first", "second"))
+    means = concordance(x, y).reshape(draws.n_chains, -1).mean(axis=1)
+    apart = np.array([abs(mean - np.median(np.delete(means, k))) for k, mean in enumerate(means)])
+    first, second = np.argsort(-apart)[:2]
+    return labels[first] if apart[first] > _ODD * apart[second] else ""
 
 
 def _unfinished(result: Pairwise, sentence: str) -> Pairwise:

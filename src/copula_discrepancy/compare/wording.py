@@ -379,6 +379,12 @@ def _plain(value: float) -> str:
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
 
 
+def visibly_above(value: float, limit: float) -> str:
+    """A number above a limit, with three decimals or as many as show that it is."""
+    digits = next((k for k in range(3, 9) if round(float(value), k) > limit), 9)
+    return f"{value:.{digits}f}"
+
+
 def short_pvalue(pvalue: float) -> str:
     """A p-value in a table of many."""
     return "-" if math.isnan(pvalue) else "<0.001" if pvalue < 0.001 else f"{pvalue:.3f}"

@@ -13,7 +13,7 @@ from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.pair_targets import read_once
-from copula_discrepancy.compare.watch_result import WatchUpdate
+from copula_discrepancy.compare.watch_result import QUIET, WatchUpdate
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.data.following.opening import follow
 from copula_discrepancy.estimate.basis import ORDER
@@ -238,16 +238,22 @@ class LivePage:
     def close(self, reason: str) -> None:
         """Write the last look once more, with the reason why none follows; browsers need not read it again."""
         if self._shown is not None and self._shown.result is not None:
-            result = self._shown.result
+            result, said = self._shown.result, self._shown.sentences()
             ended = replace(result, notes=(f"the watch ended: {reason}", *result.notes))
             page, numbers = content.of_pairs(ended, self._command, pictured=_PICTURED)
-            writing.write_page(self._path, page | {"sentences": self._shown.sentences()}, numbers, force=True)
+            said["Run"] = f"{self._shown.run_so_far} The watch ended at {time.strftime('%H:%M:%S')}: {reason}."
+            writing.write_page(self._path, page | {"sentences": said}, numbers, force=True)
 
     def __call__(self, update: WatchUpdate) -> None:
         """Write the page if there is a new answer, and time for it."""
         result, begin = update.result, self._clock()
-        known = None if self._shown is None else self._shown.result
-        if result is None or result is known or update.final or update.ending or begin < self._next:
+        last = self._shown
+        if result is None or update.final or update.ending or begin < self._next:
+            return
+        # a run that stands still is told, and told again from time to time
+        told = last is not None and (not update.silent > QUIET or update.silent < last.silent + 2.0 * _REFRESH)
+        told = told and (last is None or (last.silent > QUIET) == (update.silent > QUIET))
+        if last is not None and result is last.result and told:
             return
         spent = time.thread_time()
         page, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)

@@ -319,7 +319,7 @@ def _require_number(text: bytes, number: int, header: Sequence[str], column: int
             advice = "the header occurs again, so a second run was appended; give each run a file of its own"
         else:
             advice = "select other variables by name, or find out what wrote it"
-        found = f"line {number}: variable {header[column]} must be a number, got {text.decode(errors='replace')!r:.40}"
+        found = f"line {number}: the column {header[column]!r} must have numbers, got {text.decode(errors='replace')!r:.40}"
         raise InputError(f"{found}; {advice}", "not-numeric") from None
 
 

@@ -50,8 +50,10 @@ class Selection:
 
     @property
     def nothing(self) -> str:
-        """What to say while nothing is there."""
+        """What to say while nothing is there; an error if that cannot be seen."""
         folder = os.path.dirname(self.pattern)
+        if folder and os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
+            raise InputError(f"{folder}: permission denied", "file")
         if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
             return f"the folder {folder} does not exist yet"
         if self.folder:
@@ -130,6 +132,8 @@ class CsvFollower(Follower):
             waiting_for=self._waiting_for(files, set_aside, wanted, further=complete and not ended),
             notes=(*_anew(files), *told_once(notes), *unequal_note(labels, [len(chain) for chain in chains])),
             divergent=tuple(flags) if current and all(file.divergent is not None for file in current) else None,
+            missing_chains=max(wanted - len(files), 0) + len(set_aside),
+            complete=complete,
         )
 
     def _has_all(self, files: list[GrowingCsv]) -> bool:

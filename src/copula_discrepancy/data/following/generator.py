@@ -1,6 +1,7 @@
 """An iterator whose items are further draws of the same chains, such as a loop around a sampler of NumPyro or BlackJAX."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ _COMPARED = 20  # draws of each chain at the beginning of a block that tell whet
 class GeneratorFollower(Follower):
     """Follows an iterator of blocks, each of anything that `as_draws` reads; a look takes one block, and waits for it.
 
-    Every block has the same variables and chains; a block without chains is a part of one chain. A block that begins as an
-    earlier one is refused: it has all draws so far, or a sampler that was not told to go on made it.
+    Every block has the same variables and chains; a block without chains is a part of one chain. A block that begins with draws
+    that were there before is refused: it has all draws so far, or a sampler that was not told to go on made it. If the iterator
+    raises, the draws before remain, and the error is told with them.
     """
 
     pulls = True
@@ -52,9 +54,14 @@ class GeneratorFollower(Follower):
     def _take(self) -> Progress:
         last = self._last
         if last.finished:
-            return self._told(last.names, 0, finished=True)
-        with failures_named("the iterator"):
-            block = next(self._blocks, self)  # an iterator does not yield its follower
+            return replace(last, new=0)
+        try:
+            with failures_named("the iterator"):
+                block = next(self._blocks, self)  # an iterator does not yield its follower
+        except InputError as error:
+            if not any(last.lengths):
+                raise
+            return replace(self._told(last.names, 0, finished=True), failed=str(error))
         if block is self:
             if self._held is None:
                 raise InputError("the iterator yields no draws", "too-few-draws")
@@ -83,17 +90,35 @@ class GeneratorFollower(Follower):
         return self._told(names, table.values.shape[0] * table.values.shape[1], finished=False)
 
     def _require_new(self, chains: list[Rows]) -> None:
-        """Raise if the block begins as an earlier one did; chains that stand still all the time tell nothing."""
+        """Raise if the block begins with draws that were there before.
+
+        Chains that stand still tell nothing, and a few whole numbers come again by chance: of these, only blocks that begin as
+        an earlier one for so long that this is none are told.
+        """
         assert self._held is not None
-        held = self._held.chains
-        for number, begin in enumerate(self._begins):
-            both = [(new[:_COMPARED], old[begin:][: min(len(new), _COMPARED)]) for new, old in zip(chains, held, strict=True)]
-            both = [(new[: len(old)], old) for new, old in both]
-            varies = any((new != new[:1]).any() for new, _ in both)
-            if varies and all(np.array_equal(new, old) for new, old in both):
-                found = f"begins with the same draws as block {number}"
+        if not self._begins:
+            return
+        held, length = self._held.chains, min(map(len, chains), default=0)
+        n = min(map(len, held), default=0)
+        whole_numbers = all(np.array_equal(new, np.rint(new)) for new in chains)
+        # where the block's first draws may be among those before
+        places = np.array(self._begins if whole_numbers else range(n), np.intp) if length else np.arange(0)
+        places = places[places < n]
+        for draw in range(min(length, _COMPARED)):
+            inside = places[places + draw < n]
+            same = np.all(
+                [(old[inside + draw] == new[draw]).all(axis=1) for new, old in zip(chains, held, strict=True)], axis=0
+            )
+            places = np.concatenate([inside[same], places[places + draw >= n]])
+        for place in np.sort(places).tolist():
+            common = min(length, _COMPARED, n - place)
+            if common < (_COMPARED if whole_numbers else 2):
+                continue
+            if any((new[1:common] != new[0]).any() for new in chains):
+                number = int(np.searchsorted(self._begins, place, side="right")) - 1
+                whole = "the same draws as" if place == self._begins[number] else "draws of"
                 advice = "yield only the draws that are new, and go on from the state of the last block"
-                raise InputError(f"{found}; {advice}", "repeated")
+                raise InputError(f"begins with {whole} block {number}; {advice}", "repeated")
 
     def _told(self, names: tuple[str, ...], new: int, *, finished: bool) -> Progress:
         assert self._held is not None

@@ -48,6 +48,10 @@ class Progress:
         Whether the source is there, though it may not tell its chains yet.
     failed : str
         What the sampler said when it failed; empty if it did not.
+    missing_chains : int
+        Chains that have not begun, if it is known how many there will be.
+    complete : bool
+        Whether each chain that there is has ended properly, though others may begin.
     """
 
     chains: tuple[Rows, ...] = ()
@@ -62,6 +66,8 @@ class Progress:
     divergent: tuple[Flags, ...] | None = None
     exists: bool = False
     failed: str = ""
+    missing_chains: int = 0
+    complete: bool = False
 
     @property
     def lengths(self) -> tuple[int, ...]:

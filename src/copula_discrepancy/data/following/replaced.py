@@ -75,6 +75,7 @@ class ReplacedFollower(Follower):
         self._last = Progress(
             chains, names, labels, self._generation, sum(lengths) - before, None, None, waiting_for,
             (*self._notes, *told_once(noted), *lost, *unequal_note(labels, lengths)), self._held.divergent,
+            missing_chains=max(self._options.chains - len(chains), 0) if isinstance(self._options.chains, int) else 0,
         )  # fmt: skip
         return self._last
 

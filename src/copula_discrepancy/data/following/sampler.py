@@ -136,6 +136,7 @@ class SamplerFollower(Follower):
         return Progress(
             held.chains, rows.names, labels, self._generation, new, self._expected(), finished and ready == there,
             "" if any(lengths) else _WARMING_UP, (*notes, *unequal_note(labels, lengths)), held.divergent, exists=True,
+            missing_chains=wanted - rows.n_chains,
         )  # fmt: skip
 
     def _expected(self) -> int | None:
