@@ -5,6 +5,7 @@ import threading
 import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import copula_discrepancy as cd
@@ -221,6 +222,23 @@ def test_a_run_that_was_killed_passes_no_limit(folder, capsys):
     code, _, err = run(*command, "--fail-above", "0.9", capsys=capsys)
     assert code == 4
     assert "undecided" in err
+
+
+def test_a_reference_of_independent_rows(folder, capsys):
+    """As of exact draws: the answer is that of compare with the same option."""
+    write_run(chains_of(4, 200, 0.6, seed=1))
+    np.savetxt(
+        folder / "exact.csv",
+        chains_of(1, 500, 0.6, seed=2, lag=0.0)[0],
+        delimiter=",",
+        header="theta[1],theta[2],theta[3]",
+        comments="",
+    )
+    for command in (["watch", "run_*.csv", "--reference", "exact.csv", *FAST], ["compare", "run_*.csv", "exact.csv"]):
+        code, _, _ = run(*command, "--iid-reference", "--json", f"{command[0]}.json", capsys=capsys)
+        assert code == 0
+    assert numbers(folder / "watch.json") == numbers(folder / "compare.json")
+    assert numbers(folder / "watch.json")["iid"] == "reference"
 
 
 def test_a_run_of_which_chains_never_came_passes_no_limit(folder, capsys):

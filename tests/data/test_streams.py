@@ -653,7 +653,8 @@ def test_a_small_zarr_store_is_compared_without_dask(tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "find_spec", lambda name: None if name == "dask" else find_spec(name))
     monkeypatch.setitem(sys.modules, "dask.array", None)
     assert cd.pairwise(str(path), cd.Gaussian(0.0)).rows.tobytes() == expected.tobytes()
-    refusal("dependency", cd.pairwise, str(path), cd.Gaussian(0.0), memory="10KB")  # as one that does not fit would
+    monkeypatch.setattr(engine, "_COMPRESSED", 1e9)  # as if it did not fit
+    refusal("dependency", cd.pairwise, str(path), cd.Gaussian(0.0))
 
 
 def test_zarr_store_without_zarr(tmp_path, monkeypatch):

@@ -328,3 +328,20 @@ def test_the_density_is_that_of_the_coefficients():
     difference = form.density(u, u) - form.density(u, u, target=True)
     squared = weights @ difference**2 @ weights
     assert form.value**2 <= squared  # without the part that chance adds
+
+
+@pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")  # the chain that stands still
+@pytest.mark.parametrize("place", [0.5, 1.0])
+def test_a_chain_that_stands_still_is_no_certainty(place):
+    """Influence values of some coefficients vary little between chains by chance, as if thousands of draws knew them."""
+    correlation = np.full((6, 6), 0.6) + 0.4 * np.eye(6)
+    certain, pairs = 0, 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        draws, reference = rng.multivariate_normal(np.zeros(6), correlation, (2, 4, 1000))
+        draws[3] = place * np.array([1, -1, 1, -1, 1, -1])
+        result = cd.pairwise(draws, reference, n_jobs=1)
+        certain += int(np.sum(result.rows["form_pvalue"] < 1e-3))
+        pairs += len(result)
+    assert pairs == 45
+    assert certain == 0

@@ -41,3 +41,11 @@ def assert_gap(draws, reference, names, **choices) -> cd.Pairwise:
     assert set(result.worst.names) == set(names)
     assert result.worst.flagged
     return result
+
+
+def assert_same_answer(watched, exact) -> None:
+    """The last answer of a watch is that of `pairwise`, to the last digit."""
+    assert watched.final
+    for name in exact.rows.dtype.names:
+        ours, theirs = watched.result.rows[name], exact.rows[name]
+        assert np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"), name

@@ -6,7 +6,8 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from tests.samplers.problems import assert_gap, assert_no_gap, regression
+import copula_discrepancy as cd
+from tests.samplers.problems import assert_gap, assert_no_gap, assert_same_answer, regression
 
 pytestmark = [
     pytest.mark.skipif(find_spec("nutpie") is None, reason="nutpie is not installed: make test-samplers"),
@@ -67,3 +68,65 @@ def test_a_run_that_goes_on(right):
         running.abort()
     assert np.isfinite(beta[:, :common]).all()  # NaN are at the ends of chains
     assert_no_gap(beta[:, : min(common, 2000)], regression()[2])
+
+
+def test_a_run_is_watched_to_its_end(right):
+    import nutpie
+
+    seen = []
+    running = nutpie.sample(right, seed=4, blocking=False, **SETTINGS | {"draws": 4000, "cores": 4})
+    last = cd.watch(running, regression()[2], var_names="beta", every=0.2, share=1.0, on_update=seen.append, progress=False)
+    trace = running.wait()
+    assert last.lengths == (4000,) * 4
+    assert last.expected == 4000
+    assert not {"unfinished-run", "end-unknown"} & {caveat.code for caveat in last.result.caveats}
+    assert_same_answer(last, cd.pairwise(trace, regression()[2], var_names="beta"))
+    assert assert_no_gap(trace, regression()[2]).names == last.result.names
+
+
+def test_a_run_that_is_aborted_is_not_finished(right):
+    import nutpie
+
+    running = nutpie.sample(right, seed=5, blocking=False, **SETTINGS | {"draws": 1_000_000, "cores": 4})
+
+    taken = []
+
+    def enough(update):
+        if not taken and update.lengths and min(update.lengths) > 500:
+            taken.append(running.abort())
+
+    last = cd.watch(running, regression()[2], var_names="beta", every=0.2, share=1.0, on_update=enough, progress=False)
+    assert last.expected == 1_000_000
+    assert last.headline.startswith("Watch ended")
+    assert last.result.caveats[0].code == "unfinished-run"
+    assert min(last.lengths) > 500
+
+
+def test_a_wrong_model_is_seen_while_it_runs(right):
+    import nutpie
+
+    X, y, correlation = regression()
+    X[:, 1] = np.random.default_rng(2).permutation(X[:, 1])
+    seen = []
+    running = nutpie.sample(compiled(X, y), seed=6, blocking=False, **SETTINGS | {"draws": 20_000, "cores": 4})
+    last = cd.watch(running, correlation, var_names="beta", every=0.2, share=1.0, on_update=seen.append, progress=False)
+    looks = [update.result for update in seen if update.result is not None and not update.final]
+    assert looks[0].worst.flagged
+    assert set(last.result.worst.names) == {"beta[0]", "beta[1]"}
+
+
+def test_a_store_is_watched_while_it_is_written(right, tmp_path):
+    """By its path; PyMC's own stores need a zarr older than nutpie's."""
+    import nutpie
+    from nutpie import _lib
+
+    if not hasattr(_lib, "store"):
+        pytest.skip("this nutpie writes no Zarr stores")
+    path = tmp_path / "trace.zarr"
+    path.mkdir()
+    store = _lib.store.LocalStore(str(path))
+    running = nutpie.sample(right, seed=7, blocking=False, zarr_store=store, **SETTINGS | {"draws": 2000, "cores": 4})
+    last = cd.watch(path, regression()[2], var_names="beta", every=0.2, share=1.0, wait=60.0, patience=60.0, progress=False)
+    running.wait()
+    assert last.lengths == (2000,) * 4
+    assert_same_answer(last, cd.pairwise(str(path), regression()[2], var_names="beta", engine="exact"))

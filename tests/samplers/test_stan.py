@@ -1,5 +1,6 @@
 """Files of CmdStan from model to verdict: NUTS, its approximations, and a run that has not ended."""
 
+import json
 import re
 import subprocess
 import time
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.cli.parser import main
 from tests.samplers.problems import assert_gap, assert_no_gap
 from tests.samplers.stan_model import BINARY, COEFFICIENTS, FOLDER, command, run, write_data
 
@@ -126,3 +128,31 @@ def test_cmdstanpy(folder, correlation):
         np.testing.assert_array_equal(other.values, by_file.values)
     fitted = model.variational(str(folder / "data.json"), seed=1).runset.csv_files[0]
     assert_gap(fitted, fit.runset.csv_files, ["beta[1]", "beta[2]"], var_names=COEFFICIENTS, iid="draws")
+
+
+def test_growing_files_are_watched_and_the_answer_is_that_of_compare(folder, correlation, tmp_path):
+    """By the commands, while four chains of CmdStan write."""
+    method = ["sample", "num_samples=30000", "num_warmup=500"]
+    names = [tmp_path / f"run_{k}.csv" for k in (1, 2, 3, 4)]
+    chains = [
+        subprocess.Popen(command(method, folder / "data.json", path, k), stdout=subprocess.DEVNULL)
+        for k, path in enumerate(names, 1)
+    ]
+    reference = tmp_path / "reference.csv"
+    values = np.random.default_rng(1).multivariate_normal(np.zeros(4), correlation, 4000)
+    np.savetxt(reference, values, delimiter=",", header="m,beta[1],beta[2],beta[3]", comments="")
+    common = ["--columns", "m,beta[1],beta[2],beta[3]", "--iid-reference"]
+    try:
+        code = main([
+            "watch", str(tmp_path / "run_*.csv"), "--chains", "4", "--reference", str(reference), *common, "--every", "1",
+            "--json", str(tmp_path / "watched.json"),
+        ])  # fmt: skip
+    finally:
+        for chain in chains:
+            chain.wait()
+    assert code == 0
+    assert (
+        main(["compare", str(tmp_path / "run_*.csv"), str(reference), *common, "--json", str(tmp_path / "compared.json")]) == 0
+    )
+    watched, compared = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("watched", "compared"))
+    assert watched == compared

@@ -224,7 +224,10 @@ TWO_TESTS = TESTS | {
     "--iid-draws": {"action": "store_true", "help": "treat the rows of the candidate alone as independent"},
     "--iid-reference": {"action": "store_true", "help": "treat the rows of the reference alone as independent"},
 }  # fmt: skip
-WATCH_TESTS: Options = {name: choices for name, choices in TESTS.items() if name != "--checkpoint"}
+WATCH_TESTS: Options = {
+    **{name: choices for name, choices in TESTS.items() if name != "--checkpoint"},
+    "--iid-reference": TWO_TESTS["--iid-reference"],
+}
 LIMITS: Options = {
     "--fail-above": {"type": _size, "metavar": "X",
                      "help": "exit with 3 if a level, shape or total gap, or a significant gap in tails or form, exceeds X"},

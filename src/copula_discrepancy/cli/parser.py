@@ -249,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
     _add(watch.add_argument_group("watching"), options.WATCH)
     _add(watch.add_argument_group("tests"), options.WATCH_TESTS)
     _add(watch.add_argument_group("limits"), options.TWO_LIMITS)
-    watch.set_defaults(reference_chains=None, delimiter=None, missing=None)
+    watch.set_defaults(reference_chains=None, delimiter=None, missing=None, iid_draws=False)
     demo = commands.add_parser("demo", help="compare two runs of a real posterior (eight schools, two parametrisations)")
     demo.set_defaults(fail_above=None, max_rhat=None, min_n_eff=None, margins=False)
     for command in (check, compare, watch, demo):

@@ -20,19 +20,23 @@ def watched(options: argparse.Namespace) -> Pairwise:
         options.parser.error("--margins requires --reference: margins are compared with those of a reference")
     if options.method == "moment" and options.reference is None:
         options.parser.error("--method moment requires --reference")
+    if options.iid_reference and options.reference is None:
+        options.parser.error("--iid-reference requires --reference")
+    sides, iid = reading.independence(options)
     chosen = reading.settings(options, options.chains, None)
     del chosen["delimiter"]
     reference = None
     if options.reference is not None:
         # a name to exclude may be one of the run's alone
         reference, _ = reading.without_unknown(
-            options, lambda names: reading.read(options, options.reference, None, names, options.iid)
+            options, lambda names: reading.read(options, options.reference, None, names, sides[1])
         )
     files = options.files if len(options.files) > 1 else options.files[0]
     watching = Watching(
         follow(files, **chosen | {"exclude": options.exclude}), reference,
         pace=checked_pace(every=options.every, share=options.share, wait=options.wait, patience=options.patience),
-        error=options.error, n_jobs=options.jobs, family=options.family, method=options.method, iid=options.iid,
+        error=options.error, n_jobs=options.jobs, family=options.family, method=options.method,
+        iid=iid,
         confidence=options.confidence, adjust=options.adjust, tail=options.tail, order=options.order,
     )  # fmt: skip
     views: list[Show] = [] if sys.stderr.isatty() else [_Log()]

@@ -127,6 +127,8 @@ class Watching:
         """All pairs of all draws compared, none kept from before; `interrupted` if the watch ended before the run."""
         if self._update is not None and self._update.final:
             return self._update
+        if interrupted and not self._follower.pulls:
+            self._poll()
         draws = self._whole()
         if draws is None:
             lengths = self._latest.lengths
@@ -154,6 +156,8 @@ class Watching:
             return caveat_of(
                 "unfinished-run", "the watch was ended before the run: the answer is about the draws that there were"
             )
+        if latest.finished is True and latest.expected is not None and least < latest.expected:  # by nutpie's abort()
+            return caveat_of("unfinished-run", f"the run ended with {least:,} of {latest.expected:,} draws")
         if latest.finished is True or (latest.complete and not latest.missing_chains):
             return None
         quiet = f"no new draws came for {self._clock() - self._grew:.0f} s, so the watch ended"

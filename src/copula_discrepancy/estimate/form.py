@@ -40,6 +40,9 @@ TIMES_PER_BATCH = 10.0
 _BATCHES = 100  # of all chains together, for correlations between coefficients: their autocorrelations matter little
 _MOST_ALIKE = 0.6  # share of draws with one value above which the others are too few; both values of a coin are below
 _ROUNDING = 1e-20  # variance of influence values of order 1 that are rounding errors
+# Effective draws of a coefficient below which no other one of the pair is taken to be better known: with a chain that stands
+# still, the ranks of all draws depend on that chain's place, and influence values, which are linear in it, miss that by chance.
+_FEWEST_EFFECTIVE = 20.0
 _KNOWN_WELL = 3.0  # standard errors of the target's squared dependence, below which a share of it says nothing
 _NOISE_SHARE = (
     0.6  # all of it would leave the errors of some cells a few percent too small, none those of strong dependence too large
@@ -284,11 +287,11 @@ def form_gaps(
     total = covariances[0] if other is None else covariances[0] + covariances[1]
     total = np.where(used[:, :, None] & used[:, None, :], total, 0.0)
     gaps, se = np.where(used, own.means - aims, 0.0), np.sqrt(np.diagonal(total, axis1=1, axis2=2))
-    df, n_eff = own.df, _smallest(own.n_eff, used)
+    df, n_eff = _known_df(own, used), _smallest(own.n_eff, used)
     if other is not None:
         a, b = own.se**2, other.se**2
         with np.errstate(invalid="ignore", divide="ignore"):  # perfect dependence, which is not tested, has no error
-            df = (a + b) ** 2 / (a**2 / own.df + b**2 / other.df)
+            df = (a + b) ** 2 / (a**2 / df + b**2 / _known_df(other, used))
         n_eff = np.minimum(n_eff, _smallest(other.n_eff, used))
     with np.errstate(invalid="ignore", divide="ignore"):
         pvalues = _pvalues(gaps, se, df, used, total, own, other)
@@ -317,6 +320,13 @@ def form_gaps(
         own.se,
         np.zeros_like(own.se) if other is None else other.se,
     )
+
+
+def _known_df(side: FormSide, used: NDArray[np.bool_]) -> Array:
+    """The degrees of freedom of each coefficient; the fewest of all where a pair has hardly any effective draws."""
+    slow = _smallest(side.n_eff, used) < _FEWEST_EFFECTIVE
+    df: Array = np.where(slow[:, None], np.fmin(side.df, _smallest(side.df, used)[:, None]), side.df)
+    return df
 
 
 def _smallest(values: Array, used: NDArray[np.bool_]) -> Array:

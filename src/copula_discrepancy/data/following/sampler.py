@@ -141,5 +141,8 @@ class SamplerFollower(Follower):
 
     def _expected(self) -> int | None:
         """The draws that each chain will have, if the sampler's settings tell it."""
-        number = getattr(getattr(self._sampler, "_settings", None), "num_draws", None)
+        settings: Any = getattr(self._sampler, "_settings", None)
+        number = getattr(settings, "num_draws", None)
+        if number is None and callable(getattr(settings, "as_dict", None)):  # of nutpie 0.16
+            number = dict(settings.as_dict()).get("settings", {}).get("num_draws")
         return number if isinstance(number, int) and number > 0 else None

@@ -95,6 +95,8 @@ class ZarrFollower(Follower):
             return cut_draws(self._again(store.rows, store.offset), "read while the store was still written")
         if store.offset:  # which readers would take for draws
             return cut_draws(self._again(store.rows, store.offset), "read from the store, behind the warm-up")
+        if store.counted is not None:  # PyMC's stores also have pickled objects, which zarr refuses to open since its version 3
+            return cut_draws(self._again(store.rows, store.offset), "read from the arrays of the store")
         choices: Any = {"var_names": options.var_names, "filter_vars": options.filter_vars, "exclude": options.exclude or None}
         try:
             read = as_draws(self._path, group=options.group, coords=options.coords, **choices)
@@ -247,8 +249,14 @@ class _Opened:
         root: Any = zarr.open_group(path, mode="r", **newer)
         # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
         inside = sorted(os.listdir(os.path.join(path, group)))
-        arrays = {name: StoredArray(root[f"{group}/{name}"]) for name in inside if _is_array(path, group, name)}
         counted = _has_header(path, _STATE)
+        try:
+            arrays = {name: StoredArray(root[f"{group}/{name}"]) for name in inside if _is_array(path, group, name)}
+            statistics, diverging = _statistics_in(path, root) if group == DEFAULT_GROUP else ({}, None)
+        except InputError:
+            if counted:  # PyMC writes every array anew when it moves the warm-up, and names its dimensions last
+                return f"the sampler is rearranging {label}"
+            raise
         split = counted and _has_header(path, f"{_WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
         lengths = {array.shape[1] for array in arrays.values() if "draw" in array.dims and array.dims != ("draw",)}
         if len(lengths) > 1 or (split and not _has_header(path, f"{_WARMUP}{_STATISTICS}")):
@@ -261,7 +269,6 @@ class _Opened:
             return f"{label} has no variables{f' in the group {group}' if group else ''} yet"
         selected, flat, entries = selected_arrays(found, options)
         places = {name: [(k, int(selected[name].values.flat[entry])) for k, entry in own] for name, own in entries.items()}
-        statistics, diverging = _statistics_in(path, root) if group == DEFAULT_GROUP else ({}, None)
         others = {**{name: array for name, array in arrays.items() if name in found.data_vars}, **statistics}
         padded = {name for name, array in others.items() if array.padded}
         chosen = {name: arrays[name] for name in entries}
