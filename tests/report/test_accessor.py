@@ -12,6 +12,7 @@ import xarray as xr
 import copula_discrepancy as cd
 from copula_discrepancy.report.accessor import DependenceAccessor, register
 from tests.caveat_codes import codes_of
+from tests.refusals import refused
 from tests.trees import tree
 
 pytestmark = pytest.mark.filterwarnings("ignore::copula_discrepancy.DependenceWarning")
@@ -113,3 +114,20 @@ def test_a_group_a_dataset_and_an_array():
 def test_a_wrong_option_is_refused():
     with pytest.raises(TypeError, match="nonsense"):
         tree(1).dependence.pairwise(tree(2), nonsense=1)
+
+
+def test_it_lists_what_it_can_do():
+    said = repr(tree(1).dependence)
+    assert said.startswith("dependence of a DataTree: ")
+    assert {"pairwise", "summary", "plot_gap_forest"} <= {*said.partition(": ")[2].split(", ")}
+
+
+def test_a_group_that_was_passed_itself_is_told_and_a_missing_one_has_its_sample():
+    result = tree(1)["prior"].dependence.pairwise(tree(2))
+    assert any("group prior" in note for note in result.notes)
+    assert not any("group" in note for note in tree(1)["posterior"].dependence.pairwise(tree(2)).notes)
+    without = tree(2)
+    del without["prior"]
+    with refused("unknown-name") as caught:
+        tree(1).dependence.pairwise(without, group="prior")
+    assert str(caught.value).startswith("reference: ")

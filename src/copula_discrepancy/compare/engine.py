@@ -91,7 +91,8 @@ def counted_samples(
         return None
     is_sample = not _is_known(target)
     own = _opened(draws, group, options.memory)
-    other = _opened(target, group_of(target, group), options.memory) if is_sample else _Opened(target)
+    with errors_about("reference"):
+        other = _opened(target, group_of(target, group), options.memory) if is_sample else _Opened(target)
     wanted = engine == "counted" or any(sketches)
     if not wanted and not any(
         sample.source is not None and _is_large(sample.source, options.memory) for sample in (own, other)

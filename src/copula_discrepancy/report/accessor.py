@@ -64,6 +64,10 @@ class DependenceAccessor:
     def __init__(self, given: Any) -> None:
         self._given = given
 
+    def __repr__(self) -> str:
+        methods = [name for name, kind in vars(type(self)).items() if callable(kind) and not name.startswith("_")]
+        return f"dependence of a {type(self._given).__name__}: {', '.join(methods)}"
+
     def draws(
         self,
         *,

@@ -40,7 +40,10 @@ def group_of(given: Any, group: str) -> str:
 def read_labelled(given: Any, options: ReadOptions) -> Table:
     """The variables of a Dataset, a DataArray, or the requested group of a DataTree or InferenceData, flattened."""
     dataset, statistics = dataset_of(given, options)
-    return read_dataset(dataset, options, statistics)
+    table = read_dataset(dataset, options, statistics)
+    if _is_xarray(given, "DataTree") and given.name not in (None, options.group) and _node(given, options.group) is None:
+        return table.noted(f"the group {given.name}, which was passed itself, was read")
+    return table
 
 
 def dataset_of(given: Any, options: ReadOptions) -> tuple[Any, Any]:
