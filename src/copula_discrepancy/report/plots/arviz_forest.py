@@ -17,6 +17,8 @@ from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.report.plots.arviz_parts import (
+    LONGEST,
+    NUMBERS,
     arviz_plots_with,
     backend_of,
     figure_size,
@@ -30,13 +32,11 @@ from copula_discrepancy.report.plots.arviz_parts import (
 if TYPE_CHECKING:
     from arviz_plots import PlotCollection
 
-_LONGEST = 28  # letters of a name: more would be too small to read
 _LETTER, _LINE = 0.078, 0.3  # inches of a letter and of a line of a forest
 _MARGIN, _FOREST = 8, 5.0  # letters besides those of a pair, as of "level", and inches of the intervals
 _SHADE = "#c0c0c0"
 _SHADED = 0.55  # part of the labels' panel that arviz-plots shades behind the second label
 _ROOM = 0.6  # above the first row of a forest and below the last, in rows
-_NUMBERS = ("level", "shape", "total", "form")  # that have a standard error
 _HALF = 0.5  # share of the thick part of an interval
 
 
@@ -111,7 +111,7 @@ def plot_gap_forest(
     require_ranking(result, "plot_gap_forest")
     numbers = tuple(number) if isinstance(number, list | tuple) and number else (number,)
     for name in numbers:
-        one_of(name, "number", _NUMBERS)
+        one_of(name, "number", NUMBERS)
     rows = _kept_rows(result, var_names, filter_vars, numbers, pairs)
     values, thick, thin = _intervals(result, numbers, rows)
     plots = arviz_plots_with(backend)
@@ -159,7 +159,7 @@ def plot_gap_forest(
 
 def _short_labels(result: Pairwise, rows: NDArray[Any], numbers: Sequence[str]) -> tuple[dict[str, str], bool]:
     """What is shown for each label of a pair, with a star if it has gaps but none of those that are shown; if any has one."""
-    names = wording.short_names(result.names, _LONGEST)
+    names = wording.short_names(result.names, LONGEST)
     shown = {pair for name in numbers for pair in significant_pairs(result, name)}
     found, starred = {}, False
     for row in rows:

@@ -21,6 +21,8 @@ from copula_discrepancy.data.naming import listed
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.estimate.ranks import rank_column
 from copula_discrepancy.report.plots.arviz_parts import (
+    LONGEST,
+    NUMBERS,
     arviz_plots_with,
     backend_of,
     figure_size,
@@ -39,11 +41,9 @@ _MOST = 6  # variables of a matrix by default: arviz-plots allows 40 plots in a 
 _CELL = 1.9  # inches of a panel: squares, as both axes are ranks
 _SMALLEST = 5.0  # inches of a matrix of few variables
 _POINTS, _FITTING = 10.0, 20  # size of the letters on the diagonal, and how many fit
-_LONGEST = 28  # letters of a name: more would be too small to read
 _VERDICT, _LINES = 22, 3  # letters in a line of a verdict in a cell, and its lines
 _FAINTEST, _STRONGEST = 0.15, 0.7  # opacity of the smallest and the largest significant gap, with black text on it
 _VISUALS = ("scatter", "divergence", "label", "gap", "gap_text")
-_NUMBERS = ("level", "shape", "total", "form")  # that have a standard error
 
 
 def plot_pairwise(
@@ -115,7 +115,7 @@ def plot_pairwise(
     >>> matrix = cd.plot_pairwise(result, number="shape", backend="none")  # doctest: +SKIP
     """
     draws = _rows_of(result, "plot_pairwise")
-    one_of(number, "number", _NUMBERS)
+    one_of(number, "number", NUMBERS)
     shown = whole_number(points, "points", 1)
     chosen = draws.select(_chosen(result, draws, var_names, filter_vars))
     require_ordered(chosen)
@@ -159,7 +159,7 @@ def plot_pairwise(
         gaps = _Gaps(plots, result, number, wanted["gap"], wanted["gap_text"])
         plot_matrix.map_upper(gaps, "gap", data=few, ignore_aes=every, subset_info=True)
     if wanted["label"] is not False:
-        short = dict(zip(chosen.names, wording.short_names(chosen.names, _LONGEST), strict=True))
+        short = dict(zip(chosen.names, wording.short_names(chosen.names, LONGEST), strict=True))
         label, longest = plots.visuals.label_plot, max(map(len, short.values()))
         labeller = labeller or labeller_of(var_name_map=short)
         options = ({"size": _POINTS * _FITTING / longest} if longest > _FITTING else {}) | wanted["label"]

@@ -15,6 +15,8 @@ from copula_discrepancy.compare.many import pairwise
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.report.plots.maps import beyond_chance
 
+LONGEST = 28  # letters of a name: more would be too small to read
+NUMBERS = ("level", "shape", "total", "form")  # that have a standard error
 _DOTS = 100.0  # per inch
 _BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
 
