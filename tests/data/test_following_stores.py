@@ -555,6 +555,51 @@ def test_a_store_of_pymc_from_its_first_draw_to_the_end():
     expected(late, TUNING)
 
 
+def test_a_store_of_pymc_whose_arrays_have_no_names_of_dimensions_yet_is_waited_for():
+    """At the end of a run PyMC writes each array anew, and names its dimensions last."""
+    arrays, counts = pymc_store("run.zarr")
+    for chain in (0, 1):
+        fill(arrays, chain, 0, TUNING + 40)
+        counts[chain] = TUNING + 40
+    follower = follow("run.zarr")
+    before = follower.poll()
+    for name in ("posterior/mu", "sample_stats/sampler_0__diverging"):
+        header = Path("run.zarr", name, ".zattrs")
+        named = header.read_text()
+        header.write_text("{}")
+        # headers of statistics are read with those of the draws
+        for each in [follow("run.zarr"), follower][: 2 if name.startswith("posterior") else 1]:
+            assert "rearranging" in each.poll().waiting_for
+        assert follower.poll().lengths == before.lengths
+        header.write_text(named)
+        assert follower.poll().lengths == before.lengths
+
+
+def test_a_store_of_pymc_is_read_like_any_other_when_its_run_has_ended():
+    arrays, counts = pymc_store("run.zarr")
+    for chain in (0, 1):
+        fill(arrays, chain, 0, TUNING + DRAWS)
+        counts[chain] = TUNING + DRAWS
+    assert "warm-up" in refusal("file-format", cd.as_draws, "run.zarr")
+    follower = follow("run.zarr")
+    followed = follower.poll()
+    for name in ("posterior", "sample_stats"):
+        rearrange("run.zarr", name, follower)
+    consolidate("run.zarr")
+    read = cd.as_draws("run.zarr").select(followed.names)
+    np.testing.assert_array_equal(read.values, np.stack(followed.chains))
+    np.testing.assert_array_equal(read.diverging, np.stack(followed.divergent))
+    refusal("unknown-name", cd.as_draws, "run.zarr", group="prior")
+    pytest.importorskip("dask", reason="pairwise looks at a store through it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        both = (
+            cd.pairwise("run.zarr", cd.Gaussian(0.0), var_names=["mu", "theta"]),
+            cd.pairwise(read, cd.Gaussian(0.0), var_names=["mu", "theta"]),
+        )
+    assert both[0].rows.tobytes() == both[1].rows.tobytes()
+
+
 def arrays_of(group):
     """The names of the arrays that have draws."""
     return [name for name in ("count", "logp", "mu", "sampler_0__diverging", "theta") if name in group]

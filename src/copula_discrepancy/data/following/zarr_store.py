@@ -28,14 +28,14 @@ from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.readers.divergences import DIVERGING
 from copula_discrepancy.data.readers.labelled import selected_arrays
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
+from copula_discrepancy.data.readers.pymc_store import STATE, WARMUP
 from copula_discrepancy.data.streams.failures import first_line
 
 _HEADERS = ("zarr.json", ".zgroup", ".zattrs", ".zmetadata", ".zarray")
 _HALF_WRITTEN = (OSError, ValueError, KeyError, RuntimeError, zlib.error)
 _MOST_CHUNKS = 1500  # read in one look, which then takes about a second; the next one goes on
 _STALE = 2.0  # seconds: clocks of file systems differ by less
-_WARMUP = "warmup_"
-_STATISTICS, _STATE = "sample_stats", "_sampling_state"
+_STATISTICS = "sample_stats"
 _STEP_METHOD = re.compile(r"sampler_\d+__")
 
 
@@ -249,7 +249,7 @@ class _Opened:
         root: Any = zarr.open_group(path, mode="r", **newer)
         # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
         inside = sorted(os.listdir(os.path.join(path, group)))
-        counted = _has_header(path, _STATE)
+        counted = _has_header(path, STATE)
         try:
             arrays = {name: StoredArray(root[f"{group}/{name}"]) for name in inside if _is_array(path, group, name)}
             statistics, diverging = _statistics_in(path, root) if group == DEFAULT_GROUP else ({}, None)
@@ -257,9 +257,9 @@ class _Opened:
             if counted:  # PyMC writes every array anew when it moves the warm-up, and names its dimensions last
                 return f"the sampler is rearranging {label}"
             raise
-        split = counted and _has_header(path, f"{_WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
+        split = counted and _has_header(path, f"{WARMUP}{group}")  # PyMC moves the warm-up at the end of the run
         lengths = {array.shape[1] for array in arrays.values() if "draw" in array.dims and array.dims != ("draw",)}
-        if len(lengths) > 1 or (split and not _has_header(path, f"{_WARMUP}{_STATISTICS}")):
+        if len(lengths) > 1 or (split and not _has_header(path, f"{WARMUP}{_STATISTICS}")):
             return f"the sampler is rearranging {label}"
         by_nutpie = not counted and root.attrs.get("sampler") == "nuts-rs"
         if by_nutpie:
@@ -280,8 +280,8 @@ class _Opened:
                 unknown = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
                 raise InputError(f"{unknown}; compare it when the run has ended", "file-format")
             return cls(rows, [*chosen.values()], None, 0, 0, by_nutpie=by_nutpie)
-        tuning = int(root[f"{_STATE}/tuning_steps"][()])
-        return cls(rows, [*chosen.values()], root[f"{_STATE}/draw_idx"], tuning, 0 if split else tuning)
+        tuning = int(root[f"{STATE}/tuning_steps"][()])
+        return cls(rows, [*chosen.values()], root[f"{STATE}/draw_idx"], tuning, 0 if split else tuning)
 
     def there(self, chain: int, done: int, most: int) -> int:
         """How many draws of a chain are there, if `done` are; at most `most` more are looked for."""

@@ -18,6 +18,7 @@ from copula_discrepancy.data.readers.labelled import (
     dataset_of,
 )
 from copula_discrepancy.data.readers.options import ReadOptions
+from copula_discrepancy.data.readers.pymc_store import is_pymc_store, open_pymc_store
 from copula_discrepancy.data.streams.arrays import rows_label
 from copula_discrepancy.data.streams.blocks import Block
 from copula_discrepancy.data.streams.failures import failures_named
@@ -46,7 +47,10 @@ def open_zarr(path: str, options: ReadOptions) -> Source:
     with failures_named(label):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
-            tree = xr.open_datatree(path, engine="zarr", chunks={})
+            if is_pymc_store(path):
+                tree = open_pymc_store(path, options.group, {})
+            else:
+                tree = xr.open_datatree(path, engine="zarr", chunks={})
         source = open_labelled(tree, options, "Zarr store")
         if source is None:
             raise InputError("the store has no variables with draws", "shape")

@@ -1,0 +1,59 @@
+"""Zarr stores of PyMC's ZarrTrace, which hold more than draws: pickled objects, and the warm-up until the run ends.
+
+zarr refuses to open a group with pickled objects since its version 3, so that only what draws need is opened. Statistics have
+the step method in front of their names.
+"""
+
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.readers.divergences import DIVERGING, statistics_group
+from copula_discrepancy.data.readers.labelled import missing_group
+from copula_discrepancy.data.readers.options import DEFAULT_GROUP
+
+STATE = "_sampling_state"
+WARMUP = "warmup_"
+_OF_STEP_METHOD = re.compile(rf"(sampler_\d+__)?{DIVERGING}")
+
+
+def is_pymc_store(path: str) -> bool:
+    """Whether a folder is a store that PyMC writes while it samples."""
+    return os.path.isdir(os.path.join(path, STATE))
+
+
+def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
+    """A DataTree with one group of the store and, if the sampler tells, which of its draws are divergent.
+
+    Raises
+    ------
+    InputError
+        If there is no such group, or if the warm-up is still among its draws, because the run goes on or was killed.
+    """
+    import xarray as xr
+    import zarr
+
+    groups = sorted(name for name in os.listdir(path) if name != STATE and os.path.isdir(os.path.join(path, name)))
+    if group not in groups:
+        raise missing_group(group, groups)
+    newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
+    root: Any = zarr.open_group(path, mode="r", **newer)
+    if group == DEFAULT_GROUP and f"{WARMUP}{group}" not in groups and int(root[f"{STATE}/tuning_steps"][()]):
+        raise InputError(
+            "the run goes on, or was killed: its warm-up is still among the draws; use cd.watch or the command watch, which "
+            "leave it out",
+            "file-format",
+        )
+    # whole numbers that equal the value of missing chunks are not missing
+    dataset = xr.open_dataset(path, engine="zarr", group=group, chunks=chunks, consolidated=False, mask_and_scale=False)
+    found, beside = {group: dataset}, statistics_group(group)
+    if beside in groups:
+        inside = os.listdir(os.path.join(path, beside))
+        marks = [np.asarray(root[f"{beside}/{name}"][...]) != 0 for name in inside if _OF_STEP_METHOD.fullmatch(name)]
+        labels = {dim: np.asarray(root[f"{beside}/{dim}"][...]) for dim in ("chain", "draw") if dim in inside}
+        if marks:
+            found[beside] = xr.Dataset({DIVERGING: (("chain", "draw"), np.any(marks, axis=0))}, coords=labels)
+    return xr.DataTree.from_dict(found)
