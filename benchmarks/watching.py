@@ -117,7 +117,7 @@ def one_more_block(repeats: int = 3) -> Report:
         rank_pairs(draws, reference, n_jobs=1, engine="exact")
         times["all pairs anew"].append(time.process_time() - begin)
         known = KnownRows(10)
-        known.rank(rank_pairs(before, reference, n_jobs=1, engine="exact", computed_by=known.rows).rows)
+        rank_pairs(before, reference, n_jobs=1, engine="exact", computed_by=known.rows)
         known.seconds = 0.6  # of a look every three seconds
         begin = time.process_time()
         rank_pairs(draws, reference, n_jobs=1, engine="exact", computed_by=known.rows)

@@ -1,5 +1,7 @@
 """A run that grows by itself, for tests of what watches it: autocorrelated chains, a clock, and a follower of both."""
 
+from dataclasses import replace
+
 import numpy as np
 
 import copula_discrepancy as cd
@@ -56,4 +58,6 @@ class Scripted(Follower):
 
     def whole(self):
         lengths = self.lengths[min(self.polls, len(self.lengths)) - 1]
-        return cd.as_draws({name: self.values[:, : lengths[0], k] for k, name in enumerate(self.names)})
+        labels = tuple(f"run_{k + 1}.csv" for k in range(len(lengths)))
+        read = cd.as_draws({name: self.values[:, : lengths[0], k] for k, name in enumerate(self.names)})
+        return replace(read, chain_names=labels)

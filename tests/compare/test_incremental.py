@@ -1,5 +1,6 @@
 """Rows that are kept from earlier looks: each is of the draws that it says, and those that moved come first."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -7,10 +8,13 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare import incremental
+from copula_discrepancy.compare.adjusted_rows import ranked_rows
 from copula_discrepancy.compare.incremental import KnownRows
 from copula_discrepancy.compare.jobs import run
+from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
+from copula_discrepancy.report.page.details import worst_pairs
 from tests.growing import chains_of
 
 VARIABLES = 12
@@ -42,14 +46,24 @@ def test_with_time_enough_every_row_is_that_of_all_draws(samples):
         assert known.freshness.oldest == 4 * n
 
 
+def worst(rows, count=1):
+    """The places of the first pairs of the ranking of these rows."""
+    unseen = rows["n"] == 0.0
+    order = ranked_rows(rows, "bh", 0.05, waiting=unseen if unseen.any() else None)[1]
+    return order[~unseen[order]][:count]
+
+
 def test_without_time_the_rows_that_moved_most_are_computed_and_the_others_kept(samples):
     draws, reference = samples
     # after 400 draws x0 and x1 lose their dependence, which moves all pairs of x0
     changed = draws.copy()
     changed[:, 400:, 0] = np.random.default_rng(3).standard_normal((4, 200))
+    # the last pair, x10 and x11, is the top of the ranking: without dependence from the beginning
+    changed[..., 11] = np.random.default_rng(4).permuted(changed[..., 11], axis=1)
     known = KnownRows(first=1)
     before = known.rows(compared(changed[:, :400], reference), PAIRS, 1, lambda _: None)
-    known.rank(before[-1:])  # the last pair, x10 and x11, is the top of the ranking
+    top = worst(before)[0]
+    assert PAIRS[top][1] == 11
     known.seconds = 0.0
     comparison = compared(changed, reference)
     # one part is computed whatever the time is
@@ -58,8 +72,9 @@ def test_without_time_the_rows_that_moved_most_are_computed_and_the_others_kept(
     assert 0 < current.sum() < len(PAIRS)
     assert known.freshness.current == current.sum()
     assert known.freshness.oldest == 1600
-    assert current[-1]
-    assert (after["first"][current][:-1] == 0).all()
+    assert current[top]
+    assert all(first == 0 or second == 11 for first, second in np.array(PAIRS)[current])
+    assert sum(first == 0 for first, _ in np.array(PAIRS)[current]) >= 8
     exact = run(comparison, PAIRS, 1, lambda _: None)
     assert all(same(after[current], exact[current]))
     assert all(same(after[~current], before[~current]))
@@ -99,10 +114,68 @@ def test_the_top_of_the_ranking_comes_before_what_was_never_compared(samples):
     known = KnownRows(first=1)
     known.seconds = 0.0
     rows = known.rows(compared(draws[:, :300], reference), PAIRS, 1, lambda _: None)
-    for place in np.flatnonzero(rows["n"] > 0)[:2]:
-        known.rank(rows[[place]])
-        after = known.rows(compared(draws[:, : 400 + place], reference), PAIRS, 1, lambda _: None)
-        assert after["n"][place] == 4 * (400 + place)
+    top = worst(rows)
+    after = known.rows(compared(draws[:, :400], reference), PAIRS, 1, lambda _: None)
+    assert known.freshness.missing > 0
+    assert (after["n"][top] == 1600).all()
+
+
+@pytest.mark.parametrize("rounds", [0, 100])
+def test_what_is_at_the_top_of_a_look_is_of_all_draws(rounds, monkeypatch):
+    """Rows of few draws vary most, so that the old ones rise to the top where those above them are computed anew."""
+    monkeypatch.setattr(incremental, "_ROUNDS", rounds)
+    draws, reference = (chains_of(4, 800, 0.0, seed=seed, variables=VARIABLES, lag=0.0) for seed in (1, 2))
+    known = KnownRows(first=3)
+    known.rows(compared(draws[:, :60], reference), PAIRS, 1, lambda _: None)
+    known.seconds, stale = 0.0, 0
+    for n in (200, 400, 800):
+        rows = known.rows(compared(draws[:, :n], reference), PAIRS, 1, lambda _: None)
+        stale += int(np.sum(rows["n"][worst(rows, 3)] < 4 * n))
+    assert (stale == 0) == (rounds > 0)
+    assert known.freshness.current < len(PAIRS)
+
+
+@pytest.mark.parametrize("target", ["reference", "nothing"])
+def test_a_pair_of_a_look_is_of_the_draws_of_its_row(samples, target):
+    """Its family was fitted to the draws of then, so that with those of now it would be another pair."""
+    draws, reference = samples
+    changed = draws.copy()
+    changed[:, 300:, 0] = np.random.default_rng(3).standard_normal((4, 300))
+    known = KnownRows(first=1)
+    other = reference if target == "reference" else None
+    options = {"n_jobs": 1, "engine": "exact", "progress": False}
+    for seconds, n in ((np.inf, 200), (0.0, 600)):
+        known.seconds = seconds
+        flags = np.zeros((4, n), bool)
+        flags[:, :7] = True
+        sample = replace(cd.as_draws(changed[:, :n]), diverging=flags)
+        look = rank_pairs(sample, other, computed_by=known.rows, unfinished=True, **options)
+    then = rank_pairs(changed[:, :200], other, **options)
+    stale = next(row for row in look.rows if row["n"] == 800)
+    names = [look.names[stale[end]] for end in ("first", "second")]
+    one, before = (result.fitted(*names) for result in (look, then))
+    assert (one.n, one.theta, one.tau) == (800, before.theta, before.tau)
+    if target == "reference":
+        pair, earlier = look.pair(*names), then.pair(*names)
+        assert (pair.level.value, pair.level.se) == (stale["level"], stale["level_se"])
+        assert (pair.shape.value, pair.shape.se) == (earlier.shape.value, earlier.shape.se)
+        assert "of the first 200 draws of each chain" in pair.notes[0]
+        assert pair.diverging[0].shape == (4, 200)
+    current = next(row for row in look.rows if row["n"] == 2400)
+    assert look.fitted(*(look.names[current[end]] for end in ("first", "second"))).n == 2400
+    details = worst_pairs(look, len(look))
+    told = [any("as it was compared at an earlier look" in note for note, _ in detail.notes) for detail in details]
+    assert told == [row["n"] == 800 for row in look.rows]
+
+
+def test_a_pair_that_is_not_compared_yet_says_so(samples):
+    draws, reference = samples
+    known = KnownRows(first=1)
+    known.seconds = 0.0
+    look = rank_pairs(draws, reference, n_jobs=1, engine="exact", computed_by=known.rows, progress=False, unfinished=True)
+    waiting = look.rows[look.rows["n"] == 0.0][0]
+    with pytest.raises(cd.InputError, match="not compared yet"):
+        look.pair(*(look.names[waiting[end]] for end in ("first", "second")))
 
 
 @pytest.mark.slow

@@ -134,10 +134,49 @@ def test_a_run_that_begins_anew_forgets_the_answers_before(draws):
             return replace(super().poll(), generation=0 if self.polls < 4 else 1)
 
     other = np.concatenate([draws, chains_of(4, 400, -0.3, seed=5)], axis=1)
-    watch = watching(Anew(other, [[100] * 4, [200] * 4, [300] * 4, [30] * 4, [40] * 4]), pace=Pace(every=0.0))
+    other[1, :, 0] *= -1.0
+    growth = [[100] * 4, [200] * 4, [300] * 4, [30] * 4, [40] * 4]
+    watch = watching(Anew(other, growth), clock=Clock(), pace=Pace(every=0.0, share=1.0))
     updates = [*watch.updates()]
     assert updates[2].result is not None
+    assert updates[2].odd_chain == "run_2.csv"
+    assert updates[2].rate == pytest.approx(400.0)
     assert updates[3].result is None
+    assert updates[3].odd_chain == ""
+    assert math.isnan(updates[3].rate)
+
+
+def test_patience_with_a_run_that_begins_anew_begins_anew(draws):
+    """Its files have no header at first, which says nothing about the time since the draws before."""
+
+    class Anew(Scripted):
+        def poll(self):
+            again = self.polls > 50
+            return replace(super().poll(), generation=int(again))
+
+    growth = [*[[200] * 4] * 51, *[[]] * 20, [100] * 4]
+    watch = watching(Anew(draws, growth), clock=Clock(), pace=Pace(every=0.0, wait=30.0, patience=1000.0))
+    assert len([*watch.updates()]) == 71
+    assert watch.final().lengths == (100,) * 4
+
+
+def test_the_warm_up_is_no_part_of_the_rate(draws):
+    growth = [*[[0] * 4] * 100, [60] * 4, [80] * 4, [100] * 4]
+    watch = watching(Scripted(draws, growth), clock=Clock(), pace=Pace(every=0.0, share=1.0))
+    rates = [update.rate for update in watch.updates()]
+    assert math.isnan(rates[99])
+    assert rates[100] == pytest.approx(240.0)  # draws a second, since the reading before
+    assert 80.0 < rates[101] < 240.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"adjust": "no"}, {"confidence": 2}, {"order": 99}, {"tail": 3}, {"iid": 5}, {"method": "no"}, {"family": "no"}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_options_are_checked_before_a_run_is_waited_for(draws, wrong):
+    with pytest.raises(cd.InputError, match=r"no|99|2|3|5"):
+        watching(Scripted(draws, GROWTH), **wrong)
 
 
 def test_looks_come_as_often_as_time_allows(draws):
@@ -264,7 +303,9 @@ def test_a_dear_first_reading_does_not_delay_the_next_ones(draws):
 def test_other_chains_are_a_look_of_their_own(draws, monkeypatch):
     """Chains are left out and come back: what is known of others says nothing, even of as many draws."""
     made = []
-    monkeypatch.setattr(watching_module, "KnownRows", lambda first: made.append(KnownRows(first)) or made[-1])
+    monkeypatch.setattr(
+        watching_module, "KnownRows", lambda *given, **named: made.append(KnownRows(*given, **named)) or made[-1]
+    )
     growth = [[100, 0], [100, 50], [100, 60], [100, 60]]
     watch = watching(Scripted(draws, growth), clock=Clock(), pace=Pace(every=0.0, share=1.0))
     assert [update.result.samples[0].n_chains for update in watch.updates()] == [1, 2, 2]
@@ -320,6 +361,35 @@ def test_chains_that_never_came_leave_the_run_unfinished(draws):
     assert gate(last.result, max_gap=0.9).undecided
 
 
+def test_a_run_that_ended_without_a_chain_is_unfinished(draws):
+    """As of nutpie's sampler after abort(), before its last chain has begun."""
+    watch = watching(Scripted(draws[:3], [[400] * 3], finished=True, expected=400, missing_chains=1))
+    [*watch.updates()]
+    last = watch.final()
+    assert last.headline.startswith("Watch ended")
+    assert codes_of(last.result)[0] == "unfinished-run"
+    assert "ended with 3 of 4 chains" in last.result.caveats[0].sentence
+
+
+def test_a_run_that_was_cut_short_passes_no_limit(draws):
+    """Not that of the margins either."""
+    watch = watching(Scripted(draws, [[200] * 4], finished=False, expected=400), draws[:, ::-1], pace=Pace(patience=5.0))
+    [*watch.updates()]
+    result = watch.final().result
+    for limits in ({"margins": True}, {"max_gap": 0.9}, {"max_rhat": 9.0}, {"min_n_eff": 1.0}):
+        assert gate(result, **limits).code == "incomplete"
+    assert gate(result).code == "answered"
+
+
+def test_a_watch_that_is_ended_while_another_chain_may_begin_is_no_whole_run(draws):
+    follower = Scripted(draws, [[400] * 4], finished=False, expected=400, complete=True, waiting_for="10 s without a change")
+    watch = watching(follower, pace=Pace(every=0.0))
+    next(watch.updates())
+    caveat = watch.final(interrupted=True).result.caveats[0]
+    assert caveat.code == "unfinished-run"
+    assert "another chain could begin" in caveat.sentence
+
+
 def test_a_complete_run_is_complete_however_little_patience_there_is(draws):
     """Files that are complete, where one waits ten seconds for others."""
     follower = Scripted(draws, [[400] * 4], finished=False, expected=400, complete=True, waiting_for="10 s without a change")
@@ -346,6 +416,30 @@ def test_a_chain_somewhere_else_is_named_and_no_time_is_told(draws):
         assert "cannot be told while the chains disagree" in said["Error"]
         assert math.isnan(update.draws_to_error)
         assert math.isnan(update.seconds_to_error)
+
+
+@pytest.mark.parametrize("n_chains", [3, 4, 7])
+@pytest.mark.parametrize("odd", [0, 2])
+def test_the_chain_that_differs_is_named_whatever_their_number(n_chains, odd):
+    apart = chains_of(n_chains, 400, 0.6, seed=3)
+    apart[odd, :, 0] *= -1.0
+    watch = watching(Scripted(apart, [[400] * n_chains]))
+    [*watch.updates()]
+    assert watch.final().odd_chain == f"run_{odd + 1}.csv"
+
+
+def test_the_chain_that_differs_is_named_as_the_last_answer_has_them(draws):
+    """Readers order files by their names, and looks by when they came."""
+    apart = draws.copy()
+    apart[3, :, 0] *= -1.0
+
+    class InAnotherOrder(Scripted):
+        def whole(self):
+            found = super().whole()
+            return replace(found, values=found.values[::-1], chain_names=found.chain_names[::-1])
+
+    watch = watching(InAnotherOrder(apart, [[200] * 4, [400] * 4]), pace=Pace(every=0.0))
+    assert next(watch.updates()).odd_chain == watch.final().odd_chain == "run_4.csv"
 
 
 def test_no_chain_is_named_where_none_stands_out(draws):
@@ -408,7 +502,9 @@ def test_the_time_to_an_error_follows_from_rate_and_reference(watched):
 
 def test_rows_of_earlier_looks_are_told(watched):
     update = replace(watched[0][-1], freshness=Freshness(3, 1, 1, 400))
-    assert "1 of 3 pairs with all draws, the others with 400 or more, 1 not yet" in update.sentences()["Run"]
+    # per chain, as the draws beside them
+    assert "200 of 400 draws in 4 chains" in update.sentences()["Run"]
+    assert "1 of 3 pairs with all draws, the others with 100 or more, 1 not yet" in update.sentences()["Run"]
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(3.2, "3 s"), (89.0, "89 s"), (120.0, "2 min"), (7200.0, "2.0 h")])

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import copula_discrepancy as cd
+from copula_discrepancy.data.following.csv_file import GrowingCsv
 from copula_discrepancy.data.following.opening import follow
-from copula_discrepancy.data.following.progress import Progress, cut_draws
+from copula_discrepancy.data.following.progress import Growing, Progress, cut_draws
 from tests.data.refusals import refusal
 from tests.data.test_files import STAN_DRAWS, STAN_NAMES, stan_text, write
 
@@ -346,6 +347,11 @@ def test_files_of_the_earlier_run_are_set_aside_until_they_are_replaced():
     progress = follower.poll()
     assert (progress.labels, progress.lengths, progress.finished) == (("run_0.csv",), (4,), None)
     assert "run_1.csv" in progress.waiting_for
+    # draws of two runs are no sample, however many chains the files have
+    whole = follower.whole()
+    np.testing.assert_array_equal(whole.values[0], STAN_DRAWS[1][:4])
+    assert (whole.n_chains, whole.chain_names) == (1, ("run_0.csv",))
+    assert "read without the files of the earlier run" in whole.notes
     write("run_1.csv", cut_at(seeded(STAN_DRAWS[0], 12, 1), 5)[0])
     progress = follower.poll()
     assert (progress.generation, progress.new, progress.lengths) == (2, 9, (4, 5))
@@ -371,6 +377,73 @@ def test_one_chain_that_is_run_again_stays_with_the_others():
     follower.poll()
     write("run_0.csv", cut_at(seeded(STAN_DRAWS[1], 11, 0), 4)[0])
     assert follower.poll().lengths == (4, 30)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_chains_are_called_by_their_files_in_the_order_of_readers(whole):
+    """A file that appears first is the first chain while the run goes on, and where its name puts it at the end."""
+    write("run_10.csv", seeded(STAN_DRAWS[0], 11, 10))
+    follower = follow("run_*.csv")
+    assert follower.poll().labels == ("run_10.csv",)
+    write("run_9.csv", seeded(STAN_DRAWS[1], 11, 9) if whole else cut_at(seeded(STAN_DRAWS[1], 11, 9), 20)[0])
+    assert follower.poll().labels == ("run_10.csv", "run_9.csv")
+    read = follower.whole()
+    assert read.chain_names == ("run_9.csv", "run_10.csv")
+    np.testing.assert_array_equal(read.values, np.stack([STAN_DRAWS[1], STAN_DRAWS[0]])[:, : 30 if whole else 20])
+
+
+@pytest.mark.parametrize("where", ["numbers", "rows", "flags", "header"])
+def test_a_reading_that_is_interrupted_is_done_again(where, monkeypatch):
+    begin, rest = cut_at(TEXT, 10)
+    write("out.csv", begin)
+    follower = follow("out.csv")
+    if where != "header":
+        follower.poll()
+        append("out.csv", rest)
+
+    def interrupt(owner, name):
+        before = getattr(owner, name)
+
+        def once(self, *given):
+            before(self, *given)
+            monkeypatch.setattr(owner, name, before)
+            if where == "flags" and self.view().ndim > 1:
+                monkeypatch.setattr(owner, name, once)
+                return
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(owner, name, once)
+
+    if where in ("rows", "flags"):
+        interrupt(Growing, "extend")
+    else:
+        interrupt(GrowingCsv, "_numbers_of" if where == "numbers" else "_rows_among")
+    with pytest.raises(KeyboardInterrupt):
+        follower.poll()
+    progress = follower.poll()
+    expected = STAN_DRAWS[0][:10] if where == "header" else STAN_DRAWS[0]
+    np.testing.assert_array_equal(progress.chains[0], expected)
+    assert len(progress.divergent[0]) == len(expected)
+
+
+def test_missing_values_of_divergences_are_told_as_readers_tell_them():
+    text = TEXT.replace(",0,8.2,", ",nan,8.2,", 1)
+    assert text != TEXT
+    write("out.csv", text)
+    follower = follow("out.csv")
+    progress = follower.poll()
+    assert progress.divergent is None
+    assert any("divergences were not used: divergent__ has missing values" in note for note in progress.notes)
+    np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[0])
+    assert follower.whole().diverging is None
+
+
+def test_a_file_without_a_header_is_there():
+    """CmdStan writes its settings before it finds a start, which may take long."""
+    follower = follow(["out.csv", "other.csv"])
+    assert not follower.poll().exists
+    write("out.csv", TEXT[:40])
+    assert follower.poll().exists
 
 
 # which files

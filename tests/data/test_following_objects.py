@@ -2,6 +2,7 @@
 
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,30 @@ def test_a_sampler_is_followed_to_its_end(container):
     copies, sampler.error = sampler.copies, AssertionError("its results are gone")
     progress = follower.poll()
     assert (progress.new, progress.finished, progress.lengths, sampler.copies) == (0, True, (40, 40, 40), copies)
+
+
+def test_a_sampler_that_ends_without_draws_has_ended():
+    sampler = Sampler()
+    sampler.finished = True
+    for lengths in ((), (0, 0, 0)):
+        sampler.lengths = lengths
+        progress = follow(sampler).poll()
+        assert progress.finished
+        assert progress.waiting_for == "the sampler ended without draws"
+    sampler.lengths = (40, 40, 40)
+    assert "posterior" in refusal("unknown-name", follow(sampler, group="posteriro").poll)
+    sampler.finished = False
+    assert "no group posteriro yet" in follow(sampler, group="posteriro").poll().waiting_for
+
+
+def test_chains_that_a_sampler_will_begin_are_counted():
+    sampler = Sampler()
+    sampler.lengths = (9, 4)
+    assert follow(sampler).poll().missing_chains == 0
+    assert follow(sampler, chains=4).poll().missing_chains == 2
+    sampler._settings = SimpleNamespace(as_dict=lambda: {"settings": {"num_draws": 40, "num_chains": 3}})  # of nutpie 0.16
+    progress = follow(sampler).poll()
+    assert (progress.missing_chains, progress.expected) == (1, 40)
 
 
 def test_a_sampler_whose_results_were_taken():
@@ -392,6 +417,17 @@ def test_whole_numbers_may_come_again():
     follower = follow(coins[:, k : k + 4] for k in range(0, 400, 4))
     lengths = [follower.poll().lengths for _ in range(40)]
     assert lengths[-1] == (160,)
+
+
+@pytest.mark.parametrize("grid", [0.5, 1.0])
+def test_variables_of_few_values_may_come_again(grid):
+    """Two draws of these are equal to two others soon; twenty are not."""
+    rows = grid * np.random.default_rng(2).integers(-2, 3, size=(1, 1200, 2))
+    follower = follow(iter([rows[:, k : k + 20] for k in range(0, 1200, 20)]))
+    assert [follower.poll().lengths[0] for _ in range(60)][-1] == 1200
+    again = follow(iter([rows[:, :400], rows[:, 400:800], rows[:, 400:800]]))
+    again.poll(), again.poll()
+    refusal("repeated", again.poll)
 
 
 def test_what_is_no_iterator():

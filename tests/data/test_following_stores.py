@@ -1,5 +1,6 @@
 """Zarr stores in every state that nutpie and PyMC leave them in while they write, and files that are replaced."""
 
+import errno
 import json
 import os
 import shutil
@@ -136,7 +137,7 @@ def test_a_store_of_nutpie_while_it_grows(version):
 
 def test_the_number_of_chains_is_that_of_the_source():
     store_of("run.zarr", FORMATS[-1], total=DRAWS)
-    assert follow("run.zarr", chains=CHAINS).poll().expected == DRAWS
+    assert follow("run.zarr", chains=CHAINS).poll().lengths == (0,) * CHAINS
     refusal("shape", follow("run.zarr", chains=CHAINS + 1).poll)
     netcdf("a.nc", 10)
     os.utime("a.nc", (0, 0))
@@ -393,21 +394,15 @@ def test_statistics_that_are_appended_after_the_draws_are_read_then():
     np.testing.assert_array_equal(follower.whole().diverging, DIVERGING)
 
 
-def test_a_store_that_was_made_before_its_draws_may_grow(monkeypatch):
-    """A block that takes long to write looks like room for all draws, so that a full store is over only when it rests."""
-    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store.SETTLED", 0.3)
+def test_a_store_that_was_made_before_its_draws_may_grow():
+    """A block that takes long to write looks like room for all draws: a full store of no known sampler tells nothing."""
     arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
     follower = follow("run.zarr")
-    follower.poll()
-    time.sleep(0.02)
-    follower.poll()
-    for chain in (0, 1):
-        fill(arrays, chain, 0, DRAWS)
-    progress = follower.poll()
-    assert (progress.lengths, progress.finished) == ((DRAWS, DRAWS), None)
-    assert progress.waiting_for
-    time.sleep(0.35)
-    assert follower.poll().finished
+    for end in (0, DRAWS, DRAWS):
+        for chain in (0, 1):
+            fill(arrays, chain, 0, end)
+        progress = follower.poll()
+        assert (progress.lengths, progress.finished, progress.expected) == ((end, end), None, None)
 
 
 def test_a_store_that_grows_by_appending_never_tells_its_end():
@@ -435,46 +430,31 @@ def test_a_dataset_that_was_written_without_a_group_is_followed(version):
     assert "no group prior" in follow("run.zarr", group="prior").poll().waiting_for
 
 
-def test_room_that_was_made_for_a_block_is_no_plan():
-    """A look may come between the header of a block and its draws."""
-    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
-    follower = follow("run.zarr")
-    follower.poll()
-    for name, array in arrays.items():
-        array.resize((CHAINS, DRAWS + TUNING, *array.shape[2:]))
-        if name in ("mu", "theta", "count"):
-            assert follower.poll().finished is None
-    follower.poll()
-    for chain in (0, 1):
-        fill(arrays, chain, 0, DRAWS + TUNING)
-    progress = follower.poll()
-    assert (progress.lengths, progress.finished, progress.expected) == ((60, 60), None, None)
-
-
-def test_room_that_is_filled_at_once_is_no_plan(monkeypatch):
-    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.05)
-    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
-    late, early = follow("run.zarr"), follow("run.zarr")
-    early.poll()
-    time.sleep(0.06)
-    early.poll()
-    late.poll()
-    for chain in (0, 1):
-        fill(arrays, chain, 0, DRAWS)
-    for follower in (early, late):
-        follower.poll()
-        time.sleep(0.06)
-        follower.poll()
-    assert (early.poll().lengths, early.poll().finished) == ((50, 50), True)
-    assert (late.poll().lengths, late.poll().finished) == ((50, 50), None)
-
-
 def test_a_store_of_nutpie_is_made_for_all_draws():
     group_in("run.zarr", "", FORMATS[-1], sampler="nuts-rs")
     arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    assert (follower.poll().finished, follower.poll().expected) == (None, DRAWS)
     for chain in (0, 1):
         fill(arrays, chain, 0, DRAWS)
+    assert follower.poll().finished
     assert follow("run.zarr").poll().finished
+
+
+def test_a_store_of_nutpie_that_is_made_longer_tells_no_end():
+    """As by a program that appends to it."""
+    group_in("run.zarr", "", FORMATS[-1], sampler="nuts-rs")
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS - 10)
+    follower.poll()
+    for array in arrays.values():
+        array.resize((CHAINS, DRAWS + TUNING, *array.shape[2:]))
+    for chain in (0, 1):
+        fill(arrays, chain, DRAWS - 10, DRAWS + TUNING)
+    progress = [follower.poll() for _ in range(3)][-1]
+    assert (progress.lengths, progress.finished, progress.expected) == ((60, 60), None, None)
 
 
 def test_stores_that_cannot_be_followed(monkeypatch):
@@ -553,6 +533,17 @@ def test_a_store_of_pymc_from_its_first_draw_to_the_end():
     late = follow("run.zarr").poll()
     assert (late.lengths, late.finished) == ((50, 50), True)
     expected(late, TUNING)
+
+
+def test_a_draw_of_pymc_is_divergent_if_any_of_its_step_methods_diverged():
+    arrays, counts = pymc_store("run.zarr")
+    group = zarr.open_group("run.zarr", mode="a")["sample_stats"]
+    other = create(group, "sampler_1__diverging", DIVERGING, ("chain", "draw"), 2, shape=DIVERGING.shape, fill=False)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS + TUNING)
+        counts[chain] = DRAWS + TUNING
+    other[:] = ~DIVERGING
+    assert np.stack(follow("run.zarr").poll().divergent).all()
 
 
 def test_a_store_of_pymc_whose_arrays_have_no_names_of_dimensions_yet_is_waited_for():
@@ -714,6 +705,39 @@ def test_a_netcdf_file_in_the_middle_of_being_written():
     progress = follower.poll()
     assert (progress.lengths, progress.generation) == ((10, 10), 0)
     assert "run.nc" in progress.waiting_for
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("function", ["stat", "read"])
+def test_a_file_system_that_is_away_is_waited_for(function, monkeypatch):
+    netcdf("run.nc", 10)
+    follower = follow("run.nc")
+    follower.poll()
+    netcdf("run.nc", 20)
+
+    def away(*given, **named):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with monkeypatch.context() as broken:
+        if function == "stat":
+            broken.setattr(os, "stat", away)
+        else:
+            broken.setattr("copula_discrepancy.data.following.replaced.read", away)
+        progress = follower.poll()
+    assert progress.lengths == (10, 10)
+    assert "cannot be read (Stale file handle)" in progress.waiting_for
+    assert follower.poll().lengths == (20, 20)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_whole_of_a_file_is_what_was_followed():
+    netcdf("run.nc", 10)
+    follower = follow("run.nc")
+    follower.poll()
+    netcdf("run.nc", 20, offset=5)  # another run takes its place before it is read for the last time
+    whole = follower.whole()
+    np.testing.assert_array_equal(whole.values, np.stack(follower._last.chains))
+    assert whole.notes[-1] == "the files have changed since they were followed"
 
 
 def test_a_file_that_has_just_changed_is_read_at_the_next_look():

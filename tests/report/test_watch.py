@@ -2,6 +2,7 @@
 
 import html
 import io
+import math
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -220,6 +221,26 @@ def test_the_page_says_that_a_run_stands_still_and_why_a_watch_ended(watched, tm
     assert "The watch ended at" in text
     assert "answer 0 s old" not in text
     assert "it was interrupted" in text
+
+
+def test_the_page_of_a_run_that_begins_anew_says_so(watched, tmp_path):
+    look = [update for update in watched[0] if update.result is not None and not update.final and not update.ending][-1]
+    path = tmp_path / "live.html"
+    page = LivePage(path, "", share=1.0, clock=Clock())
+    page(look)
+    assert "began anew" not in path.read_text()
+    page(replace(look, result=None, lengths=(), labels=(), age=math.nan, freshness=None, waiting_for="run_1.csv has no header"))
+    text = path.read_text()
+    assert "what follows is about draws that were discarded" in text
+    assert "run_1.csv has no header" in text
+    assert 'http-equiv="refresh"' in text
+    page.close("it was interrupted")
+    text = path.read_text()
+    assert "what follows is about draws that were discarded" in text
+    assert "The watch ended at" in text
+    again = LivePage(path, "", share=1.0, clock=Clock())
+    again(look)
+    assert "discarded" not in path.read_text()
 
 
 def test_the_live_view_is_gone_at_the_end(watched):

@@ -214,7 +214,11 @@ def _divergent(side: ComparedSample) -> list[Caveat]:
         return []
     counts = diverging.sum(axis=1)
     some = np.flatnonzero(counts)
-    where = f", all in chain {some[0]}" if some.size == 1 < len(counts) else f", in {some.size} of {len(counts)} chains"
+    where = (
+        f", all in {side.draws.chain_name(int(some[0]))}"
+        if some.size == 1 < len(counts)
+        else f", in {some.size} of {len(counts)} chains"
+    )
     sentence = f"{counts.sum():,} of {diverging.size:,} draws diverged{where if len(counts) > 1 else ''}"
     return [side.caveat("divergent-draws", sentence)]
 
@@ -223,11 +227,7 @@ def _still(side: ComparedSample) -> list[Caveat]:
     """A caveat for each chain in which a variable is constant, or does not change in the second half."""
     if (side.iid and not side.draws.chained) or isinstance(side.draws, CountedDraws):
         return []
-    sentences = [
-        sentence
-        for k, name in enumerate(side.draws.names)
-        for sentence in _stops(name, side.draws.values[:, :, k], side.things)
-    ]
+    sentences = [sentence for k in range(side.draws.n_variables) for sentence in _stops(side.draws, k, side.things)]
     more = len(sentences) - _NAMED
     if more > 0:
         which = "chains and variables" if side.things == "draws" else "columns"
@@ -235,14 +235,14 @@ def _still(side: ComparedSample) -> list[Caveat]:
     return [side.caveat("stuck-chain", sentence) for sentence in sentences]
 
 
-def _stops(name: str, chains: NDArray[np.float64], things: str) -> list[str]:
-    sentences = []
+def _stops(draws: Draws, variable: int, things: str) -> list[str]:
+    name, chains, sentences = draws.names[variable], draws.values[:, :, variable], []
     for k, chain in enumerate(chains):
         if chain.size > 1 and chain[-1] != chain[-2]:
             continue  # it moves again later
         moves = np.flatnonzero(chain != chain[-1])
         still_from = 0 if moves.size == 0 else int(moves[-1]) + 1
-        where = f"chain {k}" if len(chains) > 1 else "the chain"
+        where = draws.chain_name(k) if len(chains) > 1 else "the chain"
         if still_from == 0:
             sentences.append(f"{where} is constant in {name} (all {chain.size} values are {chain[-1]:g})")
         elif chain.size - still_from > max(chain.size // 2, 10):

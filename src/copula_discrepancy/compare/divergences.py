@@ -11,7 +11,7 @@ from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.ranking_wording import pair_tests
 from copula_discrepancy.compare.row_family import fitted_copula
 from copula_discrepancy.data.draws import Draws
-from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.naming import chain_name, listed
 from copula_discrepancy.estimate.basis import centred_ranks, polynomials
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.multiplicity import adjust_pvalues
@@ -93,6 +93,8 @@ class Divergences:
         Adjusted p-values below it count.
     n_pairs, n_gaps : int
         The number of pairs looked at, and of those with a gap.
+    chains : tuple of str
+        What the chains are called, if they have labels.
     """
 
     n_divergent: int
@@ -102,6 +104,7 @@ class Divergences:
     alpha: float
     n_pairs: int
     n_gaps: int
+    chains: tuple[str, ...] = ()
 
     @property
     def whole_chains(self) -> tuple[int, ...]:
@@ -137,7 +140,18 @@ class Divergences:
     def to_dict(self) -> dict[str, Any]:
         """Every number and text, ready for JSON."""
         plain = {name: getattr(self, name) for name in ("n_divergent", "n", "alpha", "n_pairs", "n_gaps")}
-        return plain | {"by_chain": list(self.by_chain), "places": [place.to_dict() for place in self.places]}
+        return plain | {
+            "by_chain": list(self.by_chain),
+            "chains": list(self.chains),
+            "places": [place.to_dict() for place in self.places],
+        }
+
+    def _called(self, which: Sequence[int]) -> str:
+        """Some chains in words."""
+        names = [chain_name(self.chains, k, len(self.by_chain)) for k in which]
+        if len(names) > 1 and all(name.startswith("chain ") for name in names):
+            return f"chains {listed([name.removeprefix('chain ') for name in names], _NAMED)}"
+        return listed(names, _NAMED)
 
     def sentence(self, whose: str) -> str:
         """The answer in words; empty if no pair has a gap, or no draw diverged.
@@ -158,7 +172,7 @@ class Divergences:
         whole = self.whole_chains
         if len(whole) == len(self.by_chain):
             return f"all {self.n:,} draws diverged, so where they are says nothing. Do not trust this run."
-        count, which = f"{self.n_divergent:,} of {self.n:,} draws diverged", _chains(whole)
+        count, which = f"{self.n_divergent:,} of {self.n:,} draws diverged", self._called(whole)
         if self.n_divergent * len(self.by_chain) == len(whole) * self.n:  # rotated along their chains, the marks do not change
             return f"{count}, all in {which} and none elsewhere, so where they are says nothing. Do not trust {which}."
         if 2 * self.n_divergent > self.n:
@@ -173,8 +187,8 @@ class Divergences:
             limits += f" It says nothing about {which}, where every draw diverged: do not trust {which}."
         if self.only_chain is not None:
             limits += (
-                f" All of them are in chain {self.only_chain}, and draws are compared within chains only: if that chain is "
-                "where the dependence is wrong, R-hat shows it."
+                f" All of them are in {self._called([self.only_chain])}, and draws are compared within chains only: if that "
+                "chain is where the dependence is wrong, R-hat shows it."
             )
         if all(place.least >= self.alpha for place in self.places):
             return f"{count}, too few to tell whether they gather where the dependence is wrong. {limits}"
@@ -189,11 +203,6 @@ class Divergences:
         pairs = len({place.names for place in found})
         where = f"in {pairs:,} of {some} with a gap they gather" if several else "they gather"
         return f"{count}; {where} where the dependence is wrong{f', most{most}' if several else ''}: {shares}. {limits}"
-
-
-def _chains(which: Sequence[int]) -> str:
-    """Some chains in words."""
-    return f"chain{'s' * (len(which) != 1)} {listed([str(k) for k in which], _NAMED)}"
 
 
 def _part(where: str, whose: str) -> str:
@@ -213,7 +222,7 @@ def of_one(result: "Discrepancy") -> Divergences | None:
         u, v = (pair.x, pair.y) if pair.uniform else (centred_ranks(pair.first), centred_ranks(pair.second))
         difference = np.nan_to_num(result.form.coefficients) - np.nan_to_num(result.form.target_coefficients)
         places = _places(pair.names, (u, v), marked, difference, tests.off_corners, result.tail)
-    return _adjusted(marked, places, "bh", tests.alpha, int(gap))
+    return _adjusted(marked, places, "bh", tests.alpha, int(gap), result.chain_names)
 
 
 def of_ranking(result: "Pairwise") -> Divergences | None:
@@ -240,7 +249,7 @@ def of_ranking(result: "Pairwise") -> Divergences | None:
             known = marked if both is None else marked.reshape(-1)[both][None]  # rows with missing values have no chains
             if known.any():
                 places += _places(names, (u, v), known, own - theirs, off, result.tail)
-    return _adjusted(marked, places, result.adjust, 1.0 - result.confidence, len(flagged))
+    return _adjusted(marked, places, result.adjust, 1.0 - result.confidence, len(flagged), draws.chain_names)
 
 
 class _Basis:
@@ -299,7 +308,9 @@ def _place(names: tuple[str, str], where: str, marked: Flags, inside: Flags) -> 
     return DivergencePlace(names, where, count, count / int(marked.sum()), float(inside.mean()), pvalue, pvalue, least)
 
 
-def _adjusted(marked: Flags, places: Sequence[DivergencePlace], method: str, alpha: float, gaps: int) -> Divergences:
+def _adjusted(
+    marked: Flags, places: Sequence[DivergencePlace], method: str, alpha: float, gaps: int, chains: tuple[str, ...]
+) -> Divergences:
     told: tuple[DivergencePlace, ...] = ()
     if places:
         raw = [place.pvalue for place in places], [place.least for place in places]
@@ -307,4 +318,4 @@ def _adjusted(marked: Flags, places: Sequence[DivergencePlace], method: str, alp
         told = tuple(replace(place, adjusted=p, least=q) for place, p, q in zip(places, adjusted, least, strict=True))
     pairs = len({place.names for place in places})
     by_chain = tuple(marked.sum(axis=1).tolist())
-    return Divergences(int(marked.sum()), marked.size, by_chain, told, alpha, pairs, gaps)
+    return Divergences(int(marked.sum()), marked.size, by_chain, told, alpha, pairs, gaps, chains)

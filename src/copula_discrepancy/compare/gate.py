@@ -88,7 +88,7 @@ def gate(
         or (_margins(result) if margins else None)
         or _unconverged(result, max_rhat, math.inf if max_gap is None else RHAT_LIMIT)
         or (None if min_n_eff is None else _too_few_draws(result, min_n_eff))
-        or (None if (max_gap, max_rhat, min_n_eff) == (None, None, None) else _incomplete(result))
+        or (None if (max_gap, max_rhat, min_n_eff) == (None, None, None) and not margins else _incomplete(result))
     )
     if reason is not None:
         return reason

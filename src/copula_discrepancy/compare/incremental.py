@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy.compare.adjusted_rows import ranked_rows
 from copula_discrepancy.compare.comparison import PairComparison
 from copula_discrepancy.compare.jobs import Pairs, compute
 from copula_discrepancy.compare.margins import Margins, compare_margins
@@ -39,6 +40,9 @@ _SCREENING = 0.3  # of the time of a look, at most, for the coefficients of all 
 _UNTIL_SEEN = 0.1  # the same, while there are pairs without a row, which come before those that moved
 _MARGINS = 0.15  # of the time of a look, at most, for the variables one by one
 _PATIENCE = 0.7  # where these take longer, the next ones come after log(too long) / log(1 / 0.7) looks
+# Rows of fewer draws vary more, so that those at the top of a ranking are old ones more often than not. Those that others
+# leave above them are computed anew in turn: so many times at least, and for this part of the time of a look.
+_ROUNDS, _TOP = 2, 0.25
 _ADVICE = "the draws are read again at the next look"
 
 
@@ -95,6 +99,8 @@ class KnownRows:
     ----------
     first : int
         Pairs at the top of the ranking that every look computes anew.
+    adjust, alpha : str, float
+        How the rows are ranked; see `ranked_rows`.
 
     Attributes
     ----------
@@ -105,8 +111,8 @@ class KnownRows:
         How recent the rows are.
     """
 
-    def __init__(self, first: int) -> None:
-        self._first = first
+    def __init__(self, first: int, *, adjust: str = "bh", alpha: float = 0.05) -> None:
+        self._first, self._adjust, self._alpha = first, adjust, alpha
         self._of: Any = None
         self._n = 0
         self._screening, self._comparing = _Occasional(), _Occasional()
@@ -134,18 +140,27 @@ class KnownRows:
             if self._target is None:
                 self._target = _expected(comparison, pairs)
         order, done = self._most_moved(table.n), 0
-        until = begin + (1.0 - _MARGINS) * self.seconds
+        until, end = (begin + part * self.seconds for part in (1.0 - _MARGINS - _TOP, 1.0 - _MARGINS))
+        end -= self._first * self._per_pair
+
+        def anew(chosen: NDArray[np.intp]) -> None:
+            self._rows[chosen] = compute(comparison, [pairs[k] for k in chosen.tolist()], n_jobs, tick, _ADVICE)
+            self._at[chosen] = table.n
+            self._then[chosen] = self._coefficients[chosen]
+
         while done < order.size:
             start = time.monotonic()
             affordable = int(min((until - start) / self._per_pair, _MOST))
             if done and affordable < _LEAST:  # a few pairs at a time take longer each
                 break
             chosen = order[done : done + (affordable if done else max(affordable, self._first + _LEAST))]
-            self._rows[chosen] = compute(comparison, [pairs[k] for k in chosen.tolist()], n_jobs, tick, _ADVICE)
-            self._at[chosen] = table.n
-            self._then[chosen] = self._coefficients[chosen]
+            anew(chosen)
             self._per_pair = (time.monotonic() - start) / chosen.size
             done += chosen.size
+        rounds = 0
+        while (old := self._worst_of_earlier_looks(table.n)).size and (rounds < _ROUNDS or time.monotonic() < end):
+            anew(old)
+            rounds += 1
         seen = self._at[self._at > 0]
         self.freshness = Freshness(
             len(pairs), int(np.sum(self._at == table.n)), int(np.sum(self._at == 0)), int(seen.min(initial=table.n))
@@ -166,11 +181,12 @@ class KnownRows:
         self.spent += time.monotonic() - begin
         return known
 
-    def rank(self, rows: NDArray[Any]) -> None:
-        """Take in the ranking of a look, worst first: its first pairs are computed anew at the next one."""
-        first, second = (self._rows[end].astype(np.int64) << shift for end, shift in (("first", 32), ("second", 0)))
-        keys = (rows["first"][: self._first].astype(np.int64) << 32) | rows["second"][: self._first]
-        self._top = np.flatnonzero(np.isin(first | second, keys))
+    def _worst_of_earlier_looks(self, n: int) -> NDArray[np.intp]:
+        """The pairs at the top of the ranking, of the rows as they are now, that are of fewer draws than n."""
+        unseen = self._at == 0
+        worst = ranked_rows(self._rows, self._adjust, self._alpha, waiting=unseen if unseen.any() else None)[1]
+        top = worst[: self._first]
+        return top[(self._at[top] > 0) & (self._at[top] < n)]
 
     def _forget(self, of: Any, pairs: Pairs) -> None:
         self._of, self._n, count = of, 0, len(pairs)
@@ -180,7 +196,6 @@ class KnownRows:
         shape = count, _ORDER * _ORDER
         self._coefficients, self._errors, self._then = (np.full(shape, np.nan) for _ in range(3))
         self._target = None
-        self._top = np.empty(0, np.intp)
         self._screening, self._comparing, self._margins = _Occasional(), _Occasional(), None
 
     def _most_moved(self, n: int) -> NDArray[np.intp]:
@@ -202,7 +217,7 @@ class KnownRows:
         unseen = self._at == 0
         # the last key counts most
         ordered = due[np.lexsort((-np.where(unseen, differing, score)[due], ~unseen[due]))]
-        top = np.isin(ordered, self._top)
+        top = np.isin(ordered, self._worst_of_earlier_looks(n))
         return np.concatenate([ordered[top], ordered[~top]])
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -313,6 +313,29 @@ def pairwise(
     return result
 
 
+class Choices(NamedTuple):
+    """Options of `pairwise` that are valid whatever the samples are."""
+
+    method: str
+    iid: tuple[bool, bool]
+    confidence: float
+    adjust: str
+    tail: float
+    order: int
+    n_jobs: int | None
+
+    @classmethod
+    def checked(
+        cls, *, method: Any = "mle", iid: Any = False, confidence: Any = 0.95, adjust: Any = "bh", tail: Any = TAIL_SHARE,
+        order: Any = ORDER, n_jobs: Any = -1,
+    ) -> "Choices":  # fmt: skip
+        """These options, or an error about the first that is not valid."""
+        return cls(
+            one_of(method, "method", METHODS), independent_sides(iid), open_probability(confidence, "confidence"),
+            one_of(adjust, "adjust", ADJUSTMENTS), checked_tail(tail), checked_order(order), checked_jobs(n_jobs),
+        )  # fmt: skip
+
+
 @enough_memory
 def rank_pairs(
     draws: Any,
@@ -346,11 +369,10 @@ def rank_pairs(
     `computed_by` computes the rows of all pairs, as `jobs.run` does, or knows some of them from before; `margins_by` compares
     the variables one by one. `unfinished` is for a look at a run that goes on.
     """
-    one_of(method, "method", METHODS)
-    one_of(adjust, "adjust", ADJUSTMENTS)
-    sides = independent_sides(iid)
-    share = open_probability(confidence, "confidence")
-    jobs, tail_level, degree = checked_jobs(n_jobs), checked_tail(tail), checked_order(order)
+    checked = Choices.checked(
+        method=method, iid=iid, confidence=confidence, adjust=adjust, tail=tail, order=order, n_jobs=n_jobs
+    )
+    sides, share, jobs = checked.iid, checked.confidence, checked.n_jobs
     accuracy: dict[str, Any] = {"curves": EXACT, "selector": FULL} if true_or_false(exact, "exact") else {}
     steps = checked_lags(lags)
     refuse(steps, sides, missing, weights)
@@ -398,7 +420,7 @@ def rank_pairs(
         "estimate_df": estimate_df,
         "method": method,
     }
-    choices |= {"tail": tail_level, "order": degree, **accuracy}
+    choices |= {"tail": checked.tail, "order": checked.order, **accuracy}
     automatic = engine == "auto" and counted is None and not accuracy and not steps and checkpoint is None and place is None
     if automatic and worth_counting(aims.draws, aims.reference, sides):
         reference = None if aims.reference is None else counted_in_memory(aims.reference, scanning)
@@ -448,7 +470,7 @@ def rank_pairs(
         samples=samples,
         targets=aims.targets,
         template=template,
-        tail=tail_level,
+        tail=checked.tail,
         order=comparison.order,
         exact=bool(accuracy),
         notes=notes,

@@ -348,6 +348,7 @@ def detailed(
         caveats=(*caveats, *(caveat_of("quadrature", sentence) for sentence in scores.notes)),
         notes=_notes(samples, comparison.iid),
         version=library_version(),
+        chain_names=samples[0].chain_names,
         diverging=(samples[0].diverging, None if samples[1] is None else samples[1].diverging),
     )
 

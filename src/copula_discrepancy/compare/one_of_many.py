@@ -55,8 +55,10 @@ def pair_of(result: "Pairwise", first: str, second: str) -> Discrepancy:
             "no-target",
         )
     exact = _is_exact(result, row)
+    own, note = compared_draws(result, row)
     draws, reference = (
-        None if sample is None else _columns(sample, result.names[i], result.names[j], exact=exact) for sample in result.samples
+        None if sample is None else _columns(sample, result.names[i], result.names[j], exact=exact)
+        for sample in (own, result.samples[1])
     )
     assert draws is not None
     found = _found(result, place) if exact and not np.isnan(row["theta"]) else None  # counts are fitted in milliseconds
@@ -78,7 +80,7 @@ def pair_of(result: "Pairwise", first: str, second: str) -> Discrepancy:
         in_ranking={name: float(row[f"{name}_adjusted"]) for name in TESTED},
         divergences_in_ranking=None if located is None else located.of_pair((result.names[i], result.names[j])),
         caveats=tuple(caveats),
-        notes=tuple(dict.fromkeys((*result.notes, *details.notes))),
+        notes=tuple(dict.fromkeys((*note, *result.notes, *details.notes))),
     )
 
 
@@ -102,12 +104,28 @@ def fitted_of(result: "Pairwise", first: str, second: str) -> Fit:
     if template is None:
         raise InputError(f"out of memory for {result.label(row)}, so no family was chosen; use fit() with a family", "memory")
     names = [result.names[int(row["first"])], result.names[int(row["second"])]]
-    complete = _columns(result.samples[0], names[0], names[1], exact=_is_exact(result, row))
+    complete = _columns(compared_draws(result, row)[0], names[0], names[1], exact=_is_exact(result, row))
     method, iid = result.method, result.independent[0]
     if isinstance(complete, CountedDraws):
         return fit_pair(complete.counted().pair(0, 1), template, method=method, iid=iid)
     pair = RankedPair.from_draws(complete)
     return fit_at(pair, template, float(row["theta"]), LeftOut.known(result.blocks[place, 0]), method=method, iid=iid)
+
+
+def compared_draws(result: "Pairwise", row: Any) -> tuple[Draws, tuple[str, ...]]:
+    """The draws that a row is of, and a note if these are not all: a look at a run that goes on keeps rows of earlier looks."""
+    draws = result.samples[0]
+    if not result.unfinished:
+        return draws, ()
+    n = int(row["n"]) // draws.n_chains
+    if not n:
+        raise InputError(f"{result.label(row)} is not compared yet: the run goes on, and its turn comes", "unknown-name")
+    if n == draws.n_draws:
+        return draws, ()
+    marked = draws.diverging
+    cut = replace(draws, values=draws.values[:, :n], diverging=None if marked is None else marked[:, :n])
+    of_each = " of each chain" if draws.n_chains > 1 else ""
+    return cut, (f"{result.label(row)} is of the first {n:,} draws{of_each}, as it was compared at an earlier look",)
 
 
 def _is_exact(result: "Pairwise", row: Any) -> bool:

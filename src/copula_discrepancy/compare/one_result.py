@@ -101,6 +101,8 @@ class Discrepancy(WithCaveats):
         The two variables one by one, compared with those of a reference sample; they do not enter the verdict.
     diverging : (array or None, array or None)
         Which draws, and which of the reference's, the sampler reports as divergent, (chain, draw); None if it says nothing.
+    chain_names : tuple of str
+        What messages call the chains, if they have labels.
     divergences_in_ranking : Divergences or None
         Where divergent draws are, with p-values adjusted as in the ranking that the pair belongs to.
 
@@ -141,6 +143,7 @@ class Discrepancy(WithCaveats):
     in_ranking: Mapping[str, float] | None = None
     margin_gaps: Margins | None = None
     diverging: tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None] = (None, None)
+    chain_names: tuple[str, ...] = ()
     divergences_in_ranking: Divergences | None = None
 
     @property

@@ -184,8 +184,10 @@ class WatchUpdate:
         if self.freshness is not None and self.freshness.current < self.freshness.pairs:
             fresh = self.freshness
             missing = f", {fresh.missing:,} not yet" if fresh.missing else ""
+            assert self.result is not None
+            oldest = fresh.oldest // self.result.samples[0].n_chains
             parts.append(
-                f"{fresh.current:,} of {fresh.pairs:,} pairs with all draws, the others with {fresh.oldest:,} or more{missing}"
+                f"{fresh.current:,} of {fresh.pairs:,} pairs with all draws, the others with {oldest:,} or more{missing}"
             )
         rest = f" Waiting: {self.waiting_for}." if self.waiting_for and not self.final else ""
         if self.ending:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import one_blas_thread
 from copula_discrepancy.compare.incremental import KnownRows
-from copula_discrepancy.compare.many import rank_pairs
+from copula_discrepancy.compare.many import Choices, rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.pacing import Budget, Pace
 from copula_discrepancy.compare.ranking import SHOWN
@@ -22,6 +22,7 @@ from copula_discrepancy.data.following.progress import Follower, Progress
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.ranks import concordance
+from copula_discrepancy.families import resolve_family
 
 LEFT_OUT = "chains left out"
 _FIRST = 50  # draws per chain before the first look: standard errors of chains need some 20, and fewer than 50 tell nothing
@@ -32,7 +33,7 @@ _CHEAP = 0.1  # of what is earned between two looks: a reading that takes less c
 _FAR_BEHIND = 0.5  # of the longest chain: one that is not so short is never left out, since slow chains may be stuck ones
 _EVEN = 1.1  # ratio of lengths that needs no note
 _SEVERAL = 3  # chains, of which one can differ from the others
-_ODD = 2.0  # times as far from the others as any other chain
+_ODD = 2.0  # times as far from the others as these are from each other
 _RATE = 0.3  # weight of the latest reading in the rate of draws
 
 
@@ -74,15 +75,19 @@ class Watching:
     ) -> None:
         self._follower, self._reference, self._pace, self._error = follower, reference, pace, error
         self._n_jobs, self._choices = n_jobs, choices
+        options = {name: value for name, value in choices.items() if name in Choices._fields}
+        self._checked = Choices.checked(n_jobs=n_jobs, **options)  # before a run is waited for
+        if choices.get("family") not in (None, "auto"):
+            resolve_family(choices["family"], None)
         self._clock, self._sleep = clock, sleep
         self.budget = Budget(pace, clock, processor)
-        self._known = KnownRows(SHOWN)
+        self._known = self._no_rows()
         self._start = self._grew = clock()
         self._looked, self._as_of = -math.inf, math.nan
         self._used: tuple[Any, ...] | None = None
         self._readings = [0.0, 0.0]
         self._latest: Progress = Progress()
-        self._rate = math.nan
+        self._rate = self._polled = math.nan
         self._read = self._start
         self._result: Pairwise | None = None
         self._odd_chain = ""
@@ -142,8 +147,7 @@ class Watching:
             result = replace(result, notes=tuple(note for note in result.notes if note not in missing))
         caveat = self._ended_early(interrupted)
         self._result = result if caveat is None else replace(result, caveats=(caveat, *result.caveats))
-        labels = self._latest.labels if self._result.samples[0].n_chains == len(self._latest.labels) else ()
-        self._odd_chain = _odd_chain(self._result, labels)
+        self._odd_chain = _odd_chain(self._result)
         self._update = self._state(self._result, final=True)
         return self._update
 
@@ -152,20 +156,22 @@ class Watching:
         latest, least = self._latest, min(self._latest.lengths)
         if latest.failed:
             return caveat_of("unfinished-run", f"the sampler failed ({latest.failed}): the answer is about the draws before")
-        if interrupted:
-            return caveat_of(
-                "unfinished-run", "the watch was ended before the run: the answer is about the draws that there were"
-            )
-        if latest.finished is True and latest.expected is not None and least < latest.expected:  # by nutpie's abort()
-            return caveat_of("unfinished-run", f"the run ended with {least:,} of {latest.expected:,} draws")
-        if latest.finished is True or (latest.complete and not latest.missing_chains):
+        chains = f"{len(latest.labels)} of {len(latest.labels) + latest.missing_chains} chains"
+        whole = latest.expected is None or least >= latest.expected
+        ended = latest.finished is True and whole
+        if (ended or (latest.complete and not interrupted)) and not latest.missing_chains:
             return None
+        if interrupted:
+            before = "another chain could begin" if latest.complete else "the run"
+            return caveat_of("unfinished-run", f"the watch was ended before {before}: the answer is about the draws so far")
+        if latest.finished is True:  # by nutpie's abort(), for example
+            with_what = f"{least:,} of {latest.expected:,} draws" if not whole else chains
+            return caveat_of("unfinished-run", f"the run ended with {with_what}")
         quiet = f"no new draws came for {self._clock() - self._grew:.0f} s, so the watch ended"
         if latest.expected is not None and least < latest.expected:
             return caveat_of("unfinished-run", f"{quiet}, with {least:,} of {latest.expected:,} draws")
         if latest.missing_chains:
-            count = len(latest.labels)
-            return caveat_of("unfinished-run", f"{quiet}, with {count} of {count + latest.missing_chains} chains")
+            return caveat_of("unfinished-run", f"{quiet}, with {chains}")
         return caveat_of("end-unknown", f"{quiet}; whether the run was complete is not known")
 
     # ---- reading ---------------------------------------------------------------------------------------------------
@@ -181,14 +187,17 @@ class Watching:
             if not any(self._latest.lengths):  # what there was before the watch, and what is loaded to read it
                 self.budget.caught_up()
         now = self._clock()
+        # the first draws come after a warm-up, which is no part of their time; how long those took that were there is not known
+        since = self._grew if any(self._latest.lengths) else self._polled
         if progress.generation != self._latest.generation:
-            self._known, self._result, self._used = KnownRows(SHOWN), None, None
+            self._known, self._result, self._used, self._odd_chain = self._no_rows(), None, None, ""
+            self._rate, self._grew, since = math.nan, now, math.nan
         if progress.new:
-            seconds = now - self._grew if self._latest.lengths else math.nan
-            rate = progress.new / seconds if seconds > 0.0 else math.nan
-            self._rate = rate if math.isnan(self._rate) else (1.0 - _RATE) * self._rate + _RATE * rate
+            if now > since:
+                rate = progress.new / (now - since)
+                self._rate = rate if math.isnan(self._rate) else (1.0 - _RATE) * self._rate + _RATE * rate
             self._grew = now
-        self._latest, self._read = progress, begin
+        self._latest, self._read, self._polled = progress, begin, now
 
     @property
     def _rest(self) -> float:
@@ -240,10 +249,14 @@ class Watching:
         self._look(used)
         return True
 
+    def _no_rows(self) -> KnownRows:
+        """What is known before the first look."""
+        return KnownRows(SHOWN, adjust=self._checked.adjust, alpha=1.0 - self._checked.confidence)
+
     def _look(self, used: Progress) -> None:
         first, self._looked, self._as_of = math.isinf(self._looked), self._clock(), self._read
         if self._used is not None and self._used[0] != used.labels:
-            self._known = KnownRows(SHOWN)  # of other chains
+            self._known = self._no_rows()  # of other chains
         fresh = self._known.freshness
         self._known.seconds = self.budget.of_rows(all_known=fresh.pairs > 0 and not fresh.missing)
         begin = time.monotonic()
@@ -252,27 +265,27 @@ class Watching:
                 _as_draws(used), self._reference, n_jobs=1, engine="exact", computed_by=self._known.rows,
                 margins_by=self._known.margins, progress=False, unfinished=True, **self._choices,
             )  # fmt: skip
-            self._known.rank(result.rows)
             result = _unfinished(result, self._stand(result))
         self._result, self._used = result, (used.labels, used.lengths)
-        self._odd_chain = _odd_chain(result, used.labels)
+        self._odd_chain = _odd_chain(result)
         rows = self._known.spent
         self.budget.looked(rows, time.monotonic() - begin - rows, first=first)
 
     def _stand(self, result: Pairwise) -> str:
         """How far the run was at a look, and of how many draws its rows are."""
         sample, fresh = result.samples[0], self._known.freshness
-        draws = f"{sample.n_chains} x {sample.n_draws:,}" if sample.n_chains > 1 else f"{sample.n_draws:,}"
-        said = f"the run goes on: a look at its first {draws} draws"
+        # as the line about the run counts them
+        of_each = " of each chain" if sample.n_chains > 1 else ""
+        said = f"the run goes on: a look at its first {sample.n_draws:,} draws{of_each}"
         if fresh.missing:
             said += f"; {fresh.missing:,} of {fresh.pairs:,} pairs are not compared yet"
         if fresh.current + fresh.missing < fresh.pairs:
             said += (
                 f"; {fresh.pairs - fresh.current - fresh.missing:,} pairs, which changed least since, have numbers of earlier "
-                f"looks, at {fresh.oldest:,} draws or more (column n)"
+                f"looks, at {fresh.oldest // sample.n_chains:,} draws or more (column n has those of all chains)"
             )
         if 0 < fresh.margins < sample.n_chains * sample.n_draws:
-            said += f"; the variables one by one are as they were at {fresh.margins:,} draws"
+            said += f"; the variables one by one are as they were at {fresh.margins // sample.n_chains:,} draws"
         return said
 
     def _whole(self) -> Draws | None:
@@ -348,17 +361,17 @@ def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
     )
 
 
-def _odd_chain(result: Pairwise, labels: Sequence[str]) -> str:
+def _odd_chain(result: Pairwise) -> str:
     """The chain that differs from the others on Kendall's tau, where chains disagree on it most; empty if none stands out."""
     draws, rhats = result.samples[0], result.rows["rhat"]
-    if len(labels) < _SEVERAL or np.isnan(rhats).all() or not np.nanmax(rhats) > RHAT_LIMIT:
+    if draws.n_chains < _SEVERAL or np.isnan(rhats).all() or not np.nanmax(rhats) > RHAT_LIMIT:
         return ""
     row = result.rows[int(np.nanargmax(rhats))]
     x, y = (draws.column(int(row[end])) for end in ("first", "second"))
     means = concordance(x, y).reshape(draws.n_chains, -1).mean(axis=1)
-    apart = np.array([abs(mean - np.median(np.delete(means, k))) for k, mean in enumerate(means)])
-    first, second = np.argsort(-apart)[:2]
-    return labels[first] if apart[first] > _ODD * apart[second] else ""
+    others = [np.delete(means, k) for k in range(len(means))]
+    apart = [abs(mean - np.median(rest)) - _ODD * np.ptp(rest) for mean, rest in zip(means, others, strict=True)]
+    return draws.chain_name(int(np.argmax(apart))) if max(apart) > 0.0 else ""
 
 
 def _unfinished(result: Pairwise, sentence: str) -> Pairwise:
@@ -371,4 +384,4 @@ def _as_draws(used: Progress) -> Draws:
     values = np.stack(used.chains)
     made = as_draws({name: values[:, :, k] for k, name in enumerate(used.names)})
     diverging = None if used.divergent is None else np.stack(used.divergent)
-    return replace(made, notes=(*used.notes, *made.notes), diverging=diverging)
+    return replace(made, notes=(*used.notes, *made.notes), diverging=diverging, chain_names=used.labels)

@@ -13,7 +13,7 @@ from copula_discrepancy._core.checks import is_whole, numeric, one_of
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.kinds import NUMERIC, is_ordered
 from copula_discrepancy.data.missing import handle_missing, require_finite
-from copula_discrepancy.data.naming import errors_about, listed, require_different, unknown_name, ways_to_select
+from copula_discrepancy.data.naming import chain_name, errors_about, listed, require_different, unknown_name, ways_to_select
 from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, NotNumeric, ReadOptions
 from copula_discrepancy.data.readers.table import Table, in_chains, kind_fields
@@ -56,6 +56,9 @@ class Draws:
         Which draws the sampler reports as divergent: from the group `sample_stats` of an ArviZ container or file, and from
         CmdStan's CSV files; None if that is not known, and for groups other than the posterior. A mask that you set yourself
         is checked when the draws are used.
+    chain_names : tuple of str
+        What messages call the chains, if the input tells: by their labels, such as "chain 1", or by their files. See
+        `chain_name`.
     residence : tuple, optional
         `values` and the same numbers on a device, if they came from there; see `resident`.
 
@@ -84,6 +87,7 @@ class Draws:
     levels: tuple[tuple[str, ...], ...] = ()
     chosen: tuple[str, ...] = ()
     diverging: NDArray[np.bool_] | None = field(default=None, repr=False)
+    chain_names: tuple[str, ...] = field(default=(), repr=False)
     residence: tuple[Any, Any] | None = field(default=None, repr=False)
 
     @property
@@ -111,6 +115,29 @@ class Draws:
     def n_variables(self) -> int:
         """Number of variables."""
         return self.values.shape[2]
+
+    def chain_name(self, chain: int) -> str:
+        """What messages call a chain, by its position.
+
+        Parameters
+        ----------
+        chain : int
+            The chain's position.
+
+        Returns
+        -------
+        str
+            By the label that the input gives it, such as "chain 1" or "run_1.csv"; otherwise by its position, from "chain 0".
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import copula_discrepancy as cd
+        >>> draws = cd.as_draws(pd.DataFrame({"chain": [1, 1, 2, 2], "a": [1.0, 2.0, 3.0, 4.0]}))
+        >>> draws.chain_name(0)
+        'chain 1'
+        """
+        return chain_name(self.chain_names, chain, self.n_chains)
 
     def kind(self, variable: int) -> str:
         """The kind of one variable, by its position.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.naming import chain_name, listed
 from copula_discrepancy.data.readers.table import Table
 
 _SHOWN = 3  # variables whose bad values are located: more would hide the advice
@@ -25,7 +25,8 @@ def handle_missing(table: Table, missing: str | None) -> tuple[Table, bool]:
     if policy == "drop":
         table = _complete_rows(table)
     keeps_nan = policy == "pairs" and not table.chained
-    require_finite(table.values, table.names, unit=table.unit, chained=table.chained, allow_nan=keeps_nan)
+    chains = table.chain_names
+    require_finite(table.values, table.names, unit=table.unit, chained=table.chained, allow_nan=keeps_nan, chain_names=chains)
     if not keeps_nan or not (counts := np.isnan(table.values[0]).sum(axis=0)).any():
         return table, False
     n = table.values.shape[1]
@@ -58,7 +59,13 @@ def _empty(table: Table) -> str:
 
 
 def require_finite(
-    array: NDArray[Any], names: Sequence[str], *, unit: str = "draw", chained: bool = False, allow_nan: bool = False
+    array: NDArray[Any],
+    names: Sequence[str],
+    *,
+    unit: str = "draw",
+    chained: bool = False,
+    allow_nan: bool = False,
+    chain_names: Sequence[str] = (),
 ) -> None:
     """Raise unless all of (..., draw, variable) is finite, or NaN if allowed; the error gives their number and location."""
     if array.dtype.kind != "f":
@@ -79,25 +86,25 @@ def require_finite(
         ways_out.append("find out why the sampler produced them")
         if len(names) > 2:  # a pair is left with none
             ways_out.append("leave these variables out (exclude=, --exclude)")
-    counts = " and ".join(_counted(kind, where, names, unit) for kind, where in found.items())
+    counts = " and ".join(_counted(kind, where, names, unit, chain_names) for kind, where in found.items())
     what, code = "draws" if unit == "draw" else "values", "nan" if "NaN" in found else "infinite"
     raise InputError(f"{what} must be finite, got {counts}; {', or '.join(ways_out)}", code)
 
 
-def _counted(kind: str, where: NDArray[np.bool_], names: Sequence[str], unit: str) -> str:
+def _counted(kind: str, where: NDArray[np.bool_], names: Sequence[str], unit: str, chains: Sequence[str]) -> str:
     """The variables with such values, with counts and locations in the first ones: "NaN in 2 variables: a (row 3), ..."."""
     affected = np.flatnonzero(where.reshape(-1, where.shape[-1]).any(axis=0))
-    located = [f"{names[k]:.200} ({_located(np.atleast_2d(where[..., k]), unit)})" for k in affected[:_SHOWN]]
+    located = [f"{names[k]:.200} ({_located(np.atleast_2d(where[..., k]), unit, chains)})" for k in affected[:_SHOWN]]
     more = f" and {affected.size - _SHOWN} more" if affected.size > _SHOWN else ""
     return f"{kind} in {affected.size} variable{'s' * (affected.size != 1)}: {', '.join(located)}{more}"
 
 
-def _located(bad: NDArray[np.bool_], unit: str) -> str:
+def _located(bad: NDArray[np.bool_], unit: str, names: Sequence[str]) -> str:
     """The number of bad values in (chain, draw), and the first location: "3 of 400 draws, first at draw 5 of chain 0"."""
     chain = int(np.argmax(bad.any(axis=1)))
     places = np.flatnonzero(bad[chain])
     count, chains = int(bad.sum()), int(bad.any(axis=1).sum())
-    first = f"{unit} {places[0]}" + (f" of chain {chain}" if len(bad) > 1 else "")
+    first = f"{unit} {places[0]}" + (f" of {chain_name(names, chain, len(bad))}" if len(bad) > 1 else "")
     to_the_end = places.size > 1 and places.size == bad.shape[1] - places[0]
     where = f"from {first} on" if to_the_end else f"first at {first}" if count > 1 else f"at {first}"
     return f"{count} of {bad.size} {unit}s{f' in {chains} chains' * (chains > 1)}, {where}"

@@ -1,5 +1,6 @@
 """Lists of names in messages, unknown names, and names that two sources must share."""
 
+import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -65,6 +66,20 @@ def unknown_name(name: str, available: Sequence[str], what: str = "variable") ->
     close = difflib.get_close_matches(name, list(available[:_COMPARED]), n=1)
     meant = f"; did you mean {close[0]!r}?" if close else ";"
     return f"there is no {what} {name!r}{meant} available: {listed(available)}"
+
+
+def file_labels(paths: Sequence[str]) -> list[str]:
+    """What messages call files: their names, with as much of the path as tells them apart."""
+    names = [os.path.basename(path) for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    common = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])
+    return [os.path.relpath(os.path.abspath(path), common) for path in paths]
+
+
+def chain_name(names: Sequence[str], chain: int, n_chains: int) -> str:
+    """What a chain is called: by its label if every chain has one, otherwise by its position."""
+    return names[chain] if len(names) == n_chains else f"chain {chain}"
 
 
 def require_different(names: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from copula_discrepancy.report.page import content, writing
 
 _REFRESH = 30  # seconds after which a browser reads the page of an unfinished run again
 _OF_SHARE = 0.4  # of the share of a core, for the page; the rest is enough for looks
+_DISCARDED = "The run began anew: what follows is about draws that were discarded. "
 _PICTURED = 3  # pairs with pictures, which take most of a page's time
 Show = Callable[[WatchUpdate], None]
 
@@ -234,21 +235,26 @@ class LivePage:
         self._path, self._command, self._share, self._clock = path, command, share, clock
         self._next = clock()
         self._shown: WatchUpdate | None = None
+        self._restarted = False  # the run began anew since
 
     def close(self, reason: str) -> None:
         """Write the last look once more, with the reason why none follows; browsers need not read it again."""
-        if self._shown is not None and self._shown.result is not None:
-            result, said = self._shown.result, self._shown.sentences()
-            ended = replace(result, notes=(f"the watch ended: {reason}", *result.notes))
-            page, numbers = content.of_pairs(ended, self._command, pictured=_PICTURED)
-            said["Run"] = f"{self._shown.run_so_far} The watch ended at {time.strftime('%H:%M:%S')}: {reason}."
-            writing.write_page(self._path, page | {"sentences": said}, numbers, force=True)
+        if self._shown is not None:
+            so_far = _DISCARDED if self._restarted else f"{self._shown.run_so_far} "
+            run = f"{so_far}The watch ended at {time.strftime('%H:%M:%S')}: {reason}."
+            self._write(self._shown, run, f"the watch ended: {reason}")
 
     def __call__(self, update: WatchUpdate) -> None:
         """Write the page if there is a new answer, and time for it."""
-        result, begin = update.result, self._clock()
-        last = self._shown
-        if result is None or update.final or update.ending or begin < self._next:
+        result, begin, last = update.result, self._clock(), self._shown
+        if update.final or update.ending:
+            return
+        if result is None:
+            if last is not None and not self._restarted:  # what the page shows is void
+                self._restarted = True
+                self._write(last, f"{update.sentences()['Run']} {_DISCARDED}", refresh=_REFRESH)
+            return
+        if begin < self._next:
             return
         # a run that stands still is told, and told again from time to time
         told = last is not None and (not update.silent > QUIET or update.silent < last.silent + 2.0 * _REFRESH)
@@ -256,12 +262,19 @@ class LivePage:
         if last is not None and result is last.result and told:
             return
         spent = time.thread_time()
-        page, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)
-        said = update.sentences()
-        said["Run"] += f" Written at {time.strftime('%H:%M:%S')}; this page reloads every {_REFRESH} s."
-        writing.write_page(self._path, page | {"sentences": said, "refresh": _REFRESH}, numbers, force=True)
-        self._shown = update
+        run = f"{update.sentences()['Run']} Written at {time.strftime('%H:%M:%S')}; this page reloads every {_REFRESH} s."
+        self._write(update, run, refresh=_REFRESH)
+        self._shown, self._restarted = update, False
         self._next = begin + (time.thread_time() - spent) / (_OF_SHARE * self._share)
+
+    def _write(self, update: WatchUpdate, run: str, *notes: str, refresh: int | None = None) -> None:
+        """Write the page of a look with this sentence about the run."""
+        assert update.result is not None
+        result = replace(update.result, notes=(*notes, *update.result.notes))
+        page, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)
+        page |= {"sentences": update.sentences() | {"Run": run}}
+        page |= {} if refresh is None else {"refresh": refresh}
+        writing.write_page(self._path, page, numbers, force=True)
 
 
 @contextmanager

@@ -2,18 +2,19 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.following.progress import Growing, Lack
+from copula_discrepancy.data.following.progress import NOT_YET, Growing, Lack, unreadable
 from copula_discrepancy.data.missing import require_finite
 from copula_discrepancy.data.naming import errors_about, listed
 from copula_discrepancy.data.readers import stan
 from copula_discrepancy.data.readers.chain_columns import CHAIN_NAMES, DRAW_NAMES, layout
+from copula_discrepancy.data.readers.divergences import unknown_divergences
 from copula_discrepancy.data.readers.non_variables import is_identifier_name
 from copula_discrepancy.data.readers.options import ReadOptions
 
@@ -21,9 +22,7 @@ _BLOCK = 2**24  # bytes read at once: a large file is caught up with in bounded 
 _LONGEST = 2**26  # bytes of a line: a million columns have fewer
 _HEAD, _TAIL = 4096, 256  # bytes that tell whether a file still begins and goes on as it did: settings, seed and first rows
 _END = b"Elapsed Time"  # in the comment that a finished chain of CmdStan ends with
-_DIVERGENT = "divergent__"
 _HOLE = bytes(4)  # what a writer leaves out that goes on at its old place after a truncation; no text has four zero bytes
-_NOT_YET = Lack("does not exist yet", "do not exist yet")
 _NO_HEADER = Lack("has no complete header yet", "have no complete header yet")
 _NO_DRAWS = Lack("has no draws yet", "have no draws yet")
 _WARMING_UP = Lack("has no draws yet: the sampler is warming up", "have no draws yet: the sampler is warming up")
@@ -33,8 +32,8 @@ _WARMING_UP = Lack("has no draws yet: the sampler is warming up", "have no draws
 class _Read:
     """What was read of one version of the file: bytes up to the end of a line, lines, comments, and rows.
 
-    `chosen` are the columns of the variables, and `flag` that of divergent transitions; `before` counts the rows that are not
-    draws yet to come. All is None before the header.
+    `chosen` are the columns of the variables, and `flag` that of divergent transitions, unless these are `unknown` because some
+    are missing; `before` counts the rows that are not draws yet to come. All is None before the header.
     """
 
     offset: int = 0
@@ -46,6 +45,7 @@ class _Read:
     names: tuple[str, ...] = ()
     chosen: list[int] = field(default_factory=list)
     flag: int | None = None
+    unknown: bool = False
     left_out: int = 0
     before: int = 0
     ended: bool = False
@@ -114,6 +114,11 @@ class GrowingCsv:
         return None if self._read.flag is None else self._read.divergent.view()
 
     @property
+    def exists(self) -> bool:
+        """Whether the file is there, or was."""
+        return self.lack is not NOT_YET
+
+    @property
     def at_rest(self) -> bool:
         """Whether the file is there and ends with a whole line, so that it can be read as a whole."""
         return self._stamp is not None and not self._unfinished and self.lack is None
@@ -128,6 +133,8 @@ class GrowingCsv:
             found.append("first row left out: it is the mean of the approximation")
         elif seen:
             found.append(f"{seen}{f' of {read.left_out}' * (read.before > 0)} warm-up draws left out")
+        if read.unknown:
+            found.append(unknown_divergences(f"{stan.DIVERGENT} has missing values"))
         if self._unfinished and self._stamp is not None:
             found.append("the last line is unfinished and waits")
         return found
@@ -141,13 +148,11 @@ class GrowingCsv:
             except FileNotFoundError:
                 kept = f"its {len(self._read.rows):,} draws are kept"
                 gone = Lack(f"is gone; {kept}", "are gone; their draws are kept", named=True)
-                self.lack = gone if self._read.offset else _NOT_YET
+                self.lack = gone if self._read.offset else NOT_YET
             except PermissionError:
                 raise InputError("permission denied", "file") from None
-            except OSError as error:  # a network file system may be away for a while
-                unread = f"cannot be read ({error.strerror})"
-                kept = f"{unread}; its {len(self._read.rows):,} draws are kept"
-                self.lack = Lack(kept, f"{unread}; their draws are kept", named=True)
+            except OSError as error:
+                self.lack = unreadable(error)
 
     def _look(self) -> None:
         before, self._stamp = self._stamp, None  # an error is raised again by the next look
@@ -209,21 +214,24 @@ class GrowingCsv:
         return InputError(f"{found}, and {lost}; {advice}", "file-format")
 
     def _take(self, block: bytes) -> None:
-        """Add whole lines; what was read stays as it was if they cannot be."""
-        before, lines, begin = self._read, block.split(b"\n")[:-1], 0
+        """Add whole lines; what was read stays as it was if they cannot be, or if reading is interrupted."""
         if _HOLE in block:
-            raise self._truncated(before.lines + block.count(b"\n", 0, block.index(_HOLE)) + 1)
+            raise self._truncated(self._read.lines + block.count(b"\n", 0, block.index(_HOLE)) + 1)
+        before, lines, begin = replace(self._read), block.split(b"\n")[:-1], 0
+        counts = len(before.rows), len(before.divergent)
         try:
             if not before.header:
                 begin = self._take_header(lines)
             self._take_rows(*self._rows_among(lines, begin, before.lines + 1))
-        except InputError:
+            read = self._read
+            read.ended = read.ended or any(line.startswith(b"#") and _END in line for line in lines[begin:])
+            read.head, read.tail = (before.head + block)[:_HEAD], (before.tail + block[-_TAIL:])[-_TAIL:]
+            read.offset, read.lines = before.offset + len(block), before.lines + len(lines)
+        except BaseException:
+            before.rows.cut(counts[0])
+            before.divergent.cut(counts[1])
             self._read = before
             raise
-        read = self._read
-        read.ended = read.ended or any(line.startswith(b"#") and _END in line for line in lines[begin:])
-        read.offset, read.lines = before.offset + len(block), before.lines + len(lines)
-        read.head, read.tail = (before.head + block)[:_HEAD], (before.tail + block[-_TAIL:])[-_TAIL:]
 
     def _take_header(self, lines: list[bytes]) -> int:
         """Keep the comments above the header, and the header if it is there; the number of lines that were used."""
@@ -254,7 +262,7 @@ class GrowingCsv:
         chosen = layout(names, options, chains=False).chosen
         read.header, read.names = tuple(header), tuple(names[k] for k in chosen)
         read.chosen = [places[k] for k in chosen]
-        read.flag = header.index(_DIVERGENT) if _DIVERGENT in header else None
+        read.flag = header.index(stan.DIVERGENT) if stan.DIVERGENT in header else None
         read.left_out = read.before = stan.rows_left_out(stan.settings(read.comments)) if from_stan else 0
         read.rows = Growing(len(chosen))
         return read
@@ -290,7 +298,9 @@ class GrowingCsv:
             if not np.isfinite(rows).all():  # the same error as that of the whole file
                 require_finite(np.concatenate([read.rows.view(), rows])[None], read.names, chained=True)
             read.rows.extend(rows)
-            if read.flag is not None:
+            if read.flag is not None and np.isnan(values[:, -1]).any():
+                read.flag, read.unknown = None, True
+            elif read.flag is not None:
                 read.divergent.extend(values[:, -1] != 0)
         read.before -= skipped
 

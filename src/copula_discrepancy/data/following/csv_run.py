@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,9 @@ from copula_discrepancy.data.following.progress import (
     lacks_in_words,
     unequal_note,
 )
-from copula_discrepancy.data.naming import listed, require_same_names, told_once
+from copula_discrepancy.data.naming import file_labels, listed, require_same_names, told_once
 from copula_discrepancy.data.readers.files import natural_order
 from copula_discrepancy.data.readers.options import ReadOptions
-from copula_discrepancy.data.streams.failures import file_labels
 
 _RUN_SETTINGS = ("model", "method", "num_samples", "num_warmup", "save_warmup", "thin", "num_chains")
 _STAMPED = re.compile(r"(.*-\d{14}).*")  # CmdStanPy puts the time of a run into the names of its files
@@ -74,6 +73,7 @@ class CsvFollower(Follower):
         # when this watch saw a file appear or grow: times of files may be old, as those of copies are, or another clock's
         self._state: tuple[Any, ...] | None = None
         self._moved = -math.inf
+        self._shown: list[GrowingCsv] = []  # those whose draws the last poll told
         self._last = Progress()
 
     def poll(self) -> Progress:
@@ -96,21 +96,28 @@ class CsvFollower(Follower):
 
     def whole(self) -> Draws:
         """The files as `as_draws` reads them, if these are the draws of the last poll and no chain has more than another."""
-        files = [*self._files.values()]
-        if not files or not all(file.at_rest for file in files) or len(set(self._last.lengths)) > 1:
-            return cut_draws(self._last, "read while the files were still written")
-        if self._selection.pattern:  # in the order in which readers find them
-            files.sort(key=lambda file: natural_order(file.path))
+        files, last = self._in_order_of_readers(self._shown), self._last
+        places = [self._shown.index(file) for file in files]
+        flags = None if last.divergent is None else tuple(last.divergent[k] for k in places)
+        labels = tuple(last.labels[k] for k in places)
+        last = replace(last, chains=tuple(last.chains[k] for k in places), labels=labels, divergent=flags)
+        if len(files) < len(self._files):
+            return cut_draws(last, "read without the files of the earlier run")
+        if not files or not all(file.at_rest for file in files) or len(set(last.lengths)) > 1:
+            return cut_draws(last, "read while the files were still written")
         names: Any = {"var_names": self._options.var_names, "exclude": self._options.exclude or None}
         try:
             read = as_draws([file.path for file in files], filter_vars=self._options.filter_vars, parts="chains", **names)
         except InputError as error:
-            return cut_draws(self._last, f"the files cannot be read as a whole ({error})")
-        return read if _same(read, files) else cut_draws(self._last, "the files have changed since they were followed")
+            return cut_draws(last, f"the files cannot be read as a whole ({error})")
+        return read if _same(read, files) else cut_draws(last, "the files have changed since they were followed")
+
+    def _in_order_of_readers(self, files: list[GrowingCsv]) -> list[GrowingCsv]:
+        return sorted(files, key=lambda file: natural_order(file.path)) if self._selection.pattern else files
 
     def _told(self, files: list[GrowingCsv], current: list[GrowingCsv], set_aside: list[GrowingCsv]) -> Progress:
         # a file without a header yet is a chain without draws, so that chains keep their places
-        shown = [file for file in files if file not in set_aside] if current else []
+        shown = self._shown = [file for file in files if file not in set_aside] if current else []
         names = current[0].names if current else ()
         chains = tuple(_in_order(file, names) for file in shown)
         labels = tuple(file_labels([file.path for file in shown]))
@@ -134,6 +141,7 @@ class CsvFollower(Follower):
             divergent=tuple(flags) if current and all(file.divergent is not None for file in current) else None,
             missing_chains=max(wanted - len(files), 0) + len(set_aside),
             complete=complete,
+            exists=any(file.exists for file in files),
         )
 
     def _has_all(self, files: list[GrowingCsv]) -> bool:

@@ -15,6 +15,7 @@ from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.failures import failures_named
 
+_RECENT = 1000  # draws that tell whether a chain takes few values
 _COMPARED = 20  # draws of each chain at the beginning of a block that tell whether it was there before
 
 
@@ -92,18 +93,18 @@ class GeneratorFollower(Follower):
     def _require_new(self, chains: list[Rows]) -> None:
         """Raise if the block begins with draws that were there before.
 
-        Chains that stand still tell nothing, and a few whole numbers come again by chance: of these, only blocks that begin as
-        an earlier one for so long that this is none are told.
+        Chains that stand still tell nothing, and variables of few values come again by chance: of these, only blocks that begin
+        as an earlier one for so long that this is none are told.
         """
         assert self._held is not None
         if not self._begins:
             return
         held, length = self._held.chains, min(map(len, chains), default=0)
         n = min(map(len, held), default=0)
-        whole_numbers = all(np.array_equal(new, np.rint(new)) for new in chains)
-        # where the block's first draws may be among those before
-        places = np.array(self._begins if whole_numbers else range(n), np.intp) if length else np.arange(0)
-        places = places[places < n]
+        coarse = any(_comes_again(rows) for rows in (held[0][-_RECENT:], chains[0]))
+        # where the block's first draws may be among those before, by a single variable, which is soon compared
+        places = np.array(self._begins, np.intp) if coarse else np.flatnonzero(held[0][:n, 0] == chains[0][:1, :1].ravel())
+        places = places[places < n] if length else np.empty(0, np.intp)
         for draw in range(min(length, _COMPARED)):
             inside = places[places + draw < n]
             same = np.all(
@@ -112,7 +113,7 @@ class GeneratorFollower(Follower):
             places = np.concatenate([inside[same], places[places + draw >= n]])
         for place in np.sort(places).tolist():
             common = min(length, _COMPARED, n - place)
-            if common < (_COMPARED if whole_numbers else 2):
+            if common < (_COMPARED if coarse else 2):
                 continue
             if any((new[1:common] != new[0]).any() for new in chains):
                 number = int(np.searchsorted(self._begins, place, side="right")) - 1
@@ -126,3 +127,10 @@ class GeneratorFollower(Follower):
         labels = tuple(f"chain {k}" for k in range(len(chains)))
         waiting_for = "" if any(map(len, chains)) else "the blocks so far have no draws"
         return Progress(chains, names, labels, 0, new, None, finished, waiting_for, self._notes, self._held.divergent)
+
+
+def _comes_again(rows: Rows) -> bool:
+    """Whether a chain returns to values that it has left, so that equal draws may be chance, or has whole numbers only."""
+    moves = np.concatenate([[True], (np.diff(rows, axis=0) != 0.0).any(axis=1)])
+    visited = rows[moves]
+    return len(np.unique(visited, axis=0)) < len(visited) or np.array_equal(rows, np.rint(rows))

@@ -169,36 +169,6 @@ class Settling:
         return [max(count, own) for count, own in zip([*counts, *[0] * (len(done) - len(counts))], done, strict=True)]
 
 
-class Room:
-    """Whether arrays were made with room for all draws of their run, so that they tell how many these will be.
-
-    A sampler that makes room fills it in the course of its run. One that appends makes room for a block and fills it at once,
-    so that its arrays are full at nearly all times, and grow.
-    """
-
-    def __init__(self) -> None:
-        self._draws: int | None = None
-        self._grew = False
-        self._unfilled: list[float] = []
-
-    def see(self, draws: int, *, unfilled: bool) -> None:
-        """Take note of how many draws the arrays have room for now, and whether some of them are still missing."""
-        self._grew = self._grew or self._draws not in (None, draws)
-        self._draws = draws
-        if unfilled:
-            self._unfilled = [*self._unfilled[:1], time.monotonic()]
-
-    @property
-    def grew(self) -> bool:
-        """Whether there was room for another number of draws before."""
-        return self._grew
-
-    @property
-    def for_all(self) -> bool:
-        """Whether draws were missing for longer than it takes to write a block."""
-        return not self._grew and bool(self._unfilled) and self._unfilled[-1] - self._unfilled[0] >= _SETTLED
-
-
 def still_there(held: ChainRows, rows: LabelledRows, offset: int = 0) -> bool:
     """Whether the first and the last row that are held of every chain are still what the arrays have, after `offset` others."""
     if len(held.chains) > rows.n_chains or any(len(chain) + offset > rows.n_draws for chain in held.chains):

@@ -121,6 +121,10 @@ class Growing:
         self._rows[self._count : end] = rows
         self._count = end
 
+    def cut(self, count: int) -> None:
+        """Forget the rows after the first ones."""
+        self._count = min(self._count, count)
+
     def view(self) -> NDArray[Any]:
         """The rows so far, read-only."""
         rows = self._rows[: self._count]
@@ -138,6 +142,16 @@ class Lack:
     one: str
     several: str
     named: bool = False
+
+
+NOT_YET = Lack("does not exist yet", "do not exist yet")
+GONE = Lack("is gone; its draws are kept", "are gone; their draws are kept", named=True)
+
+
+def unreadable(error: OSError) -> Lack:
+    """That a file is there and cannot be read now, as one on a network file system that is away for a while."""
+    unread = f"cannot be read ({error.strerror or type(error).__name__})"
+    return Lack(f"{unread}; its draws so far are kept", f"{unread}; their draws so far are kept", named=True)
 
 
 def lacks_in_words(lacks: Iterable[tuple[str, Lack | None]]) -> list[str]:
@@ -182,4 +196,6 @@ def cut_draws(progress: Progress, reason: str) -> Draws:
     if progress.divergent is not None:
         marked = zip(progress.chains, progress.divergent, strict=True)
         diverging = np.stack([flags[:common] for chain, flags in marked if len(chain)])
-    return Draws(values, progress.names, True, True, notes=(*progress.notes, f"{reason}{left_out}"), diverging=diverging)
+    called = tuple(label for chain, label in zip(progress.chains, progress.labels, strict=True) if len(chain))
+    notes = (*progress.notes, f"{reason}{left_out}")
+    return Draws(values, progress.names, True, True, notes=notes, diverging=diverging, chain_names=called)

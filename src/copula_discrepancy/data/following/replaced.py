@@ -11,6 +11,8 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows
 from copula_discrepancy.data.following.progress import (
+    GONE,
+    NOT_YET,
     Flags,
     Follower,
     Lack,
@@ -19,19 +21,18 @@ from copula_discrepancy.data.following.progress import (
     cut_draws,
     lacks_in_words,
     unequal_note,
+    unreadable,
 )
 from copula_discrepancy.data.missing import require_finite
-from copula_discrepancy.data.naming import errors_about, require_same_names, told_once
+from copula_discrepancy.data.naming import errors_about, file_labels, require_same_names, told_once
 from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table
-from copula_discrepancy.data.streams.failures import file_labels
 
 ENDINGS = (".nc", ".npy", ".npz")
 _QUIET = 1.0  # seconds: a file that changed later may still be in the middle of being written
 _HALF_WRITTEN = ("file", "file-format")
 _NO_FLAGS = np.empty(0, np.bool_)
-_NOT_YET = Lack("does not exist yet", "do not exist yet")
 _BEING_WRITTEN = Lack("is being written", "are being written")
 _CANNOT_BE_READ = "cannot be read, and may be in the middle of being written"
 
@@ -86,9 +87,15 @@ class ReplacedFollower(Follower):
             return cut_draws(self._last, "read while the files were still written")
         names: Any = {"var_names": choices.var_names, "exclude": choices.exclude or None, "filter_vars": choices.filter_vars}
         try:
-            return as_draws(self._paths, group=choices.group, coords=choices.coords, chains=choices.chains, **names)
+            read = as_draws(self._paths, group=choices.group, coords=choices.coords, chains=choices.chains, **names)
         except InputError as error:
             return cut_draws(self._last, f"the files cannot be read as a whole ({error})")
+        same = set(read.names) == set(self._last.names) and read.n_chains == len(self._last.chains)
+        if same:
+            places = [self._last.names.index(name) for name in read.names]
+            followed = zip(read.values, self._last.chains, strict=True)
+            same = all(np.array_equal(chain, rows[:, places]) for chain, rows in followed)
+        return read if same else cut_draws(self._last, "the files have changed since they were followed")
 
     def _labels(self) -> tuple[str, ...]:
         own = file_labels(self._paths)
@@ -151,9 +158,13 @@ class _Replaced:
             status = os.stat(self._path)
         except FileNotFoundError:
             self._stamp = None
-            gone = Lack("is gone; its draws are kept", "are gone; their draws are kept", named=True)
-            self.lack = _NOT_YET if self.table is None else gone
+            self.lack = NOT_YET if self.table is None else GONE
             self.lost = "is gone" + self._kept if self.table is not None else ""
+            return False
+        except PermissionError:
+            raise InputError(f"{self._path}: permission denied", "file") from None
+        except OSError as error:
+            self.lack = unreadable(error)
             return False
         before, self._stamp = self._stamp, _stamp_of(status)
         if self._stamp == self._read:
@@ -189,6 +200,11 @@ class _Replaced:
             if self._changed():
                 return False
             raise
+        except PermissionError:
+            raise InputError(f"{self._path}: permission denied", "file") from None
+        except OSError as error:
+            self.lack = unreadable(error)
+            return False
         if self._changed():
             return False
         self.table, self._read = table, self._stamp
@@ -199,7 +215,7 @@ class _Replaced:
         """Whether the file is another one than it was before reading, so that what was read may be of two."""
         try:
             changed = _stamp_of(os.stat(self._path)) != self._stamp
-        except FileNotFoundError:
+        except OSError:
             changed = True
         if changed:
             self.lack = _BEING_WRITTEN

@@ -17,6 +17,7 @@ from copula_discrepancy.data.streams.failures import first_line
 _MOST_TIME = 0.1  # of the time between looks that may go into copies: a copy has all draws, so that it takes longer and longer
 _GIVES_NONE = (AttributeError, RuntimeError, ValueError, OSError)  # of nutpie, after its results were taken or a chain failed
 _WARMING_UP = "the sampler has no draws yet: it is warming up"
+_NO_DRAWS = "the sampler ended without draws"
 _SLACK = 32  # draws by which variables of one copy may differ while the sampler runs; more are NaN, and not missing yet
 
 
@@ -96,14 +97,17 @@ class SamplerFollower(Follower):
         try:
             dataset, statistics = dataset_of(copy, self._options)
         except InputError as error:
-            if error.code != "unknown-name":
+            if error.code != "unknown-name" or finished:
                 raise
             missing = f"the sampler has no group {self._options.group} yet"
             return Progress(generation=self._generation, waiting_for=missing, exists=True)
         if not dataset.data_vars or not dataset.sizes.get("draw", 0):
-            return Progress(generation=self._generation, waiting_for=_WARMING_UP, exists=True)
+            missing = _NO_DRAWS if finished else _WARMING_UP
+            return Progress(generation=self._generation, finished=finished or None, waiting_for=missing, exists=True)
         rows = LabelledRows.of_dataset(dataset, statistics, self._options, self._names)
-        wanted = self._options.chains if isinstance(self._options.chains, int) else rows.n_chains
+        wanted = self._options.chains
+        if not isinstance(wanted, int):
+            wanted = max(self._setting("num_chains") or 0, rows.n_chains)
         if rows.n_chains > wanted:
             raise InputError(f"chains={wanted} was passed, but the sampler has {rows.n_chains} chains; omit it", "shape")
         held = self._held
@@ -133,16 +137,17 @@ class SamplerFollower(Follower):
         lengths = held.lengths(rows.n_chains)
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
         new = sum(lengths) - (sum(self._last.lengths) if self._generation == self._last.generation else 0)
+        waiting_for = "" if any(lengths) else _NO_DRAWS if finished else _WARMING_UP
         return Progress(
-            held.chains, rows.names, labels, self._generation, new, self._expected(), finished and ready == there,
-            "" if any(lengths) else _WARMING_UP, (*notes, *unequal_note(labels, lengths)), held.divergent, exists=True,
+            held.chains, rows.names, labels, self._generation, new, self._setting("num_draws"), finished and ready == there,
+            waiting_for, (*notes, *unequal_note(labels, lengths)), held.divergent, exists=True,
             missing_chains=wanted - rows.n_chains,
         )  # fmt: skip
 
-    def _expected(self) -> int | None:
-        """The draws that each chain will have, if the sampler's settings tell it."""
+    def _setting(self, name: str) -> int | None:
+        """A number that the sampler's settings tell, such as the draws that each chain will have; None if they do not."""
         settings: Any = getattr(self._sampler, "_settings", None)
-        number = getattr(settings, "num_draws", None)
+        number = getattr(settings, name, None)
         if number is None and callable(getattr(settings, "as_dict", None)):  # of nutpie 0.16
-            number = dict(settings.as_dict()).get("settings", {}).get("num_draws")
+            number = dict(settings.as_dict()).get("settings", {}).get(name)
         return number if isinstance(number, int) and number > 0 else None

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import re
 import time
 import zlib
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,6 @@ from copula_discrepancy.data.following.labelled_rows import (
     ALWAYS_THERE,
     ChainRows,
     LabelledRows,
-    Room,
     Settling,
     still_there,
 )
@@ -28,7 +26,7 @@ from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.readers.divergences import DIVERGING
 from copula_discrepancy.data.readers.labelled import selected_arrays
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
-from copula_discrepancy.data.readers.pymc_store import STATE, WARMUP
+from copula_discrepancy.data.readers.pymc_store import STATE, WARMUP, opened_group, plain_statistic
 from copula_discrepancy.data.streams.failures import first_line
 
 _HEADERS = ("zarr.json", ".zgroup", ".zattrs", ".zmetadata", ".zarray")
@@ -36,7 +34,6 @@ _HALF_WRITTEN = (OSError, ValueError, KeyError, RuntimeError, zlib.error)
 _MOST_CHUNKS = 1500  # read in one look, which then takes about a second; the next one goes on
 _STALE = 2.0  # seconds: clocks of file systems differ by less
 _STATISTICS = "sample_stats"
-_STEP_METHOD = re.compile(r"sampler_\d+__")
 
 
 class ZarrFollower(Follower):
@@ -45,9 +42,8 @@ class ZarrFollower(Follower):
     PyMC tells in its store how many draws of each chain are complete. Without that, as in nutpie's stores, a draw is there if
     every variable whose missing draws are NaN has a value; whole numbers and flags wait until they must have been written too.
 
-    A run is finished if all draws are there that the store says there will be: by PyMC's count, in the arrays of nutpie, which
-    it makes for all draws, or in arrays that were seen while draws were missing in them, did not grow, and have been full for
-    ten seconds. A store that is full at first sight, as those that xarray appends to are after each block, tells nothing.
+    A run is finished if all draws are there that the store says there will be: by PyMC's count, or in the arrays of nutpie,
+    which it makes for all draws. Of other stores nothing tells whether more draws will be appended.
     """
 
     own_threads = True  # zarr decodes in threads
@@ -64,9 +60,9 @@ class ZarrFollower(Follower):
         self._store: _Opened | None = None
         self._held: ChainRows | None = None
         self._settling = Settling()
-        self._room = Room()
         self._resting: dict[int, tuple[int, float]] = {}  # each chain's draws, and since when it has had no more
         self._generation = 0
+        self._grew = False  # its arrays were made longer, so that they do not tell how many draws there will be
         self._notes: tuple[str, ...] = ()
         self._last = Progress()
 
@@ -113,6 +109,8 @@ class ZarrFollower(Follower):
             for chain, length in enumerate(self._last.lengths):
                 again.extend(chain, rows.rows(chain, offset, offset + length), rows.names)
                 again.mark(chain, rows.flags(chain, offset, offset + length))
+        except InputError:
+            raise
         except _HALF_WRITTEN:
             return self._last
         return replace(self._last, chains=again.chains, divergent=again.divergent)
@@ -143,11 +141,12 @@ class ZarrFollower(Follower):
         if held is None or not same or not still_there(held, store.rows, store.offset):
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
+                self._grew = False
                 self._notes = (f"{self._label} was written anew: {sum(held.lengths(0))} earlier draws are discarded",)
-                self._room = Room()
             self._held = ChainRows(len(store.rows.names))
             self._settling = Settling()
             self._resting = {}
+        self._grew = self._grew or (same and before is not None and before.n_draws < store.n_draws)
         self._store = store
         return ""
 
@@ -157,8 +156,6 @@ class ZarrFollower(Follower):
         most = max(_MOST_CHUNKS * store.chunk // (store.n_arrays * rows.n_chains), store.chunk)
         there = [store.there(chain, done[chain], most) for chain in range(rows.n_chains)]
         arriving = any(there)
-        limits = (min(store.n_draws, begin + most) for begin in done)
-        self._room.see(store.n_draws, unfilled=any(end < limit for end, limit in zip(there, limits, strict=True)))
         if store.counted is None:
             there = self._settling.settled(there, done)
         for chain, end in enumerate(there):
@@ -186,22 +183,14 @@ class ZarrFollower(Follower):
             if ahead > end + 2 * store.chunk:
                 held.extend(chain, rows.rows(chain, end, ahead), rows.names)
 
-    @property
-    def _rests(self) -> bool:
-        """Whether no chain has had new draws for some time."""
-        return all(time.monotonic() - since >= SETTLED for _, since in self._resting.values())
-
     def _told(self, waiting_for: str) -> Progress:
         store, held, last = self._store, self._held, self._last
         if store is None or held is None:
             return Progress(waiting_for=waiting_for, generation=self._generation)
         lengths = held.lengths(store.rows.n_chains)
-        planned = store.counted is not None or self._room.for_all or (store.by_nutpie and not self._room.grew)
+        planned = store.counted is not None or (store.by_nutpie and not self._grew)
         labels = tuple(f"chain {k}" for k in range(len(lengths)))
         finished = planned and all(length >= store.n_draws for length in lengths)
-        if finished and not (store.counted is not None or store.by_nutpie):
-            finished = self._rests
-            waiting_for = waiting_for or f"more draws may be appended until there are none for {SETTLED:.0f} s"
         before = sum(last.lengths) if last.generation == self._generation else 0
         warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
         return Progress(
@@ -236,8 +225,6 @@ class _Opened:
     @classmethod
     def of(cls, path: str, options: ReadOptions, names: tuple[str, ...]) -> "_Opened | str":
         """The opened store, or what is missing in it, in words."""
-        import zarr
-
         label, group = os.path.basename(os.path.normpath(path)), options.group
         if not _has_header(path):
             return f"{label} has no header yet"
@@ -245,8 +232,7 @@ class _Opened:
             if group != DEFAULT_GROUP or not _has_arrays(path):
                 return f"{label} has no group {group} yet"
             group = ""  # a Dataset that was written without a group
-        newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
-        root: Any = zarr.open_group(path, mode="r", **newer)
+        root = opened_group(path)
         # each by its name: a store of PyMC also has pickled objects, which zarr may refuse to open
         inside = sorted(os.listdir(os.path.join(path, group)))
         counted = _has_header(path, STATE)
@@ -325,6 +311,20 @@ class StoredArray:
         return np.moveaxis(values, [dim for dim in self.dims if dim != "chain"].index("draw"), 0)
 
 
+class AnyOf:
+    """Flags of several arrays, of step methods that each sample some of the variables: whether any is set."""
+
+    def __init__(self, arrays: Sequence[StoredArray]) -> None:
+        self._arrays = arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays[0])
+
+    def isel(self, *, chain: int, draw: slice) -> Any:
+        """The flags of some draws of a chain."""
+        return np.any([np.asarray(array.isel(chain=chain, draw=draw)) != 0 for array in self._arrays], axis=0)
+
+
 def _placeholder(arrays: Mapping[str, StoredArray]) -> Any:
     """A dataset with the variables and coordinates of a group, one draw long, whose values say where an entry is in a variable.
 
@@ -351,10 +351,11 @@ def _statistics_in(path: str, root: Any) -> tuple[dict[str, StoredArray], Any]:
     """
     folder = os.path.join(path, _STATISTICS)
     inside = sorted(os.listdir(folder), reverse=True) if _has_header(folder) else []
-    plain = {_STEP_METHOD.sub("", name): name for name in inside if _has_header(folder, name)}
-    used = {name: plain[name] for name in (DIVERGING, *ALWAYS_THERE) if name in plain}
-    found = {name: StoredArray(root[f"{_STATISTICS}/{stored}"]) for name, stored in used.items()}
-    diverging: Any = found.pop(DIVERGING, None)
+    stored = {name: plain_statistic(name) for name in inside if _has_header(folder, name)}
+    used = {plain: name for name, plain in stored.items() if plain in ALWAYS_THERE}
+    found = {plain: StoredArray(root[f"{_STATISTICS}/{name}"]) for plain, name in used.items()}
+    marks = [StoredArray(root[f"{_STATISTICS}/{name}"]) for name, plain in stored.items() if plain == DIVERGING]
+    diverging: Any = AnyOf(marks) if len(marks) > 1 else next(iter(marks), None)
     for dim in ("chain", "draw") if diverging is not None else ():
         if all(_is_array(path, group, dim) for group in (DEFAULT_GROUP, _STATISTICS)):
             draws, flags = (np.asarray(root[f"{group}/{dim}"][...]) for group in (DEFAULT_GROUP, _STATISTICS))

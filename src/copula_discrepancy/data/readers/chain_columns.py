@@ -76,8 +76,8 @@ def needed_columns(levels: Sequence[str | None], names: Sequence[str], options: 
 
 def rows_in_chains(
     values: NDArray[Any], chain: tuple[str, NDArray[Any]], draw: tuple[str, NDArray[Any]] | None
-) -> tuple[NDArray[Any], bool]:
-    """(chain, draw, variable) from (row, variable), and whether rows moved within a chain.
+) -> tuple[NDArray[Any], bool, tuple[str, ...]]:
+    """(chain, draw, variable) from (row, variable), whether rows moved within a chain, and what the chains are called.
 
     `chain` and `draw` are the names and values of the columns that identify the chains and number their draws. Chains are in
     the order of their labels. Rows that are in this order already are not copied.
@@ -85,7 +85,7 @@ def rows_in_chains(
     labels, numbers = _chain_labels(*chain), None if draw is None else _draw_numbers(*draw)
     n, d = values.shape
     if not n:
-        return values[None], False
+        return values[None], False, ()
     order = _order(labels, numbers)
     starts = np.append(0, _changes(labels if order is None else labels[order]) + 1)
     firsts = labels[starts if order is None else order[starts]]
@@ -93,14 +93,14 @@ def rows_in_chains(
     require_equal_lengths(np.diff(np.append(starts, n)).tolist(), tags)
     k = len(starts)
     if order is None:
-        return values.reshape(k, -1, d), False
+        return values.reshape(k, -1, d), False, tuple(tags)
     if draw is not None and numbers is not None:
         _require_different_numbers(numbers[order].reshape(k, -1), draw[0], chain[0], tags)
     rearranged = np.empty((d, n), values.dtype)
     for j in range(d):
         rearranged[j] = values[order, j]
     by_chain = order.reshape(k, -1)
-    return rearranged.T.reshape(k, -1, d), bool((by_chain[:, 1:] < by_chain[:, :-1]).any())
+    return rearranged.T.reshape(k, -1, d), bool((by_chain[:, 1:] < by_chain[:, :-1]).any()), tuple(tags)
 
 
 def _chain_labels(name: str, labels: NDArray[Any]) -> NDArray[Any]:

@@ -85,11 +85,11 @@ def read_columns(columns: Columns, options: ReadOptions, notes: tuple[str, ...] 
         return Table(values[None], picked, True, False, ranked, notes, left_out, **kinds)
     chain, draws = names[roles.chain], [names[k] for k in roles.draws]
     draw = (draws[0], columns.read(roles.draws[0])) if draws else None
-    grouped, moved = rows_in_chains(values, (chain, columns.read(roles.chain)), draw)
+    grouped, moved, tags = rows_in_chains(values, (chain, columns.read(roles.chain)), draw)
     note = f"column {chain} identifies {len(grouped)} chain{'s' * (len(grouped) != 1)}"
     if draws:
         note += f"; {' and '.join(draws)} left out" + (f", and rows sorted by {draws[0]}" if moved else "")
-    return Table(grouped, picked, True, True, ranked, (*notes, note), left_out, chain, **kinds)
+    return Table(grouped, picked, True, True, ranked, (*notes, note), left_out, chain, **kinds, chain_names=tags)
 
 
 def _way_back(left_out: Sequence[tuple[str, str]], options: ReadOptions) -> str:

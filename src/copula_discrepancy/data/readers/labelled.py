@@ -68,7 +68,13 @@ def read_dataset(given: Any, options: ReadOptions, statistics: Any = None) -> Ta
     arrays, names, entries = selected_arrays(given, options)
     table = _filled(arrays, names, entries).noted(*repair_notes(given.attrs))
     diverging, notes = divergences_of(statistics, arrays[next(iter(entries))], table.values.shape[:2], given)
-    return replace(table.noted(*notes), diverging=diverging)
+    return replace(table.noted(*notes), diverging=diverging, chain_names=_chain_names(arrays[next(iter(entries))]))
+
+
+def _chain_names(array: Any) -> tuple[str, ...]:
+    """What the labels of an array's chains call them; empty without labels."""
+    labels = np.atleast_1d(array["chain"].values) if "chain" in array.coords else ()
+    return tuple(f"chain {label}" for label in labels)
 
 
 def selected_arrays(

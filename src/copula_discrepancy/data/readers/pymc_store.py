@@ -17,12 +17,25 @@ from copula_discrepancy.data.readers.options import DEFAULT_GROUP
 
 STATE = "_sampling_state"
 WARMUP = "warmup_"
-_OF_STEP_METHOD = re.compile(rf"(sampler_\d+__)?{DIVERGING}")
+_STEP_METHOD = re.compile(r"sampler_\d+__")
 
 
 def is_pymc_store(path: str) -> bool:
     """Whether a folder is a store that PyMC writes while it samples."""
     return os.path.isdir(os.path.join(path, STATE))
+
+
+def plain_statistic(name: str) -> str:
+    """The name of a statistic without that of its step method."""
+    return _STEP_METHOD.sub("", name)
+
+
+def opened_group(path: str) -> Any:
+    """The group at the root of a store, in any of zarr's versions; what is in it is opened by its name."""
+    import zarr
+
+    newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
+    return zarr.open_group(path, mode="r", **newer)
 
 
 def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
@@ -34,13 +47,11 @@ def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
         If there is no such group, or if the warm-up is still among its draws, because the run goes on or was killed.
     """
     import xarray as xr
-    import zarr
 
     groups = sorted(name for name in os.listdir(path) if name != STATE and os.path.isdir(os.path.join(path, name)))
     if group not in groups:
         raise missing_group(group, groups)
-    newer: Any = {"use_consolidated": False} if int(zarr.__version__.split(".")[0]) >= 3 else {}
-    root: Any = zarr.open_group(path, mode="r", **newer)
+    root = opened_group(path)
     if group == DEFAULT_GROUP and f"{WARMUP}{group}" not in groups and int(root[f"{STATE}/tuning_steps"][()]):
         raise InputError(
             "the run goes on, or was killed: its warm-up is still among the draws; use cd.watch or the command watch, which "
@@ -52,7 +63,7 @@ def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
     found, beside = {group: dataset}, statistics_group(group)
     if beside in groups:
         inside = os.listdir(os.path.join(path, beside))
-        marks = [np.asarray(root[f"{beside}/{name}"][...]) != 0 for name in inside if _OF_STEP_METHOD.fullmatch(name)]
+        marks = [np.asarray(root[f"{beside}/{name}"][...]) != 0 for name in inside if plain_statistic(name) == DIVERGING]
         labels = {dim: np.asarray(root[f"{beside}/{dim}"][...]) for dim in ("chain", "draw") if dim in inside}
         if marks:
             found[beside] = xr.Dataset({DIVERGING: (("chain", "draw"), np.any(marks, axis=0))}, coords=labels)

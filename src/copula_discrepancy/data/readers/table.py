@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.kinds import NUMERIC
 from copula_discrepancy.data.levels import Side, common_levels
-from copula_discrepancy.data.naming import NAME_VARIABLES, require_same_names, told_once, with_reasons
+from copula_discrepancy.data.naming import NAME_VARIABLES, file_labels, require_same_names, told_once, with_reasons
 
 REPAIRED = "copula_discrepancy_repair"  # the attribute of frames and datasets that says what a repair did
 PARTS_OF_ONE = ", or, if they are parts of one table, use parts='rows' (--iid)"
@@ -36,6 +36,7 @@ class Table:
     levels: tuple[tuple[str, ...], ...] = ()
     chosen: tuple[str, ...] = ()
     diverging: NDArray[np.bool_] | None = None
+    chain_names: tuple[str, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -92,7 +93,7 @@ def as_chains(tables: list[Table], labels: Sequence[str]) -> Table:
         if table.values.shape[0] != 1:
             own = f"{label} is one of {len(tables)} tables of one chain each, but has {table.values.shape[0]} chains"
             raise InputError(f"{own}; pass it alone", "shape")
-    return in_chains(_concatenated(tables, labels, equal=True), len(labels))
+    return replace(in_chains(_concatenated(tables, labels, equal=True), len(labels)), chain_names=tuple(file_labels(labels)))
 
 
 def as_rows(tables: list[Table], labels: Sequence[str]) -> Table:

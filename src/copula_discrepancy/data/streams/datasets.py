@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from copula_discrepancy.data.naming import file_labels
 from copula_discrepancy.data.readers.files import natural_order
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.blocks import Block, spread, spread_over
 from copula_discrepancy.data.streams.columns import require_flat, variable_columns
-from copula_discrepancy.data.streams.failures import failures_named, file_labels
+from copula_discrepancy.data.streams.failures import failures_named
 from copula_discrepancy.data.streams.parquet import group_label, runs
 from copula_discrepancy.data.streams.source import PIECE_ROWS, Piece, Source, chosen_names, total_rows
 

@@ -1,7 +1,6 @@
 """Errors while data are read in pieces: every one names the piece, whichever library raised it."""
 
 import gzip
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,15 +39,6 @@ def failures_named(label: str) -> Iterator[None]:
 def first_line(error: BaseException) -> str:
     """The first line of an exception's message, or its type without one."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-
-
-def file_labels(paths: Sequence[str]) -> list[str]:
-    """What messages call files: their names, with as much of the path as tells them apart."""
-    names = [os.path.basename(path) for path in paths]
-    if len(set(names)) == len(names):
-        return names
-    common = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])
-    return [os.path.relpath(os.path.abspath(path), common) for path in paths]
 
 
 def require_columns(

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
+from copula_discrepancy.data.naming import file_labels
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.blocks import Block, joined, spread, taken
 from copula_discrepancy.data.streams.columns import kind_of, require_flat, require_same_kinds, require_shared, variable_columns
-from copula_discrepancy.data.streams.failures import failures_named, file_labels, require_columns
+from copula_discrepancy.data.streams.failures import failures_named, require_columns
 from copula_discrepancy.data.streams.source import PIECE_ROWS, Piece, Source, chosen_names, total_rows
 
 _FEWEST_PER_GROUP = 2_000  # rows of a sample from one row group: opening another one costs about as much as decoding these

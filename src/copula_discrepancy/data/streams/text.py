@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import listed
+from copula_discrepancy.data.naming import file_labels, listed
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.blocks import Block, spread_over
 from copula_discrepancy.data.streams.columns import UNKNOWN, require_same_kinds, require_shared
-from copula_discrepancy.data.streams.failures import failures_named, file_labels
+from copula_discrepancy.data.streams.failures import failures_named
 from copula_discrepancy.data.streams.source import Piece, Source, chosen_names
 from copula_discrepancy.data.streams.text_format import found_format
 from copula_discrepancy.data.streams.text_rows import TextFormat, opened, parsed

@@ -13,6 +13,7 @@ import numpy as np
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy.compare.counted_draws import as_pictured
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.compare.one_of_many import compared_draws
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
 from copula_discrepancy.compare.wording import NO_GAP, chance, kept_words, shortened, tail_sentence
@@ -83,8 +84,10 @@ def _of_pair(result: Pairwise, gap: PairGap, rank: int, key: str) -> Detail:
         off = tuple(name for name in CORNERS if beyond_chance(result, name)[rank - 1])
         row = result.rows[rank - 1]
         misfit = bool(np.fmin(row["shape_adjusted"], row["form_adjusted"]) < 1.0 - result.confidence)
-        tested = Tested(result.things, result.tail, off, (misfit, False), (result.samples[0].diverging, None))
-        return _of_fit(detailed, gap, key, result.confidence, tested, result.order)
+        draws, notes = compared_draws(result, row)
+        tested = Tested(result.things, result.tail, off, (misfit, False), (draws.diverging, None))
+        found = _of_fit(detailed, gap, key, result.confidence, tested, result.order)
+        return replace(found, notes=[*((note, "") for note in notes), *found.notes])
     found = _compared(detailed, key, verdict=gap.verdict, flagged=gap.flagged, columns=columns)
     return found if columns is None else replace(found, sentences=_by_level(result, gap) | found.sentences)
 

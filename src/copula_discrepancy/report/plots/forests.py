@@ -11,8 +11,9 @@ from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.one_result import Discrepancy
 from copula_discrepancy.compare.pair_gap import PairGap
-from copula_discrepancy.compare.wording import pair_label
+from copula_discrepancy.compare.wording import pair_label, shortened
 from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.naming import chain_name
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT, Agreement, chain_agreement
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _MOST_ROWS = 26  # rows at full height; more are drawn closer together
+_LABEL = 16  # characters of the name of a chain
 _LINE = 1.35  # height of a line of text, in font sizes
 _DRAWS: dict[str, Any] = {"color": look.BLUE, "marker": "o"}
 _AIM: dict[str, Any] = {"color": look.ORANGE, "marker": "s"}  # hollow, so distinguishable in greyscale
@@ -117,7 +119,7 @@ class Forest:
     def of(cls, result: Discrepancy) -> "Forest":
         """The chains of the draws and of the reference, compared with the latter or the target."""
         names, confidence = result.fit.pair.names, result.level.confidence
-        rows = _rows(f"all {result.things}", result.estimates["tau"], result.agreement, of_draws=True)
+        rows = _rows(f"all {result.things}", result.estimates["tau"], result.agreement, of_draws=True, names=result.chain_names)
         if result.reference is None or result.reference_agreement is None:
             return cls(names, rows, confidence, (result.agreement,), result.tau_target)
         aim = pooled_tau(result.reference, confidence)
@@ -192,8 +194,9 @@ def pooled_tau(fitted: Fit, confidence: float) -> Estimate:
     return Estimate.of(fitted.sample_tau, fitted.spreads["tau"], tested=False, limits=(-1.0, 1.0), confidence=confidence)
 
 
-def _rows(together: str, pooled: Estimate, agreement: Agreement, *, of_draws: bool) -> list[Row]:
-    chains = [Row(f"chain {k}", tau, False, of_draws) for k, tau in enumerate(agreement.taus)]
+def _rows(together: str, pooled: Estimate, agreement: Agreement, *, of_draws: bool, names: Sequence[str] = ()) -> list[Row]:
+    called = [shortened(chain_name(names, k, len(agreement.taus)), _LABEL) for k in range(len(agreement.taus))]
+    chains = [Row(name, tau, False, of_draws) for name, tau in zip(called, agreement.taus, strict=True)]
     return [Row(together, pooled, True, of_draws), *(chains if len(chains) > 1 else [])]
 
 
