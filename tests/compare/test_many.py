@@ -405,8 +405,10 @@ def test_cautions_are_counted_over_pairs():
     assert f"{worst.rhat:.3f}" in result.sentences()["Draws"]
     with warned("few-effective-draws"):
         cd.pairwise(gaussian(rng, 500), gaussian(rng, 60), iid=True, family="gaussian")
-    with warned("rounded-values"):
+    with warned("few-values"):  # whose ties alone would be a misfit of every family
         cd.pairwise(np.column_stack([np.round(gaussian(rng, 500)[:, 0]), rng.random((500, 2))]), cd.Gaussian(0.1), iid=True)
+    with warned("rounded-values"):
+        cd.pairwise(np.column_stack([np.round(gaussian(rng, 500)[:, 0], 1), rng.random((500, 2))]), cd.Gaussian(0.1), iid=True)
     same = gaussian(rng, 300)
     with warned("same-rows"):
         assert cd.pairwise(same, same, iid=True).max == 0.0

@@ -32,6 +32,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "divergent-draws": (RESERVATION, "Where trajectories diverge, the sampler may have missed a part of the distribution, so "
         "that every estimate may be biased. Look where these draws lie; take smaller steps (a larger target_accept or "
         "adapt_delta), or change the parametrisation."),
+    "divergences-unknown": (RESERVATION, "The sampler reported divergences, or their absence, but not in a way that tells "
+        "which of these draws they are. Select draws and statistics alike, and look at all divergences of the run."),
     "swapped-axes": (RESERVATION, "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
     "rare-values": (RESERVATION, "If nearly all values are equal, a handful of rows carries all the information about "
         "the dependence. Collect more rows in which the variable has another value."),

@@ -1,5 +1,6 @@
 """Caveats of a comparison: the same for one pair, for many pairs and for the edges of a vine."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.wording import called, few_draws, halves, per_chain, visibly_above
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
+from copula_discrepancy.data.readers.divergences import UNKNOWN_DIVERGENCES
 from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.coded_samples import left_out_share
@@ -19,7 +21,7 @@ from copula_discrepancy.estimate.counted_table import CountedTable
 from copula_discrepancy.estimate.fit_caveats import bound_caveat, df_caveat
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 from copula_discrepancy.estimate.likelihood import DF_RANGE
-from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_DISCRETE, on_one_grid
+from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_COARSE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.estimate.rank_table import RankedTable
 from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.families import Copula, resolve_family
@@ -210,6 +212,9 @@ def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:
 def _divergent(side: ComparedSample) -> list[Caveat]:
     """Draws that the sampler reports as divergent, counted."""
     diverging = side.draws.diverging
+    unknown = [note for note in side.draws.notes if note.startswith(UNKNOWN_DIVERGENCES)]
+    if unknown:
+        return [side.caveat("divergences-unknown", unknown[0])]
     if diverging is None or not diverging.any():
         return []
     counts = diverging.sum(axis=1)
@@ -284,9 +289,10 @@ def _agreement_in_form(compared: Compared, side: ComparedSample) -> list[Caveat]
         return []
     worst = apart[np.argmax(apart["form_rhat" + side.end])]
     parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
+    rhat = visibly_above(worst["form_rhat" + side.end], FORM_RHAT_LIMIT)
     sentence = (
-        f"R-hat over the coefficients of form is {worst['form_rhat' + side.end]:.3f}, above {FORM_RHAT_LIMIT}: {parts} agree "
-        f"on Kendall's tau, but not on other dependence ({worst['form_rhat_kind' + side.end]})"
+        f"R-hat over the coefficients of form is {rhat}, above {FORM_RHAT_LIMIT}: {parts} agree on Kendall's tau, but "
+        f"not on other dependence ({worst['form_rhat_kind' + side.end]})"
     )
     return [side.caveat("chains-disagree-form", compared.located(sentence, apart, worst))]
 
@@ -366,7 +372,9 @@ def _discrete(compared: Compared, sides: Sequence[ComparedSample], rare: Sequenc
 
     The `rare` ones already have a caveat.
     """
-    rounded, few = [], []
+    rounded: list[str] = []
+    few: list[str] = []
+    coarse: list[str] = []
     for k, name in enumerate(sides[0].draws.names):
         if name in rare or sides[0].draws.labels(k):  # that categories and flags have few values is no news
             continue
@@ -374,11 +382,19 @@ def _discrete(compared: Compared, sides: Sequence[ComparedSample], rare: Sequenc
         if max(tied) > TOO_DISCRETE and compared.method != "moment":
             few.append(name)
         elif max(tied) > DISCRETE and not _alike(sides, k):
-            rounded.append(name)
+            alone = len(sides) == 1 and tied[0] * math.sqrt(sides[0].table.present[k]) > TOO_COARSE
+            (coarse if alone and compared.method != "moment" else rounded).append(name)
     caveats = []
     if few:
         take, them = ("takes", "it") if len(few) == 1 else ("take", "them")
-        sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}; shape is not tested"
+        without = "shape is" if len(sides) > 1 else "shape and form are"
+        sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}; {without} not tested"
+        caveats.append(caveat_of("few-values", sentence))
+    if coarse:
+        sentence = (
+            f"values of {listed(coarse, BRIEF)} are tied, as if rounded or discrete, which without a reference sample looks "
+            "like a misfit of any family; shape and form are not tested where ties are not of whole points"
+        )
         caveats.append(caveat_of("few-values", sentence))
     if rounded:
         where = "" if len(sides) == 1 else " in one sample only"

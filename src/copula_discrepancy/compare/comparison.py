@@ -24,6 +24,7 @@ from copula_discrepancy.estimate.form import FormGap, form_gaps
 from copula_discrepancy.estimate.form_target import copula_coefficients
 from copula_discrepancy.estimate.gaps import Gaps, Side, Targets, divergence, form_is_tested, gaps, of_levels
 from copula_discrepancy.estimate.level_pairs import LevelGap
+from copula_discrepancy.estimate.pair import TOO_COARSE
 from copula_discrepancy.estimate.pair_block import PairBlock
 from copula_discrepancy.estimate.pattern import LONGEST, NO_PATTERN, Pattern, pattern_of_levels, patterns_of, proportional
 from copula_discrepancy.estimate.rank_table import RankedTable
@@ -309,17 +310,22 @@ class PairComparison:
                     block.finish(keep=keep)
             mine = Side.of(fits.own, self.curves)
             theirs = None if fits.reference is None else Side.of(fits.reference, self.curves)
+        # of two samples with the same ties these cancel
+        coarse = np.zeros(len(pairs), bool)
+        if other is None:
+            coarse = own.discrete_shares(np.arange(len(pairs))) * np.sqrt(mine.tau.n) > TOO_COARSE
+            coarse |= mine.too_discrete
         rhats = [FormRhats.none(len(pairs)) for _ in range(2)]
         form = None
         if order:
             no_target = other is None and not self.targets
-            tested = form_is_tested(mine, theirs)
+            tested = form_is_tested(mine, theirs, coarse)
             form = form_gaps(own.form, None if other is None else other.form, aims, tested, fitted=no_target)
             for k, (block, told) in enumerate(zip((own, other), self.compared, strict=True)):
                 if block is not None and told:
                     rhats[k] = FormRhats(*block.form.largest_rhats)
         form = self._with_levels(form, rhats, levels)
-        compared = self._compared(pairs, fits, (mine, theirs), targets, form, (rhats[0], rhats[1]), levels)
+        compared = self._compared(pairs, fits, (mine, theirs), targets, form, (rhats[0], rhats[1]), levels, coarse)
         return compared, (own, other)
 
     @property
@@ -369,6 +375,7 @@ class PairComparison:
         form: FormGap,
         rhats: tuple[FormRhats, FormRhats],
         levels: Sequence[LevelGap | None],
+        coarse: NDArray[np.bool_],
     ) -> ComparedPairs:
         """All numbers, from both samples and the gaps in form."""
         own, other = sides
@@ -384,7 +391,7 @@ class PairComparison:
             tau_target = other.tau.tau
             aims = Targets(other.fits.theta, other.fits.tau, other.has_member(), {})
         found, places = (
-            gaps(own, other, tau_target, form),
+            gaps(own, other, tau_target, form, coarse),
             np.array([k for k, gap in enumerate(levels) if gap is not None], int),
         )
         if places.size:

@@ -180,17 +180,22 @@ class Gaps(Rowwise):
         return replace(one, corners={name: gap for name, gap in one.corners.items() if not math.isnan(gap.value)})
 
 
-def form_is_tested(own: Side, other: Side | None) -> NDArray[np.bool_]:
-    """Whether form can be tested in both samples."""
+def form_is_tested(own: Side, other: Side | None, coarse: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether form can be tested in both samples; pairs that are too `coarse` for a comparison with a copula cannot be."""
     sides = [own] if other is None else [own, other]
     found: NDArray[np.bool_] = np.logical_and.reduce(
         [can_be_tested(side.tau.n, side.tau.perfect, side.largest_group) for side in sides]
     )
-    return found
+    return found & ~coarse
 
 
-def gaps(own: Side, other: Side | None, tau_target: Array, form: FormGap | None) -> Gaps:
-    """The gaps between draws and a reference sample, or known taus (NaN without a target)."""
+def gaps(
+    own: Side, other: Side | None, tau_target: Array, form: FormGap | None, coarse: NDArray[np.bool_] | bool = False
+) -> Gaps:
+    """The gaps between draws and a reference sample, or known taus (NaN without a target).
+
+    Where ties are too `coarse` for a comparison with a copula, there is no shape.
+    """
     moment, sides = own.fits.method == "moment", [own] if other is None else [own, other]
     nothing = np.zeros(tau_target.size)
     against = ~np.isnan(tau_target)
@@ -206,7 +211,7 @@ def gaps(own: Side, other: Side | None, tau_target: Array, form: FormGap | None)
     valid = np.ones(nothing.size, bool)
     tested_too = valid
     if not moment:
-        valid = ~np.logical_or.reduce([*(side.too_discrete for side in sides), _uneven(own, other)])
+        valid = ~np.logical_or.reduce([*(side.too_discrete for side in sides), _uneven(own, other)]) & ~np.asarray(coarse)
         # the normal limit does not hold for a handful of draws, and a bias beyond the standard error cannot be corrected
         tested_too = ~np.logical_or.reduce([side.bias_is_large | (side.tau.n < FEWEST_FOR_SHAPE) for side in sides])
     total_gap = _gap(fitted - aim, spreads["tau_fitted"], bias, valid, tested_too)

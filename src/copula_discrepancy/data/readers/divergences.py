@@ -8,8 +8,12 @@ from numpy.typing import NDArray
 # The group with the sampler's statistics of every draw, by the group that holds these draws or what was computed from them,
 # named as in ArviZ.
 _OF_POSTERIOR = ("posterior", "unconstrained_posterior", "log_likelihood", "log_prior", "posterior_predictive", "predictions")
-_STATISTICS = {**dict.fromkeys((*_OF_POSTERIOR, "sample_stats"), "sample_stats"), "warmup_posterior": "warmup_sample_stats"}
+_STATISTICS = {
+    **dict.fromkeys((*_OF_POSTERIOR, "sample_stats"), "sample_stats"), "warmup_posterior": "warmup_sample_stats",
+    "prior": "sample_stats_prior",
+}  # fmt: skip
 DIVERGING = "diverging"
+UNKNOWN_DIVERGENCES = "divergences were not used"  # how the note on a sampler's divergences begins that says why
 
 
 def statistics_group(group: str) -> str | None:
@@ -100,4 +104,4 @@ def _renumbered(group: Any, flags: Any, dim: str) -> bool:
 
 def unknown_divergences(why: str) -> str:
     """The note that a sampler's statistics do not tell which draws diverged."""
-    return f"divergences were not used: {why}"
+    return f"{UNKNOWN_DIVERGENCES}: {why}"
