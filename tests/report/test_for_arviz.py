@@ -110,7 +110,7 @@ def test_small_gaps_have_no_minus_and_axes_say_what_they_are(plots):
     assert texts(matrix.viz["plot"].values[0, 1]) == ["level +0.00"]
     forest = cd.plot_gap_forest(ranking(), number=["level", "shape"], backend="matplotlib", shade_label="pair")
     axes = forest.get_target(None, {"column": "forest"})
-    assert axes.get_xlabel() == "level, shape (Kendall's tau)"
+    assert axes.get_xlabel().startswith("level, shape (Kendall's tau), 95% intervals, not adjusted")
     forest.savefig(os.devnull, format="png")  # so that positions are known
     drawn = forest.get_target(None, {"column": "labels"}).texts
     boxes = [words.get_window_extent() for words in drawn]

@@ -154,7 +154,7 @@ class Divergences:
         return listed(names, _NAMED)
 
     def sentence(self, whose: str) -> str:
-        """The answer in words; empty if no pair has a gap, or no draw diverged.
+        """The answer in words; empty if no draw diverged, or if no pair has a gap to look at.
 
         Parameters
         ----------
@@ -165,11 +165,11 @@ class Divergences:
         -------
         str
             How many draws diverged, whether there is evidence that they gather where pairs have gaps, and what that cannot
-            show. If most draws diverged, or all of some chains, that these are not to be trusted.
+            show. If most draws diverged, or all of some chains, that these are not to be trusted, with a gap or without.
         """
-        if not self.places:
-            return ""
         whole = self.whole_chains
+        if not self.n_divergent or not (self.places or whole or 2 * self.n_divergent > self.n):
+            return ""
         if len(whole) == len(self.by_chain):
             return f"all {self.n:,} draws diverged, so where they are says nothing. Do not trust this run."
         count, which = f"{self.n_divergent:,} of {self.n:,} draws diverged", self._called(whole)
@@ -177,6 +177,8 @@ class Divergences:
             return f"{count}, all in {which} and none elsewhere, so where they are says nothing. Do not trust {which}."
         if 2 * self.n_divergent > self.n:
             return f"{count}, more than half, so where they are says little. Do not trust this run."
+        if not self.places:
+            return f"{count}, and all of {which} did. Do not trust {which}."
         found = self.found
         several = self.n_pairs > 1
         some = (
@@ -304,8 +306,13 @@ def _places(
 
 
 def _place(names: tuple[str, str], where: str, marked: Flags, inside: Flags) -> DivergencePlace:
-    count, (pvalue, least) = int(np.count_nonzero(marked & inside)), rotation_pvalue(marked, inside)
-    return DivergencePlace(names, where, count, count / int(marked.sum()), float(inside.mean()), pvalue, pvalue, least)
+    pvalue, least = rotation_pvalue(marked, inside)
+    partly = ~marked.all(axis=1)  # a chain that diverged everywhere says nothing, whatever its part of all draws is
+    if partly.any():
+        marked, inside = marked[partly], inside[partly]
+    count, every = int(np.count_nonzero(marked & inside)), int(marked.sum())
+    share = count / every if every else float("nan")
+    return DivergencePlace(names, where, count, share, float(inside.mean()), pvalue, pvalue, least)
 
 
 def _adjusted(

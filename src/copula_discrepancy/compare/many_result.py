@@ -628,6 +628,11 @@ class Pairwise(Ranking):
         """
         return None if self.unfinished else divergences.of_ranking(self)
 
+    @property
+    def joint_differs(self) -> bool:
+        """Whether the test of all pairs together finds a difference, which may be too small to be found in any of them."""
+        return self.joint is not None and self.joint.pvalue < 1.0 - self.confidence
+
     # ---- words -----------------------------------------------------------------------------------------------------
 
     @property

@@ -149,9 +149,10 @@ class Margins:
         count = len(self.names)
         several = wording.counted(count, "variable")
         reasons: dict[str, list[str]] = {}
+        short = dict(zip(self.names, wording.short_names(self.names, _NAME), strict=True))
         for name, reason in zip(self.names, self.untested, strict=True):
             if reason:
-                reasons.setdefault(reason, []).append(wording.shortened(name, _NAME))
+                reasons.setdefault(reason, []).append(short[name])
         told = "; ".join(f"{listed(names, _NAMED)}: {reason}" for reason, names in reasons.items())
         if not self.n_tested:
             why = next(iter(reasons)) if len(reasons) == 1 else told
@@ -163,7 +164,7 @@ class Margins:
             doubt = "" if math.isnan(self.fewest) else f", with reservations (n_eff down to {self.fewest:,.0f})"
             return f"no difference found in {tested}{doubt}{rest}"
         shown = zip(off[:_NAMED], self.differences, strict=False)
-        what = ", ".join(f"{wording.shortened(name, _NAME)} {difference}" for name, difference in shown)
+        what = ", ".join(f"{short[name]} {difference}" for name, difference in shown)
         more = f", and {len(off) - _NAMED:,} more" if len(off) > _NAMED else ""
         return f"{len(off):,} of {several} {'differs' if len(off) == 1 else 'differ'} ({what}{more}){rest}"
 
@@ -192,7 +193,8 @@ class Margins:
 
     def __repr__(self) -> str:
         head = ["variable", "shift", "ratio", "p", "n_eff", "order", "difference"]
-        lines = [head, *(self._cells(k) for k in range(min(len(self.names), _SHOWN)))]
+        short = wording.short_names(self.names, _NAME)
+        lines = [head, *([short[k], *self._cells(k)] for k in range(min(len(self.names), _SHOWN)))]
         widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
         text = [f"Margins: {self.line}", f"  {adjustment_in_words(self.adjust, 1.0 - self.confidence)}"]
         for line in lines:
@@ -215,7 +217,7 @@ class Margins:
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_reference"]))
         cells = [shift, ratio, wording.short_pvalue(float(row["adjusted"])), f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-"]
         said = self.differences[k] or (f"not tested: {self.untested[k]}" if self.untested[k] else "none found")
-        return [wording.shortened(self.names[k], _NAME), *cells, str(row["order"]), said]
+        return [*cells, str(row["order"]), said]
 
 
 def compare_margins(samples: tuple[Draws, Draws], iid: tuple[bool, bool], *, confidence: float, adjust: str = "bh") -> Margins:

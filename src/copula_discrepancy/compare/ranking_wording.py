@@ -37,7 +37,8 @@ def verdict(result: "Pairwise") -> str:
         stuck = f"{wording.counted(len(result.stuck), 'variable')} {are} {what} ({listed(result.stuck, BRIEF)}); "
     if result.n_flagged:
         return f"{stuck}gaps in {result.n_flagged:,} of {_so_far(result)}"
-    return f"{stuck}{wording.NO_GAP}{' so far' * (result.unfinished and not result.waiting)} in {_tested(result)}"
+    found = f"{stuck}{wording.NO_GAP}{' so far' * (result.unfinished and not result.waiting)} in {_tested(result)}"
+    return f"{found}; the joint dependence differs" if result.joint_differs else found
 
 
 def title(result: "Pairwise") -> str:
@@ -160,7 +161,7 @@ def table_rows(result: "Pairwise", limit: int | None) -> list[list[str]]:
         cells.append(wording.short_pvalue(smallest_pvalue(*(row[f"{name}_adjusted"] for name in TESTED))))
         n_eff = float(np.fmin(row["n_eff"], row["n_eff_target"]))
         cells += [f"{n_eff:,.0f}" if math.isfinite(n_eff) else "-"] if autocorrelated else []
-        cells += [f"{row['rhat']:.3f}" if math.isfinite(row["rhat"]) else "-"] if compared else []
+        cells += [wording.rhat_text(row["rhat"]) if math.isfinite(row["rhat"]) else "-"] if compared else []
         lines.append([*cells, pair_verdict(result, row)])
     return lines
 
@@ -348,7 +349,7 @@ def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
     parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else wording.halves(result.things)
     largest = float(np.nanmax(rhat))
     agree = "agree" if largest <= RHAT_LIMIT else "disagree"
-    return f"{n}; {parts} {agree} on Kendall's tau (R-hat at most {largest:.3f})."
+    return f"{n}; {parts} {agree} on Kendall's tau (R-hat at most {wording.rhat_text(largest)})."
 
 
 def _per_pair(result: "Pairwise", end: str) -> str | None:

@@ -199,7 +199,8 @@ class WatchUpdate:
         result = self.result
         assert result is not None
         apart = self.disagreeing
-        rhats = [f"{np.nanmax(result.rows[name]):.3f}{of}" for name, of in _RHATS if not np.isnan(result.rows[name]).all()]
+        known = [(result.rows[name], of) for name, of in _RHATS if not np.isnan(result.rows[name]).all()]
+        rhats = [f"{wording.rhat_text(np.nanmax(values))}{of}" for values, of in known]
         if not rhats:
             return ""
         compared = f"pairs{' compared so far' * (result.waiting > 0)}"

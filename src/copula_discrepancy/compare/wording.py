@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from copula_discrepancy.data.draws import Draws
 
 FEW_DRAWS = 100  # effective draws per chain below which long-run variances are not to be trusted (Vehtari et al., 2021)
+_CUT = "\N{HORIZONTAL ELLIPSIS}"
+_LARGEST_RHAT = 1000
+_BEGINNING = 3  # letters, at least, of what similar names have in common
 _MANY_CHAINS = 4
 WIDTH = 100  # characters per line of printed results
 _NAMED = 8  # chains whose own taus are listed
@@ -214,7 +217,7 @@ def enough(n: int, n_eff: float, agreement: Agreement, *, iid: bool, things: str
     agree = "agree" if agreement.rhat <= RHAT_LIMIT else "disagree"
     if agreement.rhat > RHAT_LIMIT and 1 < n_chains <= _NAMED:
         own = f"; by chain {', '.join(map(_own_tau, agreement.taus))}"
-    return f"{size}; {parts} {agree} on tau (R-hat {agreement.rhat:.3f}{own})."
+    return f"{size}; {parts} {agree} on tau (R-hat {rhat_text(agreement.rhat)}{own})."
 
 
 def _own_tau(tau: Estimate) -> str:
@@ -257,13 +260,40 @@ def shortened(text: str, limit: int) -> str:
 
 
 def short_names(names: Sequence[str], limit: int) -> list[str]:
-    """All names in at most `limit` characters; names that would look the same are followed by their number."""
+    """All names in at most `limit` characters; of those that would look the same, the part in which they differ is kept.
+
+    If that is too long for all, they are followed by their numbers among all names.
+    """
     short = [shortened(name, limit) for name in names]
-    alike = Counter(short)
+    for text, count in Counter(short).items():
+        if count == 1:
+            continue
+        alike = [k for k, other in enumerate(short) if other == text]
+        for k, own in zip(alike, _by_what_differs([names[k] for k in alike], limit), strict=True):
+            short[k] = own
+    taken = Counter(short)
     return [
-        text if alike[text] == 1 else f"{shortened(name, max(limit - 7, 8))} #{k}"
+        text if taken[text] == 1 else f"{shortened(name, max(limit - 7, 8))} #{k}"
         for k, (name, text) in enumerate(zip(names, short, strict=True))
     ]
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """How many characters are the same at the beginning of all texts."""
+    return next((k for k, here in enumerate(zip(*texts, strict=False)) if len(set(here)) > 1), min(map(len, texts)))
+
+
+def _by_what_differs(names: Sequence[str], limit: int) -> list[str]:
+    """Names that begin and end alike as their beginning and the part in which they differ."""
+    begin = _alike(names)
+    rest = [name[begin:] for name in names]
+    end = _alike([part[::-1] for part in rest])
+    parts = [part[: len(part) - end] for part in rest]
+    room = limit - max(map(len, parts)) - (end > 0)
+    if room < _BEGINNING:
+        return [shortened(name, limit) for name in names]
+    start = shortened(names[0][:begin], room) if begin else ""
+    return [f"{start}{part}{_CUT * (end > 0)}" for part in parts]
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
@@ -379,8 +409,15 @@ def _plain(value: float) -> str:
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"
 
 
+def rhat_text(value: float) -> str:
+    """An R-hat; chains that stand still at different places have an arbitrarily large one."""
+    return f"{value:.3f}" if value < _LARGEST_RHAT else f"above {_LARGEST_RHAT:,}"
+
+
 def visibly_above(value: float, limit: float) -> str:
-    """A number above a limit, with three decimals or as many as show that it is."""
+    """An R-hat above a limit, with three decimals or as many as show that it is."""
+    if not value < _LARGEST_RHAT:
+        return rhat_text(value)
     digits = next((k for k in range(3, 9) if round(float(value), k) > limit), 9)
     return f"{value:.{digits}f}"
 

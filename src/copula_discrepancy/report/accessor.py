@@ -7,6 +7,8 @@ everything else is loaded when a method is called.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from copula_discrepancy._core.errors import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
     from arviz_plots import PlotCollection, PlotMatrix
@@ -317,6 +319,7 @@ class DependenceAccessor:
         """
         from copula_discrepancy.report.plots.clouds import plot_pair
 
+        _require_others(compare, {"group": group, "coords": coords})
         result = self.discrepancy(first, second, target, group=group, coords=coords, **(compare or {}))
         return plot_pair(result, **options)
 
@@ -336,7 +339,8 @@ class DependenceAccessor:
         Parameters
         ----------
         target, var_names, filter_vars, group, coords
-            As in `pairwise`; variables that are named are all drawn.
+            As in `pairwise`. At most six of the variables are drawn, those of the worst pairs; to choose others, pass the
+            result of `pairwise` to `copula_discrepancy.plot_pairwise`.
         compare : dict, optional
             Other options of `pairwise`.
         **options : object
@@ -350,7 +354,7 @@ class DependenceAccessor:
         from copula_discrepancy.report.plots.arviz_matrix import plot_pairwise
 
         result = self._ranked(target, var_names, filter_vars, group, coords, compare)
-        return plot_pairwise(result, var_names=None if var_names is None else list(result.names), **options)
+        return plot_pairwise(result, **options)
 
     def plot_gap_forest(
         self,
@@ -385,4 +389,12 @@ class DependenceAccessor:
 
     def _ranked(self, target: Any, var_names: Any, filter_vars: Any, group: str, coords: Any, compare: Any) -> Any:
         selection = {"var_names": var_names, "filter_vars": filter_vars, "group": group, "coords": coords}
+        _require_others(compare, selection)
         return self.pairwise(target, **selection, **(compare or {}))
+
+
+def _require_others(compare: Any, known: Mapping[str, Any]) -> None:
+    """Raise if options of the comparison are among the arguments of the method itself."""
+    for name in compare or ():
+        if name in known:
+            raise InputError(f"compare has {name!r}, which is an argument of this method: pass {name}=... beside compare")

@@ -202,6 +202,7 @@ def state_of(result: Discrepancy | Pairwise) -> str:
         return "off"
     margins = result.margins if isinstance(result, Pairwise) else result.margin_gaps
     clear = not reserved(result.caveats) and not (margins is not None and margins.flagged)
+    clear = clear and not (isinstance(result, Pairwise) and result.joint_differs)
     return "fine" if result.outcome == "no gap" and clear else "unknown"
 
 

@@ -4,6 +4,7 @@ Arguments have ArviZ's names. Nothing is read or compared here, so there is no `
 the result was made. The backend may be matplotlib, plotly or bokeh, and visuals can be added afterwards.
 """
 
+import copy
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from copula_discrepancy.report.plots.arviz_parts import (
     refuse_unused,
     require_ranking,
     require_visuals,
+    shown_number,
     significant_pairs,
 )
 
@@ -37,6 +39,9 @@ _MARGIN, _FOREST = 8, 5.0  # letters besides those of a pair, as of "level", and
 _SHADE = "#c0c0c0"
 _SHADED = 0.55  # part of the labels' panel that arviz-plots shades behind the second label
 _ROOM = 0.6  # above the first row of a forest and below the last, in rows
+_OTHER, _NONE = "*", "\N{WHITE CIRCLE}"  # marks of pairs: other tests than those shown found a gap, or none did
+_VISUALS = ("trunk", "twig", "point_estimate", "labels", "shade", "ticklabels", "remove_axis", "reference")
+_TWO = 2
 _HALF = 0.5  # share of the thick part of an interval
 
 
@@ -45,7 +50,7 @@ def plot_gap_forest(
     *,
     var_names: str | Sequence[str] | None = None,
     filter_vars: str | None = None,
-    number: str | Sequence[str] = "level",
+    number: str | Sequence[str] | None = None,
     pairs: int = 10,
     labels: Sequence[str] | None = None,
     shade_label: str | None = None,
@@ -58,8 +63,9 @@ def plot_gap_forest(
 ) -> "PlotCollection":
     """Draw the worst pairs of a ranking as a forest with arviz-plots: their gaps with intervals, next to zero.
 
-    The thin line is the interval at the confidence of the result, the thick one that of 50%. A star marks a pair in which other
-    tests found a gap, and those of the gaps that are shown did not.
+    The thin line is the interval at the confidence of the result, the thick one that of 50%. They are those of single gaps,
+    while a verdict is adjusted for all tests: an interval may leave out zero where no gap was found. A star marks a pair in
+    which other tests found a gap, and those of the gaps that are shown did not; a ring one in which no test did.
 
     Parameters
     ----------
@@ -70,7 +76,7 @@ def plot_gap_forest(
     filter_vars : {"like", "regex"}, optional
         Interpret `var_names` as substrings or as regular expressions.
     number : {"level", "shape", "total", "form"} or several of them
-        The gaps.
+        The gaps; by default level, or shape without a target.
     pairs : int
         Largest number of pairs, the worst first.
     labels, shade_label : optional
@@ -109,6 +115,7 @@ def plot_gap_forest(
     >>> forest = cd.plot_gap_forest(result, number=["level", "shape"], backend="none")  # doctest: +SKIP
     """
     require_ranking(result, "plot_gap_forest")
+    number = shown_number(result, number)
     numbers = tuple(number) if isinstance(number, list | tuple) and number else (number,)
     for name in numbers:
         one_of(name, "number", NUMBERS)
@@ -118,9 +125,11 @@ def plot_gap_forest(
     refuse_unused(pc_kwargs, plots.plot_forest, "plot_gap_forest")
     require_visuals(visuals, None)
     told: dict[str, Any] = dict(visuals or {})
+    for name in told:
+        one_of(name, "visuals", _VISUALS)
     reference: Any = told.pop("reference", {})
-    short, starred = _short_labels(result, rows, numbers)
-    labeller = labeller or labeller_of(coord_map={"pair": short})
+    short, marks = _short_labels(result, rows, numbers)
+    labeller = labeller_of(coord_map={"pair": short}) if labeller is None else _marking(labeller, marks)
     if plots.__version__.startswith("0."):  # whose forests do not use labellers
         values, thick, thin = (data.assign_coords(pair=[*short.values()]) for data in (values, thick, thin))
     optional: dict[str, Any] = {"labels": labels, "shade_label": shade_label, "plot_collection": plot_collection}
@@ -144,7 +153,10 @@ def plot_gap_forest(
         drawn_by.vline(0.0, target, **options)
     unit = "distance of densities" if "form" in numbers else "Kendall's tau"
     axis = f"{', '.join(numbers)}{f' ({unit})' if not several or 'form' not in numbers else ''}"
-    drawn_by.xlabel(f"{axis}; * other tests found a gap" if starred else axis, target)
+    said = {_OTHER: "other tests found a gap", _NONE: "no gap found"}
+    legend = "; ".join(f"{mark} {words}" for mark, words in said.items() if mark in marks.values())
+    axis = f"{axis}, {100 * result.confidence:g}% intervals, not adjusted"
+    drawn_by.xlabel(f"{axis}\n{legend}" if legend else axis, target)
     labels_panel = forest.get_target(None, {"column": "labels"})
     if plot_collection is None:
         heights = [float(end(forest.get_aes_as_dataset("y").to_array())) for end in (np.min, np.max)]
@@ -157,17 +169,34 @@ def plot_gap_forest(
     return forest
 
 
-def _short_labels(result: Pairwise, rows: NDArray[Any], numbers: Sequence[str]) -> tuple[dict[str, str], bool]:
-    """What is shown for each label of a pair, with a star if it has gaps but none of those that are shown; if any has one."""
+def _short_labels(
+    result: Pairwise, rows: NDArray[Any], numbers: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:  # fmt: skip
+    """What is shown for each label of a pair, with its mark; and the marks of pairs whose gap is not among those shown."""
     names = wording.short_names(result.names, LONGEST)
-    shown = {pair for name in numbers for pair in significant_pairs(result, name)}
-    found, starred = {}, False
+    significant = {pair for name in numbers for pair in significant_pairs(result, name)}
+    shown, marks = {}, {}
     for row in rows:
-        ends = int(row["first"]), int(row["second"])
-        star = bool(row["flagged"]) and frozenset(ends) not in shown
-        found[result.label(row)] = wording.pair_label(*(names[k] for k in ends)) + " *" * star
-        starred = starred or star
-    return found, starred
+        ends, label = (int(row["first"]), int(row["second"])), result.label(row)
+        if not row["flagged"]:
+            marks[label] = _NONE
+        elif frozenset(ends) not in significant:
+            marks[label] = _OTHER
+        mark = f" {marks[label]}" if label in marks else ""
+        shown[label] = wording.pair_label(*(names[k] for k in ends)) + mark
+    return shown, marks
+
+
+def _marking(labeller: Any, marks: Mapping[str, str]) -> Any:
+    """A labeller that also writes the marks of pairs."""
+    marking, plain = copy.copy(labeller), labeller.dim_coord_to_str
+
+    def marked(dim: Any, value: Any, index: Any) -> str:
+        mark = marks.get(str(value)) if dim == "pair" else None
+        return plain(dim, value, index) + (f" {mark}" if mark else "")
+
+    marking.dim_coord_to_str = marked
+    return marking
 
 
 def _size_of_forest(
@@ -190,15 +219,18 @@ def _kept_rows(
     """The worst rows of the ranking that have these gaps, of some variables."""
     most = whole_number(pairs, "pairs", 1)
     kept = np.all([np.isfinite(result.rows[name]) & np.isfinite(result.rows[f"{name}_se"]) for name in numbers], axis=0)
+    places: Sequence[int] = range(len(result.names))
     if var_names is not None or filter_vars is not None:
         options = ReadOptions.checked(var_names, filter_vars, "posterior", None, None, None)
         places = options.pick(result.names)
         kept &= np.isin(result.rows["first"], places) & np.isin(result.rows["second"], places)
     found = result.rows[kept][:most]
     if not len(found):
-        raise InputError(
-            f"no pair of these variables has {' and '.join(numbers)} with a standard error; select others", "shape"
-        )
+        if len({*places}) < _TWO:
+            raise InputError(f"var_names must select two variables or more, got {var_names!r:.60}", "shape")
+        others = " or ".join(repr(name) for name in NUMBERS if np.isfinite(result.rows[f"{name}_se"]).any())
+        way_out = f"use number={others}" if others else "compare more draws"
+        raise InputError(f"no pair of these variables has {' and '.join(numbers)} with a standard error; {way_out}", "shape")
     return found
 
 

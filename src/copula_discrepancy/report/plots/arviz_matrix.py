@@ -30,6 +30,7 @@ from copula_discrepancy.report.plots.arviz_parts import (
     refuse_unused,
     require_ranking,
     require_visuals,
+    shown_number,
     significant_pairs,
 )
 from copula_discrepancy.report.plots.look import BLUE, ORANGE, PURPLE
@@ -43,6 +44,9 @@ _SMALLEST = 5.0  # inches of a matrix of few variables
 _POINTS, _FITTING = 10.0, 20  # size of the letters on the diagonal, and how many fit
 _VERDICT, _LINES = 22, 3  # letters in a line of a verdict in a cell, and its lines
 _FAINTEST, _STRONGEST = 0.15, 0.7  # opacity of the smallest and the largest significant gap, with black text on it
+_TWO = 2
+_MARK, _MANY = 10.0, 100  # size of the mark of a divergent draw, and how many can be seen at this size
+_OWN_AXES = ("bokeh", "plotly")
 _VISUALS = ("scatter", "divergence", "label", "gap", "gap_text")
 
 
@@ -51,7 +55,7 @@ def plot_pairwise(
     *,
     var_names: str | Sequence[str] | None = None,
     filter_vars: str | None = None,
-    number: str = "level",
+    number: str | None = None,
     points: int = 1000,
     plot_matrix: "PlotMatrix | None" = None,
     backend: str | None = None,
@@ -75,7 +79,7 @@ def plot_pairwise(
     filter_vars : {"like", "regex"}, optional
         Interpret `var_names` as substrings or as regular expressions.
     number : {"level", "shape", "total", "form"}
-        The gap above the diagonal.
+        The gap above the diagonal; by default level, or shape without a target.
     points : int
         Largest number of draws in a cloud, evenly spaced among all.
     plot_matrix : PlotMatrix, optional
@@ -115,7 +119,7 @@ def plot_pairwise(
     >>> matrix = cd.plot_pairwise(result, number="shape", backend="none")  # doctest: +SKIP
     """
     draws = _rows_of(result, "plot_pairwise")
-    one_of(number, "number", NUMBERS)
+    number = str(one_of(shown_number(result, number), "number", NUMBERS))
     shown = whole_number(points, "points", 1)
     chosen = draws.select(_chosen(result, draws, var_names, filter_vars))
     require_ordered(chosen)
@@ -152,19 +156,25 @@ def plot_pairwise(
 
         mask = xr.DataArray(chosen.diverging, dims=("chain", "draw"), coords={"chain": ranks["chain"], "draw": ranks["draw"]})
         plain = {} if "color" in used["divergence"] else {"color": PURPLE}
-        options = {"width": 0.4, "size": 10, "alpha": 1.0, **plain, **wanted["divergence"]}
+        size = _MARK * min(1.0, (_MANY / chosen.n_divergent) ** 0.5)  # many would hide the panel
+        options = {"width": 0.4 if size == _MARK else 0.0, "size": size, "alpha": 1.0, **plain, **wanted["divergence"]}
         ignored = every - used["divergence"]
         plot_matrix.map_lower(couple, "divergence", data=ranks, mask=mask, ignore_aes=ignored, **options)
     if wanted["gap"] is not False or wanted["gap_text"] is not False:
         gaps = _Gaps(plots, result, number, wanted["gap"], wanted["gap_text"])
         plot_matrix.map_upper(gaps, "gap", data=few, ignore_aes=every, subset_info=True)
     if wanted["label"] is not False:
-        short = dict(zip(chosen.names, wording.short_names(chosen.names, LONGEST), strict=True))
+        short = dict(zip(result.names, wording.short_names(result.names, LONGEST), strict=True))
+        short = {name: short[name] for name in chosen.names}
         label, longest = plots.visuals.label_plot, max(map(len, short.values()))
         labeller = labeller or labeller_of(var_name_map=short)
         options = ({"size": _POINTS * _FITTING / longest} if longest > _FITTING else {}) | wanted["label"]
         plot_matrix.map(label, "label", data=few, ignore_aes=every, subset_info=True, labeller=labeller, **options)
-    plot_matrix.map(_ticks_at_ends, "ticks", data=few, ignore_aes=every, store_artist=False, drawn_by=backend_of(plot_matrix))
+    framed: dict[str, Any] = {"data": few, "ignore_aes": every, "store_artist": False, "drawn_by": backend_of(plot_matrix)}
+    plot_matrix.map(_ticks_at_ends, "ticks", **framed)
+    if plot_matrix.backend in _OWN_AXES:  # whose panels do not share them
+        plot_matrix.map_lower(_ticks_of_pair, "ticks", **framed)
+        plot_matrix.map_upper(_ticks_of_pair, "ticks", **framed)
     return plot_matrix
 
 
@@ -184,6 +194,11 @@ def _ticks_at_ends(_: Any, target: Any, *, drawn_by: Any, **__: Any) -> None:
         ticks([0.0, 1.0], ["0", "1"], target)
 
 
+def _ticks_of_pair(_: Any, other: Any, target: Any, **options: Any) -> None:
+    """The same for a panel of two variables."""
+    _ticks_at_ends(other, target, **options)
+
+
 def _rows_of(result: Any, function: str) -> Draws:
     """The draws of a ranking."""
     require_ranking(result, function)
@@ -197,7 +212,10 @@ def _chosen(result: Pairwise, draws: Draws, var_names: Any, filter_vars: Any) ->
     """The variables of a matrix, in the order of the data."""
     if var_names is not None or filter_vars is not None:
         options = ReadOptions.checked(var_names, filter_vars, "posterior", None, None, None)
-        return [draws.names[k] for k in options.pick(draws.names)]
+        places = options.pick(draws.names)
+        if len(places) < _TWO:
+            raise InputError(f"var_names must select two variables or more, got {var_names!r:.60}", "shape")
+        return [draws.names[k] for k in places]
     worst: dict[int, None] = {}
     for row in result.rows:
         pair = int(row["first"]), int(row["second"])
@@ -247,7 +265,7 @@ class _Gaps:
         except InputError:
             return None
         value = float(getattr(gap, self.number))
-        if not np.isfinite(value):
+        if not np.isfinite(value) and not gap.flagged:
             return None
         pair = frozenset(self.result.names.index(name) for name in (var_name_x, var_name_y))
         if pair in self.significant and self.field is not False:
@@ -258,8 +276,8 @@ class _Gaps:
         if self.text is False:
             return None
         sign = "" if self.number == "form" else "+"
-        shown = f"{self.number} {round(value, 2) or 0.0:{sign}.2f}"  # no -0.00
+        shown = f"{self.number} {round(value, 2) or 0.0:{sign}.2f}" if np.isfinite(value) else ""  # no -0.00
         if gap.flagged and pair not in self.significant:
             verdict = textwrap.wrap(gap.verdict, _VERDICT, max_lines=_LINES, placeholder=" …", break_on_hyphens=False)
-            shown = "\n".join([shown, *verdict])
+            shown = "\n".join([*([shown] if shown else []), *verdict])
         return self.visuals.annotate_xy(da_x, target, x=0.5, y=0.5, text=shown, **self.text)

@@ -18,6 +18,7 @@ from copula_discrepancy.report.plots.maps import beyond_chance
 LONGEST = 28  # letters of a name: more would be too small to read
 NUMBERS = ("level", "shape", "total", "form")  # that have a standard error
 _DOTS = 100.0  # per inch
+_CHOSEN_BEFORE = ("dt", "group", "coords", "sample_dims", "ci_prob", "ci_probs", "combined", "reference_values")
 _BACKENDS = ("matplotlib", "plotly", "bokeh", "none")
 
 
@@ -33,6 +34,11 @@ def labeller_of(**maps: Any) -> Any:
     return MapLabeller(**maps)
 
 
+def shown_number(result: Pairwise, number: Any) -> Any:
+    """The gap that is drawn by default: level, or shape where there is no target, and no level."""
+    return number if number is not None else "shape" if result.kind == "nothing" else "level"
+
+
 def significant_pairs(result: Pairwise, number: str) -> set[frozenset[int]]:
     """The pairs whose gap is significant by its own test."""
     rows = result.rows[beyond_chance(result, number)]
@@ -42,10 +48,12 @@ def significant_pairs(result: Pairwise, number: str) -> set[frozenset[int]]:
 def refuse_unused(given: Mapping[str, Any], theirs: Any, function: str) -> None:
     """Raise for arguments of ArviZ's plot, or of the comparison, that would be swallowed and change nothing."""
     for name in given:
-        if name in inspect.signature(theirs).parameters:
+        if name in _CHOSEN_BEFORE:
             raise InputError(
                 f"{function} has no argument {name!r}: it draws a result, whose draws and confidence were chosen in cd.pairwise"
             )
+        if name in inspect.signature(theirs).parameters:
+            raise InputError(f"{function} has no argument {name!r}, which {theirs.__name__} of arviz-plots has; omit it")
         if name in inspect.signature(pairwise).parameters:
             raise InputError(
                 f"{name!r} is an option of the comparison: pass it to cd.pairwise, or as compare={{{name!r}: ...}} to the "
