@@ -87,8 +87,8 @@ def test_a_growing_run_is_watched_and_its_last_answer_is_that_of_compare(folder,
         "watch", "run_*.csv", "--reference", "reference_*.csv", "--json", "watched.json", "--html", "live.html",
         "--fail-above", "0.1", *FAST, capsys=capsys,
     )  # fmt: skip
+    assert code == 3, err
     sampler.join()
-    assert code == 3
     assert "400 of 400 draws in 4 chains" in out
     # no terminal: what changes is said line by line, looks among it
     assert any(line.startswith("copula-discrepancy: Watching: ") for line in err.splitlines())

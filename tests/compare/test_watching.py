@@ -16,6 +16,7 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.watch_result import ENDING, duration
 from copula_discrepancy.compare.watching import Watching
+from copula_discrepancy.data.following.progress import UNREAD
 from tests.caveat_codes import codes_of
 from tests.growing import Clock, Scripted, chains_of
 
@@ -124,7 +125,7 @@ def test_of_chains_of_unequal_length_most_draws_are_used(draws, lengths, used, l
     # R-hat does not know that chain, so that no limit is passed
     assert gate(last.result).code == "answered"
     assert gate(last.result, max_gap=0.9, max_rhat=9.0).code == ("incomplete" if left else "passed")
-    cut = [note for note in last.result.notes if note.startswith("every chain is cut")]
+    cut = [note for note in last.result.notes if "is cut to" in note]
     assert bool(cut) == (max(lengths[:2]) > used[1] and used[0] > 1)
 
 
@@ -322,7 +323,7 @@ def test_an_interrupted_watch_has_the_last_answer(draws):
     assert watch.latest is watch.final() is last
 
 
-@pytest.mark.parametrize("lengths", [[], [10] * 4])
+@pytest.mark.parametrize("lengths", [[], [3] * 4])
 def test_nothing_to_compare_is_an_error_that_says_what_is_missing(draws, lengths):
     follower = Scripted(draws, [lengths], finished=False, waiting_for="run_5.csv, which does not exist yet")
     clock = Clock()
@@ -401,6 +402,100 @@ def test_a_complete_run_is_complete_however_little_patience_there_is(draws):
     assert last.notes == ()
 
 
+def test_a_short_run_that_is_over_is_answered(draws):
+    """Fewer draws than a look needs: no more will come, and the answer says how little they tell."""
+    watch = watching(Scripted(draws, [[], [10] * 4], expected=10), draws[:, ::-1])
+    assert not any(update.result for update in watch.updates())
+    last = watch.final()
+    assert last.result.samples[0].n_draws == 10
+    assert "few-effective-draws" in codes_of(last.result)
+    assert "unfinished-run" not in codes_of(last.result)
+    # while it goes on, there is nothing to answer yet
+    watch = watching(Scripted(draws, [[10] * 4], finished=False))
+    next(watch.updates())
+    with pytest.raises(cd.InputError, match="50 draws of every chain are needed, got 10"):
+        watch.final(interrupted=True)
+
+
+class Lagging(Scripted):
+    """A source that reads so many draws at once, behind those that are there already."""
+
+    def poll(self):
+        progress = super().poll()
+        return replace(progress, behind=self.polls < len(self.lengths))
+
+
+def test_draws_that_are_there_are_read_before_the_last_answer_and_tell_no_rate(draws):
+    watch = watching(Lagging(draws, [[100] * 4, [200] * 4, [300] * 4, [400] * 4], finished=False), pace=Pace(every=0.0))
+    first = next(watch.updates())
+    assert math.isnan(first.rate)
+    last = watch.final(interrupted=True)
+    assert last.lengths == (400,) * 4
+    assert last.result.samples[0].n_draws == 400
+    assert math.isnan(last.rate)
+
+
+class Changed(Scripted):
+    """A source whose draws, read again at the end, are not those that were followed."""
+
+    def whole(self):
+        return replace(super().whole(), notes=(f"{UNREAD}: the files have changed",))
+
+
+def test_draws_that_were_changed_pass_no_limit(draws, reference):
+    watch = watching(Changed(draws, [[400] * 4], expected=400), reference)
+    [*watch.updates()]
+    result = watch.final().result
+    assert codes_of(result)[0] == "unread-at-end"
+    assert "the files have changed" in result.caveats[0].sentence
+    assert not [note for note in result.notes if note.startswith(UNREAD)]
+    assert gate(result, max_gap=0.9).code == "incomplete"
+    # of a run that goes on, nothing else is expected
+    watch = watching(Changed(draws, [[400] * 4], finished=False, expected=900))
+    next(watch.updates())
+    assert "unread-at-end" not in codes_of(watch.final(interrupted=True).result)
+
+
+def test_restarts_are_part_of_the_last_answer(draws):
+    void = "the run was restarted: run_1.csv was replaced or truncated; 30 earlier draws are discarded"
+    watch = watching(Scripted(draws, [[200] * 4, [400] * 4], restarts=(void,)), pace=Pace(every=0.0))
+    looks = [*watch.updates()]
+    assert void in looks[-1].notes
+    last = watch.final()
+    assert void in last.result.notes
+    assert [*last.all_notes].count(void) == 1
+
+
+@pytest.mark.parametrize(("expected", "words"), [(500, "with 100 to 400 of 500 draws"), (None, "run_5.csv is gone")])
+def test_a_run_that_stands_still_with_something_missing_is_unfinished(draws, expected, words):
+    follower = Scripted(draws, [[400, 300, 400, 100]], finished=False, expected=expected, waiting_for="run_5.csv is gone")
+    watch = watching(follower, pace=Pace(every=0.0, patience=5.0))
+    [*watch.updates()]
+    caveats = {caveat.code: caveat.sentence for caveat in watch.final().result.caveats}
+    assert words in caveats["unfinished-run"]
+    assert "end-unknown" not in caveats
+
+
+def test_the_line_about_chains_tells_of_those_that_do_not_count(draws):
+    """Left out, standing still, or there twice; and of one chain alone that it is one."""
+
+    def told(values, lengths, **fields):
+        watch = watching(Scripted(values, [lengths], **fields))
+        [*watch.updates()]
+        return watch.final().sentences()["Chains"]
+
+    assert told(draws, [400, 400, 60, 400]).endswith("; left out: run_3.csv (60 draws).")
+    still = draws.copy()
+    still[1, 150:] = still[1, 150]
+    assert "; run_2.csv is stuck in x0 from draw 150 on (at " in told(still, [400] * 4)
+    assert "(and 2 more, in the notes)" in told(still, [400] * 4)
+    twice = draws.copy()
+    twice[3] = twice[0]
+    assert told(twice, [400] * 4).endswith("; run_4.csv has the same draws as run_1.csv.")
+    assert told(draws[:1], [400]).startswith("there is one, whose halves ")
+    assert not {"left out", "stuck", "same draws"} & {*told(draws, [400] * 4).split("; ")}
+
+
 def test_a_chain_somewhere_else_is_named_and_no_time_is_told(draws):
     """Effective draws count the modes then: an error at the present rate would be that of another question."""
     apart = draws[:, :380].copy()
@@ -411,9 +506,9 @@ def test_a_chain_somewhere_else_is_named_and_no_time_is_told(draws):
     for update in (look, watch.final()):
         assert update.odd_chain == "run_3.csv"
         said = update.sentences()
-        assert "Run_3.csv differs from the others most." in said["Chains"]
+        assert "; most unlike the others: run_3.csv." in said["Chains"]
         assert "chance" not in said["Chains"]
-        assert "cannot be told while the chains disagree" in said["Error"]
+        assert "cannot be estimated while the chains disagree" in said["Error"]
         assert math.isnan(update.draws_to_error)
         assert math.isnan(update.seconds_to_error)
 
@@ -494,8 +589,13 @@ def test_the_time_to_an_error_follows_from_rate_and_reference(watched):
     assert replace(update, error=math.sqrt(0.5 * np.max(other)), rate=10.0).seconds_to_error == math.inf
     assert math.isnan(replace(update, result=None).seconds_to_error)
     # draws are told per chain, as in the line above them; without a rate, no time is
-    told = replace(update, error=wanted, rate=math.nan).sentences()["Error"]
-    assert f" with about {math.ceil((needed - 800) / 4):,} more draws of each chain" in told
+    more = math.ceil((needed - 800) / 40) * 10  # an estimate, rounded to two digits
+    assert 100 <= more < 1000
+    told = replace(update, error=wanted, rate=math.nan, expected=2000).sentences()["Error"]
+    assert told.endswith(f" with about {more} more draws of each chain.")
+    assert " in about " not in told
+    told = replace(update, error=wanted, rate=10.0, expected=300).sentences()["Error"]
+    assert told.endswith(f" with about {more} more draws of each chain; the run ends before, at 300.")
     assert " in about " not in told
     assert "100 a second each" in replace(update, rate=400.0).sentences()["Run"]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import copula_discrepancy as cd
 from copula_discrepancy.data.following.csv_file import GrowingCsv
 from copula_discrepancy.data.following.opening import follow
-from copula_discrepancy.data.following.progress import Growing, Progress, cut_draws
+from copula_discrepancy.data.following.progress import UNREAD, Growing, Progress, cut_draws
 from tests.data.refusals import refusal
 from tests.data.test_files import STAN_DRAWS, STAN_NAMES, stan_text, write
 
@@ -231,7 +231,7 @@ def test_a_truncated_file_begins_anew():
     progress = follower.poll()
     assert (progress.generation, progress.new) == (1, 5)
     np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[1][:5])
-    assert "30" in progress.notes[0]
+    assert "30" in progress.restarts[0]
     np.testing.assert_array_equal(before.chains[0], STAN_DRAWS[0])
     append("out.csv", rest)
     progress = follower.poll()
@@ -246,7 +246,7 @@ def test_files_in_which_the_run_began_anew_are_in_one_note():
     follower.poll()
     for name in names[:4]:
         write(name, cut_at(OTHER, 5)[0])
-    notes = [note for note in follower.poll().notes if "discarded" in note]
+    notes = follower.poll().restarts
     assert len(notes) == 1
     assert [name in notes[0] for name in names] == [True, True, True, False, False]
     assert "1 more" in notes[0]
@@ -770,3 +770,61 @@ def test_divergent_draws_are_kept_where_chains_are_cut():
     progress = Progress((long, short, np.zeros((0, 2))), ("a", "b"), ("0", "1", "2"), divergent=(*flags, np.zeros(0, bool)))
     np.testing.assert_array_equal(cut_draws(progress, "").diverging, [flags[0][:4], flags[1]])
     assert cut_draws(replace(progress, divergent=None), "").diverging is None
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_file_by_two_names_is_refused(link):
+    """Its chain would count twice: effective draws would double, and R-hat would agree with itself."""
+    write("run_1.csv", TEXT)
+    write("run_2.csv", OTHER)
+    link("run_1.csv", "run_1_latest.csv")
+    for source in ("run_*.csv", "."):
+        message = refusal("file", follow(source).poll)
+        assert "run_1.csv" in message
+        assert "run_1_latest.csv" in message
+        assert "link" in message
+
+
+def test_a_byte_order_mark_before_stans_comments():
+    write("out.csv", b"\xef\xbb\xbf" + TEXT.encode())
+    follower = follow("out.csv")
+    progress = follower.poll()
+    assert (progress.names, progress.finished) == (cd.as_draws("out.csv").names, True)
+    np.testing.assert_array_equal(progress.chains[0], STAN_DRAWS[0])
+    assert follower.whole().notes == cd.as_draws("out.csv").notes
+
+
+def test_patterns_and_paths():
+    for name in ("r_1.csv", "r_2.csv", "s[1].csv"):
+        write(name, TEXT if "1" in name else OTHER)
+    assert follow("r_*").poll().lengths == (30, 30)
+    assert follow("s[1].csv").poll().lengths == (30,)  # a name, though it has brackets
+    assert "alone" in refusal("file", follow, ["r_*.csv", "s[1].csv"])
+    assert "empty" in refusal("file", follow, "")
+    assert "empty" in refusal("file", follow, ["r_1.csv", ""])
+    assert "ends with .csv" in refusal("file", follow, "t_*")
+    write("r_1.json", "{}")
+    message = refusal("file", follow, "r_*")
+    assert "r_1.json" in message
+    assert "ends with .csv" in message
+
+
+def test_what_is_read_again_at_the_end_is_what_was_followed():
+    """If not, the draws are those that were followed, and a note says so; files that were complete may go."""
+    begin, _ = cut_at(TEXT, 12)
+    write("out.csv", begin + "1.0,2.0")  # killed in the middle of a line
+    follower = follow("out.csv")
+    follower.poll()
+    assert follower.whole().notes[-1] == f"{UNREAD}: the last line of a file is unfinished"
+    os.remove("out.csv")
+    follower.poll()
+    assert follower.whole().notes[-1] == f"{UNREAD}: files are gone or cannot be read"
+    write("out.csv", TEXT)
+    follower = follow("out.csv")
+    follower.poll()
+    os.remove("out.csv")
+    assert follower.poll().finished
+    whole = follower.whole()
+    assert not [note for note in whole.notes if note.startswith(UNREAD)]
+    assert "gone" in whole.notes[-1]
+    np.testing.assert_array_equal(whole.values[0], STAN_DRAWS[0])

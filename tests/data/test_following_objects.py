@@ -470,3 +470,33 @@ def test_chains_that_stand_still_are_no_repeated_blocks():
     for _ in range(4):
         progress = follower.poll()
     assert progress.lengths == (62,) * 3
+
+
+class PanicException(BaseException):
+    """What Rust's code raises in Python when it breaks down; no Exception."""
+
+
+@pytest.mark.parametrize("where", ["is_finished", "inspect"])
+def test_a_sampler_that_panics_has_failed(where, monkeypatch):
+    def panic(*_):
+        raise PanicException("called `Option::unwrap()` on a `None` value")
+
+    sampler = Sampler()
+    follower = follow(sampler)
+    sampler.lengths = (9, 9)
+    follower.poll()
+    monkeypatch.setattr(Sampler, where, property(panic) if where == "is_finished" else panic)
+    progress = follower.poll()
+    assert (progress.finished, progress.lengths) == (True, (9, 9))
+    assert progress.failed == "it panicked: called `Option::unwrap()` on a `None` value"
+    assert follower.whole().n_draws == 9
+
+
+def test_an_interrupt_is_no_panic(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    follower = follow(Sampler())
+    monkeypatch.setattr(Sampler, "inspect", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        follower.poll()

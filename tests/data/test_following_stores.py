@@ -14,6 +14,7 @@ import xarray as xr
 
 import copula_discrepancy as cd
 from copula_discrepancy.data.following.opening import follow
+from copula_discrepancy.data.following.progress import UNREAD
 from copula_discrepancy.data.following.zarr_store import ZarrFollower
 from copula_discrepancy.data.readers.options import ReadOptions
 from tests.data.refusals import refusal
@@ -296,7 +297,7 @@ def test_a_store_that_is_written_anew(version):
     progress = follower.poll()
     assert (progress.lengths, progress.generation, progress.new) == ((10, 0), 1, 10)
     expected(progress, 7)
-    assert "20" in progress.notes[0]
+    assert "20" in progress.restarts[0]
 
 
 def test_two_runs_in_one_store_of_nutpie():
@@ -350,9 +351,37 @@ def test_catching_up_goes_on_in_further_looks(monkeypatch):
     for _ in range(4):
         progress = follower.poll()
         lengths.append(progress.lengths[0])
-        assert bool(progress.waiting_for) == (progress.lengths[0] < DRAWS)
+        assert bool(progress.waiting_for) == progress.behind == (progress.lengths[0] < DRAWS)
     assert lengths == [16, 32, 48, 50]
     expected(progress)
+
+
+def test_draws_that_a_store_has_lost_are_kept_and_told():
+    """As by a disk that was full: what is missing in an array reads as NaN."""
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, 30)
+    follower = follow("run.zarr")
+    assert follower.poll().lengths == (30, 30)
+    assert follower.whole().notes[-1] == "read while the store was still written"
+    arrays["mu"][1, :8] = np.nan
+    whole = follower.whole()
+    assert whole.notes[-1].startswith(f"{UNREAD}: draws of the store are gone")
+    np.testing.assert_array_equal(whole.values[1], follower._last.chains[1])
+    assert np.isfinite(whole.values).all()
+
+
+def test_an_error_of_zarr_is_shown_when_it_lasts(monkeypatch):
+    """What is half written raises any error for a moment."""
+    store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    follower = follow("run.zarr")
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store.SETTLED", 10.0)
+    monkeypatch.setattr(
+        "copula_discrepancy.data.following.zarr_store.opened_group", lambda path: (_ for _ in ()).throw(KeyError("codec"))
+    )
+    assert follower.poll().waiting_for == "run.zarr is not complete yet"
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store.SETTLED", 0.0)
+    assert follower.poll().waiting_for == "run.zarr is not complete yet (KeyError: 'codec')"
 
 
 def test_a_store_that_is_full_at_first_sight_may_grow(monkeypatch):
@@ -681,7 +710,7 @@ def test_a_netcdf_file_that_is_replaced():
     netcdf("run.nc", 20, offset=5, diverging=False)
     progress = follower.poll()
     assert (progress.lengths, progress.new, progress.generation, progress.divergent) == ((20, 20), 40, 1, None)
-    assert "50" in progress.notes[0]
+    assert "50" in progress.restarts[0]
     os.remove("run.nc")
     progress = follower.poll()
     assert (progress.lengths, progress.generation) == ((20, 20), 1)
@@ -737,7 +766,7 @@ def test_the_whole_of_a_file_is_what_was_followed():
     netcdf("run.nc", 20, offset=5)  # another run takes its place before it is read for the last time
     whole = follower.whole()
     np.testing.assert_array_equal(whole.values, np.stack(follower._last.chains))
-    assert whole.notes[-1] == "the files have changed since they were followed"
+    assert whole.notes[-1] == f"{UNREAD}: the files have changed"
 
 
 def test_a_file_that_has_just_changed_is_read_at_the_next_look():

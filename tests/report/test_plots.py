@@ -480,6 +480,9 @@ def test_a_trace_is_close_to_fits_of_fewer_draws(make):
     for k in range(5):
         one = refitted(found, int(running.draws[k]) // found.fit.pair.n_chains)
         assert running.level[k] == one.level.value
+        if math.isnan(found.total.value):  # too few values to be fitted, as fewer draws of them need not be
+            assert math.isnan(running.total[k])
+            continue
         assert abs(running.total[k] - one.total.value) < min(0.02, 0.5 * one.total.se)
         # autocorrelation of a dozen draws in a chain is hardly known, and a change of its window moves the standard error
         assert 0.5 < running.se[k] / one.total.se < 2.0 or running.draws[k] < 200

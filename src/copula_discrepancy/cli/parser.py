@@ -22,8 +22,8 @@ exit codes:
   2    invalid usage: an unknown option, or an invalid value of an option
   3    failed: a gap is above --fail-above, with --fail-above a variable is
        constant that should vary, or with --margins a variable differs
-  4    undecided: the tests are void, no pair could be tested, or R-hat or
-       n_eff is outside its limit
+  4    undecided, and not failed: the tests are void, no pair could be tested,
+       or R-hat or n_eff is outside its limit; with a limit, a chain occurs twice
   130  interrupted"""
 _EXIT_CODES_OF_REPAIR = """\
 exit codes:
@@ -61,9 +61,9 @@ exit codes:
   2    invalid usage: an unknown option, or an invalid value of an option
   3    failed: a gap is above --fail-above, with --fail-above a variable is
        constant that should vary, or with --margins a variable differs
-  4    undecided: the tests are void, no pair could be tested, or R-hat or
-       n_eff is outside its limit; with a limit, the run was cut short, or a
-       chain was left out
+  4    undecided, and not failed: the tests are void, no pair could be tested,
+       or R-hat or n_eff is outside its limit; with a limit, the run was cut
+       short, its draws were changed, or a chain was left out or occurs twice
   130  interrupted before the first answer, or during the last"""
 _WITH_EXIT_CODES: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
 
@@ -126,15 +126,22 @@ def _message(error: Exception) -> str:
 
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """Handle SIGTERM, which `timeout` sends, like an interrupt: workers end too, and finished work is saved."""
+    """Handle SIGTERM, which `timeout` sends, and SIGHUP of a terminal that is closed, like an interrupt: workers end too, and
+    finished work is saved. What `nohup` ignores stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():  # signals can only be handled there
         yield
         return
-    usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    usual = {number: signal.getsignal(number) for number in numbers}
+    usual = {number: handler for number, handler in usual.items() if handler != signal.SIG_IGN}
+    for number in usual:
+        signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, usual)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
 
 
 def _with_json_file(words: Sequence[str]) -> list[str]:

@@ -28,6 +28,7 @@ from copula_discrepancy.families import Copula, resolve_family
 
 _MUCH = 0.05  # share of rows in levels that are not compared from which the answer has a reservation
 _NAMED = 8  # stuck chains that get a caveat each; of the others only the number is given
+_NO_CHANCE = 10  # different draws that two chains do not have in common by chance, nor because both stand still
 _FITTED = ("tau", "theta")
 _NEARLY = 1.0 - 1e-9  # |tau| above which a moment estimate may round to its limit
 
@@ -151,7 +152,8 @@ def comparison_caveats(compared: Compared, sides: Sequence[ComparedSample]) -> t
     iid = own.iid, other is not None and other.iid
     caveats = _repeats(own, other, iid)
     for side in sides:
-        caveats += [*_divergent(side), *_still(side), *_effective(compared, side), *_agreement(compared, side), *_chains(side)]
+        caveats += [*_divergent(side), *_still(side), *_repeated_chains(side), *_effective(compared, side)]
+        caveats += [*_agreement(compared, side), *_chains(side)]
         caveats += _agreement_in_form(compared, side)
         caveats += _bounds(compared, side)
     caveats += _degrees(compared, sides[-1])  # estimated from the reference, if there is one
@@ -205,7 +207,7 @@ def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:
     own, other = sides[0], sides[1] if len(sides) > 1 else None
     caveats = [*repeated_rows(own.draws, None if other is None else other.draws, (own.iid, other is not None and other.iid))]
     for side in sides:
-        caveats += [*_divergent(side), *_still(side), *_chains(side)]
+        caveats += [*_divergent(side), *_still(side), *_repeated_chains(side), *_chains(side)]
     return caveats
 
 
@@ -238,6 +240,21 @@ def _still(side: ComparedSample) -> list[Caveat]:
         which = "chains and variables" if side.things == "draws" else "columns"
         sentences = [*sentences[:_NAMED], f"{more} more {which} are stuck"]
     return [side.caveat("stuck-chain", sentence) for sentence in sentences]
+
+
+def _repeated_chains(side: ComparedSample) -> list[Caveat]:
+    """Chains with the same draws as another, such as a file that was read twice, or two chains with one seed."""
+    draws = side.draws
+    if isinstance(draws, CountedDraws) or side.iid:  # of which repeated rows are told
+        return []
+    found: list[str] = []
+    for k, chain in enumerate(draws.values):
+        first = next((j for j in range(k) if np.array_equal(draws.values[j], chain, equal_nan=True)), None)
+        if first is not None and len(np.unique(chain, axis=0)) >= _NO_CHANCE:
+            found.append(f"{draws.chain_name(k)} has the same {side.things} as {draws.chain_name(first)}")
+    more = len(found) - _NAMED
+    told = "; ".join([*found[:_NAMED], *([f"{more} more chains repeat others"] if more > 0 else [])])
+    return [side.caveat("repeated-chains", told)] if found else []
 
 
 def _stops(draws: Draws, variable: int, things: str) -> list[str]:
@@ -391,9 +408,12 @@ def _discrete(compared: Compared, sides: Sequence[ComparedSample], rare: Sequenc
         sentence = f"{listed(few, BRIEF)} {take} so few values that no copula density describes {them}; {without} not tested"
         caveats.append(caveat_of("few-values", sentence))
     if coarse:
+        level = ""
+        if np.isfinite(compared.rows["level"]).any():
+            level = ", and level compares tau-b with the target's tau, from which ties move it"
         sentence = (
             f"values of {listed(coarse, BRIEF)} are tied, as if rounded or discrete, which without a reference sample looks "
-            "like a misfit of any family; shape and form are not tested where ties are not of whole points"
+            f"like a misfit of any family; shape and form are not tested where ties are not of whole points{level}"
         )
         caveats.append(caveat_of("few-values", sentence))
     if rounded:

@@ -17,6 +17,8 @@ from copula_discrepancy.compare.sizes import gap_sizes
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 
+_INCOMPLETE = ("chains-left-out", "repeated-chains", "unfinished-run", "unread-at-end")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -26,8 +28,8 @@ class Outcome:
     ----------
     code : str
         "answered" (no limit was set) or "passed"; "gap" or "constant" if the dependence is wrong or lost; "margins" if single
-        variables differ; "void", "untested", "unconverged", "too-few-draws" or "incomplete" (a chain was left out, or the run
-        was cut short) if the comparison cannot be judged.
+        variables differ; "void", "untested", "unconverged", "too-few-draws" or "incomplete" (a chain was left out or occurs
+        twice, the run was cut short, or its draws were changed) if the comparison cannot be judged.
     sentence : str
         The reason, on one line; empty if no limit was set.
     """
@@ -99,8 +101,8 @@ def gate(
 
 
 def _incomplete(result: Pairwise) -> Outcome | None:
-    """Undecided if a chain was left out, which R-hat does not know, or if the run had more draws to come."""
-    told = next((caveat.sentence for caveat in result.caveats if caveat.code in ("chains-left-out", "unfinished-run")), None)
+    """Undecided if a chain was left out or occurs twice, which R-hat does not know, or if draws of the run are missing."""
+    told = next((caveat.sentence for caveat in result.caveats if caveat.code in _INCOMPLETE), None)
     return None if told is None else Outcome("incomplete", f"undecided: {told}")
 
 

@@ -348,8 +348,9 @@ def _enough(result: "Pairwise", sample: Draws, end: str) -> str:
         return f"{n}."
     parts = f"{sample.n_chains} chains" if sample.n_chains > 1 else wording.halves(result.things)
     largest = float(np.nanmax(rhat))
-    agree = "agree" if largest <= RHAT_LIMIT else "disagree"
-    return f"{n}; {parts} {agree} on Kendall's tau (R-hat at most {wording.rhat_text(largest)})."
+    if largest <= RHAT_LIMIT:
+        return f"{n}; {parts} agree on Kendall's tau (R-hat at most {wording.rhat_text(largest)})."
+    return f"{n}; {parts} disagree on Kendall's tau (R-hat up to {wording.visibly_above(largest, RHAT_LIMIT)})."
 
 
 def _per_pair(result: "Pairwise", end: str) -> str | None:

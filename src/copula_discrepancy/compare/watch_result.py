@@ -18,7 +18,9 @@ LOOKS = (
     "this run goes on. If you look often, you will see a gap by chance, and a run that is stopped when its numbers look good "
     "is biased: the answer at the end counts."
 )
-_RHATS = (("rhat", ""), ("form_rhat", " of form"))
+LEFT_OUT = "chains left out"  # begins the note that some are
+_RHATS = (("rhat", "", RHAT_LIMIT), ("form_rhat", " of form", FORM_RHAT_LIMIT))
+_ABOUT_CHAINS = ("stuck-chain", "repeated-chains")
 QUIET = 30.0  # seconds without new draws that are told
 _LONG, _CLEAR = 1000, 1.1  # draws per chain from which on R-hat is seldom above its limits by chance, and never above this
 _PAIRS = 4  # named in a sentence
@@ -111,7 +113,7 @@ class WatchUpdate:
     def seconds_to_error(self) -> float:
         """Seconds until all gaps in level have the wanted standard error at the present rate; see `draws_to_error`.
 
-        NaN if that cannot be told, also where no draws come any more.
+        NaN if that cannot be estimated, also where no draws come any more.
         """
         draws = self.draws_to_error
         if draws == 0.0 or not math.isfinite(draws):
@@ -127,8 +129,8 @@ class WatchUpdate:
     def draws_to_error(self) -> float:
         """Draws of all chains together until all gaps in level have the wanted standard error.
 
-        0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be told, as where
-        the chains disagree.
+        0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be estimated, as
+        where the chains disagree.
         """
         if self.result is None or self._clearly_apart:
             return math.nan
@@ -199,25 +201,42 @@ class WatchUpdate:
         result = self.result
         assert result is not None
         apart = self.disagreeing
-        known = [(result.rows[name], of) for name, of in _RHATS if not np.isnan(result.rows[name]).all()]
-        rhats = [f"{wording.rhat_text(np.nanmax(values))}{of}" for values, of in known]
+        several = result.samples[0].n_chains > 1
+        told = self._told_of_chains()
+        rhats = [
+            f"{wording.rhat_against(float(np.nanmax(result.rows[name])), limit)}{of}"
+            for name, of, limit in _RHATS
+            if not np.isnan(result.rows[name]).all()
+        ]
         if not rhats:
-            return ""
+            return f"{told.removeprefix('; ')}." if told else ""
         compared = f"pairs{' compared so far' * (result.waiting > 0)}"
         if not apart:
-            return f"they agree in all {compared} (R-hat at most {', '.join(rhats)})."
+            agree = "they agree" if several else "there is one, whose halves agree"
+            return f"{agree} in all {compared} (R-hat at most {', '.join(rhats)}){told}."
         shown = listed([wording.pair_label(*pair) for pair in apart], _PAIRS)
         which = f"{len(apart):,} of {len(result) - result.waiting:,} {compared}"
-        odd = f" {self.odd_chain[0].upper()}{self.odd_chain[1:]} differs from the others most." if self.odd_chain else ""
+        odd = f"; most unlike the others: {self.odd_chain}" if self.odd_chain else ""
         excused = self.final or max(self.lengths) >= _LONG or self._clearly_apart
         chance = "" if excused else f" With fewer than {_LONG:,} draws, that may be chance."
-        return f"they disagree in {which} (R-hat up to {', '.join(rhats)}): {shown}.{odd}{chance}"
+        disagree = "they disagree" if several else "there is one, whose halves disagree"
+        return f"{disagree} in {which} (R-hat up to {', '.join(rhats)}): {shown}{odd}{told}.{chance}"
+
+    def _told_of_chains(self) -> str:
+        """Chains that are left out, or should not count: those that stand still, and those that repeat another."""
+        assert self.result is not None
+        said = (*self.result.notes, *self.result.warnings)
+        left_out = next((f"; left out: {note.partition(': ')[2]}" for note in said if note.startswith(LEFT_OUT)), "")
+        caveats = [caveat for caveat in self.result.caveats if not caveat.sentence.startswith("reference: ")]
+        some = [caveat.sentence for caveat in caveats if caveat.code in _ABOUT_CHAINS]
+        more = f" (and {len(some) - 1} more, in the notes)" if len(some) > 1 else ""
+        return f"{left_out}{f'; {some[0]}{more}' if some else ''}"
 
     def _time_to_error(self) -> str:
         """How long until numbers are as exact as wanted."""
         draws, wanted = self.draws_to_error, f"a standard error of {self.error:g} in Kendall's tau"
         if math.isnan(draws):
-            return f"how long {wanted} takes cannot be told while the chains disagree." if self._clearly_apart else ""
+            return f"how long {wanted} takes cannot be estimated while the chains disagree." if self._clearly_apart else ""
         every = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
         if draws == 0.0:
             return f"the standard error of Kendall's tau is at most {self.error:g} in {every}."
@@ -225,12 +244,15 @@ class WatchUpdate:
             assert self.result is not None
             largest = float(np.nanmax(self.result.rows["tau_target_se"]))
             return f"{wanted} cannot be reached: the reference's own is up to {largest:.2g}. Use a longer reference."
-        more = f"{math.ceil(draws / len(self.lengths)):,} more draws{' of each chain' if len(self.lengths) > 1 else ''}"
+        further = draws / len(self.lengths)
+        more = f"{wording.about(further)} more draws{' of each chain' if len(self.lengths) > 1 else ''}"
         if self.final:
             return f"{wanted} in {every} would take about {more}."
         seconds = self.seconds_to_error
         when = f" in about {duration(max(seconds, 1.0))}" if math.isfinite(seconds) else ""
-        return f"{wanted} in {every}{when}, with about {more}."
+        ends = self.expected is not None and min(self.lengths) + further > self.expected
+        before = f"; the run ends before, at {self.expected:,}" if ends else ""
+        return f"{wanted} in {every}{'' if ends else when}, with about {more}{before}."
 
     def to_dict(self) -> dict[str, Any]:
         """The state ready for JSON, with the result's."""

@@ -16,16 +16,18 @@ from copula_discrepancy.compare.many import Choices, rank_pairs
 from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.pacing import Budget, Pace
 from copula_discrepancy.compare.ranking import SHOWN
-from copula_discrepancy.compare.watch_result import QUIET, WatchUpdate
+from copula_discrepancy.compare.watch_result import LEFT_OUT, QUIET, WatchUpdate
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.following.progress import Follower, Progress
+from copula_discrepancy.data.following.progress import UNREAD, Follower, Progress
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.ranks import concordance
 from copula_discrepancy.families import resolve_family
 
-LEFT_OUT = "chains left out"
+_TOLD = {LEFT_OUT: "chains-left-out", UNREAD: "unread-at-end"}  # beginnings of notes that are caveats at the end
 _FIRST = 50  # draws per chain before the first look: standard errors of chains need some 20, and fewer than 50 tell nothing
+_FEWEST = 4  # draws per chain of a run that is over: the answer says how little they tell
+_CATCHING_UP = 0.1  # seconds between readings of draws that are there already, which settle meanwhile
 _POLL = 1.0  # seconds between two readings: a sampler writes thousands of draws in one, or a few
 _SOON = 0.01  # seconds before a look is due, when it may begin: a sleep may end a little early
 _POLITE = 0.2  # of the time that may be used, for reading
@@ -91,6 +93,7 @@ class Watching:
         self._read = self._start
         self._result: Pairwise | None = None
         self._odd_chain = ""
+        self._over = False  # no more draws will come, or none came for so long that the watch has ended
         self._update: WatchUpdate | None = None
 
     @property
@@ -107,14 +110,20 @@ class Watching:
 
     @property
     def comparable(self) -> bool:
-        """Whether there are draws enough for an answer."""
-        return max(self._latest.lengths, default=0) >= _FIRST
+        """Whether there are draws enough for an answer: few are if no more will come."""
+        return max(self._latest.lengths, default=0) >= self._fewest
+
+    @property
+    def _fewest(self) -> int:
+        """The draws per chain that an answer takes."""
+        return _FEWEST if self._over else _FIRST
 
     def updates(self) -> Iterator[WatchUpdate]:
         """An update whenever something is new: draws, an answer, or what is waited for."""
         while True:
             self._poll()
-            if self._ended():
+            self._over = self._ended()
+            if self._over:
                 return
             next_reading = self._clock() + self._pause
             self._look_if_due()
@@ -134,26 +143,33 @@ class Watching:
             return self._update
         if interrupted and not self._follower.pulls:
             self._poll()
+            while self._latest.behind:
+                self._sleep(_CATCHING_UP)
+                self._poll()
         draws = self._whole()
         if draws is None:
             lengths = self._latest.lengths
-            few = f"{_FIRST} draws of every chain are needed, got {' + '.join(map(str, lengths)) or 0}"
+            few = f"{self._fewest} draws of every chain are needed, got {' + '.join(map(str, lengths)) or 0}"
             failed = f"the sampler failed ({self._latest.failed})" if self._latest.failed else ""
             raise InputError(f"there was nothing to compare: {failed or self._latest.waiting_for or few}", "too-few-draws")
         result = rank_pairs(draws, self._reference, n_jobs=self._n_jobs, **self._choices)
-        missing = [note for note in result.notes if note.startswith(LEFT_OUT)]
-        if missing:
-            result = replace(result, caveats=(*(caveat_of("chains-left-out", note) for note in missing), *result.caveats))
-            result = replace(result, notes=tuple(note for note in result.notes if note not in missing))
-        caveat = self._ended_early(interrupted)
-        self._result = result if caveat is None else replace(result, caveats=(caveat, *result.caveats))
+        found = {note: code for note in result.notes for start, code in _TOLD.items() if note.startswith(start)}
+        early = self._ended_early(interrupted)
+        if early is not None and early.code == "unfinished-run":  # then what is left of the source is no surprise
+            found = {note: code for note, code in found.items() if code != "unread-at-end"}
+        caveats = [*([] if early is None else [early]), *(caveat_of(code, note) for note, code in found.items())]
+        restarts = (note for note in self._latest.restarts if note not in result.notes)
+        notes = (*restarts, *(note for note in result.notes if note not in found))
+        self._result = replace(result, caveats=(*caveats, *result.caveats), notes=notes)
         self._odd_chain = _odd_chain(self._result)
         self._update = self._state(self._result, final=True)
         return self._update
 
     def _ended_early(self, interrupted: bool) -> Caveat | None:
         """That more draws were to come, or may have been."""
-        latest, least = self._latest, min(self._latest.lengths)
+        latest = self._latest
+        least, most = min(latest.lengths), max(latest.lengths)
+        so_far = f"{least:,}{f' to {most:,}' if most > least else ''} of {latest.expected or 0:,} draws"
         if latest.failed:
             return caveat_of("unfinished-run", f"the sampler failed ({latest.failed}): the answer is about the draws before")
         chains = f"{len(latest.labels)} of {len(latest.labels) + latest.missing_chains} chains"
@@ -165,13 +181,14 @@ class Watching:
             before = "another chain could begin" if latest.complete else "the run"
             return caveat_of("unfinished-run", f"the watch was ended before {before}: the answer is about the draws so far")
         if latest.finished is True:  # by nutpie's abort(), for example
-            with_what = f"{least:,} of {latest.expected:,} draws" if not whole else chains
-            return caveat_of("unfinished-run", f"the run ended with {with_what}")
+            return caveat_of("unfinished-run", f"the run ended with {chains if whole else so_far}")
         quiet = f"no new draws came for {self._clock() - self._grew:.0f} s, so the watch ended"
         if latest.expected is not None and least < latest.expected:
-            return caveat_of("unfinished-run", f"{quiet}, with {least:,} of {latest.expected:,} draws")
+            return caveat_of("unfinished-run", f"{quiet}, with {so_far}")
         if latest.missing_chains:
             return caveat_of("unfinished-run", f"{quiet}, with {chains}")
+        if latest.waiting_for:
+            return caveat_of("unfinished-run", f"{quiet}: {latest.waiting_for}")
         return caveat_of("end-unknown", f"{quiet}; whether the run was complete is not known")
 
     # ---- reading ---------------------------------------------------------------------------------------------------
@@ -193,7 +210,7 @@ class Watching:
             self._known, self._result, self._used, self._odd_chain = self._no_rows(), None, None, ""
             self._rate, self._grew, since = math.nan, now, math.nan
         if progress.new:
-            if now > since:
+            if now > since and not (progress.behind or self._latest.behind):  # what was there already came at any speed
                 rate = progress.new / (now - since)
                 self._rate = rate if math.isnan(self._rate) else (1.0 - _RATE) * self._rate + _RATE * rate
             self._grew = now
@@ -295,12 +312,12 @@ class Watching:
         if len(set(self._latest.lengths)) == 1:
             whole: Draws = self._follower.whole()
             return whole
-        used = _used_draws(self._latest, at_end=True)
+        used = _used_draws(self._latest, at_end=True, fewest=self._fewest)
         return None if used is None else _as_draws(used)
 
     def _state(self, result: Pairwise | None, *, final: bool) -> WatchUpdate:
         latest, now = self._latest, self._clock()
-        silent, notes = now - self._grew, latest.notes
+        silent, notes = now - self._grew, (*latest.restarts, *latest.notes)
         if final and latest.waiting_for and not latest.complete:
             notes = (*notes, f"at the end: {latest.waiting_for}")
         if not final and self._there and latest.finished is not True and silent > QUIET:
@@ -328,8 +345,8 @@ class Watching:
         )
 
 
-def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
-    """The chains that are compared, cut to one length; None if there are too few draws.
+def _used_draws(progress: Progress, *, at_end: bool = False, fewest: int = _FIRST) -> Progress | None:
+    """The chains that are compared, cut to one length; None if there are fewer draws than these of each.
 
     Chains may have different lengths so far. Of all ways to take the longest chains, each cut to the shortest of them, the one
     that keeps most draws is used, but none with half of the longest chain's draws is left out: a chain that was killed early
@@ -342,7 +359,7 @@ def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
     kept = lengths[longest] * np.arange(1, lengths.size + 1)
     count = max(int(np.argmax(kept)) + 1, int(np.sum(lengths >= _FAR_BEHIND * lengths.max())))
     common = int(lengths[longest[count - 1]])
-    if common < _FIRST:
+    if common < fewest:
         return None
     chosen = sorted(longest[:count].tolist())
     notes = progress.notes
@@ -350,7 +367,11 @@ def _used_draws(progress: Progress, *, at_end: bool = False) -> Progress | None:
         left = [f"{progress.labels[k]} ({lengths[k]:,} draws)" for k in sorted(longest[count:].tolist())]
         notes = (*notes, f"{LEFT_OUT}, with less than half of the draws of the longest chain: {listed(left)}")
     if lengths[chosen].max() > (common if at_end else _EVEN * common):  # chains are never equally long while they run
-        notes = (*notes, f"every chain is cut to {common:,} draws, the length of the shortest")
+        other = " other" * (count < lengths.size)
+        notes = (
+            *notes,
+            f"every{other} chain is cut to {common:,} draws, the length of the shortest{' of these' * bool(other)}",
+        )
     divergent = progress.divergent
     return replace(
         progress,

@@ -214,10 +214,11 @@ def enough(n: int, n_eff: float, agreement: Agreement, *, iid: bool, things: str
     if math.isnan(agreement.rhat):
         return size + ("; the chains are too short to compare." if n_chains > 1 else ".")
     parts, own = "the chains" if n_chains > 1 else halves(things), ""
-    agree = "agree" if agreement.rhat <= RHAT_LIMIT else "disagree"
-    if agreement.rhat > RHAT_LIMIT and 1 < n_chains <= _NAMED:
+    if not agreement.rhat > RHAT_LIMIT:
+        return f"{size}; {parts} agree on tau (R-hat {rhat_text(agreement.rhat)})."
+    if 1 < n_chains <= _NAMED:
         own = f"; by chain {', '.join(map(_own_tau, agreement.taus))}"
-    return f"{size}; {parts} {agree} on tau (R-hat {rhat_text(agreement.rhat)}{own})."
+    return f"{size}; {parts} disagree on tau (R-hat {visibly_above(agreement.rhat, RHAT_LIMIT)}{own})."
 
 
 def _own_tau(tau: Estimate) -> str:
@@ -411,7 +412,7 @@ def _plain(value: float) -> str:
 
 def rhat_text(value: float) -> str:
     """An R-hat; chains that stand still at different places have an arbitrarily large one."""
-    return f"{value:.3f}" if value < _LARGEST_RHAT else f"above {_LARGEST_RHAT:,}"
+    return f"{value:.3f}" if value < _LARGEST_RHAT else f"{_LARGEST_RHAT:,} or more"
 
 
 def visibly_above(value: float, limit: float) -> str:
@@ -420,6 +421,17 @@ def visibly_above(value: float, limit: float) -> str:
         return rhat_text(value)
     digits = next((k for k in range(3, 9) if round(float(value), k) > limit), 9)
     return f"{value:.{digits}f}"
+
+
+def rhat_against(value: float, limit: float) -> str:
+    """An R-hat, with as many decimals as show whether it is above a limit."""
+    return visibly_above(value, limit) if value > limit else rhat_text(value)
+
+
+def about(count: float) -> str:
+    """An estimated number of draws, rounded up to two digits."""
+    unit = 10 ** max(math.floor(math.log10(max(count, 1.0))) - 1, 0)
+    return f"{math.ceil(count / unit) * unit:,}"
 
 
 def short_pvalue(pvalue: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import real_number, true_or_false
 from copula_discrepancy._core.errors import DependenceWarning, InputError
 from copula_discrepancy._core.warn import warn
@@ -242,7 +243,7 @@ class LivePage:
         if self._shown is not None:
             so_far = _DISCARDED if self._restarted else f"{self._shown.run_so_far} "
             run = f"{so_far}The watch ended at {time.strftime('%H:%M:%S')}: {reason}."
-            self._write(self._shown, run, f"the watch ended: {reason}")
+            self._write(self._shown, run, f"the watch ended: {reason}", ended=reason)
 
     def __call__(self, update: WatchUpdate) -> None:
         """Write the page if there is a new answer, and time for it."""
@@ -267,12 +268,19 @@ class LivePage:
         self._shown, self._restarted = update, False
         self._next = begin + (time.thread_time() - spent) / (_OF_SHARE * self._share)
 
-    def _write(self, update: WatchUpdate, run: str, *notes: str, refresh: int | None = None) -> None:
-        """Write the page of a look with this sentence about the run."""
-        assert update.result is not None
-        result = replace(update.result, notes=(*notes, *update.result.notes))
-        page, numbers = content.of_pairs(result, self._command, pictured=_PICTURED)
-        page |= {"sentences": update.sentences() | {"Run": run}}
+    def _write(self, update: WatchUpdate, run: str, *notes: str, ended: str = "", refresh: int | None = None) -> None:
+        """Write the page of a look with this sentence about the run; `ended` is why no look follows."""
+        result = update.result
+        assert result is not None
+        caveats = result.caveats
+        if ended:
+            last = caveat_of("unfinished-run", f"the watch ended: {ended}; the answer is that of its last look")
+            caveats = (last, *(caveat for caveat in caveats if caveat.code != last.code))
+        page, numbers = content.of_pairs(
+            replace(result, notes=(*notes, *result.notes), caveats=caveats), self._command, pictured=_PICTURED
+        )
+        said = update.sentences() | {"Run": run}
+        page |= {"sentences": {topic: text for topic, text in said.items() if not (ended and topic == "Looks")}}
         page |= {} if refresh is None else {"refresh": refresh}
         writing.write_page(self._path, page, numbers, force=True)
 

@@ -22,6 +22,7 @@ _BLOCK = 2**24  # bytes read at once: a large file is caught up with in bounded 
 _LONGEST = 2**26  # bytes of a line: a million columns have fewer
 _HEAD, _TAIL = 4096, 256  # bytes that tell whether a file still begins and goes on as it did: settings, seed and first rows
 _END = b"Elapsed Time"  # in the comment that a finished chain of CmdStan ends with
+_BOM = b"\xef\xbb\xbf"  # which editors put before a text
 _HOLE = bytes(4)  # what a writer leaves out that goes on at its old place after a truncation; no text has four zero bytes
 _NO_HEADER = Lack("has no complete header yet", "have no complete header yet")
 _NO_DRAWS = Lack("has no draws yet", "have no draws yet")
@@ -112,6 +113,11 @@ class GrowingCsv:
     def divergent(self) -> NDArray[Any] | None:
         """Whether each draw is divergent; None if no column tells."""
         return None if self._read.flag is None else self._read.divergent.view()
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """What tells two files apart, whatever they are called; empty if it was not there."""
+        return () if self._stamp is None else self._stamp[:2]
 
     @property
     def exists(self) -> bool:
@@ -236,11 +242,13 @@ class GrowingCsv:
     def _take_header(self, lines: list[bytes]) -> int:
         """Keep the comments above the header, and the header if it is there; the number of lines that were used."""
         comments = [*self._read.comments]
+        if not self._read.lines and lines:
+            lines = [lines[0].removeprefix(_BOM), *lines[1:]]
         for used, line in enumerate(lines, 1):
             if line.startswith(b"#"):
                 comments.append(_decoded(line, self._read.lines + used).strip())
             elif line and not line.isspace():
-                header = _decoded(line.removeprefix(b"\xef\xbb\xbf"), self._read.lines + used).split(",")
+                header = _decoded(line, self._read.lines + used).split(",")
                 self._read = self._with_header(_Read(comments=comments), [name.strip().strip('"') for name in header])
                 return used
         self._read = _Read(comments=comments)

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.following.csv_file import GrowingCsv
 from copula_discrepancy.data.following.progress import (
     SETTLED,
+    UNREAD,
     Flags,
     Follower,
     Progress,
@@ -89,6 +91,8 @@ class CsvFollower(Follower):
             self._moved = time.monotonic()
         self._state = state
         self._require_number(files)
+        if self._selection.pattern:
+            _require_different(files)
         current, set_aside = _of_the_newest_run([file for file in files if file.header])
         self._require_one_run(current)
         self._last = self._told(files, current, set_aside)
@@ -103,14 +107,19 @@ class CsvFollower(Follower):
         last = replace(last, chains=tuple(last.chains[k] for k in places), labels=labels, divergent=flags)
         if len(files) < len(self._files):
             return cut_draws(last, "read without the files of the earlier run")
-        if not files or not all(file.at_rest for file in files) or len(set(last.lengths)) > 1:
+        if not files or len(set(last.lengths)) > 1:
             return cut_draws(last, "read while the files were still written")
+        if any(file.lack for file in files):
+            complete = "read before the files were gone, when they were complete"
+            return cut_draws(last, complete if last.finished else f"{UNREAD}: files are gone or cannot be read")
+        if not all(file.at_rest for file in files):
+            return cut_draws(last, f"{UNREAD}: the last line of a file is unfinished")
         names: Any = {"var_names": self._options.var_names, "exclude": self._options.exclude or None}
         try:
             read = as_draws([file.path for file in files], filter_vars=self._options.filter_vars, parts="chains", **names)
         except InputError as error:
-            return cut_draws(last, f"the files cannot be read as a whole ({error})")
-        return read if _same(read, files) else cut_draws(last, "the files have changed since they were followed")
+            return cut_draws(last, f"{UNREAD}: the files cannot be read as a whole ({error})")
+        return read if _same(read, files) else cut_draws(last, f"{UNREAD}: the files have changed")
 
     def _in_order_of_readers(self, files: list[GrowingCsv]) -> list[GrowingCsv]:
         return sorted(files, key=lambda file: natural_order(file.path)) if self._selection.pattern else files
@@ -137,11 +146,12 @@ class CsvFollower(Follower):
             expected=max((file.expected or 0 for file in current), default=0) or None,
             finished=True if ended else None,
             waiting_for=self._waiting_for(files, set_aside, wanted, further=complete and not ended),
-            notes=(*_anew(files), *told_once(notes), *unequal_note(labels, [len(chain) for chain in chains])),
+            notes=(*told_once(notes), *unequal_note(labels, [len(chain) for chain in chains])),
             divergent=tuple(flags) if current and all(file.divergent is not None for file in current) else None,
             missing_chains=max(wanted - len(files), 0) + len(set_aside),
             complete=complete,
             exists=any(file.exists for file in files),
+            restarts=_anew(files),
         )
 
     def _has_all(self, files: list[GrowingCsv]) -> bool:
@@ -195,6 +205,17 @@ class CsvFollower(Follower):
                     raise _two_runs(one, other, f"both are chain {number} of their run")
 
 
+def _require_different(files: list[GrowingCsv]) -> None:
+    """Raise if a pattern or folder has one file by two names: its chain would count twice."""
+    seen: dict[tuple[int, ...], str] = {}
+    for file in files:
+        one = seen.setdefault(file.identity, file.path) if file.identity else file.path
+        with suppress(OSError):
+            if one != file.path and os.path.samefile(one, file.path):
+                found = f"{one} and {file.path} are the same file, by a link"
+                raise InputError(f"{found}; each chain must be a separate file: remove the link, or list the files", "file")
+
+
 def _mismatch(first: GrowingCsv, other: GrowingCsv) -> str:
     """Why two files cannot be chains of one run; empty if they can."""
     if sorted(first.header) != sorted(other.header):
@@ -246,12 +267,12 @@ def _no_flags() -> Flags:
     return np.empty(0, np.bool_)
 
 
-def _anew(files: list[GrowingCsv]) -> list[str]:
+def _anew(files: list[GrowingCsv]) -> tuple[str, ...]:
     """A note about the files in which the run began anew."""
     labels = [label for file, label in zip(files, file_labels([file.path for file in files]), strict=True) if file.generation]
     if not labels:
-        return []
+        return ()
     void = sum(file.void for file in files)
     happened = f"{listed(labels, 3)} {'was' if len(labels) == 1 else 'were'} replaced or truncated"
     lost = f"{void:,} earlier draws are" if void != 1 else "one earlier draw is"
-    return [f"the run was restarted: {happened}; {lost} discarded"]
+    return (f"the run was restarted: {happened}; {lost} discarded",)

@@ -50,7 +50,8 @@ class GeneratorFollower(Follower):
 
     def whole(self) -> Draws:
         """The draws of all blocks so far."""
-        return cut_draws(self._last, f"{len(self._begins)} blocks, one after another")
+        count = len(self._begins)
+        return cut_draws(self._last, f"{count} blocks, one after another" if count > 1 else "one block")
 
     def _take(self) -> Progress:
         last = self._last

@@ -64,6 +64,12 @@ def follow(
 
 
 def _of_files(paths: list[str], options: ReadOptions) -> Follower:
+    if "" in paths:
+        raise InputError("a path must not be empty", "file")
+    patterns = [path for path in paths if _is_pattern(path)]
+    if patterns and len(paths) > 1:
+        found = f"{patterns[0]} is a pattern, which must be passed alone, got {len(paths)} paths"
+        raise InputError(f"{found}; list all files", "file")
     real = [os.path.realpath(path) for path in paths]
     repeated = next((path for k, path in enumerate(paths) if real[k] in real[:k]), None)
     if repeated is not None:
@@ -111,6 +117,13 @@ def _kind(path: str) -> str:
         return "replaced"
     if not os.path.splitext(lower)[1] and not _is_pattern(path) and not os.path.exists(path):
         return "folder"
+    if _is_pattern(path) and not os.path.splitext(lower)[1]:
+        found = sorted(glob.glob(path))
+        others = [name for name in found if not name.lower().endswith(_TEXTS)]
+        if found and not others:
+            return "csv"
+        matches = f"matches {others[0]}" if others else "does not tell what its files are"
+        raise InputError(f"{path} {matches}; use a pattern that ends with .csv", "file")
     if lower.endswith(".gz"):
         raise InputError(f"{path} is compressed, and cannot be read while it grows; write it as .csv", "file-format")
     raise InputError(f"{path} has an unknown format; what can be followed are {_FILES}", "file-format")

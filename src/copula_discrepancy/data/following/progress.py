@@ -14,6 +14,7 @@ from copula_discrepancy.data.naming import grouped, listed
 
 Rows: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
+UNREAD = "not as they were followed"  # begins the note that a source, read again at the end, has not the same draws
 SETTLED = 10.0  # seconds without a change after which a source that does not tell its end has nothing more to come
 _FIRST_ROWS = 64
 _EVEN = 1.1
@@ -52,6 +53,10 @@ class Progress:
         Chains that have not begun, if it is known how many there will be.
     complete : bool
         Whether each chain that there is has ended properly, though others may begin.
+    behind : bool
+        Whether there are draws already that were not read yet, because one reading takes only so many.
+    restarts : tuple of str
+        When the run began anew, and what was discarded, in words.
     """
 
     chains: tuple[Rows, ...] = ()
@@ -68,6 +73,8 @@ class Progress:
     failed: str = ""
     missing_chains: int = 0
     complete: bool = False
+    behind: bool = False
+    restarts: tuple[str, ...] = ()
 
     @property
     def lengths(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from copula_discrepancy.data.following.labelled_rows import ChainRows
 from copula_discrepancy.data.following.progress import (
     GONE,
     NOT_YET,
+    UNREAD,
     Flags,
     Follower,
     Lack,
@@ -52,7 +53,7 @@ class ReplacedFollower(Follower):
         self._files = [_Replaced(path, own) for path in paths]
         self._held: ChainRows | None = None
         self._generation = 0
-        self._notes: tuple[str, ...] = ()
+        self._restarts: tuple[str, ...] = ()
         self._last = Progress()
 
     def poll(self) -> Progress:
@@ -75,8 +76,9 @@ class ReplacedFollower(Follower):
         lost = [f"{label} {file.lost}" for label, file in zip(own_labels, self._files, strict=True) if file.lost]
         self._last = Progress(
             chains, names, labels, self._generation, sum(lengths) - before, None, None, waiting_for,
-            (*self._notes, *told_once(noted), *lost, *unequal_note(labels, lengths)), self._held.divergent,
+            (*told_once(noted), *lost, *unequal_note(labels, lengths)), self._held.divergent,
             missing_chains=max(self._options.chains - len(chains), 0) if isinstance(self._options.chains, int) else 0,
+            restarts=self._restarts,
         )  # fmt: skip
         return self._last
 
@@ -89,13 +91,13 @@ class ReplacedFollower(Follower):
         try:
             read = as_draws(self._paths, group=choices.group, coords=choices.coords, chains=choices.chains, **names)
         except InputError as error:
-            return cut_draws(self._last, f"the files cannot be read as a whole ({error})")
+            return cut_draws(self._last, f"{UNREAD}: the files cannot be read as a whole ({error})")
         same = set(read.names) == set(self._last.names) and read.n_chains == len(self._last.chains)
         if same:
             places = [self._last.names.index(name) for name in read.names]
             followed = zip(read.values, self._last.chains, strict=True)
             same = all(np.array_equal(chain, rows[:, places]) for chain, rows in followed)
-        return read if same else cut_draws(self._last, "the files have changed since they were followed")
+        return read if same else cut_draws(self._last, f"{UNREAD}: the files have changed")
 
     def _labels(self) -> tuple[str, ...]:
         own = file_labels(self._paths)
@@ -132,7 +134,8 @@ class ReplacedFollower(Follower):
         if not goes_on:
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
-                self._notes = (f"the draws were replaced by others: {sum(held.lengths(0))} earlier draws are discarded",)
+                void = sum(held.lengths(0))
+                self._restarts = (f"the draws were replaced by others: {void:,} earlier draws are discarded",)
             held = self._held = ChainRows(len(names))
         assert held is not None
         for chain, (values, own) in enumerate(zip(rows, flags, strict=True)):

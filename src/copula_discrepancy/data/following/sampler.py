@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +16,15 @@ from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.failures import first_line
 
 _MOST_TIME = 0.1  # of the time between looks that may go into copies: a copy has all draws, so that it takes longer and longer
+_PANIC = "PanicException"  # of samplers in Rust, which is no Exception
 _GIVES_NONE = (AttributeError, RuntimeError, ValueError, OSError)  # of nutpie, after its results were taken or a chain failed
 _WARMING_UP = "the sampler has no draws yet: it is warming up"
 _NO_DRAWS = "the sampler ended without draws"
 _SLACK = 32  # draws by which variables of one copy may differ while the sampler runs; more are NaN, and not missing yet
+
+
+class _PanickedError(RuntimeError):
+    """A sampler broke down, and will not answer again."""
 
 
 def is_background_sampler(given: Any) -> bool:
@@ -50,7 +56,7 @@ class SamplerFollower(Follower):
         if self._ended:
             return self._again()
         try:
-            finished = bool(self._sampler.is_finished)
+            finished = bool(_asked(lambda: self._sampler.is_finished))
         except TimeoutError:  # of nutpie while it runs
             finished = False
         except _GIVES_NONE as error:
@@ -60,11 +66,13 @@ class SamplerFollower(Follower):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of ArviZ, about chains that are shorter than they are many
-                copy = self._sampler.inspect()
+                copy = _asked(self._sampler.inspect)
         except TimeoutError:
             return self._again("the sampler to answer")
         except InputError:
             raise
+        except _PanickedError as error:
+            return self._failed(error)
         except _GIVES_NONE as error:
             self._ended = self._ended or finished
             gone = f"the sampler gives no draws any more ({first_line(error):.80}); wait() or abort() took them, or it failed"
@@ -151,3 +159,13 @@ class SamplerFollower(Follower):
         if number is None and callable(getattr(settings, "as_dict", None)):  # of nutpie 0.16
             number = dict(settings.as_dict()).get("settings", {}).get(name)
         return number if isinstance(number, int) and number > 0 else None
+
+
+def _asked(question: Callable[[], Any]) -> Any:
+    """What a sampler answers; a panic, which nothing catches, becomes an error."""
+    try:
+        return question()
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
+        raise _PanickedError(f"it panicked: {error}") from None

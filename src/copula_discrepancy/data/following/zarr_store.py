@@ -21,7 +21,7 @@ from copula_discrepancy.data.following.labelled_rows import (
     Settling,
     still_there,
 )
-from copula_discrepancy.data.following.progress import SETTLED, Follower, Progress, cut_draws, unequal_note
+from copula_discrepancy.data.following.progress import SETTLED, UNREAD, Follower, Progress, cut_draws, unequal_note
 from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.readers.divergences import DIVERGING
 from copula_discrepancy.data.readers.labelled import selected_arrays
@@ -63,7 +63,9 @@ class ZarrFollower(Follower):
         self._resting: dict[int, tuple[int, float]] = {}  # each chain's draws, and since when it has had no more
         self._generation = 0
         self._grew = False  # its arrays were made longer, so that they do not tell how many draws there will be
-        self._notes: tuple[str, ...] = ()
+        self._restarts: tuple[str, ...] = ()
+        self._behind = False
+        self._failing = math.nan  # since when it could not be read
         self._last = Progress()
 
     def poll(self) -> Progress:
@@ -71,11 +73,12 @@ class ZarrFollower(Follower):
         with errors_about(self._path):
             try:
                 waiting_for = self._look()
+                self._failing = math.nan
             except InputError:
                 raise
             except _HALF_WRITTEN as error:  # of zarr, xarray and codecs, about what is only half there
-                self._stamp = ()
-                waiting_for = f"{self._label} is not complete yet ({type(error).__name__}: {first_line(error):.80})"
+                self._stamp, self._behind = (), False
+                waiting_for = f"{self._label} is not complete yet{self._why(error)}"
             self._last = self._told(waiting_for)
         return self._last
 
@@ -88,32 +91,38 @@ class ZarrFollower(Follower):
         if store is None or self._held is None:
             return cut_draws(self._last, "read while the store was still written")
         if any(length < store.n_draws for length in self._last.lengths):
-            return cut_draws(self._again(store.rows, store.offset), "read while the store was still written")
+            return self._cut(store, "read while the store was still written")
         if store.offset:  # which readers would take for draws
-            return cut_draws(self._again(store.rows, store.offset), "read from the store, behind the warm-up")
+            return self._cut(store, "read from the store, behind the warm-up")
         if store.counted is not None:  # PyMC's stores also have pickled objects, which zarr refuses to open since its version 3
-            return cut_draws(self._again(store.rows, store.offset), "read from the arrays of the store")
+            return self._cut(store, "read from the arrays of the store")
         choices: Any = {"var_names": options.var_names, "filter_vars": options.filter_vars, "exclude": options.exclude or None}
         try:
             read = as_draws(self._path, group=options.group, coords=options.coords, **choices)
         except InputError as error:
-            return cut_draws(self._again(store.rows, store.offset), f"the store cannot be read as a whole ({error})")
+            return self._cut(store, f"{UNREAD}: the store cannot be read as a whole ({error})")
         if (read.n_chains, read.n_draws) != (len(self._last.lengths), store.n_draws):
-            return cut_draws(self._again(store.rows, store.offset), "the store has changed since it was followed")
+            return self._cut(store, f"{UNREAD}: the store has changed")
         return read.select(self._last.names)  # stores list their variables in any order
 
-    def _again(self, rows: LabelledRows, offset: int) -> Progress:
-        """The last progress, with its draws as they are in the store now."""
+    def _why(self, error: Exception) -> str:
+        """The error that a reader raised, if it has for some time: a writer is soon done with what is half written."""
+        now = time.monotonic()
+        self._failing = now if math.isnan(self._failing) else self._failing
+        return f" ({type(error).__name__}: {first_line(error):.80})" if now - self._failing >= SETTLED else ""
+
+    def _cut(self, store: "_Opened", reason: str) -> Draws:
+        """The draws of the last poll, as they are in the store now; as they were when they were read if they are gone."""
+        rows, offset = store.rows, store.offset
         again = ChainRows(len(rows.names))
         try:
             for chain, length in enumerate(self._last.lengths):
                 again.extend(chain, rows.rows(chain, offset, offset + length), rows.names)
                 again.mark(chain, rows.flags(chain, offset, offset + length))
-        except InputError:
-            raise
-        except _HALF_WRITTEN:
-            return self._last
-        return replace(self._last, chains=again.chains, divergent=again.divergent)
+        except (InputError, *_HALF_WRITTEN) as error:  # missing draws are NaN
+            gone = reason if reason.startswith(UNREAD) else f"{UNREAD}: draws of the store are gone ({error})"
+            return cut_draws(self._last, gone)
+        return cut_draws(replace(self._last, chains=again.chains, divergent=again.divergent), reason)
 
     def _look(self) -> str:
         """Read what is new; what is missing, in words."""
@@ -142,7 +151,7 @@ class ZarrFollower(Follower):
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
                 self._grew = False
-                self._notes = (f"{self._label} was written anew: {sum(held.lengths(0))} earlier draws are discarded",)
+                self._restarts = (f"{self._label} was written anew: {sum(held.lengths(0)):,} earlier draws are discarded",)
             self._held = ChainRows(len(store.rows.names))
             self._settling = Settling()
             self._resting = {}
@@ -156,6 +165,7 @@ class ZarrFollower(Follower):
         most = max(_MOST_CHUNKS * store.chunk // (store.n_arrays * rows.n_chains), store.chunk)
         there = [store.there(chain, done[chain], most) for chain in range(rows.n_chains)]
         arriving = any(there)
+        self._behind = any(begin + most <= end < store.n_draws for begin, end in zip(done, there, strict=True))
         if store.counted is None:
             there = self._settling.settled(there, done)
         for chain, end in enumerate(there):
@@ -165,7 +175,7 @@ class ZarrFollower(Follower):
             unmarked, last = held.unmarked(chain)
             held.mark(chain, rows.flags(chain, unmarked + store.offset, last + store.offset))
             self._require_numbers(chain, end, store, held)
-        if any(begin + most <= end < store.n_draws for begin, end in zip(done, there, strict=True)):
+        if self._behind:
             return "the draws that are there already are still being read"
         if any(there):
             return ""
@@ -202,8 +212,10 @@ class ZarrFollower(Follower):
             expected=store.n_draws if planned else None,
             finished=True if finished else None,
             waiting_for="" if finished else waiting_for,
-            notes=(*self._notes, *store.rows.notes, *warm, *unequal_note(labels, lengths)),
+            notes=(*store.rows.notes, *warm, *unequal_note(labels, lengths)),
             divergent=held.divergent,
+            behind=self._behind,
+            restarts=self._restarts,
         )
 
 

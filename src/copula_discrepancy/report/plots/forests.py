@@ -34,12 +34,13 @@ _AIM: dict[str, Any] = {"color": look.ORANGE, "marker": "s"}  # hollow, so disti
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the forest: its label, its tau, and whether it is all chains together."""
+    """A row of the forest: its label, its tau, whether it is all chains together, and else which chain of its sample."""
 
     label: str
     tau: Estimate
     pooled: bool
     of_draws: bool
+    number: int = 0
 
 
 def plot_tau_forest(
@@ -196,7 +197,7 @@ def pooled_tau(fitted: Fit, confidence: float) -> Estimate:
 
 def _rows(together: str, pooled: Estimate, agreement: Agreement, *, of_draws: bool, names: Sequence[str] = ()) -> list[Row]:
     called = [shortened(chain_name(names, k, len(agreement.taus)), _LABEL) for k in range(len(agreement.taus))]
-    chains = [Row(name, tau, False, of_draws) for name, tau in zip(called, agreement.taus, strict=True)]
+    chains = [Row(name, tau, False, of_draws, k) for k, (name, tau) in enumerate(zip(called, agreement.taus, strict=True))]
     return [Row(together, pooled, True, of_draws), *(chains if len(chains) > 1 else [])]
 
 
@@ -250,7 +251,7 @@ def _label_rows(ax: "Axes", rows: Sequence[Row], places: Sequence[float]) -> Non
     every = next((step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if step >= line), len(rows))
     kept = [k for k, row in enumerate(rows) if row.pooled]
     for k, row in enumerate(rows):
-        wanted = not row.pooled and int(row.label.split()[1]) % every == 0
+        wanted = not row.pooled and row.number % every == 0
         if wanted and all(abs(places[k] - places[other]) >= min(line, every) for other in kept):
             kept.append(k)
     kept.sort()
