@@ -39,6 +39,7 @@ class Scripted(Follower):
     def __init__(self, values, lengths, *, finished=True, **fields):
         self.values, self.lengths, self.finished, self.fields = values, lengths, finished, fields
         self.polls = 0
+        self.notes = ()  # of the draws that are read at the end
         self.names = tuple(f"x{k}" for k in range(values.shape[2]))
 
     def poll(self):
@@ -60,4 +61,4 @@ class Scripted(Follower):
         lengths = self.lengths[min(self.polls, len(self.lengths)) - 1]
         labels = tuple(f"run_{k + 1}.csv" for k in range(len(lengths)))
         read = cd.as_draws({name: self.values[:, : lengths[0], k] for k, name in enumerate(self.names)})
-        return replace(read, chain_names=labels)
+        return replace(read, chain_names=labels, notes=self.notes)

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,11 @@ import pytest
 import copula_discrepancy as cd
 from copula_discrepancy._core.caveats import KINDS
 from copula_discrepancy.cli.parser import main
+from copula_discrepancy.compare.caveats import ComparedSample, _repeated_chains
+from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import answer_line
+from copula_discrepancy.data.readers.divergences import unknown_divergences
 from copula_discrepancy.report.page import content
 from tests.caveat_codes import codes_of, warned
 from tests.compare.verdicts import TOO_WEAK, WRONG_SHAPE, too_thick, too_thin
@@ -57,10 +61,44 @@ SCENES = {
     "rare": (flags(1), flags(2), True, "rare-values"),
     "strong": (normal(1, 300, 0.9995), normal(2, 300, 0.9995), True, "strong-dependence"),
     "perfect": (np.column_stack([LINE, LINE]), normal(2), True, "perfect-dependence"),
+    "a chain twice": (chains(1)[[0, 1, 2, 1]], chains(2), False, "repeated-chains"),
     "repeated": (np.tile(normal(1, 200), (3, 1)), normal(2), True, "repeated-rows"),
     "copied": (np.vstack([normal(1)[:200], normal(2)[:200]]), normal(2), True, "copied-rows"),
     "the same": (normal(1), normal(1), True, "same-rows"),
 }
+
+
+def test_chains_that_repeat_each_other_pass_no_limit():
+    """A file that was read twice, or two chains with one seed, have R-hat and errors that look better than they are."""
+    twice = cd.pairwise(chains(1)[[0, 1, 2, 1]], chains(2))
+    assert codes_of(twice) == ["repeated-chains"]
+    assert "chain 3 has the same draws as chain 1" in twice.warnings[0]
+    assert gate(twice, max_gap=0.9, max_rhat=9.0).code == "incomplete"
+    assert gate(twice).code == "answered"
+    reference = cd.pairwise(chains(1), chains(2)[[0, 1, 2, 0]])
+    assert reference.warnings[0].startswith("reference: chain 3 has the same draws as chain 0")
+    # neither chains of which only a part repeats, nor few values that coincide by chance, nor chains that stand still
+    partly = chains(1)[[0, 1, 2, 1]]
+    partly[3, -1] += 0.1
+    flat = np.full((4, 30, 2), 0.5)
+    coins = np.random.default_rng(1).integers(0, 2, (2, 3, 2)).astype(float)[[0, 0]]
+    for sample in (partly, flat, coins):
+        assert not _repeated_chains(ComparedSample(cd.as_draws(sample), None, False))
+    many = chains(1)[[0] * 12]
+    (caveat,) = _repeated_chains(ComparedSample(cd.as_draws(many), None, False))
+    assert caveat.sentence.endswith("; 3 more chains repeat others")
+
+
+@pytest.mark.parametrize("function", [cd.pairwise, cd.discrepancy])
+def test_divergences_that_cannot_be_placed_are_a_caveat(function):
+    """A note is soon overlooked, and "no gap found" without it would reassure."""
+    told = unknown_divergences("sample_stats has other draws than the posterior")
+    sample = replace(cd.as_draws(chains(1)), notes=(told,))
+    result = function(sample, chains(2))
+    assert "divergences-unknown" in codes_of(result)
+    assert next(caveat.sentence for caveat in result.caveats if caveat.code == "divergences-unknown") == told
+    assert "with reservations" in repr(result).splitlines()[0]
+    assert "divergences-unknown" not in codes_of(function(chains(1), chains(2)))
 
 
 @pytest.mark.slow
@@ -79,7 +117,7 @@ def test_a_pair_has_the_same_caveats_wherever_it_is_compared(scene):
     third = [np.random.default_rng(3).normal(size=(*sample.shape[:-1], 1)) for sample in (draws, reference)]
     wide = [np.concatenate(columns, -1) for columns in zip((draws, reference), third, strict=True)]
     ranking = cd.pairwise(*wide, family="gaussian", iid=iid, n_jobs=1)
-    whole_rows = {"repeated-rows", "copied-rows", "same-rows"}  # a third column makes different rows of them
+    whole_rows = {"repeated-rows", "repeated-chains", "copied-rows", "same-rows"}  # a third column makes different rows of them
     taken = ranking.pair("x0", "x1").caveats
     assert [caveat for caveat in taken if caveat.code not in whole_rows] == [
         caveat for caveat in alone.caveats if caveat.code not in whole_rows

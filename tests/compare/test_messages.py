@@ -19,6 +19,8 @@ from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.compare.wording import answer_line, pattern_words
+from copula_discrepancy.data.following.progress import UNREAD
+from copula_discrepancy.data.readers.divergences import unknown_divergences
 from copula_discrepancy.estimate import likelihood
 from copula_discrepancy.estimate.pattern import CHANGES, Pattern
 from copula_discrepancy.estimate.pattern import KINDS as PATTERNS
@@ -69,6 +71,7 @@ def results(monkeypatch):
     """Comparisons that need every kind of caveat, each with what it shows."""
     rng = np.random.default_rng(1)
     chains = normal(2, 2000, 2).reshape(4, 500, 2)
+    twice = replace(cd.as_draws(chains[[0, 1, 2, 1]]), notes=(unknown_divergences("sample_stats has other draws"),))
     apart = chains + np.array([0.0, 0.0, 0.0, 3.0])[:, None, None]
     stuck, steps = chains.copy(), normal(16, 600, 2)
     stuck[1, :, 0], stuck[2, 200:, 1] = 7.0, 0.5
@@ -88,6 +91,7 @@ def results(monkeypatch):
     yield "one chain", cd.discrepancy(steps[None], cd.Gaussian(0.5))
     others = with_divergences(normal(3, 2000, 2).reshape(4, 500, 2), 1)
     yield "divergent draws", cd.discrepancy(with_divergences(chains, 8), others, family="gaussian")
+    yield "a chain twice, divergences of other draws", cd.discrepancy(twice, others, family="gaussian")
     yield "swapped axes", cd.discrepancy(steps[:360].reshape(90, 4, 2), cd.Gaussian(0.5))
     yield "the same sample", cd.pairwise(table(6), table(6), iid=True)
     yield "the same rows in another order", cd.discrepancy(normal(6, 500, 2), normal(6, 500, 2)[::-1], iid=True)
@@ -160,6 +164,10 @@ def results(monkeypatch):
     watch = Watching(quiet, None, pace=Pace(every=0.0), error=0.02, n_jobs=1, clock=clock, sleep=clock.sleep)
     [*watch.updates()]
     yield "a source that does not tell its end", watch.final().result
+    quiet.notes = (f"{UNREAD}: the files have changed",)
+    watch = Watching(quiet, None, pace=Pace(every=0.0), error=0.02, n_jobs=1, clock=clock, sleep=clock.sleep)
+    [*watch.updates()]
+    yield "a source that was changed", watch.final().result
     yield "ksd on the unit square", cd.ksd(cd.Gumbel(2.5).sample(100, rng=1), cd.Clayton(3.0), space="unit")
 
 

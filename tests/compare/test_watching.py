@@ -435,15 +435,10 @@ def test_draws_that_are_there_are_read_before_the_last_answer_and_tell_no_rate(d
     assert math.isnan(last.rate)
 
 
-class Changed(Scripted):
-    """A source whose draws, read again at the end, are not those that were followed."""
-
-    def whole(self):
-        return replace(super().whole(), notes=(f"{UNREAD}: the files have changed",))
-
-
 def test_draws_that_were_changed_pass_no_limit(draws, reference):
-    watch = watching(Changed(draws, [[400] * 4], expected=400), reference)
+    follower = Scripted(draws, [[400] * 4], expected=400)
+    follower.notes = (f"{UNREAD}: the files have changed",)
+    watch = watching(follower, reference)
     [*watch.updates()]
     result = watch.final().result
     assert codes_of(result)[0] == "unread-at-end"
@@ -451,7 +446,8 @@ def test_draws_that_were_changed_pass_no_limit(draws, reference):
     assert not [note for note in result.notes if note.startswith(UNREAD)]
     assert gate(result, max_gap=0.9).code == "incomplete"
     # of a run that goes on, nothing else is expected
-    watch = watching(Changed(draws, [[400] * 4], finished=False, expected=900))
+    follower.polls, follower.finished, follower.fields = 0, False, {"expected": 900}
+    watch = watching(follower)
     next(watch.updates())
     assert "unread-at-end" not in codes_of(watch.final(interrupted=True).result)
 

@@ -722,7 +722,18 @@ def spoken():
     for content, code in FAULTS:
         write("out.csv", content)
         yield code, refusal(code, follow("out.csv").poll)
-    for source in ("run.csv.gz", "run.parquet", ["a.csv", "b.nc"], ["a.csv", "./a.csv"], ["a.zarr", "b.zarr"], "*.nc", 5):
+    for source in (
+        "run.csv.gz",
+        "run.parquet",
+        ["a.csv", "b.nc"],
+        ["a.csv", "./a.csv"],
+        ["a.zarr", "b.zarr"],
+        "*.nc",
+        "run_*",
+        ["r_*.csv", "a.csv"],
+        "",
+        5,
+    ):
         with pytest.raises(cd.InputError) as caught:
             follow(source)
         yield caught.value.code, str(caught.value)
@@ -758,7 +769,7 @@ def spoken():
         write("out.csv", content)
         progress = follower.poll()
         yield "waiting", progress.waiting_for
-        yield from (("note", note) for note in progress.notes)
+        yield from (("note", note) for note in (*progress.restarts, *progress.notes))
     os.remove("out.csv")
     yield "waiting", follower.poll().waiting_for
     yield from (("note", note) for note in follower.whole().notes)

@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "swapped-axes": (RESERVATION, "If the axes are swapped, every standard error here is wrong. Check the shape of the array."),
     "rare-values": (RESERVATION, "If nearly all values are equal, a handful of rows carries all the information about "
         "the dependence. Collect more rows in which the variable has another value."),
-    "few-values": (RESERVATION, "A copula describes continuous variables. With two or three values, only the strength of "
+    "few-values": (RESERVATION, "A copula describes continuous variables. With few values, only the strength of "
         "dependence can be compared, and even that depends on how often each value occurs."),
     "rounded-values": (RESERVATION, "Rounding looks like a change of family. Compare samples that are rounded in the same "
         "way, or rely on level alone."),

@@ -32,7 +32,7 @@ _NO_CHANCE = 10  # different draws that two chains do not have in common by chan
 _FITTED = ("tau", "theta")
 _NEARLY = 1.0 - 1e-9  # |tau| above which a moment estimate may round to its limit
 
-ABOUT_ROWS = ("same-rows", "copied-rows", "repeated-rows")  # codes about whole rows, not about a pair
+ABOUT_ROWS = ("same-rows", "copied-rows", "repeated-rows", "repeated-chains")  # codes about whole rows, not about a pair
 
 
 @dataclass(frozen=True, eq=False)
