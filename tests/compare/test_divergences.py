@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -193,6 +194,15 @@ def test_files_compare_as_trees_do(tmp_path, group):
         assert codes_of(found) == codes_of(expected)
 
 
+def test_draws_of_the_prior_have_the_statistics_of_the_prior():
+    """Those of the posterior are about other draws."""
+    given = tree(1)
+    statistics = given["sample_stats"].to_dataset().isel(chain=[0])
+    given["sample_stats_prior"] = xr.DataTree(~statistics[["diverging"]])
+    read = cd.as_draws(given, group="prior")
+    assert np.array_equal(read.diverging[0], ~cd.as_draws(given).diverging[0])
+
+
 def test_groups_of_other_draws_have_no_divergences():
     assert "divergent-draws" not in codes_of(cd.pairwise(tree(1), tree(2), group="prior", n_jobs=1))
 
@@ -278,6 +288,28 @@ def test_chains_that_diverge_throughout_are_not_said_to_be_harmless(rates, said)
         assert "gather" not in sentence
         for words in said:
             assert words in sentence
+
+
+def test_chains_that_diverge_throughout_are_told_without_a_gap_too():
+    """Where no pair is wrong, there is nothing to look for; a run of which most draws diverged is none to trust."""
+    for rates, words in (
+        ({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, "all 1,000 draws diverged"),
+        ({2: 1.0}, "Do not trust chain 2."),
+        ({0: 0.05, 2: 1.0}, "and all of chain 2 did. Do not trust chain 2."),
+        (dict.fromkeys(range(4), 0.7), "more than half"),
+    ):
+        sentence = replace(marked(rates).divergences, places=()).sentence("the reference")
+        assert words in sentence
+        assert "gather" not in sentence
+    assert replace(marked({0: 0.05}).divergences, places=()).sentence("the reference") == ""
+
+
+def test_shares_are_those_of_chains_that_diverged_in_part():
+    """In a chain of which every draw diverged these are everywhere, which is not where the sampler had trouble."""
+    with_one, without = (marked({0: 0.05} | more).divergences.places[0] for more in ({2: 1.0}, {}))
+    assert with_one.share < 1.0
+    assert with_one.inside == without.inside
+    assert with_one.share == without.share
 
 
 def test_a_chain_that_diverges_throughout_is_named_next_to_an_answer_about_the_others():

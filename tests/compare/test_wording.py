@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import copula_discrepancy as cd
+from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.verdict import PairTests
 from copula_discrepancy.compare.wording import NO_GAP, NOT_TESTED, WIDTH, answer_line, chance, form_fault, told_once
 from copula_discrepancy.estimate.uncertainty import Estimate
@@ -316,3 +317,29 @@ def test_notes_that_are_the_same_for_both_samples_are_told_once():
     assert told_once(tables, ("synthetic table: ", "real table: "), "both tables: ") == [
         "both tables: x", "real table: y", "z",
     ]  # fmt: skip
+
+
+def test_similar_names_are_told_apart_by_what_differs():
+    """Cut at one place they would be the same; numbers are for names whose differences are too long."""
+    region = [f"coefficient_of_the_log_of_population_density[{place}]" for place in ("Graz", "Wien", "Linz")]
+    short = wording.short_names([*region, "mu"], 24)
+    assert len(set(short)) == 4
+    assert short[3] == "mu"
+    for name, place in zip(short, ("Graz", "Wien", "Linz"), strict=False):
+        assert len(name) <= 24
+        assert place in name
+    far = [f"{'a' * k}{'x' * 60}{'b' * (3 - k)}" for k in range(3)]
+    assert len(set(wording.short_names(far, 16))) == 3
+
+
+def test_r_hat_is_shown_so_that_it_can_be_read():
+    assert wording.rhat_text(1.0123) == "1.012"
+    assert wording.rhat_text(3.5e7) == wording.rhat_text(float("inf")) == "1,000 or more"  # chains that stand still
+    assert wording.rhat_against(1.01002, 1.01) == "1.01002"  # and not 1.010, above 1.01
+    assert wording.rhat_against(1.0099, 1.01) == "1.010"
+    assert wording.rhat_against(2.0, 1.01) == "2.000"
+
+
+@pytest.mark.parametrize(("count", "told"), [(0.2, "1"), (7.1, "8"), (99.0, "99"), (101.0, "110"), (1234.0, "1,300")])
+def test_estimated_numbers_have_two_digits(count, told):
+    assert wording.about(count) == told

@@ -131,3 +131,11 @@ def test_a_group_that_was_passed_itself_is_told_and_a_missing_one_has_its_sample
     with refused("unknown-name") as caught:
         tree(1).dependence.pairwise(without, group="prior")
     assert str(caught.value).startswith("reference: ")
+
+
+@pytest.mark.parametrize("plot", ["plot_pairwise", "plot_gap_forest"])
+def test_arguments_of_a_plot_are_no_options_of_the_comparison(plot):
+    """`compare` has options of `pairwise`; what the method has itself would be passed twice."""
+    with refused() as caught:
+        getattr(tree(1).dependence, plot)(tree(2), compare={"var_names": ["a", "b"]})
+    assert "'var_names'" in str(caught.value)

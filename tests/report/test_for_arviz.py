@@ -296,3 +296,55 @@ def test_rows_of_a_short_forest_are_inside_its_panel(plots, pairs):
     assert heights
     assert low + 0.5 <= min(heights)
     assert max(heights) <= high - 0.5
+
+
+@cache
+def ranking_without_a_target():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        return cd.pairwise(tree(1, lost=True), n_jobs=1)
+
+
+def test_the_gap_that_is_drawn_is_one_that_there_is(plots):
+    """Without a target there is no level: the fit's shape takes its place."""
+    result = ranking_without_a_target()
+    matrix = cd.plot_pairwise(result, backend="matplotlib", var_names=["a", "b"])
+    assert texts(matrix.viz["plot"].values[0, 1])[0].startswith("shape ")
+    forest = cd.plot_gap_forest(result, backend="none")
+    assert [*forest.viz["point_estimate"].data_vars] == ["shape"]
+    with refused("shape") as caught:
+        cd.plot_gap_forest(result, backend="none", number="level")
+    assert "'shape'" in str(caught.value)
+
+
+def test_pairs_are_marked_whatever_the_labeller(plots):
+    from arviz_base.labels import MapLabeller
+
+    if plots.__version__.startswith("0."):
+        pytest.skip("forests of this version do not use labellers")
+    own = MapLabeller(coord_map={"pair": {" ~ ".join(pair.names): f"pair {k}" for k, pair in enumerate(ranking())}})
+    forest = cd.plot_gap_forest(ranking(), backend="matplotlib", labeller=own)
+    labels = [words for words in texts(forest.get_target(None, {"column": "labels"})) if words.startswith("pair ")]
+    calm = [not pair.flagged for pair in ranking()]
+    assert any(calm)
+    assert [words.endswith(" ○") for words in labels] == calm
+    assert "○ no gap found" in forest.get_target(None, {"column": "forest"}).get_xlabel()
+
+
+def test_one_variable_is_no_pair(plots):
+    for draw in (cd.plot_pairwise, cd.plot_gap_forest):
+        with refused("shape") as caught:
+            draw(ranking(), backend="none", var_names=["a"])
+        assert "two variables" in str(caught.value)
+
+
+def test_a_cell_without_the_number_has_the_verdict(plots):
+    """Form is found where level has no standard error."""
+    rows = ranking().rows.copy()
+    for name in ("level", "level_se", "level_pvalue", "level_adjusted"):
+        rows[name][:] = np.nan
+    result = replace(ranking(), rows=rows)
+    matrix = cd.plot_pairwise(result, backend="matplotlib", var_names=["a", "b"], number="level")
+    (words,) = texts(matrix.viz["plot"].values[0, 1])
+    assert "nan" not in words
+    assert words.replace("\n", " ").startswith(result["a", "b"].verdict.split(",")[0])

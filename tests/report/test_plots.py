@@ -8,7 +8,7 @@ import json
 import math
 import re
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -753,3 +753,19 @@ def test_a_notebook_shows_every_picture_and_not_the_first_alone(monkeypatch):
         assert mpl.is_interactive()
     finally:
         mpl.interactive(False)
+
+
+def test_chains_have_the_names_of_their_files():
+    """Any names: how many rows are labelled depends on their places."""
+    chains = np.random.default_rng(1).normal(size=(30, 50, 2))
+    named = replace(cd.as_draws(chains), chain_names=tuple(f"run_{k}.csv" for k in range(30)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        found = cd.discrepancy(named, cd.Gaussian(0.1))
+    shown = []
+    for height in (9.0, 3.0):
+        axes = cd.plot_tau_forest(found, ax=Figure(figsize=(6, height)).subplots())
+        shown.append([label.get_text() for label in axes.get_yticklabels()])
+    assert shown[0] == ["all draws", *(f"run_{k}.csv" for k in range(30))]
+    assert shown[1][:2] == ["all draws", "run_5.csv"]
+    assert len(shown[1]) < 12

@@ -221,6 +221,9 @@ def test_the_page_says_that_a_run_stands_still_and_why_a_watch_ended(watched, tm
     assert "The watch ended at" in text
     assert "answer 0 s old" not in text
     assert "it was interrupted" in text
+    assert "the run goes on" not in text
+    assert "Looks" not in text
+    assert "the answer is that of its last look" in text
 
 
 def test_the_page_of_a_run_that_begins_anew_says_so(watched, tmp_path):
