@@ -361,3 +361,19 @@ def test_weights_may_name_what_is_constant():
 def test_matching_by_order_is_told():
     assert len(cd.pairwise(normal(29), normal(30).to_numpy(), iid=True).notes) == 1
     assert cd.pairwise(normal(29), normal(30), iid=True).notes == ()
+
+
+@quietly
+@pytest.mark.parametrize("names", ["b_log__", ["b_log__"]])
+def test_a_name_to_exclude_may_be_one_of_the_draws_alone(names):
+    """As unconstrained values are, which some samplers keep and others do not."""
+    rng = np.random.default_rng(8)
+    draws, reference = ({name: rng.normal(size=(4, 100)) for name in ("a", "b")} for _ in range(2))
+    more = draws | {"b_log__": np.log(np.abs(draws["b"]))}
+    found, plain = cd.pairwise(more, reference, exclude=names), cd.pairwise(draws, reference)
+    assert np.array_equal(found.rows["level"], plain.rows["level"])
+    watched = cd.watch(iter([more]), reference, exclude=names, progress=False)
+    assert np.array_equal(watched.result.rows["level"], plain.rows["level"])
+    for wrong in (more, draws):
+        with refused("unknown-name"):
+            cd.pairwise(wrong, reference, exclude="nowhere")

@@ -152,7 +152,7 @@ def pairwise(
         Compare all families exactly and compute every function of a family by quadrature, as `discrepancy` does, instead of
         comparing families on binned ranks first and interpolating: the same numbers as `discrepancy`, at many times the cost.
     var_names, filter_vars, group, coords, chains, exclude : optional
-        See `as_draws`; they apply to the reference as well, except a number of chains.
+        See `as_draws`; they apply to the reference as well, except a number of chains. It need not have what is excluded.
     missing : {"pairs", "listwise", "raise"}, optional
         Handling of NaN: each pair uses the rows that have both values; rows with a missing value are omitted from every pair;
         or an error. By default "pairs" for tables with column names, and an error for chains and bare arrays. With "pairs" and

@@ -16,7 +16,7 @@ from copula_discrepancy.compare.correlations import correlation_matrix, square_v
 from copula_discrepancy.compare.counted_draws import CountedDraws, with_indicators
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.kinds import is_ordered
-from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
+from copula_discrepancy.data.matching import excluded_if_there, is_bare_word, matched, read_reference
 from copula_discrepancy.data.missingness import with_missingness
 from copula_discrepancy.data.naming import BRIEF, errors_about, listed, unknown_name
 from copula_discrepancy.estimate.sketch import DependenceSketch
@@ -214,7 +214,7 @@ def read_once(target: Any, options: Mapping[str, Any]) -> Any:
     ):
         return target
     with errors_about("reference"):
-        return as_draws(target, **options)
+        return as_draws(target, **excluded_if_there(options))
 
 
 def is_pair_mapping(target: Any) -> bool:

@@ -1,7 +1,7 @@
 """Two samples with the same variables: reading a reference like the draws, and matching variables by name."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from copula_discrepancy.data.readers.table import kind_fields
 def read_reference(reference: Any, draws: Draws, options: Mapping[str, Any], *, every_kind: bool = False) -> Draws:
     """The reference, read with the same options and, if it has that column, with the same chain column.
 
-    A reference without groups is read as it is, whatever group of the draws was chosen.
+    A reference without groups is read as it is, whatever group of the draws was chosen, and it may lack what is excluded.
 
     Without `every_kind` its variables must be numbers or ordered, see `numeric_draws`.
     """
@@ -30,7 +30,15 @@ def read_reference(reference: Any, draws: Draws, options: Mapping[str, Any], *, 
     if "group" in options:
         options = {**options, "group": group_of(reference, options["group"])}
     with errors_about("reference"):
-        return read(reference, chains=chains, **options)
+        return read(reference, chains=chains, **excluded_if_there(options))
+
+
+def excluded_if_there(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The same options, by which a sample may lack names to exclude: the one that it is compared with has them."""
+    names = options.get("exclude")
+    if not names or not isinstance(names, str | Sequence) or not all(isinstance(name, str) for name in names):
+        return dict(options)
+    return {**options, "exclude": [IfThere(name) for name in ([names] if isinstance(names, str) else names)]}
 
 
 def matched(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:

@@ -15,7 +15,7 @@ PARTS = ("auto", "chains", "rows")
 
 
 class IfThere(str):
-    """The name of a chain column that a sample may lack: without it, the sample is read as if no column had been named."""
+    """The name of a chain column, or of a variable to exclude, that a sample may lack: it is then read as if it had none."""
 
 
 class UnknownExcluded(InputError):
@@ -129,7 +129,7 @@ class ReadOptions:
         dropped: set[int] = set()
         for word in self.exclude:
             hits = self._hits(word, names, bases, labelled)
-            if not hits:
+            if not hits and not isinstance(word, IfThere):
                 raise UnknownExcluded(word, f"exclude: {_unknown(word, names, bases)}")
             dropped.update(hits)
         kept = [k for k in chosen if k not in dropped]
@@ -195,7 +195,7 @@ def _checked_names(given: Any, option: str) -> tuple[str, ...] | None:
         raise InputError(f"{option} must be a name or a list of names, got {given!r:.80}")
     if not names and option == "var_names":
         raise InputError("var_names is empty and selects no variables; omit it to keep all of them")
-    return tuple(str(name) for name in names)
+    return tuple(name if isinstance(name, IfThere) else str(name) for name in names)
 
 
 def _checked_chains(chains: Any) -> int | str | None:
