@@ -1,6 +1,9 @@
 """The command `watch`: a run that goes on beside it, its end, what is said meanwhile, and what compare says afterwards."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -211,6 +214,36 @@ def test_the_page_is_closed_where_the_last_answer_is_interrupted(folder, capsys,
     text = (folder / "live.html").read_text()
     assert 'http-equiv="refresh"' not in text
     assert "the watch ended: it was interrupted" in text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+@pytest.mark.parametrize(("ignored", "ends"), [(False, True), (True, False)])
+def test_a_terminal_that_is_closed_ends_the_watch_unless_nohup_said_otherwise(folder, ignored, ends):
+    """With the last answer, and a page that says so."""
+    write_run(chains_of(4, 300, 0.6, seed=1), planned=1000)
+    command = "import sys; from copula_discrepancy.cli.parser import main; sys.exit(main(sys.argv[1:]))"
+    given = ["watch", "run_*.csv", "--html", "live.html", "--json", "last.json", "--jobs", "1"]
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)  # as a child inherits it
+    try:
+        watch = subprocess.Popen([sys.executable, "-c", command, *given], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        until = time.monotonic() + 120.0
+        while not (folder / "live.html").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        watch.send_signal(signal.SIGHUP)
+        if ends:
+            assert watch.wait(60) == 0
+            assert "unfinished-run" in (folder / "last.json").read_text()
+            assert 'http-equiv="refresh"' not in (folder / "live.html").read_text()
+        else:
+            time.sleep(1.0)
+            assert watch.poll() is None
+    finally:
+        watch.kill()
+        watch.wait()
 
 
 def test_a_run_that_was_killed_passes_no_limit(folder, capsys):

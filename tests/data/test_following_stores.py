@@ -648,6 +648,11 @@ def test_pymc_without_warm_up():
     progress = follow("run.zarr").poll()
     assert progress.lengths == (0, 14)
     expected(progress)
+    assert "some of its draws are not there" in refusal("file-format", cd.as_draws, "run.zarr")
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    counts[:] = DRAWS
+    assert cd.as_draws("run.zarr").n_draws == DRAWS
 
 
 def test_the_trace_object_of_pymc():

@@ -101,7 +101,8 @@ def require_same_names(names: Sequence[str], others: Sequence[str], label: str, 
     if first & second:
         way_out = "upper and lower case must agree"
     else:
-        way_out = f"shared by both: {listed(common)}{' (select these with --columns, or var_names, or --exclude the others)' * bool(common)}"
+        advice = " (select these with --columns, or var_names, or leave the others out with --exclude)" * bool(common)
+        way_out = f"shared by both: {listed(common)}{advice}"
     message = f"{label} and {other_label} must have the same variables; {'; '.join(only)}; {way_out}"
     raise InputError(message, "names-differ")
 

@@ -247,7 +247,9 @@ def _require_draws(arrays: Mapping[str, Any]) -> None:
             raise InputError(f"{found}, but {rule}; rename or unstack its dimensions, or exclude it by name", "shape")
         if array.dtype.kind not in "fiub":
             found = f"type {array.dtype}" + (f", for example {np.ravel(array.values)[0]!s:.40}" if array.size else "")
-            raise InputError(f"variable {name} must be real numbers, got {found}; select others by name", "not-numeric")
+            numbers = array.dtype.kind == "O" and array.size and isinstance(np.ravel(array.values)[0], int | float | np.number)
+            advice = "convert it by .astype(float), or select others by name" if numbers else "select others by name"
+            raise InputError(f"variable {name} must be real numbers, got {found}; {advice}", "not-numeric")
     chained = [name for name, array in arrays.items() if "chain" in array.dims]
     single = [name for name in arrays if name not in chained]
     if chained and single:

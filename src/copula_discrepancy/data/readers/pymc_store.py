@@ -44,7 +44,8 @@ def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
     Raises
     ------
     InputError
-        If there is no such group, or if the warm-up is still among its draws, because the run goes on or was killed.
+        If there is no such group, or if the run goes on or was killed: the warm-up is still among its draws, or some are not
+        there yet.
     """
     import xarray as xr
 
@@ -52,14 +53,10 @@ def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
     if group not in groups:
         raise missing_group(group, groups)
     root = opened_group(path)
-    if group == DEFAULT_GROUP and f"{WARMUP}{group}" not in groups and int(root[f"{STATE}/tuning_steps"][()]):
-        raise InputError(
-            "the run goes on, or was killed: its warm-up is still among the draws; use cd.watch or the command watch, which "
-            "leave it out",
-            "file-format",
-        )
     # whole numbers that equal the value of missing chunks are not missing
     dataset = xr.open_dataset(path, engine="zarr", group=group, chunks=chunks, consolidated=False, mask_and_scale=False)
+    if group == DEFAULT_GROUP and f"{WARMUP}{group}" not in groups:  # which PyMC makes last
+        _require_ended(root, dataset.sizes.get("draw", 0))
     found, beside = {group: dataset}, statistics_group(group)
     if beside in groups:
         inside = os.listdir(os.path.join(path, beside))
@@ -68,3 +65,15 @@ def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
         if marks:
             found[beside] = xr.Dataset({DIVERGING: (("chain", "draw"), np.any(marks, axis=0))}, coords=labels)
     return xr.DataTree.from_dict(found)
+
+
+def _require_ended(root: Any, planned: int) -> None:
+    """Raise if the warm-up is among the draws of a store, or draws are missing, which may look like zeros."""
+    if int(root[f"{STATE}/tuning_steps"][()]):
+        what, advice = "its warm-up is still among the draws", "which leave it out"
+    else:
+        if int(np.min(root[f"{STATE}/draw_idx"][...], initial=planned)) >= planned:
+            return
+        what, advice = "some of its draws are not there", "which take those that are"
+    told = f"the run goes on, or was killed: {what}; use cd.watch or the command watch, {advice}"
+    raise InputError(told, "file-format")
