@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -248,9 +249,10 @@ def _repeated_chains(side: ComparedSample) -> list[Caveat]:
     if isinstance(draws, CountedDraws) or side.iid:  # of which repeated rows are told
         return []
     found: list[str] = []
+    seen: dict[bytes, int] = {}  # there may be thousands, as of paths
     for k, chain in enumerate(draws.values):
-        first = next((j for j in range(k) if np.array_equal(draws.values[j], chain, equal_nan=True)), None)
-        if first is not None and len(np.unique(chain, axis=0)) >= _NO_CHANCE:
+        first = seen.setdefault(sha256(chain.tobytes()).digest(), k)
+        if first < k and len(np.unique(chain, axis=0)) >= _NO_CHANCE:
             found.append(f"{draws.chain_name(k)} has the same {side.things} as {draws.chain_name(first)}")
     more = len(found) - _NAMED
     told = "; ".join([*found[:_NAMED], *([f"{more} more chains repeat others"] if more > 0 else [])])
