@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 import copula_discrepancy as cd
 from copula_discrepancy.compare.divergences import FORM
+from copula_discrepancy.data.readers.divergences import unknown_divergences
 from copula_discrepancy.report.plots import look
 from tests.caveat_codes import codes_of
 from tests.trees import CHAINS, DRAWS, flags, tree
@@ -192,6 +193,29 @@ def test_files_compare_as_trees_do(tmp_path, group):
         found = cd.pairwise(*paths, group=group, n_jobs=1)
         assert repr(found.to_dict()) == repr(expected.to_dict())  # NaN is not itself
         assert codes_of(found) == codes_of(expected)
+
+
+def test_draws_of_a_run_without_divergences_have_none_whichever_they_are():
+    """Thinned and numbered anew: of which statistics they are is not known, and it does not matter."""
+    given = tree(1)
+    thinned = given["posterior"].to_dataset().isel(draw=slice(None, None, 5)).drop_vars("draw")
+    given["posterior"] = xr.DataTree(thinned.assign_coords(draw=np.arange(thinned.sizes["draw"])))
+    assert cd.as_draws(given).diverging is None
+    assert "divergences-unknown" in codes_of(cd.pairwise(given, tree(2), n_jobs=1))
+    given["sample_stats"]["diverging"] = given["sample_stats"]["diverging"] & False
+    read = cd.as_draws(given)
+    assert not read.diverging.any()
+    assert read.diverging.shape == (CHAINS, DRAWS // 5)
+    result = cd.pairwise(given, tree(2), n_jobs=1)
+    assert "divergences-unknown" not in codes_of(result)
+
+
+def test_unknown_divergences_of_one_file_of_several_are_a_caveat_told_once():
+    """The note names the file."""
+    told = f"run_2.csv: {unknown_divergences('divergent__ has missing values')}"
+    result = cd.pairwise(replace(cd.as_draws(tree(1)), diverging=None, notes=(told,)), tree(2), n_jobs=1)
+    assert "divergences-unknown" in codes_of(result)
+    assert " ".join(repr(result).split()).count("divergent__ has missing values") == 1
 
 
 def test_draws_of_the_prior_have_the_statistics_of_the_prior():

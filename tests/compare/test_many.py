@@ -436,6 +436,28 @@ def test_few_values_are_no_misfit_of_the_family(levels, tested):
     assert np.isfinite(with_reference.rows["form_pvalue"]).all()
 
 
+@careful
+@pytest.mark.parametrize("method", ["mle", "moment"])
+@pytest.mark.parametrize(("n", "levels"), [(40_000, 120), (2000, 10), (3000, 2)])
+def test_what_is_not_tested_for_few_values_has_a_reservation(n, levels, method):
+    """However large the sample is, whose ties may be few, and matter all the same."""
+    rows = binned(cd.Gaussian(0.5).sample(n, rng=1), levels)
+    for target in (None, cd.Gaussian(0.5))[method == "moment" :]:
+        family = "gaussian" if target is None else None
+        result = cd.pairwise(rows, target, family=family, iid=True, method=method, engine="exact")
+        assert np.isnan(result.rows["form_pvalue"]).all()
+        assert "few-values" in codes_of(result)
+
+
+@careful
+def test_a_chain_that_stays_at_points_has_no_few_values():
+    """Ties of whole points are no rounding, whatever their number."""
+    states = np.random.default_rng(4).multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], 400)
+    result = cd.pairwise(np.repeat(states, 10, axis=0)[None], family="gaussian")
+    assert not {"few-values", "rounded-values"} & {*codes_of(result)}
+    assert np.isfinite(result.rows["form_pvalue"]).all()
+
+
 def test_rounded_alike_is_fair():
     rng = np.random.default_rng(26)
     flagged = 0

@@ -377,3 +377,16 @@ def test_a_name_to_exclude_may_be_one_of_the_draws_alone(names):
     for wrong in (more, draws):
         with refused("unknown-name"):
             cd.pairwise(wrong, reference, exclude="nowhere")
+
+
+@quietly
+@pytest.mark.parametrize("names", ["x", ["x"], {"x"}])
+def test_names_to_exclude_of_the_draws_alone_in_counted_tables(names):
+    rng = np.random.default_rng(8)
+    draws, reference = (pd.DataFrame(rng.normal(size=(2000, 2)), columns=["a", "b"]) for _ in range(2))
+    more = draws.assign(x=1.5 * rng.normal(size=2000))
+    plain = cd.pairwise(draws, reference, iid=True, engine="counted")
+    for other in (reference, cd.DependenceSketch.of(reference, iid=True)):
+        found = cd.pairwise(more, other, iid=True, engine="counted", exclude=names)
+        assert found.rows["level"] == pytest.approx(plain.rows["level"], abs=0.01)
+    assert np.array_equal(cd.pairwise(more, reference, iid=True, exclude=names).names, ["a", "b"])

@@ -826,7 +826,7 @@ def test_what_is_read_again_at_the_end_is_what_was_followed():
     write("out.csv", begin + "1.0,2.0")  # killed in the middle of a line
     follower = follow("out.csv")
     follower.poll()
-    assert follower.whole().notes[-1] == f"{UNREAD}: the last line of a file is unfinished"
+    assert follower.whole().notes[-1] == "the last line of a file is unfinished, and left out"
     os.remove("out.csv")
     follower.poll()
     assert follower.whole().notes[-1] == f"{UNREAD}: files are gone or cannot be read"
@@ -839,3 +839,21 @@ def test_what_is_read_again_at_the_end_is_what_was_followed():
     assert not [note for note in whole.notes if note.startswith(UNREAD)]
     assert "gone" in whole.notes[-1]
     np.testing.assert_array_equal(whole.values[0], STAN_DRAWS[0])
+
+
+def test_a_last_line_without_an_end_counts_as_readers_count_it():
+    """Plain files may end so; Stan's do not, so that what is left of a line may be a part of a number."""
+    rows = np.random.default_rng(1).normal(size=(2, 40, 2))
+    for k, values in enumerate(rows):
+        text = "\n".join(["a,b", *(",".join(map(repr, row)) for row in values.tolist())])
+        write(f"run_{k}.csv", text)
+    follower = follow(["run_0.csv", "run_1.csv"])
+    assert follower.poll().lengths == (39, 39)
+    whole, read = follower.whole(), cd.as_draws(["run_0.csv", "run_1.csv"])
+    np.testing.assert_array_equal(whole.values, read.values)
+    assert whole.notes == read.notes
+    append("run_1.csv", "\n0.5")
+    follower.poll()
+    whole = follower.whole()
+    assert whole.n_draws == 39
+    assert "unfinished" in whole.notes[-1] or "still written" in whole.notes[-1]

@@ -500,3 +500,32 @@ def test_an_interrupt_is_no_panic(monkeypatch):
     monkeypatch.setattr(Sampler, "inspect", interrupted)
     with pytest.raises(KeyboardInterrupt):
         follower.poll()
+
+
+def test_blocks_without_draws_are_passed_over():
+    """As of a sampler that keeps every tenth draw, in short blocks."""
+    rng = np.random.default_rng(1)
+    blocks = [rng.normal(size=(2, n, 2)) for n in (0, 30, 0, 30)]
+    follower = follow(iter(blocks))
+    assert [follower.poll().lengths for _ in range(5)] == [(n, n) for n in (0, 30, 30, 60, 60)]
+    np.testing.assert_array_equal(follower.whole().values, np.concatenate(blocks, axis=1))
+
+
+def test_chains_of_blocks_have_the_labels_of_the_first_block():
+    frame = pd.DataFrame({"chain": [3] * 5 + [7] * 5, "draw": [*range(5)] * 2, "a": np.arange(10.0), "b": np.arange(10.0) ** 2})
+    assert follow(iter([frame])).poll().labels == cd.as_draws(frame).chain_names
+
+
+def test_chains_of_a_sampler_have_the_labels_of_its_draws(monkeypatch):
+    sampler, inspect = Sampler(), Sampler.inspect
+    sampler.lengths = (9, 9)
+    assert follow(sampler).poll().labels == ("chain 0", "chain 1")
+
+    def labelled(self):
+        groups = inspect(self).to_dict()
+        return xr.DataTree.from_dict(
+            {path: data.assign_coords(chain=[3, 7]) for path, data in groups.items() if data.data_vars}
+        )
+
+    monkeypatch.setattr(Sampler, "inspect", labelled)
+    assert follow(sampler).poll().labels == ("chain 3", "chain 7")

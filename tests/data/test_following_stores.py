@@ -893,3 +893,29 @@ def test_arrays_that_are_replaced():
     assert follower.poll().lengths == (10, 10)
     np.save("run.npy", np.where(np.arange(5) == 1, np.nan, ROWS[:, :12]))
     assert "run.npy" in refusal("nan", follower.poll)
+
+
+def test_draws_that_are_gone_are_not_caught_up_with(monkeypatch):
+    """A watch that is interrupted reads what is there already, and must not wait for what is not."""
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store._MOST_CHUNKS", 2)
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, DRAWS)
+    follower = follow("run.zarr")
+    assert follower.poll().behind
+    shutil.rmtree("run.zarr")
+    assert not follower.poll().behind
+
+
+@pytest.mark.usefixtures("quiet")
+def test_chains_have_the_labels_of_their_file_or_store():
+    """In looks as at the end: "chain 2" must not be another one then."""
+    posterior = xr.Dataset({"mu": (("chain", "draw"), MU), "theta": (("chain", "draw", "g"), THETA)}, coords={"chain": [3, 7]})
+    posterior.to_netcdf("run.nc", group="posterior")
+    os.utime("run.nc", (0, 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        xr.DataTree.from_dict({"posterior": posterior}).to_zarr("run.zarr")
+    for path in ("run.nc", "run.zarr"):
+        follower = follow(path)
+        assert follower.poll().labels == ("chain 3", "chain 7") == follower.whole().chain_names

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import copula_discrepancy as cd
-from copula_discrepancy.estimate.pair import uneven_ties
+from copula_discrepancy.estimate.pair import TOO_COARSE, uneven_ties
 from copula_discrepancy.estimate.tails import CORNERS
 
 # Every number that may be NaN or infinite, and why. What is not here must be finite.
@@ -172,6 +172,8 @@ def too_tied(found: cd.Discrepancy) -> bool:
     """Whether a variable takes too few values for a likelihood, or samples of unequal size are tied too much."""
     fits = [found.fit] if found.reference is None else [found.fit, found.reference]
     shares = [(fit.n, fit.pair.tied_share) for fit in fits]
+    if len(fits) == 1 and found.fit.pair.discrete_share() * math.sqrt(found.fit.n) > TOO_COARSE:
+        return True
     return any(fit.pair.too_discrete for fit in fits) or (len(fits) > 1 and uneven_ties(*shares[0], *shares[1]))
 
 
@@ -317,6 +319,7 @@ def draws(found: cd.Draws) -> None:
         need(bool(np.isin(known, np.arange(len(labels))).all()), f"codes {known} of {len(labels)} labels")
     need(found.n_chains * found.n_draws >= 2, "fewer than two draws")
     need(np.array_equal(found.column(0), found.values[:, :, 0].ravel(), equal_nan=True), "a column differs")
+    need(len({found.chain_name(k) for k in range(found.n_chains)}) == found.n_chains, "chains of one name")
     need(found.select([found.names[-1]]).names == found.names[-1:], "a selection differs")
 
 

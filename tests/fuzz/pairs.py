@@ -182,6 +182,13 @@ TARGETS = [
         0.6,
     ),
     Target(
+        "Draws.chain_name",
+        lambda draws, chain: cd.as_draws(draws).chain_name(chain),
+        {"draws": draws(), "chain": Kind(lambda f: f.one(0, -1, np.int64(0)), ANYTHING.odd)},
+        lambda a, g: need(a.startswith("chain "), f"a chain called {a}"),
+        0.6,
+    ),
+    Target(
         "Draws.column",
         column,
         {"draws": draws(), "variable": Kind(lambda f: f.one(0, 1, -1, np.int64(1)), ANYTHING.odd)},

@@ -348,3 +348,21 @@ def test_a_cell_without_the_number_has_the_verdict(plots):
     (words,) = texts(matrix.viz["plot"].values[0, 1])
     assert "nan" not in words
     assert words.replace("\n", " ").startswith(result["a", "b"].verdict.split(",")[0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_flagged_pair_without_the_number_is_drawn(plots, backend):
+    """Total of a pair to which no family fits."""
+    a = np.random.default_rng(3).normal(size=(4, 250))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cd.DependenceWarning)
+        result = cd.pairwise({"a": a, "b": a**2, "c": np.random.default_rng(4).normal(size=(4, 250))}, n_jobs=1)
+    assert result["a", "b"].flagged
+    assert np.isnan(result["a", "b"].total)
+    cd.plot_pairwise(result, number="total", backend=backend_or_skip(backend))
+
+
+def test_a_shade_that_is_wanted_and_not_is_refused(plots):
+    with refused():
+        cd.plot_gap_forest(ranking(), backend="none", visuals={"shade": False}, shade_label="pair")
+    cd.plot_gap_forest(ranking(), backend="none", visuals={"shade": False})

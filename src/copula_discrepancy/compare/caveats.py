@@ -215,7 +215,7 @@ def sample_caveats(sides: Sequence[ComparedSample]) -> list[Caveat]:
 def _divergent(side: ComparedSample) -> list[Caveat]:
     """Draws that the sampler reports as divergent, counted."""
     diverging = side.draws.diverging
-    unknown = [note for note in side.draws.notes if note.startswith(UNKNOWN_DIVERGENCES)]
+    unknown = [note for note in side.draws.notes if UNKNOWN_DIVERGENCES in note]  # behind the name of a file
     if unknown:
         return [side.caveat("divergences-unknown", unknown[0])]
     if diverging is None or not diverging.any():
@@ -398,11 +398,13 @@ def _discrete(compared: Compared, sides: Sequence[ComparedSample], rare: Sequenc
         if name in rare or sides[0].draws.labels(k):  # that categories and flags have few values is no news
             continue
         tied = [side.table.ties[k] / (0.5 * side.table.present[k] * (side.table.present[k] - 1.0)) for side in sides]
+        table = sides[0].table
         if max(tied) > TOO_DISCRETE and compared.method != "moment":
             few.append(name)
+        elif len(sides) == 1 and table.tied_shares[k] * math.sqrt(table.present[k]) > TOO_COARSE:
+            coarse.append(name)
         elif max(tied) > DISCRETE and not _alike(sides, k):
-            alone = len(sides) == 1 and tied[0] * math.sqrt(sides[0].table.present[k]) > TOO_COARSE
-            (coarse if alone and compared.method != "moment" else rounded).append(name)
+            rounded.append(name)
     caveats = []
     if few:
         take, them = ("takes", "it") if len(few) == 1 else ("take", "them")

@@ -17,6 +17,7 @@ from copula_discrepancy.compare.correlations import square_values
 from copula_discrepancy.compare.counted_draws import CountedDraws
 from copula_discrepancy.compare.pair_targets import is_pair_mapping
 from copula_discrepancy.data.draws import Draws, as_draws
+from copula_discrepancy.data.matching import excluded_if_there
 from copula_discrepancy.data.naming import errors_about
 from copula_discrepancy.data.readers.files import is_zarr
 from copula_discrepancy.data.readers.labelled import group_of
@@ -105,7 +106,8 @@ def counted_samples(
     if not is_sample:
         return Counted(found, target, (own_iid, iid[1]), tuple(caveats))
     with errors_about("reference"):
-        reference, other_iid = _counted(other, iid[1], options, None, caveats, "reference")
+        beside = replace(options, selection=excluded_if_there(options.selection))
+        reference, other_iid = _counted(other, iid[1], beside, None, caveats, "reference")
     return Counted(found, reference, (own_iid, other_iid), tuple(caveats))
 
 

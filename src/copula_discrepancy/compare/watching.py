@@ -143,7 +143,7 @@ class Watching:
             return self._update
         if interrupted and not self._follower.pulls:
             self._poll()
-            while self._latest.behind:
+            while self._latest.behind and self._clock() - self._grew < QUIET:
                 self._sleep(_CATCHING_UP)
                 self._poll()
         draws = self._whole()

@@ -356,7 +356,7 @@ def told_once(notes: Sequence[str], prefixes: tuple[str, str] = ("", "reference:
     """Notes in which one that is the same for both samples, apart from the prefixes that name them, is told once."""
     own, other = prefixes
     given, told = {*notes}, []
-    for note in notes:
+    for note in dict.fromkeys(notes):
         text = note.removeprefix(other)
         if text != note and f"{own}{text}" in given:
             continue  # told where the first sample's is

@@ -129,6 +129,11 @@ class Draws:
         str
             By the label that the input gives it, such as "chain 1" or "run_1.csv"; otherwise by its position, from "chain 0".
 
+        Raises
+        ------
+        InputError
+            If there is no such chain.
+
         Examples
         --------
         >>> import pandas as pd
@@ -137,7 +142,9 @@ class Draws:
         >>> draws.chain_name(0)
         'chain 1'
         """
-        return chain_name(self.chain_names, chain, self.n_chains)
+        if not is_whole(chain) or not -self.n_chains <= chain < self.n_chains:
+            raise InputError(f"chain must be the position of one of {self.n_chains} chains, got {chain!r:.60}")
+        return chain_name(self.chain_names, chain % self.n_chains, self.n_chains)
 
     def kind(self, variable: int) -> str:
         """The kind of one variable, by its position.

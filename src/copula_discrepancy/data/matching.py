@@ -1,7 +1,7 @@
 """Two samples with the same variables: reading a reference like the draws, and matching variables by name."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,10 +35,11 @@ def read_reference(reference: Any, draws: Draws, options: Mapping[str, Any], *, 
 
 def excluded_if_there(options: Mapping[str, Any]) -> dict[str, Any]:
     """The same options, by which a sample may lack names to exclude: the one that it is compared with has them."""
-    names = options.get("exclude")
-    if not names or not isinstance(names, str | Sequence) or not all(isinstance(name, str) for name in names):
+    given = options.get("exclude")
+    names = [given] if isinstance(given, str) else [*given] if isinstance(given, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):  # nothing, or what readers refuse
         return dict(options)
-    return {**options, "exclude": [IfThere(name) for name in ([names] if isinstance(names, str) else names)]}
+    return {**options, "exclude": [IfThere(name) for name in names]}
 
 
 def matched(draws: Draws, reference: Draws) -> tuple[Draws, Draws]:

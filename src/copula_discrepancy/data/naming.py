@@ -77,6 +77,12 @@ def file_labels(paths: Sequence[str]) -> list[str]:
     return [os.path.relpath(os.path.abspath(path), common) for path in paths]
 
 
+def chain_labels(labels: Iterable[Any], n_chains: int) -> tuple[str, ...]:
+    """What chains are called: "chain 1" by its label 1, or by its position if labels are missing, or not written yet."""
+    called = tuple(f"chain {label}" for label in labels)
+    return called if len(set(called)) == n_chains else tuple(f"chain {k}" for k in range(n_chains))
+
+
 def chain_name(names: Sequence[str], chain: int, n_chains: int) -> str:
     """What a chain is called: by its label if every chain has one, otherwise by its position."""
     return names[chain] if len(names) == n_chains else f"chain {chain}"

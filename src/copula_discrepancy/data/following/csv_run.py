@@ -112,14 +112,17 @@ class CsvFollower(Follower):
         if any(file.lack for file in files):
             complete = "read before the files were gone, when they were complete"
             return cut_draws(last, complete if last.finished else f"{UNREAD}: files are gone or cannot be read")
-        if not all(file.at_rest for file in files):
-            return cut_draws(last, f"{UNREAD}: the last line of a file is unfinished")
+        unfinished = not all(file.at_rest for file in files)
+        if unfinished and any(file.settings for file in files):  # Stan ends every line
+            return cut_draws(last, "the last line of a file is unfinished, and left out")
         names: Any = {"var_names": self._options.var_names, "exclude": self._options.exclude or None}
         try:
             read = as_draws([file.path for file in files], filter_vars=self._options.filter_vars, parts="chains", **names)
         except InputError as error:
+            if unfinished:
+                return cut_draws(last, f"the last line of a file is unfinished, and left out ({error})")
             return cut_draws(last, f"{UNREAD}: the files cannot be read as a whole ({error})")
-        return read if _same(read, files) else cut_draws(last, f"{UNREAD}: the files have changed")
+        return read if _same(read, files, more=1 if unfinished else 0) else cut_draws(last, f"{UNREAD}: the files have changed")
 
     def _in_order_of_readers(self, files: list[GrowingCsv]) -> list[GrowingCsv]:
         return sorted(files, key=lambda file: natural_order(file.path)) if self._selection.pattern else files
@@ -255,12 +258,18 @@ def _in_order(file: GrowingCsv, names: tuple[str, ...]) -> Rows:
     return file.rows if file.names == names else file.rows[:, [file.names.index(name) for name in names]]
 
 
-def _same(read: Draws, files: list[GrowingCsv]) -> bool:
-    """Whether these are the draws that were followed; a plain file may have columns that readers leave out."""
+def _same(read: Draws, files: list[GrowingCsv], *, more: int) -> bool:
+    """Whether these are the draws that were followed, and at most so many more, from last lines that have no end.
+
+    A plain file may have columns that readers leave out.
+    """
     if read.n_chains != len(files) or not set(read.names) <= set(files[0].names):
         return False
-    followed = (_in_order(file, read.names) for file in files)
-    return all(np.array_equal(own, chain) for own, chain in zip(followed, read.values, strict=True))
+    followed = [_in_order(file, read.names) for file in files]
+    return all(
+        0 <= len(chain) - len(own) <= more and np.array_equal(own, chain[: len(own)])
+        for own, chain in zip(followed, read.values, strict=True)
+    )
 
 
 def _no_flags() -> Flags:

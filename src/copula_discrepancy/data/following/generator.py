@@ -10,7 +10,7 @@ from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows
 from copula_discrepancy.data.following.progress import Follower, Progress, Rows, cut_draws
-from copula_discrepancy.data.naming import errors_about, require_same_names
+from copula_discrepancy.data.naming import chain_name, errors_about, require_same_names
 from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.streams.failures import failures_named
@@ -34,6 +34,7 @@ class GeneratorFollower(Follower):
         self._held: ChainRows | None = None
         self._begins: list[int] = []  # the place of each block's first draw in its chain
         self._notes: tuple[str, ...] = ()
+        self._labels: tuple[str, ...] = ()  # of the chains
         self._error: InputError | None = None
         self._last = Progress()
 
@@ -75,7 +76,7 @@ class GeneratorFollower(Follower):
             names = last.names or table.names
             require_same_names(names, table.names, "the first block", "it")
             if self._held is None:
-                self._held = ChainRows(len(names))
+                self._held, self._labels = ChainRows(len(names)), table.chain_names
             elif len(table.values) != len(last.chains):
                 found = f"has {len(table.values)} chains, but the first block has {len(last.chains)}"
                 raise InputError(f"{found}; every block must have further draws of the same chains", "shape")
@@ -98,10 +99,10 @@ class GeneratorFollower(Follower):
         as an earlier one for so long that this is none are told.
         """
         assert self._held is not None
-        if not self._begins:
-            return
         held, length = self._held.chains, min(map(len, chains), default=0)
         n = min(map(len, held), default=0)
+        if not n or not length:
+            return
         coarse = any(_comes_again(rows) for rows in (held[0][-_RECENT:], chains[0]))
         # where the block's first draws may be among those before, by a single variable, which is soon compared
         places = np.array(self._begins, np.intp) if coarse else np.flatnonzero(held[0][:n, 0] == chains[0][:1, :1].ravel())
@@ -125,7 +126,7 @@ class GeneratorFollower(Follower):
     def _told(self, names: tuple[str, ...], new: int, *, finished: bool) -> Progress:
         assert self._held is not None
         chains = self._held.chains
-        labels = tuple(f"chain {k}" for k in range(len(chains)))
+        labels = tuple(chain_name(self._labels, k, len(chains)) for k in range(len(chains)))
         waiting_for = "" if any(map(len, chains)) else "the blocks so far have no draws"
         return Progress(chains, names, labels, 0, new, None, finished, waiting_for, self._notes, self._held.divergent)
 

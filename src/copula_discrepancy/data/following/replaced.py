@@ -25,7 +25,7 @@ from copula_discrepancy.data.following.progress import (
     unreadable,
 )
 from copula_discrepancy.data.missing import require_finite
-from copula_discrepancy.data.naming import errors_about, file_labels, require_same_names, told_once
+from copula_discrepancy.data.naming import chain_name, errors_about, file_labels, require_same_names, told_once
 from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table
@@ -100,15 +100,15 @@ class ReplacedFollower(Follower):
         return read if same else cut_draws(self._last, f"{UNREAD}: the files have changed")
 
     def _labels(self) -> tuple[str, ...]:
-        own = file_labels(self._paths)
         counts = [0 if file.table is None else len(file.table.values) for file in self._files]
-        if len(counts) == 1:
-            return tuple(f"chain {k}" for k in range(counts[0]))
-        return tuple(
-            f"{label}, chain {k}" if count > 1 else label
-            for label, count in zip(own, counts, strict=True)
-            for k in range(max(count, 1))
-        )
+        called = [
+            [chain_name(() if file.table is None else file.table.chain_names, k, count) for k in range(count)]
+            for file, count in zip(self._files, counts, strict=True)
+        ]
+        if len(called) == 1:
+            return tuple(called[0])
+        files = zip(file_labels(self._paths), called, strict=True)
+        return tuple(name for label, own in files for name in ([f"{label}, {k}" for k in own] if len(own) > 1 else [label]))
 
     def _take(self, names: tuple[str, ...]) -> None:
         """Add what is new in the files, or begin anew if what was there has changed."""

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.following.labelled_rows import ChainRows, LabelledRows, Settling, still_there
 from copula_discrepancy.data.following.progress import Follower, Progress, cut_draws, unequal_note
+from copula_discrepancy.data.naming import chain_labels
 from copula_discrepancy.data.readers.divergences import unknown_divergences
 from copula_discrepancy.data.readers.labelled import dataset_of
 from copula_discrepancy.data.readers.options import ReadOptions
@@ -143,7 +146,7 @@ class SamplerFollower(Follower):
         if finished and rows.diverging is not None and held.divergent is None:
             notes = (unknown_divergences("diverging has missing values"),)
         lengths = held.lengths(rows.n_chains)
-        labels = tuple(f"chain {k}" for k in range(len(lengths)))
+        labels = chain_labels(np.atleast_1d(dataset["chain"].values) if "chain" in dataset.coords else (), len(lengths))
         new = sum(lengths) - (sum(self._last.lengths) if self._generation == self._last.generation else 0)
         waiting_for = "" if any(lengths) else _NO_DRAWS if finished else _WARMING_UP
         return Progress(

@@ -22,7 +22,7 @@ from copula_discrepancy.data.following.labelled_rows import (
     still_there,
 )
 from copula_discrepancy.data.following.progress import SETTLED, UNREAD, Follower, Progress, cut_draws, unequal_note
-from copula_discrepancy.data.naming import errors_about
+from copula_discrepancy.data.naming import chain_labels, errors_about
 from copula_discrepancy.data.readers.divergences import DIVERGING
 from copula_discrepancy.data.readers.labelled import selected_arrays
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
@@ -77,7 +77,7 @@ class ZarrFollower(Follower):
             except InputError:
                 raise
             except _HALF_WRITTEN as error:  # of zarr, xarray and codecs, about what is only half there
-                self._stamp, self._behind = (), False
+                self._stamp = ()
                 waiting_for = f"{self._label} is not complete yet{self._why(error)}"
             self._last = self._told(waiting_for)
         return self._last
@@ -126,6 +126,7 @@ class ZarrFollower(Follower):
 
     def _look(self) -> str:
         """Read what is new; what is missing, in words."""
+        self._behind = False
         if not os.path.isdir(self._path):
             self._stamp = ()
             if os.path.exists(self._path):
@@ -199,7 +200,7 @@ class ZarrFollower(Follower):
             return Progress(waiting_for=waiting_for, generation=self._generation)
         lengths = held.lengths(store.rows.n_chains)
         planned = store.counted is not None or (store.by_nutpie and not self._grew)
-        labels = tuple(f"chain {k}" for k in range(len(lengths)))
+        labels = chain_labels(store.chains, len(lengths))
         finished = planned and all(length >= store.n_draws for length in lengths)
         before = sum(last.lengths) if last.generation == self._generation else 0
         warm = (f"{store.offset} warm-up draws left out",) if store.offset else ()
@@ -222,13 +223,14 @@ class ZarrFollower(Follower):
 class _Opened:
     """A store whose headers were read: the rows of its group, and PyMC's count of draws if it has one.
 
-    `offset` is the number of warm-up draws in front of the draws, and `chunk` the draws of a chunk.
+    `offset` is the number of warm-up draws in front of the draws, `chunk` the draws of a chunk, and `chains` are their labels.
     """
 
     def __init__(
         self, rows: LabelledRows, arrays: Sequence["StoredArray"], counted: Any, tuning: int, offset: int, *,
-        by_nutpie: bool = False,
+        chains: Sequence[Any] = (), by_nutpie: bool = False,
     ) -> None:  # fmt: skip
+        self.chains = chains
         self.rows, self.counted, self._tuning, self.offset, self.by_nutpie = rows, counted, tuning, offset, by_nutpie
         self.n_draws = rows.n_draws - offset
         self.n_arrays = len(arrays)
@@ -273,13 +275,15 @@ class _Opened:
         rows = LabelledRows(chosen, flat, places, others=others, padded=padded, diverging=diverging, order=names)
         if isinstance(options.chains, int) and options.chains != rows.n_chains:
             raise InputError(f"chains={options.chains} was passed, but the store has {rows.n_chains} chains; omit it", "shape")
+        stored = arrays.get("chain")
+        chains = np.asarray(stored.array[...]).tolist() if stored is not None and stored.dims == ("chain",) else ()
         if not counted:
             if not rows.tells:
                 unknown = "nothing in it tells which draws are there: no variable has NaN where draws are missing"
                 raise InputError(f"{unknown}; compare it when the run has ended", "file-format")
-            return cls(rows, [*chosen.values()], None, 0, 0, by_nutpie=by_nutpie)
+            return cls(rows, [*chosen.values()], None, 0, 0, chains=chains, by_nutpie=by_nutpie)
         tuning = int(root[f"{STATE}/tuning_steps"][()])
-        return cls(rows, [*chosen.values()], root[f"{STATE}/draw_idx"], tuning, 0 if split else tuning)
+        return cls(rows, [*chosen.values()], root[f"{STATE}/draw_idx"], tuning, 0 if split else tuning, chains=chains)
 
     def there(self, chain: int, done: int, most: int) -> int:
         """How many draws of a chain are there, if `done` are; at most `most` more are looked for."""

@@ -78,7 +78,8 @@ def flags_of_draws(flags: Any, draws: Any, group: Any) -> Any:
             continue
         if not flags.indexes[dim].is_unique or not np.isin(wanted, flags[dim].values).all():
             return f"sample_stats has no statistics of some of the {dim}s"
-        if _renumbered(group, flags, dim):
+        # if no draw of the run diverged, none of these did
+        if _renumbered(group, flags, dim) and np.asarray(flags.values).astype(bool).any():
             each = " per chain" if dim == "draw" else ""
             return (
                 f"sample_stats has {flags.sizes[dim]:,} {dim}s{each} and there are {group.sizes[dim]:,}, both numbered "

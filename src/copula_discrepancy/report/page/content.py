@@ -101,7 +101,7 @@ def of_pairs(
         "sure": meaning.of_pairs(result),
         "notes": [
             *meaning.explained(result.caveats),
-            *((note, "") for note in result.notes),
+            *((note, "") for note in result.notes if note not in result.warnings),
             *effects.other_notes(consequences, said),
         ],
         "methods": [*methods.of_pairs(result), *([] if consequences is None else [effects.method(consequences)])],

@@ -128,6 +128,10 @@ def plot_gap_forest(
     for name in told:
         one_of(name, "visuals", _VISUALS)
     reference: Any = told.pop("reference", {})
+    if told.get("shade") is False and shade_label is not None:
+        raise InputError("visuals['shade'] is False, and shade_label says what to shade; omit one of them")
+    if told.get("shade") is False:
+        del told["shade"]  # nothing is shaded without a label
     short, marks = _short_labels(result, rows, numbers)
     labeller = labeller_of(coord_map={"pair": short}) if labeller is None else _marking(labeller, marks)
     if plots.__version__.startswith("0."):  # whose forests do not use labellers

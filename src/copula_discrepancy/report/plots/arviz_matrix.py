@@ -268,7 +268,8 @@ class _Gaps:
         if not np.isfinite(value) and not gap.flagged:
             return None
         pair = frozenset(self.result.names.index(name) for name in (var_name_x, var_name_y))
-        if pair in self.significant and self.field is not False:
+        known = bool(np.isfinite(value))
+        if pair in self.significant and known and self.field is not False:
             strength = max(_STRONGEST * abs(value) / self.largest, _FAINTEST)
             options = {"color": BLUE if value < 0.0 else ORANGE, "alpha": strength, **self.field}
             edges = np.array([0.0, 1.0])
@@ -276,8 +277,8 @@ class _Gaps:
         if self.text is False:
             return None
         sign = "" if self.number == "form" else "+"
-        shown = f"{self.number} {round(value, 2) or 0.0:{sign}.2f}" if np.isfinite(value) else ""  # no -0.00
-        if gap.flagged and pair not in self.significant:
+        shown = f"{self.number} {round(value, 2) or 0.0:{sign}.2f}" if known else ""  # no -0.00
+        if gap.flagged and not (pair in self.significant and known):
             verdict = textwrap.wrap(gap.verdict, _VERDICT, max_lines=_LINES, placeholder=" …", break_on_hyphens=False)
             shown = "\n".join([*([shown] if shown else []), *verdict])
         return self.visuals.annotate_xy(da_x, target, x=0.5, y=0.5, text=shown, **self.text)
