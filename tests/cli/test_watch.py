@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import copula_discrepancy as cd
-from copula_discrepancy.cli import watch_command
+from copula_discrepancy.cli import commands, watch_command
 from copula_discrepancy.cli.parser import main
 from copula_discrepancy.compare.watching import Watching
 from tests.growing import chains_of
@@ -202,15 +202,19 @@ def test_the_page_is_closed_where_the_watch_ends_with_an_error(folder, capsys):
 
 
 @pytest.mark.slow
-def test_the_page_is_closed_where_the_last_answer_is_interrupted(folder, capsys, monkeypatch):
-    def interrupted(watching, **_):
+@pytest.mark.parametrize("where", [(Watching, "final"), (commands, "_answer")])
+def test_the_page_is_closed_where_the_last_answer_is_interrupted(folder, capsys, monkeypatch, where):
+    """While it is computed, or while it is written."""
+
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Watching, "final", interrupted)
+    monkeypatch.setattr(*where, interrupted)
     draws = chains_of(4, 300, 0.6, seed=1)
     threading.Thread(target=write_run, args=(draws,), kwargs={"wait_for": folder / "live.html"}, daemon=True).start()
     code, out, _ = run("watch", "run_*.csv", "--html", "live.html", *FAST, capsys=capsys)
-    assert (code, out) == (130, "")
+    assert code == 130
+    assert (out == "") == (where[0] is Watching)
     text = (folder / "live.html").read_text()
     assert 'http-equiv="refresh"' not in text
     assert "the watch ended: it was interrupted" in text

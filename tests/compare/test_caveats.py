@@ -68,11 +68,31 @@ SCENES = {
 }
 
 
+def test_a_chain_that_stands_still_is_told_once():
+    """Not once for each of its variables, of which there may be hundreds; those that stop alone are told one by one."""
+    draws = np.random.default_rng(1).normal(size=(4, 200, 5))
+    draws[2] = draws[2, 0]
+    draws[3, 50:] = draws[3, 50]
+    draws[1, 20:, 4] = 0.5
+    sentences = [caveat.sentence for caveat in cd.pairwise(draws).caveats if caveat.code == "stuck-chain"]
+    assert sentences == [
+        "chain 2 stands still in all variables from its first draw on",
+        "chain 3 stands still in all variables from draw 50 on",
+        "chain 1 is stuck in x4 from draw 20 on (at 0.5)",
+    ]
+
+
 def test_chains_that_repeat_each_other_pass_no_limit():
     """A file that was read twice, or two chains with one seed, have R-hat and errors that look better than they are."""
     twice = cd.pairwise(chains(1)[[0, 1, 2, 1]], chains(2))
     assert codes_of(twice) == ["repeated-chains"]
-    assert "chain 3 has the same draws as chain 1" in twice.warnings[0]
+    assert twice.warnings[0] == "chain 3 has the same draws as chain 1, and is left out"
+    assert twice.samples[0].chain_names == ("chain 0", "chain 1", "chain 2")
+    once = cd.pairwise(chains(1)[:3], chains(2))
+    assert np.array_equal(twice.rows["level_se"], once.rows["level_se"])
+    assert twice.margins.line == once.margins.line
+    counted = cd.screen(chains(1)[[0, 1, 2, 1]], chains(2))
+    assert next(caveat.sentence for caveat in counted.caveats) == "chain 3 has the same draws as chain 1"
     assert gate(twice, max_gap=0.9, max_rhat=9.0).code == "incomplete"
     assert gate(twice).code == "answered"
     reference = cd.pairwise(chains(1), chains(2)[[0, 1, 2, 0]])

@@ -417,6 +417,21 @@ def test_a_short_run_that_is_over_is_answered(draws):
         watch.final(interrupted=True)
 
 
+def test_patience_does_not_count_while_draws_wait_to_be_read(draws):
+    """They are there, though none was read for long: a slow watch is no silent sampler."""
+    for field in ("behind", "settling"):
+        follower = Scripted(draws, [[100] * 4] * 20 + [[400] * 4], finished=None)
+        shown = follower.poll
+
+        def poll(shown=shown, follower=follower, field=field):
+            return replace(shown(), **{field: follower.polls <= 20})
+
+        follower.poll = poll
+        watch = watching(follower, pace=Pace(every=0.0, patience=0.0))
+        [*watch.updates()]
+        assert watch.final().lengths == (400,) * 4
+
+
 class Lagging(Scripted):
     """A source that reads so many draws at once, behind those that are there already."""
 
@@ -483,11 +498,12 @@ def test_the_line_about_chains_tells_of_those_that_do_not_count(draws):
     assert told(draws, [400, 400, 60, 400]).endswith("; left out: run_3.csv (60 draws).")
     still = draws.copy()
     still[1, 150:] = still[1, 150]
-    assert "; run_2.csv is stuck in x0 from draw 150 on (at " in told(still, [400] * 4)
-    assert "(and 2 more, in the notes)" in told(still, [400] * 4)
+    assert told(still, [400] * 4).endswith("; run_2.csv stands still in all variables from draw 150 on.")
+    still[2, :, 1:] = still[2, 0, 1:]
+    assert "; run_2.csv stands still in all variables from draw 150 on (and 2 more, in the notes)" in told(still, [400] * 4)
     twice = draws.copy()
     twice[3] = twice[0]
-    assert told(twice, [400] * 4).endswith("; run_4.csv has the same draws as run_1.csv.")
+    assert told(twice, [400] * 4).endswith("; run_4.csv has the same draws as run_1.csv, and is left out.")
     assert told(draws[:1], [400]).startswith("there is one, whose halves ")
     assert not {"left out", "stuck", "same draws"} & {*told(draws, [400] * 4).split("; ")}
 

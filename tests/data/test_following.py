@@ -857,3 +857,12 @@ def test_a_last_line_without_an_end_counts_as_readers_count_it():
     whole = follower.whole()
     assert whole.n_draws == 39
     assert "unfinished" in whole.notes[-1] or "still written" in whole.notes[-1]
+
+
+def test_names_between_quotes_may_have_commas():
+    text = '"mu, a",b\n' + "".join(f"{k / 7!r},{k % 5 / 3!r}\n" for k in range(30))
+    write("out.csv", text)
+    progress = follow("out.csv").poll()
+    read = cd.as_draws("out.csv")
+    assert progress.names == read.names == ("mu, a", "b")
+    np.testing.assert_array_equal(progress.chains[0], read.values[0])

@@ -902,7 +902,9 @@ def test_draws_that_are_gone_are_not_caught_up_with(monkeypatch):
     for chain in (0, 1):
         fill(arrays, chain, 0, DRAWS)
     follower = follow("run.zarr")
-    assert follower.poll().behind
+    progress = follower.poll()
+    assert progress.behind
+    assert not progress.settling
     shutil.rmtree("run.zarr")
     assert not follower.poll().behind
 
@@ -919,3 +921,22 @@ def test_chains_have_the_labels_of_their_file_or_store():
     for path in ("run.nc", "run.zarr"):
         follower = follow(path)
         assert follower.poll().labels == ("chain 3", "chain 7") == follower.whole().chain_names
+
+
+def test_a_slow_watch_takes_what_is_not_read_yet_for_no_missing_numbers(monkeypatch):
+    """Of a sampler that was killed: the last chunks of some variables were not written. Readings may be far apart."""
+    monkeypatch.setattr("copula_discrepancy.data.following.zarr_store._MOST_CHUNKS", 2)
+    arrays = store_of("run.zarr", FORMATS[-1], total=DRAWS)
+    for chain in (0, 1):
+        fill(arrays, chain, 0, 40)
+    arrays["mu"][:, 40:44] = 0.5
+    settled = [0.0]
+    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows.time.monotonic", lambda: settled[0])
+    monkeypatch.setattr("copula_discrepancy.data.following.labelled_rows._SETTLED", 0.5)
+    follower = follow("run.zarr")
+    for _ in range(30):
+        progress = follower.poll()
+        settled[0] += 20.0
+    assert progress.lengths == (40, 40)
+    assert (progress.behind, progress.settling) == (False, False)
+    expected(progress)

@@ -82,8 +82,8 @@ KINDS: dict[str, tuple[str, str]] = {
         "numbers look good is biased. Let it run to the end that was planned, and rely on the answer there."),
     "unread-at-end": (RESERVATION, "The answer is about the draws that were read while they were written. Find out what "
         "changed their source, and compare it again."),
-    "repeated-chains": (RESERVATION, "Chains that repeat each other have the information of one of them, so that standard "
-        "errors are too small and R-hat says nothing. Read each chain once, and give each a seed of its own."),
+    "repeated-chains": (RESERVATION, "Chains that repeat each other have the information of one of them: counted twice, "
+        "they make errors too small, and R-hat says nothing. Read each chain once, and give each a seed of its own."),
     "end-unknown": (RESERVATION, "The sampler may have been stopped, or may go on. Compare the draws again when you know that "
         "they are all."),
     "groups-left-out": (RESERVATION, "The answer says nothing about the dependence within these groups; their rows count among "

@@ -108,10 +108,10 @@ def _compare_counted(options: argparse.Namespace, draws: Any, reference: Any, ii
 def watch(options: argparse.Namespace) -> int:
     """Follow a run while it goes on, and compare all its draws at its end."""
     _check_usage(options)
-    result = watched(options)
-    if options.html is not None:  # the page of the looks before is this command's own
-        options.force = True
-    return _answer(options, result)
+    with watched(options) as result:
+        if options.html is not None:  # the page of the looks before is this command's own
+            options.force = True
+        return _answer(options, result)
 
 
 def demo(options: argparse.Namespace) -> int:

@@ -4,6 +4,8 @@ import argparse
 import re
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from copula_discrepancy.cli import printing, reading
@@ -14,8 +16,12 @@ from copula_discrepancy.data.following.opening import follow
 from copula_discrepancy.report.watch import LivePage, Show, checked_pace, run_to_end, shown
 
 
-def watched(options: argparse.Namespace) -> Pairwise:
-    """Watch a run to its end, or until it is interrupted, and return the comparison of all its draws."""
+@contextmanager
+def watched(options: argparse.Namespace) -> Iterator[Pairwise]:
+    """Watch a run to its end, or until it is interrupted: a context with the comparison of all its draws.
+
+    A page that nobody writes any more must not look as if it went on, also if writing the last one is interrupted.
+    """
     if options.margins and options.reference is None:
         options.parser.error("--margins requires --reference: margins are compared with those of a reference")
     if options.method == "moment" and options.reference is None:
@@ -47,18 +53,18 @@ def watched(options: argparse.Namespace) -> Pairwise:
     try:
         with shown(sys.stderr.isatty(), views) as show:
             last = run_to_end(watching, show)
-    except (Exception, KeyboardInterrupt) as error:  # a page that nobody writes any more must not look as if it went on
+        assert last.result is not None
+        if printing.prints_table(options):
+            said = last.sentences()
+            printing.print_sentences(printing.console(), {topic: said[topic] for topic in ("Run", "Error") if topic in said})
+            for note in last.notes:
+                if note not in last.result.notes:
+                    printing.say(note)
+        yield last.result
+    except (Exception, KeyboardInterrupt) as error:
         if page is not None:
             page.close("it was interrupted" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__)
         raise
-    if printing.prints_table(options):
-        said = last.sentences()
-        printing.print_sentences(printing.console(), {topic: said[topic] for topic in ("Run", "Error") if topic in said})
-        for note in last.notes:
-            if last.result is not None and note not in last.result.notes:
-                printing.say(note)
-    assert last.result is not None
-    return last.result
 
 
 class _Log:

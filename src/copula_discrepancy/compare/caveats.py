@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from copula_discrepancy.compare.wording import called, few_draws, halves, per_ch
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.readers.divergences import UNKNOWN_DIVERGENCES
-from copula_discrepancy.data.repeats import repeated_rows
+from copula_discrepancy.data.repeats import LEFT_OUT_ONCE, repeated_chains, repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.coded_samples import left_out_share
 from copula_discrepancy.estimate.counted_table import CountedTable
@@ -29,7 +28,6 @@ from copula_discrepancy.families import Copula, resolve_family
 
 _MUCH = 0.05  # share of rows in levels that are not compared from which the answer has a reservation
 _NAMED = 8  # stuck chains that get a caveat each; of the others only the number is given
-_NO_CHANCE = 10  # different draws that two chains do not have in common by chance, nor because both stand still
 _FITTED = ("tau", "theta")
 _NEARLY = 1.0 - 1e-9  # |tau| above which a moment estimate may round to its limit
 
@@ -235,7 +233,10 @@ def _still(side: ComparedSample) -> list[Caveat]:
     """A caveat for each chain in which a variable is constant, or does not change in the second half."""
     if (side.iid and not side.draws.chained) or isinstance(side.draws, CountedDraws):
         return []
-    sentences = [sentence for k in range(side.draws.n_variables) for sentence in _stops(side.draws, k, side.things)]
+    whole = _stand_still(side)
+    moving = [k for k in range(side.draws.n_chains) if k not in whole]
+    sentences = [*whole.values()]
+    sentences += [text for k in range(side.draws.n_variables) for text in _stops(side.draws, k, moving, side.things)]
     more = len(sentences) - _NAMED
     if more > 0:
         which = "chains and variables" if side.things == "draws" else "columns"
@@ -244,24 +245,38 @@ def _still(side: ComparedSample) -> list[Caveat]:
 
 
 def _repeated_chains(side: ComparedSample) -> list[Caveat]:
-    """Chains with the same draws as another, such as a file that was read twice, or two chains with one seed."""
+    """Chains with the same draws as another, which were left out, or count twice."""
     draws = side.draws
     if isinstance(draws, CountedDraws) or side.iid:  # of which repeated rows are told
         return []
-    found: list[str] = []
-    seen: dict[bytes, int] = {}  # there may be thousands, as of paths
-    for k, chain in enumerate(draws.values):
-        first = seen.setdefault(sha256(chain.tobytes()).digest(), k)
-        if first < k and len(np.unique(chain, axis=0)) >= _NO_CHANCE:
-            found.append(f"{draws.chain_name(k)} has the same {side.things} as {draws.chain_name(first)}")
+    found = [note for note in draws.notes if note.endswith(LEFT_OUT_ONCE)]
+    called = draws.chain_name
+    found += [f"{called(k)} has the same {side.things} as {called(first)}" for k, first in repeated_chains(draws).items()]
     more = len(found) - _NAMED
     told = "; ".join([*found[:_NAMED], *([f"{more} more chains repeat others"] if more > 0 else [])])
     return [side.caveat("repeated-chains", told)] if found else []
 
 
-def _stops(draws: Draws, variable: int, things: str) -> list[str]:
+def _stand_still(side: ComparedSample) -> dict[int, str]:
+    """Chains all of whose variables stand still, one sentence for each."""
+    draws = side.draws
+    if side.things == "rows" or draws.n_variables == 1:
+        return {}
+    found = {}
+    for k, chain in enumerate(draws.values):
+        moves = np.flatnonzero((chain != chain[-1]).any(axis=1))
+        since = int(moves[-1]) + 1 if moves.size else 0
+        if not since or len(chain) - since > max(len(chain) // 2, 10):
+            where = draws.chain_name(k) if draws.n_chains > 1 else "the chain"
+            begin = f"draw {since}" if since else "its first draw"
+            found[k] = f"{where} stands still in all variables from {begin} on"
+    return found
+
+
+def _stops(draws: Draws, variable: int, some: Sequence[int], things: str) -> list[str]:
     name, chains, sentences = draws.names[variable], draws.values[:, :, variable], []
-    for k, chain in enumerate(chains):
+    for k in some:
+        chain = chains[k]
         if chain.size > 1 and chain[-1] != chain[-2]:
             continue  # it moves again later
         moves = np.flatnonzero(chain != chain[-1])
@@ -310,8 +325,8 @@ def _agreement_in_form(compared: Compared, side: ComparedSample) -> list[Caveat]
     parts = "the chains" if side.draws.n_chains > 1 else halves(side.things)
     rhat = visibly_above(worst["form_rhat" + side.end], FORM_RHAT_LIMIT)
     sentence = (
-        f"R-hat over the coefficients of form is {rhat}, above {FORM_RHAT_LIMIT}: {parts} agree on Kendall's tau, but "
-        f"not on other dependence ({worst['form_rhat_kind' + side.end]})"
+        f"R-hat over the coefficients of form is {rhat}, above {FORM_RHAT_LIMIT}: {parts} disagree on dependence other "
+        f"than Kendall's tau ({worst['form_rhat_kind' + side.end]})"
     )
     return [side.caveat("chains-disagree-form", compared.located(sentence, apart, worst))]
 

@@ -14,6 +14,7 @@ from copula_discrepancy.data.missingness import FEWEST
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import kind_fields
+from copula_discrepancy.data.repeats import without_repeated_chains
 from copula_discrepancy.estimate.bins import UNSEEN, ColumnBins
 from copula_discrepancy.estimate.counted_margins import CountedMargin
 from copula_discrepancy.estimate.counted_table import CountedTable
@@ -344,3 +345,12 @@ def _stand_ins(column: ColumnBins, margin: NDArray[np.int64]) -> Array:
     low, high = _ends(column)
     share = np.where(column.single[codes], 0.0, rng.random(codes.size))
     return np.asarray(low[codes] + share * (high[codes] - low[codes]))
+
+
+def chains_once(samples: tuple[Draws, Any], iid: tuple[bool, bool]) -> tuple[Draws, Any]:
+    """Draws and reference without chains that repeat others; independent rows and samples that were counted as they are."""
+    own, other = (
+        sample if free or sample is None or isinstance(sample, CountedDraws) else without_repeated_chains(sample)
+        for sample, free in zip(samples, iid, strict=True)
+    )
+    return own, other

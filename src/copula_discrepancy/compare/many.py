@@ -415,6 +415,8 @@ def rank_pairs(
     before, lagging = (aims.draws, aims.reference), None
     if steps:
         aims, lagging = over_time(aims, steps)
+    else:
+        aims = aims.without_repeated_chains(sides)
     template, estimate_df = _template(family, aims, method)
     samples: tuple[Draws, Draws | None] = (aims.draws, aims.reference)
     choices: dict[str, Any] = {

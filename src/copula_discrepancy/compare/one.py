@@ -208,6 +208,7 @@ def discrepancy(
     if aim.reference is not None:
         with errors_about("reference"):
             two_variables(aim.reference, margins)
+    aim = aim.without_repeated_chains(independent)
     samples = aim.draws, aim.reference
     comparison = comparison_of(
         samples, independent, margins=margins, targets={} if aim.copula is None else {(0, 1): aim.copula},

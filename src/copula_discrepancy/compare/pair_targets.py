@@ -13,7 +13,7 @@ from copula_discrepancy._core.caveats import Caveat, caveat_of
 from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.correlations import correlation_matrix, square_values
-from copula_discrepancy.compare.counted_draws import CountedDraws, with_indicators
+from copula_discrepancy.compare.counted_draws import CountedDraws, chains_once, with_indicators
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.matching import excluded_if_there, is_bare_word, matched, read_reference
@@ -71,6 +71,12 @@ class PairTargets:
     stuck: tuple[str, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
     margins: tuple[Draws, Draws] | None = None
+
+    def without_repeated_chains(self, iid: tuple[bool, bool]) -> "PairTargets":
+        """The same for chains that each count once."""
+        draws, reference = chains_once((self.draws, self.reference), iid)
+        margins = None if self.margins is None else chains_once(self.margins, iid)
+        return replace(self, draws=draws, reference=reference, margins=margins)
 
 
 def resolve_pair_targets(

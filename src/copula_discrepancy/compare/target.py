@@ -1,10 +1,10 @@
 """Targets of a comparison: a known copula, or the copula of a reference sample."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.compare.counted_draws import CountedDraws
+from copula_discrepancy.compare.counted_draws import CountedDraws, chains_once
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.estimate.fit_result import Fit
@@ -34,6 +34,11 @@ class ResolvedTarget:
     reference: Draws | None = None
     template: Copula | None = None
     estimate_df: bool = False
+
+    def without_repeated_chains(self, iid: tuple[bool, bool]) -> "ResolvedTarget":
+        """The same for chains that each count once."""
+        draws, reference = chains_once((self.draws, self.reference), iid)
+        return replace(self, draws=draws, reference=reference)
 
 
 def resolve_target(target: Any, family: Any, draws: Draws, missing: str = "raise") -> ResolvedTarget:

@@ -176,7 +176,7 @@ def vine(
         "exclude": exclude,
     }  # fmt: skip
     given = numeric_draws(draws, **selection, chains=chains)
-    aims = _aims(given, reference, selection, called(given, sides[0]))
+    aims = _aims(given, reference, selection, called(given, sides[0])).without_repeated_chains(sides)
     assert aims.reference is not None
     own, other = (_ranked(sample, alone) for sample, alone in zip((aims.draws, aims.reference), sides, strict=True))
     theirs = _pseudo_observations(other)

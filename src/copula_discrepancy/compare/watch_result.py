@@ -152,7 +152,7 @@ class WatchUpdate:
         if self.result is not None:
             texts |= self.result.sentences()
             texts |= {"Chains": self._chains(), "Error": self._time_to_error()}
-            if not self.final:
+            if not (self.final or self.ending):
                 texts["Looks"] = LOOKS
         return {topic: text for topic, text in texts.items() if text}
 

@@ -241,6 +241,8 @@ class Watching:
         if self._latest.finished is True:
             return True
         silent = self._clock() - self._grew
+        if self._latest.behind or self._latest.settling:  # there are draws that were not read yet
+            return False
         if any(self._latest.lengths):
             return silent > self._pace.patience
         # a file without draws is that of a sampler that warms up, which may take hours

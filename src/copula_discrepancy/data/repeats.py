@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,36 @@ _SHIFT = np.uint64(32)
 
 _DEPENDENT = "so they are not independent and no test is valid"
 
+_NO_CHANCE = 10  # different draws that two chains do not have in common by chance, nor because both stand still
+LEFT_OUT_ONCE = ", and is left out"  # ends the note on a chain that repeats another
+
 Labels = NDArray[np.intp]
+
+
+def repeated_chains(draws: Draws) -> dict[int, int]:
+    """Chains with the same draws as an earlier one, such as a file that was read twice, or two chains with one seed."""
+    seen: dict[bytes, int] = {}  # there may be thousands, as of paths
+    firsts = [seen.setdefault(sha256(chain.tobytes()).digest(), k) for k, chain in enumerate(draws.values)]
+    return {
+        k: first
+        for k, first in enumerate(firsts)
+        if first < k and len(np.unique(draws.values[k], axis=0)) >= _NO_CHANCE
+    }  # fmt: skip
+
+
+def without_repeated_chains(draws: Draws) -> Draws:
+    """The draws without chains that repeat others, which have no information of their own; a note on each."""
+    found = repeated_chains(draws)
+    if not found:
+        return draws
+    kept = [k for k in range(draws.n_chains) if k not in found]
+    values = draws.values[kept]
+    values.flags.writeable = False
+    called = draws.chain_name
+    notes = [f"{called(k)} has the same draws as {called(first)}{LEFT_OUT_ONCE}" for k, first in found.items()]
+    names = tuple(called(k) for k in kept)
+    diverging = None if draws.diverging is None else draws.diverging[kept]
+    return replace(draws, values=values, notes=(*draws.notes, *notes), chain_names=names, diverging=diverging)
 
 
 def repeated_rows(draws: Draws, reference: Draws | None, iid: tuple[bool, bool]) -> tuple[Caveat, ...]:

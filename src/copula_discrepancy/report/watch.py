@@ -22,6 +22,7 @@ from copula_discrepancy.estimate.ranks import TAIL_SHARE
 from copula_discrepancy.report.live import live_view
 from copula_discrepancy.report.page import content, writing
 
+_REFRESHED = 'http-equiv="refresh"'  # in a page that reads itself again
 _REFRESH = 30  # seconds after which a browser reads the page of an unfinished run again
 _OF_SHARE = 0.4  # of the share of a core, for the page; the rest is enough for looks
 _DISCARDED = "The run began anew: what follows is about draws that were discarded. "
@@ -239,8 +240,11 @@ class LivePage:
         self._restarted = False  # the run began anew since
 
     def close(self, reason: str) -> None:
-        """Write the last look once more, with the reason why none follows; browsers need not read it again."""
-        if self._shown is not None:
+        """Write the last look once more, with the reason why none follows; browsers need not read it again.
+
+        A page that the last answer has replaced stays as it is.
+        """
+        if self._shown is not None and _REFRESHED in self._path.read_text(encoding="utf-8"):
             so_far = _DISCARDED if self._restarted else f"{self._shown.run_so_far} "
             run = f"{so_far}The watch ended at {time.strftime('%H:%M:%S')}: {reason}."
             self._write(self._shown, run, f"the watch ended: {reason}", ended=reason)

@@ -1,5 +1,6 @@
 """One growing CSV file: the rows that a sampler appended since the last look, read from where that look ended."""
 
+import csv
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -248,7 +249,7 @@ class GrowingCsv:
             if line.startswith(b"#"):
                 comments.append(_decoded(line, self._read.lines + used).strip())
             elif line and not line.isspace():
-                header = _decoded(line, self._read.lines + used).split(",")
+                header = next(csv.reader([_decoded(line, self._read.lines + used)]))  # names may have commas, between quotes
                 self._read = self._with_header(_Read(comments=comments), [name.strip().strip('"') for name in header])
                 return used
         self._read = _Read(comments=comments)

@@ -55,6 +55,8 @@ class Progress:
         Whether each chain that there is has ended properly, though others may begin.
     behind : bool
         Whether there are draws already that were not read yet, because one reading takes only so many.
+    settling : bool
+        Whether there are draws that are read in a moment, when all that belongs to them must have been written.
     restarts : tuple of str
         When the run began anew, and what was discarded, in words.
     """
@@ -74,6 +76,7 @@ class Progress:
     missing_chains: int = 0
     complete: bool = False
     behind: bool = False
+    settling: bool = False
     restarts: tuple[str, ...] = ()
 
     @property

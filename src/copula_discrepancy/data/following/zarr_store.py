@@ -64,7 +64,7 @@ class ZarrFollower(Follower):
         self._generation = 0
         self._grew = False  # its arrays were made longer, so that they do not tell how many draws there will be
         self._restarts: tuple[str, ...] = ()
-        self._behind = False
+        self._behind = self._unsettled = False
         self._failing = math.nan  # since when it could not be read
         self._last = Progress()
 
@@ -126,7 +126,7 @@ class ZarrFollower(Follower):
 
     def _look(self) -> str:
         """Read what is new; what is missing, in words."""
-        self._behind = False
+        self._behind = self._unsettled = False
         if not os.path.isdir(self._path):
             self._stamp = ()
             if os.path.exists(self._path):
@@ -165,22 +165,24 @@ class ZarrFollower(Follower):
         done = held.lengths(rows.n_chains)
         most = max(_MOST_CHUNKS * store.chunk // (store.n_arrays * rows.n_chains), store.chunk)
         there = [store.there(chain, done[chain], most) for chain in range(rows.n_chains)]
-        arriving = any(there)
+        arrived = there
         self._behind = any(begin + most <= end < store.n_draws for begin, end in zip(done, there, strict=True))
         if store.counted is None:
             there = self._settling.settled(there, done)
+        self._unsettled = any(ahead > end for ahead, end in zip(arrived, there, strict=True))
         for chain, end in enumerate(there):
             begin = done[chain]
             if end > begin:
                 held.extend(chain, rows.rows(chain, begin + store.offset, end + store.offset), rows.names)
             unmarked, last = held.unmarked(chain)
             held.mark(chain, rows.flags(chain, unmarked + store.offset, last + store.offset))
-            self._require_numbers(chain, end, store, held)
+            if arrived[chain] <= end:
+                self._require_numbers(chain, end, store, held)
         if self._behind:
             return "the draws that are there already are still being read"
         if any(there):
             return ""
-        return f"the first draws of {self._label} are not complete yet" if arriving else f"{self._label} has no draws yet"
+        return f"the first draws of {self._label} are not complete yet" if any(arrived) else f"{self._label} has no draws yet"
 
     def _require_numbers(self, chain: int, end: int, store: "_Opened", held: ChainRows) -> None:
         """Raise if a variable has had no values for some time where others have: they are NaN, and will not come."""
@@ -216,6 +218,7 @@ class ZarrFollower(Follower):
             notes=(*store.rows.notes, *warm, *unequal_note(labels, lengths)),
             divergent=held.divergent,
             behind=self._behind,
+            settling=self._unsettled,
             restarts=self._restarts,
         )
 

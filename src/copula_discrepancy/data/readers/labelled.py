@@ -246,7 +246,8 @@ def _require_draws(arrays: Mapping[str, Any]) -> None:
             found = f"variable {name} has dimensions ({', '.join(map(str, array.dims))})"
             raise InputError(f"{found}, but {rule}; rename or unstack its dimensions, or exclude it by name", "shape")
         if array.dtype.kind not in "fiub":
-            found = f"type {array.dtype}" + (f", for example {np.ravel(array.values)[0]!s:.40}" if array.size else "")
+            example = f"{np.ravel(array.values)[0]!s:.40}" if array.size else ""
+            found = f"type {array.dtype}" + (f", for example {example}" if example else "")
             numbers = array.dtype.kind == "O" and array.size and isinstance(np.ravel(array.values)[0], int | float | np.number)
             advice = "convert it by .astype(float), or select others by name" if numbers else "select others by name"
             raise InputError(f"variable {name} must be real numbers, got {found}; {advice}", "not-numeric")
