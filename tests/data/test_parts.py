@@ -315,7 +315,7 @@ def test_exclude_on_the_command_line(capsys):
 
 
 def test_a_chain_column_of_one_side(capsys):
-    paths = pd.concat([TABLE] * 2, ignore_index=True).assign(path=np.repeat(np.arange(4), 45))
+    paths = pd.concat([TABLE, TABLE + 1.0], ignore_index=True).assign(path=np.repeat(np.arange(4), 45))
     paths.to_csv("paths.csv", index=False)
     TABLE[::-1].to_csv("sample.csv", index=False)
     paths.rename(columns={"path": "run"}).to_csv("runs.csv", index=False)

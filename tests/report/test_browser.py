@@ -617,7 +617,7 @@ def test_a_failed_chain_is_named_and_explained(opened):
     page = opened("failed chain")
     told = page.locator("#sure").inner_text()
     stuck = [caveat.sentence for caveat in comparison("failed chain").caveats if caveat.code == "stuck-chain"]
-    assert any("chain 3" in sentence and "x0" in sentence for sentence in stuck)
+    assert any("chain 3" in sentence for sentence in stuck)
     assert all(sentence in told for sentence in stuck)
     assert KINDS["stuck-chain"][1] in told
     labels = page.locator("article [role=img]").evaluate_all("all => all.map(e => e.getAttribute('aria-label'))")
