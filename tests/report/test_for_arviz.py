@@ -160,13 +160,17 @@ def test_more_variables_than_fit_are_those_of_the_worst_pairs(plots):
     assert names == sorted(names)
 
 
+def pairs_in(forest):
+    """The pairs of a forest, without marks, which are part of their labels before version 1 of arviz-plots."""
+    return [label.rstrip(" *○") for label in forest.viz["point_estimate"]["level"]["pair"].values.tolist()]
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_forest_has_the_worst_pairs(plots, backend):
     forest = cd.plot_gap_forest(ranking(), number=["level", "shape"], pairs=2, backend=backend_or_skip(backend))
     assert isinstance(forest, plots.PlotCollection)
     assert set(forest.viz.children) >= {"point_estimate", "trunk", "twig"}
-    shown = forest.viz["point_estimate"]["level"]["pair"].values.tolist()
-    assert shown == [" ~ ".join(pair.names) for pair in list(ranking())[:2]]
+    assert pairs_in(forest) == [" ~ ".join(pair.names) for pair in list(ranking())[:2]]
     assert set(forest.viz["point_estimate"].data_vars) == {"level", "shape"}
 
 
@@ -185,7 +189,7 @@ def test_intervals_are_those_of_the_result(plots):
 
 def test_a_forest_of_some_variables(plots):
     forest = cd.plot_gap_forest(ranking(), var_names=["a", "c"], backend="none")
-    assert forest.viz["point_estimate"]["level"]["pair"].values.tolist() == ["a ~ c"]
+    assert pairs_in(forest) == ["a ~ c"]
 
 
 def test_the_accessor_compares_and_draws(plots):
