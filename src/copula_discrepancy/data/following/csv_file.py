@@ -60,8 +60,8 @@ class GrowingCsv:
 
     A file is the same as long as what was read of it is still there, so that copies which replace each other, as rsync makes
     them, are followed too. Otherwise the run began anew, which increases `generation`; `settings_before` are those of the
-    earlier one, and `void` is the number of draws of all earlier ones. `lack` is why it cannot be read now, and `changed` when it was written last,
-    in seconds.
+    last one before, and `void` is the number of draws of all before. `lack` is why it cannot be read now, and `changed` when it
+    was written last, in seconds.
     """
 
     def __init__(self, path: str, options: ReadOptions) -> None:
@@ -355,10 +355,7 @@ def _names_in(text: str, number: int) -> list[str]:
         return next(csv.reader([text]))
     except csv.Error:
         longest = max(map(len, text.split(",")))
-        if longest > csv.field_size_limit():
-            found = f"has a name of {longest:,} characters"
-        else:
-            found = "has a carriage return inside"
+        found = f"has a name of {longest:,} characters" if longest > csv.field_size_limit() else "has a carriage return inside"
         advice = "write the names of the variables, separated by commas, and end every line with a line feed"
         raise InputError(f"the header (line {number}) {found}; {advice}", "file-format") from None
 
