@@ -1,11 +1,15 @@
 """The command `watch`: a run that goes on beside it, its end, what is said meanwhile, and what compare says afterwards."""
 
+import errno
 import json
+import os
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -202,7 +206,7 @@ def test_the_page_is_closed_where_the_watch_ends_with_an_error(folder, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [(Watching, "final"), (commands, "_answer")])
+@pytest.mark.parametrize("where", [(Watching, "final"), (commands, "_write_files")])
 def test_the_page_is_closed_where_the_last_answer_is_interrupted(folder, capsys, monkeypatch, where):
     """While it is computed, or while it is written."""
 
@@ -220,34 +224,143 @@ def test_the_page_is_closed_where_the_last_answer_is_interrupted(folder, capsys,
     assert "the watch ended: it was interrupted" in text
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
-@pytest.mark.parametrize(("ignored", "ends"), [(False, True), (True, False)])
-def test_a_terminal_that_is_closed_ends_the_watch_unless_nohup_said_otherwise(folder, ignored, ends):
-    """With the last answer, and a page that says so."""
-    write_run(chains_of(4, 300, 0.6, seed=1), planned=1000)
-    command = "import sys; from copula_discrepancy.cli.parser import main; sys.exit(main(sys.argv[1:]))"
-    given = ["watch", "run_*.csv", "--html", "live.html", "--json", "last.json", "--jobs", "1"]
+ON_A_TERMINAL = """
+import fcntl, sys, termios
+from copula_discrepancy.cli.parser import main
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # the kernel sends SIGHUP if this terminal is closed
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@contextmanager
+def on_a_terminal(*arguments, ignored, **streams):
+    """A command on a terminal of its own, and a function that closes it; `ignored` if nohup or its like began it."""
+    master, slave = os.openpty()
+    streams = {"stdin": slave, "stdout": slave, "stderr": slave} | streams
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)  # as a child inherits it
     try:
-        watch = subprocess.Popen([sys.executable, "-c", command, *given], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        command = subprocess.Popen([sys.executable, "-c", ON_A_TERMINAL, *arguments], start_new_session=True, **streams)
     finally:
         signal.signal(signal.SIGHUP, before)
+    os.close(slave)
+    reader = threading.Thread(target=read_all, args=(master, left := threading.Event()), daemon=True)
+    reader.start()
+
+    def close():
+        left.set()
+        reader.join()
+        os.close(master)
+
     try:
-        until = time.monotonic() + 120.0
-        while not (folder / "live.html").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        watch.send_signal(signal.SIGHUP)
-        if ends:
-            assert watch.wait(60) == 0
-            assert "unfinished-run" in (folder / "last.json").read_text()
-            assert 'http-equiv="refresh"' not in (folder / "live.html").read_text()
-        else:
-            time.sleep(1.0)
-            assert watch.poll() is None
+        yield command, close
     finally:
-        watch.kill()
-        watch.wait()
+        command.kill()
+        command.wait()
+        if not left.is_set():
+            close()
+
+
+def read_all(terminal, left):
+    """Read what is written on a terminal, which would be full otherwise."""
+    while not left.is_set():
+        if select.select([terminal], [], [], 0.05)[0]:
+            os.read(terminal, 2**16)
+
+
+def wait_for(path):
+    until = time.monotonic() + 120.0
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="Windows has no such terminals")
+@pytest.mark.parametrize("redirected", [False, True])
+def test_a_terminal_that_is_closed_ends_the_watch_with_its_last_answer(folder, redirected):
+    """Nothing can be printed there any more, but files are written, and the page says that the watch ended."""
+    write_run(chains_of(4, 300, 0.6, seed=1), planned=1000)
+    given = ["watch", "run_*.csv", "--html", "live.html", "--json", "last.json", "--jobs", "1", "--fail-above", "0.9"]
+    output = {"stdout": subprocess.DEVNULL} if redirected else {}
+    with on_a_terminal(*given, ignored=False, **output) as (watch, close):
+        wait_for(folder / "live.html")
+        close()
+        for _ in range(3):  # shells send the signal again, as the kernel does when they end
+            with suppress(subprocess.TimeoutExpired):
+                watch.wait(0.1)
+            watch.send_signal(signal.SIGHUP)
+        assert watch.wait(60) == 4  # a run that was cut short passes no limit
+    assert "unfinished-run" in (folder / "last.json").read_text()
+    text = (folder / "live.html").read_text()
+    assert 'http-equiv="refresh"' not in text
+    assert "the watch was ended before the run" in text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="Windows has no such terminals")
+def test_a_watch_that_nohup_began_goes_on_when_its_terminal_is_closed(folder):
+    draws = chains_of(4, 300, 0.6, seed=1)
+    stopped = folder / "stopped"
+    sampler = threading.Thread(target=write_run, args=(draws,), kwargs={"wait_for": stopped}, daemon=True)
+    sampler.start()
+    given = ["watch", *(f"run_{k}.csv" for k in (1, 2, 3, 4)), "--html", "live.html", "--json", "last.json", *FAST]
+    with on_a_terminal(*given, ignored=True) as (watch, close):
+        wait_for(folder / "live.html")
+        close()
+        time.sleep(2.0)  # for another look, which cannot be shown
+        assert watch.poll() is None
+        stopped.touch()
+        assert watch.wait(60) == 0
+    sampler.join()
+    assert "unfinished-run" not in (folder / "last.json").read_text()
+    assert "the watch ended" not in (folder / "live.html").read_text()
+
+
+@pytest.mark.parametrize("lost", [BrokenPipeError(), OSError(errno.EIO, "Input/output error")])
+def test_a_log_that_nobody_reads_any_more_ends_no_watch(folder, capsys, monkeypatch, lost):
+    """As of `watch 2>&1 | tee log` where tee has ended; what is printed is lost, and files and exit code are not."""
+    write_run(chains_of(4, 300, 0.6, seed=1))
+    discarded = []
+
+    def fail(*_):
+        raise lost
+
+    def size(descriptor):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("os.get_terminal_size", size)
+    monkeypatch.setattr("copula_discrepancy.cli.delivery.discard_output", lambda stream=None: discarded.append(stream))
+    monkeypatch.setattr("sys.stderr", SimpleNamespace(write=fail, flush=fail, isatty=lambda: False, fileno=lambda: 2))
+    code = main(["watch", "run_*.csv", "--json", "last.json", "--fail-above", "0.9", *FAST])
+    assert code == 0
+    assert (folder / "last.json").exists()
+    assert sys.stderr in discarded
+
+
+def test_a_log_that_cannot_be_written_is_an_error(folder, capsys, monkeypatch):
+    """As on a disk that is full."""
+    write_run(chains_of(4, 300, 0.6, seed=1))
+    said = []
+
+    def fail_once(text):
+        said.append(text)
+        if len(said) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    streams = {"flush": lambda: None, "isatty": lambda: False, "fileno": lambda: 2}
+    monkeypatch.setattr("sys.stderr", SimpleNamespace(write=fail_once, **streams))
+    assert main(["watch", "run_*.csv", *FAST]) == 1
+    assert "No space left on device" in "".join(said[1:])
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+def test_handlers_that_were_not_set_in_python_stay(folder, capsys, monkeypatch):
+    """They cannot be set again."""
+    handled = []
+    monkeypatch.setattr(signal, "getsignal", lambda number: None if number == signal.SIGHUP else signal.SIG_DFL)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: handled.append((number, handler)))
+    run("watch", "nothing_*.csv", "--wait", "0", *FAST, capsys=capsys)
+    assert [number for number, _ in handled] == [signal.SIGTERM] * 2
+    assert handled[-1][1] == signal.SIG_DFL
 
 
 def test_a_run_that_was_killed_passes_no_limit(folder, capsys):

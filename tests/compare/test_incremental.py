@@ -14,6 +14,7 @@ from copula_discrepancy.compare.jobs import run
 from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.one import comparison_of
+from copula_discrepancy.compare.one_of_many import compared_draws
 from copula_discrepancy.report.page.details import worst_pairs
 from tests.growing import chains_of
 
@@ -176,6 +177,18 @@ def test_a_pair_that_is_not_compared_yet_says_so(samples):
     waiting = look.rows[look.rows["n"] == 0.0][0]
     with pytest.raises(cd.InputError, match="not compared yet"):
         look.pair(*(look.names[waiting[end]] for end in ("first", "second")))
+
+
+def test_a_pair_for_which_memory_was_short_is_of_all_draws(samples):
+    """Its row has no number of draws."""
+    draws, reference = samples
+    known = KnownRows(first=1)
+    look = rank_pairs(draws, reference, n_jobs=1, engine="exact", computed_by=known.rows, progress=False, unfinished=True)
+    rows = look.rows.copy()
+    rows["n"][0] = np.nan
+    own, notes = compared_draws(replace(look, rows=rows), rows[0])
+    assert own is look.samples[0]
+    assert notes == ()
 
 
 @pytest.mark.slow

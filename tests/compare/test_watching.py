@@ -612,6 +612,27 @@ def test_the_time_to_an_error_follows_from_rate_and_reference(watched):
     assert "100 a second each" in replace(update, rate=400.0).sentences()["Run"]
 
 
+@pytest.mark.parametrize("lengths", [[400] * 4, [400, 40, 40, 40], [400]])
+def test_the_time_to_an_error_is_that_of_chains_that_are_compared(draws, reference, lengths):
+    """Copies of a chain, and chains that were killed early, bring no error nearer."""
+    copies = np.stack([draws[0]] * 4)
+    watch = watching(Scripted(copies, [lengths], expected=600), reference, pace=Pace(every=0.0))
+    [*watch.updates()]
+    last = watch.final()
+    assert last.result.samples[0].n_chains == 1
+    own, other = (last.result.rows[name] ** 2 for name in ("tau_se", "tau_target_se"))
+    reached, beyond = math.sqrt(np.max(own + other)), math.sqrt(np.max(other) + 0.5 * np.min(own))
+    assert replace(last, error=1.01 * reached).draws_to_error == 0.0
+    assert replace(last, error=0.99 * reached).draws_to_error > 0.0
+    further = np.max(400 * own / (beyond**2 - other)) - 400
+    told = replace(last, error=beyond, rate=100.0, final=False, silent=0.0)
+    assert told.draws_to_error == pytest.approx(further)
+    # chains that go on share the rate
+    assert told.seconds_to_error == pytest.approx(further * sum(length == 400 for length in lengths) / 100.0)
+    assert further > 200
+    assert told.sentences()["Error"].endswith("; the run ends before, at 600.")
+
+
 def test_rows_of_earlier_looks_are_told(watched):
     update = replace(watched[0][-1], freshness=Freshness(3, 1, 1, 400))
     # per chain, as the draws beside them

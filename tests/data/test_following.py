@@ -238,6 +238,15 @@ def test_a_truncated_file_begins_anew():
     assert (progress.generation, progress.new) == (1, 25)
 
 
+def test_draws_of_all_earlier_runs_are_counted():
+    write("out.csv", TEXT)
+    follower = follow("out.csv")
+    follower.poll()
+    for seed, total in ((2, 30), (3, 42), (4, 54)):
+        write("out.csv", stan_text(np.random.default_rng(seed).normal(size=(12, STAN_DRAWS.shape[2]))))
+        assert f"; {total} earlier draws are discarded" in follower.poll().restarts[0]
+
+
 def test_files_in_which_the_run_began_anew_are_in_one_note():
     names = [f"run_{k}.csv" for k in range(5)]
     for name in names:
@@ -596,6 +605,7 @@ FAULTS = [
     ("chain,a\n3,4\n", "file-format"),
     ("id,a\n3,4\n", "file-format"),
     (b"# stan\n\xff\xfe,a\n", "file-format"),
+    ("a\rb,c\n1,2\n", "file-format"),
 ]
 
 
@@ -618,6 +628,13 @@ def test_files_that_cannot_come_right(content, code):
         assert str(caught).startswith("out.csv: ")
         again = refusal(code, follower.poll)
         assert again == str(caught)
+
+
+def test_a_header_that_is_no_csv_is_an_error_that_says_why():
+    for header, words in (("a\rb,c", "a carriage return inside"), ("a," + "b" * 200_000, "a name of 200,000 characters")):
+        with open("out.csv", "wb") as file:  # no line ends of its own
+            file.write(f"# a comment\n{header}\n1,2\n".encode())
+        assert refusal("file-format", follow("out.csv").poll).startswith(f"out.csv: the header (line 2) has {words}; ")
 
 
 def test_an_error_gives_the_line():

@@ -472,6 +472,27 @@ def test_chains_that_stand_still_are_no_repeated_blocks():
     assert progress.lengths == (62,) * 3
 
 
+def test_chains_that_stand_still_cost_no_more_the_longer_they_do():
+    still = np.full((2, 300_000, 3), 1.5)
+    follower = follow(iter([still, *[still[:, :100]] * 20]))
+    follower.poll()
+    begin = time.process_time()
+    for _ in range(20):
+        progress = follower.poll()
+    assert time.process_time() - begin < 4.0  # 40 s with a loop over all draws before, and 0.1 s without
+    assert progress.lengths == (302_000,) * 2
+
+
+@pytest.mark.parametrize("stood", [3, 400])
+def test_a_block_that_begins_again_is_refused_after_chains_stood_still(stood):
+    """Which have the value that the block begins with at every draw."""
+    rows = np.concatenate([np.repeat(ROWS[:, :1], stood, axis=1), ROWS], axis=1)
+    first = rows[:, : stood + 10]
+    follower = follow(iter([first, rows[:, stood + 10 :], first[:, -12:]]))
+    follower.poll(), follower.poll()
+    assert "begins with draws of block 0" in refusal("repeated", follower.poll)
+
+
 class PanicException(BaseException):
     """What Rust's code raises in Python when it breaks down; no Exception."""
 

@@ -297,7 +297,10 @@ def test_a_store_that_is_written_anew(version):
     progress = follower.poll()
     assert (progress.lengths, progress.generation, progress.new) == ((10, 0), 1, 10)
     expected(progress, 7)
-    assert "20" in progress.restarts[0]
+    assert ": 20 earlier draws" in progress.restarts[0]
+    shutil.rmtree("run.zarr")
+    fill(store_of("run.zarr", version, total=DRAWS), 0, 0, 5, offset=3)
+    assert ": 30 earlier draws" in follower.poll().restarts[0]  # of both runs
 
 
 def test_two_runs_in_one_store_of_nutpie():
@@ -715,10 +718,12 @@ def test_a_netcdf_file_that_is_replaced():
     netcdf("run.nc", 20, offset=5, diverging=False)
     progress = follower.poll()
     assert (progress.lengths, progress.new, progress.generation, progress.divergent) == ((20, 20), 40, 1, None)
-    assert "50" in progress.restarts[0]
+    assert ": 50 earlier draws" in progress.restarts[0]
+    netcdf("run.nc", 20, offset=15)
+    assert ": 90 earlier draws" in follower.poll().restarts[0]  # of both runs
     os.remove("run.nc")
     progress = follower.poll()
-    assert (progress.lengths, progress.generation) == ((20, 20), 1)
+    assert (progress.lengths, progress.generation) == ((20, 20), 2)
     assert "run.nc" in progress.waiting_for
     assert follower.whole().n_draws == 20
 

@@ -313,6 +313,16 @@ def test_datasets_that_cannot_be_used(dataset, code):
     refused(code, dataset)
 
 
+def test_labels_of_chains_that_are_not_unique_name_none():
+    """As of two runs, one behind the other: "chain 1 has the same draws as chain 1" would say nothing."""
+    twice = DATASET.assign_coords(chain=[0, 1, 0, 1])
+    given = cd.as_draws(twice)
+    assert [given.chain_name(k) for k in range(4)] == ["chain 0", "chain 1", "chain 2", "chain 3"]
+    labelled = cd.as_draws(DATASET.assign_coords(chain=[3, 5, 7, 9]))
+    assert labelled.chain_names == ("chain 3", "chain 5", "chain 7", "chain 9")
+    assert cd.as_draws(DATASET.drop_vars("chain", errors="ignore")).chain_names == ()
+
+
 @pytest.mark.parametrize(
     "coords",
     [

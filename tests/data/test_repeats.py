@@ -5,7 +5,7 @@ import pytest
 
 import copula_discrepancy as cd
 from copula_discrepancy.data import repeats
-from copula_discrepancy.data.repeats import repeated_rows
+from copula_discrepancy.data.repeats import repeated_chains, repeated_rows
 from tests.caveat_codes import warned
 
 RNG = np.random.default_rng(1)
@@ -147,6 +147,17 @@ def test_equal_is_equal_to_the_last_bit():
     assert told(NORMAL, close) == ()
     zeros = np.column_stack([NORMAL[:, 0], np.zeros(2000)])
     assert codes(zeros, zeros * [1, -1]) == ["same-rows"]  # -0.0 is 0.0
+
+
+def test_chains_repeat_others_by_their_values():
+    chains = NORMAL[:400].reshape(2, 200, 4)[[0, 1, 0]]
+    chains[0, 5], chains[2, 5] = 0.0, -0.0  # the same number
+    assert repeated_chains(cd.as_draws(chains)) == {2: 0}
+
+
+def test_a_single_chain_is_not_hashed(monkeypatch):
+    monkeypatch.setattr(repeats, "sha256", None)
+    assert repeated_chains(cd.as_draws(NORMAL[None])) == {}
 
 
 def test_a_collision_of_hashes_changes_nothing(monkeypatch):

@@ -1,5 +1,6 @@
 """Watching from Python: sources of every kind, the page that is kept up to date, and the views of a terminal and a notebook."""
 
+import errno
 import html
 import io
 import math
@@ -164,6 +165,15 @@ def test_the_page_is_written_once_for_an_answer_and_not_too_often(watched, tmp_p
     assert path.stat().st_mtime_ns > written
 
 
+def test_a_page_that_was_removed_hides_no_error(watched, tmp_path):
+    path = tmp_path / "live.html"
+    page = LivePage(path, "", share=1.0, clock=Clock())
+    page(next(update for update in watched[0] if update.result is not None))
+    path.unlink()
+    page.close("columns changed")
+    assert not path.exists()
+
+
 # ---- views ---------------------------------------------------------------------------------------------------------
 
 
@@ -259,6 +269,31 @@ def test_the_live_view_is_gone_at_the_end(watched):
     text = where.file.getvalue()
     assert watched[0][2].headline in text
     assert watched[1].headline not in text  # printed by who asked for it
+
+
+def test_a_terminal_that_was_closed_is_given_up(watched):
+    """Rich takes over the streams while it shows something, and gives them back."""
+    from rich.console import Console
+
+    class Closing(io.StringIO):
+        written, closed_now = 0, False
+
+        def write(self, text):
+            if self.closed_now:
+                raise OSError(errno.EIO, "Input/output error")
+            self.written += 1
+            return super().write(text)
+
+    file, before = Closing(), (sys.stdout, sys.stderr)
+    with live_view(Console(file=file, force_terminal=True, width=120, height=50)) as show:
+        show(watched[0][0])
+        file.closed_now, written = True, file.written
+        show(watched[0][1])
+        assert (sys.stdout, sys.stderr) == before
+        file.closed_now = False
+        show(watched[0][2])
+    assert (sys.stdout, sys.stderr) == before
+    assert file.written == written
 
 
 def test_a_notebook_is_updated_in_place(watched, monkeypatch):

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,8 @@ def progress_bars(show: bool | None, totals: Mapping[str, float]) -> Iterator[Ca
         yield tick
     finally:
         if bars is not None:
-            bars.stop()
+            with suppress(OSError):  # the terminal was closed, which ends no computation
+                bars.stop()
 
 
 def _started(totals: Mapping[str, float], *, force: bool) -> "Progress":

@@ -18,7 +18,7 @@ from copula_discrepancy.cli.funnel import funnel
 from copula_discrepancy.cli.groups_command import compare_by_groups
 from copula_discrepancy.cli.repair_command import repair
 from copula_discrepancy.cli.sketch_command import sketch
-from copula_discrepancy.cli.watch_command import watched
+from copula_discrepancy.cli.watch_command import print_run, watched
 from copula_discrepancy.compare.gate import gate
 from copula_discrepancy.compare.interactions import rank_triples
 from copula_discrepancy.compare.interactions_result import Interactions
@@ -108,10 +108,11 @@ def _compare_counted(options: argparse.Namespace, draws: Any, reference: Any, ii
 def watch(options: argparse.Namespace) -> int:
     """Follow a run while it goes on, and compare all its draws at its end."""
     _check_usage(options)
-    with watched(options) as result:
+    with watched(options) as last:
+        assert last.result is not None
         if options.html is not None:  # the page of the looks before is this command's own
             options.force = True
-        return _answer(options, result)
+        return _answer(options, last.result, above=lambda: print_run(options, last))
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -230,9 +231,17 @@ def _judge_counted(options: argparse.Namespace, draws: Any, target: Any, **choic
     return _judge(options, draws, target, engine="counted", memory=options.memory, **counting.selection(options), **choices)
 
 
-def _answer(options: argparse.Namespace, result: Pairwise, extras: _Extras = _NOTHING_ELSE) -> int:
-    """Print the result in the requested form, write its files, and return the exit code."""
-    written = deliver(lambda: _print(options, result, extras), lambda: _write_files(options, result, extras))
+def _answer(
+    options: argparse.Namespace, result: Pairwise, extras: _Extras = _NOTHING_ELSE, above: Callable[[], None] | None = None
+) -> int:
+    """Print the result in the requested form, after what stands `above` it, write its files, and return the exit code."""
+
+    def show() -> None:
+        if above is not None:
+            above()
+        _print(options, result, extras)
+
+    written = deliver(show, lambda: _write_files(options, result, extras))
     printing.print_written(options, written)
     limits = {"max_gap": options.fail_above, "max_rhat": options.max_rhat, "min_n_eff": options.min_n_eff}
     return printing.exit_code(gate(result, **limits, margins=options.margins, triples=extras.triples))

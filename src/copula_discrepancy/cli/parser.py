@@ -9,10 +9,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 from copula_discrepancy.cli import options
-from copula_discrepancy.cli.delivery import discard_output
+from copula_discrepancy.cli.delivery import discard_output, say
 
 _PRINTED_JSON = f"--json={options.STANDARD_OUTPUT}"
 _EXIT_CODES = """\
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return COMMANDS[chosen.command](chosen)
     except KeyboardInterrupt:
-        print("copula-discrepancy: interrupted", file=sys.stderr)
+        say("copula-discrepancy: interrupted")
         return 130
     except BrokenPipeError:
         discard_output()
@@ -100,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if chosen.debug:
             raise
-        print(f"copula-discrepancy: {_message(error)}", file=sys.stderr)
+        say(f"copula-discrepancy: {_message(error)}")
         return 1
 
 
@@ -134,14 +135,23 @@ def _terminated_like_interrupted() -> Iterator[None]:
         return
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     usual = {number: signal.getsignal(number) for number in numbers}
-    usual = {number: handler for number, handler in usual.items() if handler != signal.SIG_IGN}
+    # None is a handler that was not set in Python, which could not be set again
+    usual = {number: handler for number, handler in usual.items() if handler not in (signal.SIG_IGN, None)}
     for number in usual:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, signal.default_int_handler if number == signal.SIGTERM else _interrupt_once)
     try:
         yield
     finally:
         for number, handler in usual.items():
             signal.signal(number, handler)
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, and no other when the signal comes again: the shell and the kernel both send SIGHUP when a
+    terminal is closed, and the second must not interrupt the last answer.
+    """
+    signal.signal(number, signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
 
 
 def _with_json_file(words: Sequence[str]) -> list[str]:

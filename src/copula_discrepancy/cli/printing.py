@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.files import json_chunks, text_file
+from copula_discrepancy.cli import delivery
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
 from copula_discrepancy.compare.gate import Outcome
 from copula_discrepancy.compare.groups_result import GroupedPairwise
@@ -33,7 +34,7 @@ _UNBOUND = 120  # columns if output goes to a file or a pipe
 
 def say(sentence: str) -> None:
     """Print a line on standard error."""
-    print(f"copula-discrepancy: {sentence}", file=sys.stderr)
+    delivery.say(f"copula-discrepancy: {sentence}")
 
 
 def say_saved(checkpoint: str | None) -> None:
@@ -106,8 +107,10 @@ def files_line(page: Path | None, numbers: Path | None) -> str:
 
 def print_written(options: argparse.Namespace, line: str) -> None:
     """Say which files were written: below the table, or on standard error if standard output is data."""
-    if line:
-        print(f"\n{line}" if prints_table(options) else line, file=sys.stdout if prints_table(options) else sys.stderr)
+    if line and prints_table(options):
+        print(f"\n{line}")
+    elif line:
+        delivery.say(line)
 
 
 # ---- sentences and tables ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from copula_discrepancy._core.files import json_text
 from copula_discrepancy.cli import reading
+from copula_discrepancy.cli.delivery import say
 from copula_discrepancy.cli.options import STANDARD_OUTPUT
 from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.readers.options import IfThere
@@ -37,7 +38,7 @@ def repair(options: argparse.Namespace) -> int:
     if options.json == STANDARD_OUTPUT:
         ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
         print(json_text(result.to_dict() | {"written": str(written)}, ascii_only=ascii_only), end="")
-        print(where, file=sys.stderr)
+        say(where)
     else:
         print(f"{result!r}\n\n{where}")
     sys.stdout.flush()  # write errors must occur here

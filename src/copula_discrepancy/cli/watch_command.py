@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from copula_discrepancy.cli import printing, reading
-from copula_discrepancy.compare.many_result import Pairwise
 from copula_discrepancy.compare.watch_result import ENDING, WatchUpdate
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.data.following.opening import follow
@@ -17,8 +16,8 @@ from copula_discrepancy.report.watch import LivePage, Show, checked_pace, run_to
 
 
 @contextmanager
-def watched(options: argparse.Namespace) -> Iterator[Pairwise]:
-    """Watch a run to its end, or until it is interrupted: a context with the comparison of all its draws.
+def watched(options: argparse.Namespace) -> Iterator[WatchUpdate]:
+    """Watch a run to its end, or until it is interrupted: a context with the last state, which has the last answer.
 
     A page that nobody writes any more must not look as if it went on, also if writing the last one is interrupted.
     """
@@ -53,18 +52,22 @@ def watched(options: argparse.Namespace) -> Iterator[Pairwise]:
     try:
         with shown(sys.stderr.isatty(), views) as show:
             last = run_to_end(watching, show)
-        assert last.result is not None
-        if printing.prints_table(options):
-            said = last.sentences()
-            printing.print_sentences(printing.console(), {topic: said[topic] for topic in ("Run", "Error") if topic in said})
-            for note in last.notes:
-                if note not in last.result.notes:
-                    printing.say(note)
-        yield last.result
+        yield last
     except (Exception, KeyboardInterrupt) as error:
         if page is not None:
             page.close("it was interrupted" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__)
         raise
+
+
+def print_run(options: argparse.Namespace, last: WatchUpdate) -> None:
+    """What the last answer does not say of the run."""
+    if not printing.prints_table(options):
+        return
+    said = last.sentences()
+    printing.print_sentences(printing.console(), {topic: said[topic] for topic in ("Run", "Error") if topic in said})
+    for note in last.notes:
+        if last.result is None or note not in last.result.notes:
+            printing.say(note)
 
 
 class _Log:

@@ -115,7 +115,7 @@ def fitted_of(result: "Pairwise", first: str, second: str) -> Fit:
 def compared_draws(result: "Pairwise", row: Any) -> tuple[Draws, tuple[str, ...]]:
     """The draws that a row is of, and a note if these are not all: a look at a run that goes on keeps rows of earlier looks."""
     draws = result.samples[0]
-    if not result.unfinished:
+    if not result.unfinished or np.isnan(row["n"]):  # a pair for which memory was short has no number of draws
         return draws, ()
     n = int(row["n"]) // draws.n_chains
     if not n:

@@ -118,7 +118,13 @@ class WatchUpdate:
         draws = self.draws_to_error
         if draws == 0.0 or not math.isfinite(draws):
             return draws
-        return draws / self.rate if self.rate > 0.0 and not self.silent > QUIET else math.nan
+        if not self.rate > 0.0 or self.silent > QUIET:
+            return math.nan
+        assert self.result is not None
+        compared = self.result.samples[0]
+        # the rate is that of chains that are left out as well if they go on, as copies of others do
+        going_on = sum(length >= compared.n_draws for length in self.lengths)
+        return draws / compared.n_chains * going_on / self.rate
 
     @property
     def _clearly_apart(self) -> bool:
@@ -127,7 +133,7 @@ class WatchUpdate:
 
     @property
     def draws_to_error(self) -> float:
-        """Draws of all chains together until all gaps in level have the wanted standard error.
+        """Draws of all chains that are compared, together, until all gaps in level have the wanted standard error.
 
         0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be estimated, as
         where the chains disagree.
@@ -142,9 +148,9 @@ class WatchUpdate:
         room = self.error**2 - other[known]
         if (room <= 0.0).any():
             return math.inf
-        n = sum(self.lengths)
         needed = float(np.max(rows["n"][known] * own[known] / room))
-        return max(needed - n, 0.0)
+        compared = self.result.samples[0]  # chains that are left out add nothing to what rows are of
+        return max(needed - compared.n_chains * compared.n_draws, 0.0)
 
     def sentences(self) -> dict[str, str]:
         """The state in words, by topic: Run, then the topics of `Pairwise.sentences`, Chains and Error, and at looks Looks."""
@@ -240,17 +246,18 @@ class WatchUpdate:
         every = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
         if draws == 0.0:
             return f"the standard error of Kendall's tau is at most {self.error:g} in {every}."
+        assert self.result is not None
         if math.isinf(draws):
-            assert self.result is not None
             largest = float(np.nanmax(self.result.rows["tau_target_se"]))
             return f"{wanted} cannot be reached: the reference's own is up to {largest:.2g}. Use a longer reference."
-        further = draws / len(self.lengths)
+        compared = self.result.samples[0]
+        further = draws / compared.n_chains
         more = f"{wording.about(further)} more draws{' of each chain' if len(self.lengths) > 1 else ''}"
         if self.final:
             return f"{wanted} in {every} would take about {more}."
         seconds = self.seconds_to_error
         when = f" in about {duration(max(seconds, 1.0))}" if math.isfinite(seconds) else ""
-        ends = self.expected is not None and min(self.lengths) + further > self.expected
+        ends = self.expected is not None and compared.n_draws + further > self.expected
         before = f"; the run ends before, at {self.expected:,}" if ends else ""
         return f"{wanted} in {every}{'' if ends else when}, with about {more}{before}."
 

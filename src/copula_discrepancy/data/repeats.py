@@ -30,8 +30,11 @@ Labels = NDArray[np.intp]
 
 def repeated_chains(draws: Draws) -> dict[int, int]:
     """Chains with the same draws as an earlier one, such as a file that was read twice, or two chains with one seed."""
+    if draws.n_chains < 2:  # hashing takes a while, and a single chain has none to repeat
+        return {}
     seen: dict[bytes, int] = {}  # there may be thousands, as of paths
-    firsts = [seen.setdefault(sha256(chain.tobytes()).digest(), k) for k, chain in enumerate(draws.values)]
+    # -0.0 is 0.0
+    firsts = [seen.setdefault(sha256((chain + 0.0).tobytes()).digest(), k) for k, chain in enumerate(draws.values)]
     return {
         k: first
         for k, first in enumerate(firsts)

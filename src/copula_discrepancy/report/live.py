@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from copula_discrepancy.compare.watch_result import WatchUpdate
@@ -23,18 +23,34 @@ _WIDE = 120
 
 @contextmanager
 def live_view(console: "Console | None" = None) -> Iterator[Callable[[WatchUpdate], None]]:
-    """A function that shows an update on the terminal in place of the one before; the last stays."""
+    """A function that shows an update on the terminal in place of the one before; the last stays.
+
+    A terminal that cannot be written to any more, since it was closed, is given up: the answer may go elsewhere too.
+    """
     from rich.console import Console
     from rich.live import Live
 
     where = console or Console(stderr=True)
-    with Live(console=where, auto_refresh=False, transient=True) as live:
+    live = Live(console=where, auto_refresh=False, transient=True)
+    live.start()
 
-        def show(update: WatchUpdate) -> None:
-            if not update.final:
-                live.update(terminal_lines(update, where.height, where.width), refresh=True)
+    def show(update: WatchUpdate) -> None:
+        if update.final or not live.is_started:
+            return
+        lines = terminal_lines(update, where.height, where.width)
+        try:
+            live.update(lines, refresh=True)
+        except OSError:
+            close()
 
+    def close() -> None:
+        with suppress(OSError):  # it also writes, once the streams that it took over are given back
+            live.stop()
+
+    try:
         yield show
+    finally:
+        close()
 
 
 def terminal_lines(update: WatchUpdate, height: int, width: int = _WIDE) -> "RenderableType":

@@ -60,8 +60,8 @@ class GrowingCsv:
 
     A file is the same as long as what was read of it is still there, so that copies which replace each other, as rsync makes
     them, are followed too. Otherwise the run began anew, which increases `generation`; `settings_before` are those of the
-    earlier one, and `void` is its number of draws. `lack` is why it cannot be read now, and `changed` when it was written last,
-    in seconds.
+    last one before, and `void` is the number of draws of all before. `lack` is why it cannot be read now, and `changed` when it
+    was written last, in seconds.
     """
 
     def __init__(self, path: str, options: ReadOptions) -> None:
@@ -190,7 +190,7 @@ class GrowingCsv:
             file.seek(read.offset - len(read.tail))
             same = file.read(len(read.tail)) == read.tail
         if not same:
-            self.void = len(read.rows)
+            self.void += len(read.rows)
             self.settings_before = self.settings
             self._read = _Read()
             self.generation += 1
@@ -249,7 +249,7 @@ class GrowingCsv:
             if line.startswith(b"#"):
                 comments.append(_decoded(line, self._read.lines + used).strip())
             elif line and not line.isspace():
-                header = next(csv.reader([_decoded(line, self._read.lines + used)]))  # names may have commas, between quotes
+                header = _names_in(_decoded(line, self._read.lines + used), self._read.lines + used)
                 self._read = self._with_header(_Read(comments=comments), [name.strip().strip('"') for name in header])
                 return used
         self._read = _Read(comments=comments)
@@ -347,6 +347,17 @@ def _decoded(text: bytes, number: int) -> str:
         return text.decode()
     except UnicodeDecodeError:
         raise InputError(f"the file is not UTF-8 text (line {number}), so it cannot be followed", "file-format") from None
+
+
+def _names_in(text: str, number: int) -> list[str]:
+    """The names of a header, which may have commas between quotes."""
+    try:
+        return next(csv.reader([text]))
+    except csv.Error:
+        longest = max(map(len, text.split(",")))
+        found = f"has a name of {longest:,} characters" if longest > csv.field_size_limit() else "has a carriage return inside"
+        advice = "write the names of the variables, separated by commas, and end every line with a line feed"
+        raise InputError(f"the header (line {number}) {found}; {advice}", "file-format") from None
 
 
 def _require_plain(header: Sequence[str]) -> None:

@@ -101,12 +101,17 @@ class GeneratorFollower(Follower):
         assert self._held is not None
         held, length = self._held.chains, min(map(len, chains), default=0)
         n = min(map(len, held), default=0)
-        if not n or not length:
+        move = _first_move(chains, min(length, _COMPARED))
+        if move is None or not n:
             return
+        moved, chain, variable = move
+        # Where the block's first draws may be among those before, by a single variable, which is soon compared: one that moves,
+        # before and after, since a chain that stood still for long has its first value everywhere.
+        column, own = held[chain][:n, variable], chains[chain][:, variable]
+        places = np.flatnonzero((column[: max(n - moved, 0)] == own[0]) & (column[moved:] == own[moved]))
         coarse = any(_comes_again(rows) for rows in (held[0][-_RECENT:], chains[0]))
-        # where the block's first draws may be among those before, by a single variable, which is soon compared
-        places = np.array(self._begins, np.intp) if coarse else np.flatnonzero(held[0][:n, 0] == chains[0][:1, :1].ravel())
-        places = places[places < n] if length else np.empty(0, np.intp)
+        if coarse:
+            places = np.intersect1d(places, self._begins)
         for draw in range(min(length, _COMPARED)):
             inside = places[places + draw < n]
             same = np.all(
@@ -117,11 +122,10 @@ class GeneratorFollower(Follower):
             common = min(length, _COMPARED, n - place)
             if common < (_COMPARED if coarse else 2):
                 continue
-            if any((new[1:common] != new[0]).any() for new in chains):
-                number = int(np.searchsorted(self._begins, place, side="right")) - 1
-                whole = "the same draws as" if place == self._begins[number] else "draws of"
-                advice = "yield only the draws that are new, and go on from the state of the last block"
-                raise InputError(f"begins with {whole} block {number}; {advice}", "repeated")
+            number = int(np.searchsorted(self._begins, place, side="right")) - 1
+            whole = "the same draws as" if place == self._begins[number] else "draws of"
+            advice = "yield only the draws that are new, and go on from the state of the last block"
+            raise InputError(f"begins with {whole} block {number}; {advice}", "repeated")
 
     def _told(self, names: tuple[str, ...], new: int, *, finished: bool) -> Progress:
         assert self._held is not None
@@ -129,6 +133,19 @@ class GeneratorFollower(Follower):
         labels = tuple(chain_name(self._labels, k, len(chains)) for k in range(len(chains)))
         waiting_for = "" if any(map(len, chains)) else "the blocks so far have no draws"
         return Progress(chains, names, labels, 0, new, None, finished, waiting_for, self._notes, self._held.divergent)
+
+
+def _first_move(chains: list[Rows], limit: int) -> tuple[int, int, int] | None:
+    """The first draw before this one that differs from the first one of its chain: its place, a chain and a variable in which
+    it does; None if all chains stand still.
+    """
+    if not limit:
+        return None
+    moved = np.stack([chain[:limit] != chain[0] for chain in chains], axis=1)  # (draw, chain, variable)
+    if not moved.any():
+        return None
+    draw, chain, variable = (int(place[0]) for place in np.nonzero(moved))  # by draws first
+    return draw, chain, variable
 
 
 def _comes_again(rows: Rows) -> bool:

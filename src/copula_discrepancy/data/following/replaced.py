@@ -53,6 +53,7 @@ class ReplacedFollower(Follower):
         self._files = [_Replaced(path, own) for path in paths]
         self._held: ChainRows | None = None
         self._generation = 0
+        self._void = 0  # draws of all runs before this one
         self._restarts: tuple[str, ...] = ()
         self._last = Progress()
 
@@ -134,8 +135,8 @@ class ReplacedFollower(Follower):
         if not goes_on:
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
-                void = sum(held.lengths(0))
-                self._restarts = (f"the draws were replaced by others: {void:,} earlier draws are discarded",)
+                self._void += sum(held.lengths(0))
+                self._restarts = (f"the draws were replaced by others: {self._void:,} earlier draws are discarded",)
             held = self._held = ChainRows(len(names))
         assert held is not None
         for chain, (values, own) in enumerate(zip(rows, flags, strict=True)):

@@ -62,6 +62,7 @@ class ZarrFollower(Follower):
         self._settling = Settling()
         self._resting: dict[int, tuple[int, float]] = {}  # each chain's draws, and since when it has had no more
         self._generation = 0
+        self._void = 0  # draws of all runs before this one
         self._grew = False  # its arrays were made longer, so that they do not tell how many draws there will be
         self._restarts: tuple[str, ...] = ()
         self._behind = self._unsettled = False
@@ -152,7 +153,8 @@ class ZarrFollower(Follower):
             if held is not None and any(held.lengths(0)):
                 self._generation += 1
                 self._grew = False
-                self._restarts = (f"{self._label} was written anew: {sum(held.lengths(0)):,} earlier draws are discarded",)
+                self._void += sum(held.lengths(0))
+                self._restarts = (f"{self._label} was written anew: {self._void:,} earlier draws are discarded",)
             self._held = ChainRows(len(store.rows.names))
             self._settling = Settling()
             self._resting = {}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core.checks import numeric, real_array
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.naming import grouped, listed, require_different, unknown_name
+from copula_discrepancy.data.naming import chain_labels, grouped, listed, require_different, unknown_name
 from copula_discrepancy.data.readers.divergences import divergences_of, statistics_group
 from copula_discrepancy.data.readers.frames import Columns, is_frame, pandas_categories, read_columns
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
@@ -72,9 +72,9 @@ def read_dataset(given: Any, options: ReadOptions, statistics: Any = None) -> Ta
 
 
 def _chain_names(array: Any) -> tuple[str, ...]:
-    """What the labels of an array's chains call them; empty without labels."""
-    labels = np.atleast_1d(array["chain"].values) if "chain" in array.coords else ()
-    return tuple(f"chain {label}" for label in labels)
+    """What the labels of an array's chains call them, unless two have the same one; empty without labels."""
+    labels = np.atleast_1d(array["chain"].values) if "chain" in array.coords else np.empty(0)
+    return chain_labels(labels, labels.size)
 
 
 def selected_arrays(
