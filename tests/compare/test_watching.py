@@ -525,6 +525,61 @@ def test_a_chain_somewhere_else_is_named_and_no_time_is_told(draws):
         assert math.isnan(update.seconds_to_error)
 
 
+@pytest.mark.parametrize("n_chains", [2, 4])
+@pytest.mark.parametrize("still", [1, 3])
+def test_no_error_is_told_while_a_chain_stands_still(n_chains, still):
+    """From its first draw, in one variable or in all: its errors look small, since it has no spread of its own."""
+    stuck = chains_of(n_chains, 400, 0.6, seed=1)
+    stuck[1, :, :still] = stuck[1, 0, :still]
+    watch = watching(
+        Scripted(stuck, [[400] * n_chains], finished=False), chains_of(4, 400, 0.6, seed=2), pace=Pace(patience=5.0)
+    )
+    look = [*watch.updates()][-1]
+    for update in (look, watch.final()):
+        update = replace(update, error=0.9)
+        assert "stuck-chain" in codes_of(update.result)
+        assert "cannot be estimated while a chain stands still" in update.sentences()["Error"]
+        assert math.isnan(update.draws_to_error)
+    # whether the reference has such a chain is another question
+    watch = watching(Scripted(chains_of(4, 400, 0.6, seed=2), [[400] * 4]), stuck)
+    [*watch.updates()]
+    assert "stuck-chain" in codes_of(watch.final().result)
+    assert replace(watch.final(), error=0.9).draws_to_error == 0.0
+
+
+def test_no_error_is_told_where_form_disagrees_or_draws_are_few(watched):
+    last, rows = replace(watched[1], error=0.5), watched[1].result.rows
+
+    def told(column, value):
+        changed = rows.copy()
+        changed[column][1] = value
+        return replace(last, result=replace(last.result, rows=changed)).sentences()["Error"]
+
+    assert "is at most 0.5" in last.sentences()["Error"]
+    assert "while the chains disagree" in told("form_rhat", 1.3)
+    assert "while a pair has fewer than 20 effective draws" in told("n_eff", 6.0)
+    for column, value in (("form_rhat", 1.1), ("n_eff", 60.0)):  # as of chains that are short
+        assert "is at most 0.5" in told(column, value)
+
+
+def test_the_error_that_is_told_is_that_of_the_gap_if_the_reference_has_one(watched, draws):
+    update = watched[1]
+    own, both = (
+        np.max(update.result.rows["tau_se"]),
+        np.max(np.hypot(*(update.result.rows[k] for k in ("tau_se", "tau_target_se")))),
+    )
+    assert own < both
+    told = replace(update, error=1.001 * both).sentences()["Error"]
+    assert told == f"the standard error of the gap in Kendall's tau is at most {1.001 * both:g} in every pair."
+    assert "for the gap in Kendall's tau" in replace(update, error=0.5 * (own + both)).sentences()["Error"]
+    for reference in (None, cd.Gaussian(0.6)):
+        watch = watching(Scripted(draws, [[400] * 4]), reference)
+        [*watch.updates()]
+        assert (
+            replace(watch.final(), error=0.5).sentences()["Error"].startswith("the standard error of Kendall's tau is at most")
+        )
+
+
 @pytest.mark.parametrize("n_chains", [3, 4, 7])
 @pytest.mark.parametrize("odd", [0, 2])
 def test_the_chain_that_differs_is_named_whatever_their_number(n_chains, odd):
