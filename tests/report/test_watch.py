@@ -164,6 +164,15 @@ def test_the_page_is_written_once_for_an_answer_and_not_too_often(watched, tmp_p
     assert path.stat().st_mtime_ns > written
 
 
+def test_a_page_that_was_removed_hides_no_error(watched, tmp_path):
+    path = tmp_path / "live.html"
+    page = LivePage(path, "", share=1.0, clock=Clock())
+    page(next(update for update in watched[0] if update.result is not None))
+    path.unlink()
+    page.close("columns changed")
+    assert not path.exists()
+
+
 # ---- views ---------------------------------------------------------------------------------------------------------
 
 

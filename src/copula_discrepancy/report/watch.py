@@ -242,9 +242,14 @@ class LivePage:
     def close(self, reason: str) -> None:
         """Write the last look once more, with the reason why none follows; browsers need not read it again.
 
-        A page that the last answer has replaced stays as it is.
+        A page that the last answer has replaced stays as it is, and one that is gone or cannot be read stays so: the reason is
+        an error that must be told.
         """
-        if self._shown is not None and _REFRESHED in self._path.read_text(encoding="utf-8"):
+        try:
+            goes_on = self._shown is not None and _REFRESHED in self._path.read_text(encoding="utf-8")
+        except OSError:
+            return
+        if self._shown is not None and goes_on:
             so_far = _DISCARDED if self._restarted else f"{self._shown.run_so_far} "
             run = f"{so_far}The watch ended at {time.strftime('%H:%M:%S')}: {reason}."
             self._write(self._shown, run, f"the watch ended: {reason}", ended=reason)
