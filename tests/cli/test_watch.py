@@ -1,6 +1,7 @@
 """The command `watch`: a run that goes on beside it, its end, what is said meanwhile, and what compare says afterwards."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -199,6 +200,36 @@ def test_the_page_is_closed_where_the_watch_ends_with_an_error(folder, capsys):
     assert 'http-equiv="refresh"' not in text
     assert "the watch ended: " in text
     assert err.splitlines()[-1].removeprefix("copula-discrepancy: ")[:40] in text
+
+
+def test_a_page_that_cannot_be_written_any_more_does_not_end_the_watch(folder, capsys, monkeypatch):
+    """As on a disk that is full: that is said once, and the run is watched to its end."""
+    draws, told = chains_of(4, 400, 0.6, seed=1), []
+    monkeypatch.setattr(watch_command.printing, "say", told.append)
+    (folder / "pages").mkdir()
+
+    def sampler():
+        write_run(draws[:, :200], planned=400)
+        for gone, awaited in (
+            (False, lambda: (folder / "pages/live.json").exists()),
+            (True, lambda: "not up to date" in "".join(told)),
+        ):
+            until = time.monotonic() + 60.0
+            while not awaited() and time.monotonic() < until:
+                time.sleep(0.01)
+            if not gone:
+                shutil.rmtree(folder / "pages")
+            for k, chain in enumerate(draws):
+                with open(f"run_{k + 1}.csv", "a") as file:
+                    file.write("".join(map(row, chain[300:] if gone else chain[200:300])) + END * gone)
+
+    threading.Thread(target=sampler, daemon=True).start()
+    code, out, err = run("watch", "run_*.csv", "--html", "pages/live.html", "--json", "last.json", *FAST, capsys=capsys)
+    assert len([line for line in told if "the page is not up to date" in line]) == 1
+    assert "400 of 400 draws in 4 chains" in " ".join(out.split())
+    assert "unfinished" not in (folder / "last.json").read_text()  # numbers are not lost with the page
+    assert code == 1
+    assert "pages/live.html cannot be written" in err
 
 
 @pytest.mark.slow

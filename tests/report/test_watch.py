@@ -3,6 +3,7 @@
 import html
 import io
 import math
+import shutil
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -171,6 +172,33 @@ def test_a_page_that_was_removed_hides_no_error(watched, tmp_path):
     path.unlink()
     page.close("columns changed")
     assert not path.exists()
+
+
+def test_a_page_that_cannot_be_written_is_told_and_tried_again(watched, tmp_path):
+    looks = [update for update in watched[0] if update.result is not None and not update.final and not update.ending]
+    folder, clock = tmp_path / "pages", Clock()
+    page = LivePage(folder / "live.html", "", share=1.0, clock=clock)
+    page(looks[0])  # its folder was removed
+    assert "live.json cannot be written" in page.trouble
+    folder.mkdir()
+    page(looks[0])  # too early: a disk that was full is full
+    assert not (folder / "live.html").exists()
+    clock.now += 1e3
+    page(looks[0])
+    assert page.trouble == ""
+    assert (folder / "live.html").exists()
+    shutil.rmtree(folder)
+    clock.now += 1e3
+    page(looks[-1])
+    assert page.trouble
+    folder.mkdir()
+    clock.now += 1e3
+    page(looks[-1])  # which has no new answer
+    assert page.trouble == ""
+    (folder / "live.json").unlink()
+    (folder / "live.json").mkdir()  # as good as a full disk
+    page.close("it was interrupted")  # hides no error either
+    assert page.trouble
 
 
 # ---- views ---------------------------------------------------------------------------------------------------------

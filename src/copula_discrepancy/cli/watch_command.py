@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from copula_discrepancy.cli import printing, reading
@@ -52,7 +53,7 @@ def watched(options: argparse.Namespace) -> Iterator[Pairwise]:
         views.append(page)
     try:
         with shown(sys.stderr.isatty(), views) as show:
-            last = run_to_end(watching, show)
+            last = run_to_end(watching, show if page is None else _with_trouble(show, page))
         assert last.result is not None
         if printing.prints_table(options):
             said = last.sentences()
@@ -65,6 +66,15 @@ def watched(options: argparse.Namespace) -> Iterator[Pairwise]:
         if page is not None:
             page.close("it was interrupted" if isinstance(error, KeyboardInterrupt) else str(error) or type(error).__name__)
         raise
+
+
+def _with_trouble(show: Show, page: LivePage) -> Show:
+    """The view with a note on why the page is not up to date; first, so that low terminals have it too."""
+
+    def show_all(update: WatchUpdate) -> None:
+        show(replace(update, notes=(page.trouble, *update.notes)) if page.trouble else update)
+
+    return show_all
 
 
 class _Log:
