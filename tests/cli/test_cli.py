@@ -557,3 +557,31 @@ def test_the_table_fits_the_terminal():
         widest = sum(max(len(part) for row in found for part in row[k].split("\n")) + 2 for k in range(columns))
         assert widest <= max(width, 78)
     assert found[0] == ["pair", "tau", "target", "level", "shape", "p", "verdict"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 50, 60, 70, 80, 100])
+def test_a_narrow_table_has_pairs_and_verdicts_and_whole_numbers(width):
+    """Columns are left out, and words folded between words where there is room for the longest."""
+    from rich.console import Console
+
+    from copula_discrepancy.report.terminal import fitting, rows_table
+
+    rows = [["pair", "tau", "target", "level", "se", "shape", "se", "form", "kept", "p", "n_eff", "verdict"]]
+    rows += [["theta[Phillips Exeter] ~ tau", "0.19", "0.35", "-0.160", "0.034", "-0.015", "0.010", "0.43", "123%", "<0.001",
+              "555", "too strong, wrong shape, joint extremes too weak, high-high tail too thin"],
+             ["mu ~ tau", "0.39", "0.35", "+0.040", "0.034", "-0.015", "0.010", "0.43", "98%", "0.450",
+              "600", "no gap found"]]  # fmt: skip
+    found = fitting(rows, width)
+    where = Console(file=io.StringIO(), width=width)
+    where.print(rows_table(found, (0, -1)))
+    text = where.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    places = [rows[0].index(name) for name in found[0]]
+    assert {"pair", "verdict"} <= {*found[0]}
+    assert "level" in found[0] or width == 20
+    assert "p" in found[0] or width <= 40
+    for line, whole in zip(found, rows, strict=True):
+        for cell, k in zip(line, places, strict=True):
+            words = 0 < k < len(whole) - 1 or width > 20  # then none has to be broken
+            assert " ".join(cell.split()) == whole[k] if words else "".join(cell.split()) == whole[k].replace(" ", "")
+            assert all(part.strip() in text for part in cell.split("\n"))
