@@ -16,7 +16,7 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.watch_result import ENDING, duration
 from copula_discrepancy.compare.watching import Watching
-from copula_discrepancy.data.following.progress import UNREAD
+from copula_discrepancy.data.following.progress import UNFINISHED, UNREAD
 from tests.caveat_codes import codes_of
 from tests.growing import Clock, Scripted, chains_of
 
@@ -465,6 +465,22 @@ def test_draws_that_were_changed_pass_no_limit(draws, reference):
     watch = watching(follower)
     next(watch.updates())
     assert "unread-at-end" not in codes_of(watch.final(interrupted=True).result)
+
+
+def test_last_lines_that_readers_count_are_in_the_number_of_draws(draws):
+    """Of plain files that have no line end at their end, and did not grow: a note said before that they are not counted."""
+
+    class WithLastLines(Scripted):
+        def whole(self):
+            return replace(super().whole(), values=self.values[:, :400])
+
+    watch = watching(WithLastLines(draws, [[399] * 4], finished=None, notes=(UNFINISHED, "other")), pace=Pace(patience=0.5))
+    assert [*watch.updates()][-1].notes[0] == UNFINISHED
+    last = watch.final()
+    assert last.result.samples[0].n_draws == 400
+    assert last.sentences()["Run"].startswith("400 draws in 4 chains")
+    assert "other" in last.all_notes
+    assert UNFINISHED not in last.all_notes
 
 
 def test_restarts_are_part_of_the_last_answer(draws):

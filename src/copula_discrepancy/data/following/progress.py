@@ -15,6 +15,7 @@ from copula_discrepancy.data.naming import grouped, listed
 Rows: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 UNREAD = "not as they were followed"  # begins the note that a source, read again at the end, has not the same draws
+UNFINISHED = "the last line is unfinished, so it is not counted"  # the note on a file
 SETTLED = 10.0  # seconds without a change after which a source that does not tell its end has nothing more to come
 _FIRST_ROWS = 64
 _EVEN = 1.1
