@@ -97,6 +97,34 @@ def expected(progress, offset=0):
         np.testing.assert_array_equal(progress.divergent[chain], DIVERGING[chain, offset : offset + len(rows)])
 
 
+@pytest.mark.parametrize("version", FORMATS)
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_variables_of_a_store_have_one_order(version, consolidated):
+    """While it grows and when it is read: that of its metadata, or that of names; file systems list them in any order."""
+    from copula_discrepancy.data.readers.pymc_store import open_store
+
+    names = ["h", "b", "g", "a", "f", "c", "e", "d"]
+    values = RNG.normal(size=(CHAINS, DRAWS, len(names)))
+    data = {name: (("chain", "draw"), values[:, :, k]) for k, name in enumerate(names)}
+    labels = {"chain": np.arange(CHAINS), "draw": np.arange(DRAWS)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # format 3 says that consolidated metadata are no part of it
+        xr.Dataset(data, labels).to_zarr("run.zarr", group="posterior", zarr_format=version, consolidated=False)
+        if consolidated:
+            zarr.consolidate_metadata("run.zarr")
+        tree = open_store("run.zarr", "posterior", None)
+    read = cd.as_draws("run.zarr")
+    if not consolidated:
+        assert read.names == tuple(sorted(names))
+    assert tuple(tree["posterior"].data_vars) == read.names
+    follower = follow("run.zarr")
+    while set(follower.poll().lengths) != {DRAWS}:
+        pass
+    whole = follower.whole()
+    assert whole.names == read.names
+    np.testing.assert_array_equal(whole.values, read.values)
+
+
 # nutpie's layout
 
 
