@@ -683,6 +683,18 @@ def test_the_time_to_an_error_follows_from_rate_and_reference(watched):
     assert "100 a second each" in replace(update, rate=400.0).sentences()["Run"]
 
 
+def test_a_note_is_told_as_it_is_now(watched):
+    """Not also as it was at the look that the answer is of."""
+    look = watched[0][-1]
+    old = ("chains of unequal length: 253 draws in run_2.csv, 754 in run_1.csv", "run_1.csv: 5 of 40 draws left out", "other 1")
+    new = ("chains of unequal length: 293 draws in run_3.csv, 876 in run_1.csv", "run_1.csv: 9 of 40 draws left out")
+    update = replace(look, notes=new, result=replace(look.result, notes=old))
+    assert [note for note in update.all_notes if note in (*old, *new)] == [*new, "other 1"]
+    both = ("run_1.csv: 5 draws left out", "run_2.csv: 5 draws left out")  # names are no numbers
+    update = replace(look, notes=both[:1], result=replace(look.result, notes=both))
+    assert [note for note in update.all_notes if note in both] == [*both]
+
+
 def test_rows_of_earlier_looks_are_told(watched):
     update = replace(watched[0][-1], freshness=Freshness(3, 1, 1, 400))
     # per chain, as the draws beside them

@@ -45,6 +45,17 @@ def test_an_iterator_is_watched_to_its_end(watched):
         assert np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"), name
 
 
+def test_plain_arrays_and_a_plain_reference_have_no_names():
+    """Both are matched by position, which is no news."""
+    seen = []
+    arrays = (DRAWS[:, start : start + 200] for start in (0, 200))
+    last = cd.watch(arrays, REFERENCE, every=0.0, share=1.0, n_jobs=1, on_update=seen.append, progress=False)
+    assert seen[0].result is not None
+    for update in (seen[0], last):
+        assert not any("names" in note for note in update.all_notes)
+    assert last.result.names == NAMES
+
+
 def test_a_lost_dependence_is_found_before_the_end():
     lost = DRAWS.copy()
     lost[..., 0] = np.random.default_rng(3).permuted(lost[..., 0], axis=1)

@@ -1,7 +1,6 @@
 """The command `watch`: what a sampler has drawn so far, shown while it runs, and the last answer."""
 
 import argparse
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from copula_discrepancy.cli import printing, reading
 from copula_discrepancy.compare.many_result import Pairwise
-from copula_discrepancy.compare.watch_result import ENDING, WatchUpdate
+from copula_discrepancy.compare.watch_result import ENDING, WatchUpdate, kind_of
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.data.following.opening import follow
 from copula_discrepancy.report.watch import LivePage, Show, checked_pace, run_to_end, shown
@@ -89,19 +88,14 @@ class _Log:
             return
         waiting = f"waiting: {update.waiting_for}" if update.waiting_for else ""
         for line in filter(None, [waiting, *update.notes, ENDING if update.ending else ""]):
-            kind = _kind_of(line)
+            kind = kind_of(line)
             if kind not in self._said:
                 self._said.add(kind)
                 printing.say(line)
         if update.result is None:
             return
         # with each look more pairs are compared, which is no other answer
-        answer = _kind_of(update.headline) if update.result.waiting and not update.result.n_flagged else update.headline
+        answer = kind_of(update.headline) if update.result.waiting and not update.result.n_flagged else update.headline
         if answer != self._answer:
             self._answer = answer
             printing.say(f"{update.headline} ({' + '.join(f'{length:,}' for length in update.lengths)} draws)")
-
-
-def _kind_of(line: str) -> str:
-    """A line without its numbers, which change all the time; names do not."""
-    return re.sub(r"(?<![\w.])[0-9.,]+(?![\w.])", "", line)

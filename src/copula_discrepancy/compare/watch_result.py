@@ -1,6 +1,7 @@
 """What is known of a run while it goes on: its draws so far, the latest answer, and how sure it is."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.incremental import Freshness
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.data.following.progress import UNEQUAL
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
@@ -324,7 +326,15 @@ class WatchUpdate:
     def all_notes(self) -> tuple[str, ...]:
         """The notes on the run and on its comparison, and the sentences of caveats, each once."""
         others = () if self.result is None else (*self.result.notes, *self.result.warnings)
-        return tuple(dict.fromkeys((*self.notes, *others)))
+        # a note on the draws of the look is older than the same note on the draws so far
+        newer = {kind_of(note) for note in self.notes}
+        return tuple(dict.fromkeys((*self.notes, *(note for note in others if kind_of(note) not in newer))))
+
+
+def kind_of(line: str) -> str:
+    """A line without its numbers, which change all the time; names do not."""
+    about = line.partition(":")[0] if line.startswith(UNEQUAL) else line  # chains take turns in being the shortest
+    return re.sub(r"(?<![\w.])[0-9.,]+(?![\w.])", "", about)
 
 
 def duration(seconds: float) -> str:

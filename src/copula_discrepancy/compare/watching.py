@@ -410,4 +410,5 @@ def _as_draws(used: Progress) -> Draws:
     values = np.stack(used.chains)
     made = as_draws({name: values[:, :, k] for k, name in enumerate(used.names)})
     diverging = None if used.divergent is None else np.stack(used.divergent)
-    return replace(made, notes=(*used.notes, *made.notes), diverging=diverging, chain_names=used.labels)
+    notes = (*used.notes, *made.notes)
+    return replace(made, notes=notes, diverging=diverging, chain_names=used.labels, named=used.named)
