@@ -458,12 +458,32 @@ def test_json_goes_to_a_file(folder, capsys):
     assert run("check", "draws.csv", "--iid", "--json", "nowhere/numbers.json", capsys=capsys)[0] == 1
 
 
-def test_the_json_of_a_page_may_be_asked_for_in_full(folder, capsys):
+@pytest.mark.parametrize("command", [["check", "draws.csv"], ["compare", "draws.csv", "draws.csv"], ["watch", "draws.csv"]])
+def test_the_json_of_a_page_is_no_other_file(folder, capsys, command):
+    """They differ: the page's has its worst pairs only."""
     write("draws.csv", chains(10))
-    code, _, _ = run("check", "draws.csv", "--iid", "--html", "page.html", "--json", "page.json", capsys=capsys)
-    assert code == 0
-    assert (folder / "page.html").exists()
-    assert len(json.loads((folder / "page.json").read_text())["pairs"]) == 1
+    code, out, err = run(*command, "--html", "page.html", "--json", "./page.json", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert "--json page.json is the file that --html writes next to its page" in err
+    assert not (folder / "page.html").exists()
+
+
+def test_a_folder_of_tables_may_be_chains(folder, capsys):
+    (folder / "run").mkdir()
+    for k in range(2):
+        write(f"run/chain_{k}.csv", chains(k))
+    files = [f"run/chain_{k}.csv" for k in range(2)]
+    for options, chained in (
+        (files, True), ([*files, "--parts", "rows"], False), (["run"], False), (["run", "--parts", "chains"], True),
+        (["run", "--parts", "chains", "--iid"], True),
+    ):  # fmt: skip
+        code, out, _ = run("check", *options, capsys=capsys)
+        assert code == 0
+        assert ("2 x 1000 " in out) == chained
+        assert ("2 parts read as one table" in out) == (not chained)
+    code, _, err = run("check", "run", "--parts", "chains", "--engine", "counted", capsys=capsys)
+    assert code == 2
+    assert "--parts" in err
 
 
 def test_hostile_names_are_shown_as_they_are(folder, capsys):

@@ -114,6 +114,19 @@ def test_a_growing_run_is_watched_and_its_last_answer_is_that_of_compare(folder,
     assert numbers(folder / "watched.json") == numbers(folder / "compared.json")
 
 
+def test_a_folder_of_plain_files_is_that_of_compare_with_chains(folder, capsys):
+    draws = chains_of(2, 200, 0.6, seed=1)
+    (folder / "run").mkdir()
+    for k, chain in enumerate(draws):
+        np.savetxt(folder / f"run/chain_{k}.csv", chain, delimiter=",", header="a,b,c", comments="")
+    np.savetxt(folder / "reference.csv", chains_of(1, 500, 0.6, seed=2)[0], delimiter=",", header="a,b,c", comments="")
+    run("watch", "run", "--reference", "reference.csv", "--patience", "0", "--json", "watched.json", *FAST, capsys=capsys)
+    run("compare", "run", "reference.csv", "--parts", "chains", "--json", "compared.json", "--jobs", "1", capsys=capsys)
+    watched, compared = numbers(folder / "watched.json"), numbers(folder / "compared.json")
+    assert watched["caveats"].pop(0)["code"] == "end-unknown"  # which only a watch asks
+    assert {**watched, "warnings": 0} == {**compared, "warnings": 0}
+
+
 def test_without_a_reference_the_chains_are_judged(folder, capsys):
     draws = chains_of(4, 300, 0.6, seed=1)
     draws[0, :, 0] *= -1.0
@@ -331,6 +344,13 @@ def test_a_reference_that_is_missing_is_told_at_once(folder, capsys):
     code, _, err = run("watch", "run_*.csv", "--reference", "nowhere.nc", *FAST, capsys=capsys)
     assert code == 1
     assert "nowhere.nc" in err
+
+
+def test_a_reference_of_one_row_is_named(folder, capsys):
+    (folder / "tiny.csv").write_text("a,b\n1,2\n")
+    code, _, err = run("watch", "run_*.csv", "--reference", "tiny.csv", *FAST, capsys=capsys)
+    assert code == 1
+    assert "tiny.csv: draws must contain at least 2 rows" in err
 
 
 def test_the_function_refuses_what_the_command_does():

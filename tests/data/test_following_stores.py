@@ -752,6 +752,23 @@ def test_a_netcdf_file_that_is_replaced():
 
 
 @pytest.mark.usefixtures("quiet")
+def test_a_file_that_is_replaced_by_one_of_another_model():
+    netcdf("run.nc", 10)
+    follower = follow("run.nc")
+    follower.poll()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = xr.Dataset({"mu": (("chain", "draw"), MU[:, :20]), "zz": (("chain", "draw"), MU[:, :20])})
+        xr.DataTree.from_dict({"posterior": posterior}).to_netcdf("next.nc", engine="h5netcdf")
+    os.replace("next.nc", "run.nc")
+    for _ in range(2):  # it will not come right
+        message = refusal("names-differ", follower.poll)
+        assert "run.nc: its variables changed during the run" in message
+        assert "zz new" in message
+        assert "theta[0], theta[1], theta[2] gone" in message
+
+
+@pytest.mark.usefixtures("quiet")
 def test_a_netcdf_file_in_the_middle_of_being_written():
     netcdf("whole.nc", 10)
     content = Path("whole.nc").read_bytes()

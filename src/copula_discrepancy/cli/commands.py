@@ -275,7 +275,7 @@ def _write_files(options: argparse.Namespace, result: Pairwise, extras: _Extras)
             page = _write_page(options, result, extras)
         except InputError as error:
             failed = error  # then the numbers alone are written
-    if path is not None:  # after the page, whose JSON may be this file
+    if path is not None:
         printing.write_json(path, _numbers(result, extras))
     if failed is not None:
         raise failed

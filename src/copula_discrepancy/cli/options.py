@@ -138,6 +138,10 @@ INPUT: Options = {
     "--chains": {"type": _chains, "metavar": "N", "help": "number of chains, one after another in the rows; or the name of the "
                  "column that identifies the chain"},
 }  # fmt: skip
+PARTS: Options = {
+    "--parts": {"choices": ("chains", "rows"), "help": "what several files are: a chain each, or parts of one table (default: "
+                "chains; of a folder of plain tables, and with --iid, parts of one table)"},
+}  # fmt: skip
 KIND: Options = {
     "--kinds": {"type": _kind, "nargs": "+", "action": "extend", "metavar": "A=KIND", "help": "kinds of columns: numeric, "
                 "ordinal, nominal (no order), boolean, date or id (left out), such as zip=nominal; or the values of a column, "

@@ -69,9 +69,11 @@ def check_output(options: argparse.Namespace) -> None:
     if options.force and options.html is None and path is None:
         options.parser.error("--force requires --html, or --json with a file: it overwrites them")
     if options.html is not None:
-        from copula_discrepancy.report.page.writing import page_path
+        from copula_discrepancy.report.page.writing import json_path, page_path
 
-        page_path(options.html, options.force)
+        page = page_path(options.html, options.force)
+        if path is not None and os.path.realpath(path) == os.path.realpath(json_path(page)):
+            options.parser.error(f"--json {path} is the file that --html writes next to its page; use another name for one")
     check_room(path, options.force)
 
 
