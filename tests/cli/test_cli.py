@@ -458,12 +458,32 @@ def test_json_goes_to_a_file(folder, capsys):
     assert run("check", "draws.csv", "--iid", "--json", "nowhere/numbers.json", capsys=capsys)[0] == 1
 
 
-def test_the_json_of_a_page_may_be_asked_for_in_full(folder, capsys):
+@pytest.mark.parametrize("command", [["check", "draws.csv"], ["compare", "draws.csv", "draws.csv"], ["watch", "draws.csv"]])
+def test_the_json_of_a_page_is_no_other_file(folder, capsys, command):
+    """They differ: the page's has its worst pairs only."""
     write("draws.csv", chains(10))
-    code, _, _ = run("check", "draws.csv", "--iid", "--html", "page.html", "--json", "page.json", capsys=capsys)
-    assert code == 0
-    assert (folder / "page.html").exists()
-    assert len(json.loads((folder / "page.json").read_text())["pairs"]) == 1
+    code, out, err = run(*command, "--html", "page.html", "--json", "./page.json", capsys=capsys)
+    assert (code, out) == (2, "")
+    assert "--json page.json is the file that --html writes next to its page" in err
+    assert not (folder / "page.html").exists()
+
+
+def test_a_folder_of_tables_may_be_chains(folder, capsys):
+    (folder / "run").mkdir()
+    for k in range(2):
+        write(f"run/chain_{k}.csv", chains(k))
+    files = [f"run/chain_{k}.csv" for k in range(2)]
+    for options, chained in (
+        (files, True), ([*files, "--parts", "rows"], False), (["run"], False), (["run", "--parts", "chains"], True),
+        (["run", "--parts", "chains", "--iid"], True),
+    ):  # fmt: skip
+        code, out, _ = run("check", *options, capsys=capsys)
+        assert code == 0
+        assert ("2 x 1000 " in out) == chained
+        assert ("2 parts read as one table" in out) == (not chained)
+    code, _, err = run("check", "run", "--parts", "chains", "--engine", "counted", capsys=capsys)
+    assert code == 2
+    assert "--parts" in err
 
 
 def test_hostile_names_are_shown_as_they_are(folder, capsys):
@@ -557,3 +577,31 @@ def test_the_table_fits_the_terminal():
         widest = sum(max(len(part) for row in found for part in row[k].split("\n")) + 2 for k in range(columns))
         assert widest <= max(width, 78)
     assert found[0] == ["pair", "tau", "target", "level", "shape", "p", "verdict"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 50, 60, 70, 80, 100])
+def test_a_narrow_table_has_pairs_and_verdicts_and_whole_numbers(width):
+    """Columns are left out, and words folded between words where there is room for the longest."""
+    from rich.console import Console
+
+    from copula_discrepancy.report.terminal import fitting, rows_table
+
+    rows = [["pair", "tau", "target", "level", "se", "shape", "se", "form", "kept", "p", "n_eff", "verdict"]]
+    rows += [["theta[Phillips Exeter] ~ tau", "0.19", "0.35", "-0.160", "0.034", "-0.015", "0.010", "0.43", "123%", "<0.001",
+              "555", "too strong, wrong shape, joint extremes too weak, high-high tail too thin"],
+             ["mu ~ tau", "0.39", "0.35", "+0.040", "0.034", "-0.015", "0.010", "0.43", "98%", "0.450",
+              "600", "no gap found"]]  # fmt: skip
+    found = fitting(rows, width)
+    where = Console(file=io.StringIO(), width=width)
+    where.print(rows_table(found, (0, -1)))
+    text = where.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    places = [rows[0].index(name) for name in found[0]]
+    assert {"pair", "verdict"} <= {*found[0]}
+    assert "level" in found[0] or width == 20
+    assert "p" in found[0] or width <= 40
+    for line, whole in zip(found, rows, strict=True):
+        for cell, k in zip(line, places, strict=True):
+            words = 0 < k < len(whole) - 1 or width > 20  # then none has to be broken
+            assert " ".join(cell.split()) == whole[k] if words else "".join(cell.split()) == whole[k].replace(" ", "")
+            assert all(part.strip() in text for part in cell.split("\n"))

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,6 +118,19 @@ def test_a_growing_run_is_watched_and_its_last_answer_is_that_of_compare(folder,
     assert numbers(folder / "watched.json") == numbers(folder / "compared.json")
 
 
+def test_a_folder_of_plain_files_is_that_of_compare_with_chains(folder, capsys):
+    draws = chains_of(2, 200, 0.6, seed=1)
+    (folder / "run").mkdir()
+    for k, chain in enumerate(draws):
+        np.savetxt(folder / f"run/chain_{k}.csv", chain, delimiter=",", header="a,b,c", comments="")
+    np.savetxt(folder / "reference.csv", chains_of(1, 500, 0.6, seed=2)[0], delimiter=",", header="a,b,c", comments="")
+    run("watch", "run", "--reference", "reference.csv", "--patience", "0", "--json", "watched.json", *FAST, capsys=capsys)
+    run("compare", "run", "reference.csv", "--parts", "chains", "--json", "compared.json", "--jobs", "1", capsys=capsys)
+    watched, compared = numbers(folder / "watched.json"), numbers(folder / "compared.json")
+    assert watched["caveats"].pop(0)["code"] == "end-unknown"  # which only a watch asks
+    assert {**watched, "warnings": 0} == {**compared, "warnings": 0}
+
+
 def test_without_a_reference_the_chains_are_judged(folder, capsys):
     draws = chains_of(4, 300, 0.6, seed=1)
     draws[0, :, 0] *= -1.0
@@ -203,6 +217,36 @@ def test_the_page_is_closed_where_the_watch_ends_with_an_error(folder, capsys):
     assert 'http-equiv="refresh"' not in text
     assert "the watch ended: " in text
     assert err.splitlines()[-1].removeprefix("copula-discrepancy: ")[:40] in text
+
+
+def test_a_page_that_cannot_be_written_any_more_does_not_end_the_watch(folder, capsys, monkeypatch):
+    """As on a disk that is full: that is said once, and the run is watched to its end."""
+    draws, told = chains_of(4, 400, 0.6, seed=1), []
+    monkeypatch.setattr(watch_command.printing, "say", told.append)
+    (folder / "pages").mkdir()
+
+    def sampler():
+        write_run(draws[:, :200], planned=400)
+        for gone, awaited in (
+            (False, lambda: (folder / "pages/live.json").exists()),
+            (True, lambda: "not up to date" in "".join(told)),
+        ):
+            until = time.monotonic() + 60.0
+            while not awaited() and time.monotonic() < until:
+                time.sleep(0.01)
+            if not gone:
+                shutil.rmtree(folder / "pages")
+            for k, chain in enumerate(draws):
+                with open(f"run_{k + 1}.csv", "a") as file:
+                    file.write("".join(map(row, chain[300:] if gone else chain[200:300])) + END * gone)
+
+    threading.Thread(target=sampler, daemon=True).start()
+    code, out, err = run("watch", "run_*.csv", "--html", "pages/live.html", "--json", "last.json", *FAST, capsys=capsys)
+    assert len([line for line in told if "the page is not up to date" in line]) == 1
+    assert "400 of 400 draws in 4 chains" in " ".join(out.split())
+    assert "unfinished" not in (folder / "last.json").read_text()  # numbers are not lost with the page
+    assert code == 1
+    assert "pages/live.html cannot be written" in err
 
 
 @pytest.mark.slow
@@ -413,6 +457,13 @@ def test_a_reference_that_is_missing_is_told_at_once(folder, capsys):
     code, _, err = run("watch", "run_*.csv", "--reference", "nowhere.nc", *FAST, capsys=capsys)
     assert code == 1
     assert "nowhere.nc" in err
+
+
+def test_a_reference_of_one_row_is_named(folder, capsys):
+    (folder / "tiny.csv").write_text("a,b\n1,2\n")
+    code, _, err = run("watch", "run_*.csv", "--reference", "tiny.csv", *FAST, capsys=capsys)
+    assert code == 1
+    assert "tiny.csv: draws must contain at least 2 rows" in err
 
 
 def test_the_function_refuses_what_the_command_does():

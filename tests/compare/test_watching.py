@@ -16,7 +16,7 @@ from copula_discrepancy.compare.many import rank_pairs
 from copula_discrepancy.compare.pacing import Pace
 from copula_discrepancy.compare.watch_result import ENDING, duration
 from copula_discrepancy.compare.watching import Watching
-from copula_discrepancy.data.following.progress import UNREAD
+from copula_discrepancy.data.following.progress import UNFINISHED, UNREAD
 from tests.caveat_codes import codes_of
 from tests.growing import Clock, Scripted, chains_of
 
@@ -467,6 +467,22 @@ def test_draws_that_were_changed_pass_no_limit(draws, reference):
     assert "unread-at-end" not in codes_of(watch.final(interrupted=True).result)
 
 
+def test_last_lines_that_readers_count_are_in_the_number_of_draws(draws):
+    """Of plain files that have no line end at their end, and did not grow: a note said before that they are not counted."""
+
+    class WithLastLines(Scripted):
+        def whole(self):
+            return replace(super().whole(), values=self.values[:, :400])
+
+    watch = watching(WithLastLines(draws, [[399] * 4], finished=None, notes=(UNFINISHED, "other")), pace=Pace(patience=0.5))
+    assert [*watch.updates()][-1].notes[0] == UNFINISHED
+    last = watch.final()
+    assert last.result.samples[0].n_draws == 400
+    assert last.sentences()["Run"].startswith("400 draws in 4 chains")
+    assert "other" in last.all_notes
+    assert UNFINISHED not in last.all_notes
+
+
 def test_restarts_are_part_of_the_last_answer(draws):
     void = "the run was restarted: run_1.csv was replaced or truncated; 30 earlier draws are discarded"
     watch = watching(Scripted(draws, [[200] * 4, [400] * 4], restarts=(void,)), pace=Pace(every=0.0))
@@ -523,6 +539,61 @@ def test_a_chain_somewhere_else_is_named_and_no_time_is_told(draws):
         assert "cannot be estimated while the chains disagree" in said["Error"]
         assert math.isnan(update.draws_to_error)
         assert math.isnan(update.seconds_to_error)
+
+
+@pytest.mark.parametrize("n_chains", [2, 4])
+@pytest.mark.parametrize("still", [1, 3])
+def test_no_error_is_told_while_a_chain_stands_still(n_chains, still):
+    """From its first draw, in one variable or in all: its errors look small, since it has no spread of its own."""
+    stuck = chains_of(n_chains, 400, 0.6, seed=1)
+    stuck[1, :, :still] = stuck[1, 0, :still]
+    watch = watching(
+        Scripted(stuck, [[400] * n_chains], finished=False), chains_of(4, 400, 0.6, seed=2), pace=Pace(patience=5.0)
+    )
+    look = [*watch.updates()][-1]
+    for update in (look, watch.final()):
+        update = replace(update, error=0.9)
+        assert "stuck-chain" in codes_of(update.result)
+        assert "cannot be estimated while a chain stands still" in update.sentences()["Error"]
+        assert math.isnan(update.draws_to_error)
+    # whether the reference has such a chain is another question
+    watch = watching(Scripted(chains_of(4, 400, 0.6, seed=2), [[400] * 4]), stuck)
+    [*watch.updates()]
+    assert "stuck-chain" in codes_of(watch.final().result)
+    assert replace(watch.final(), error=0.9).draws_to_error == 0.0
+
+
+def test_no_error_is_told_where_form_disagrees_or_draws_are_few(watched):
+    last, rows = replace(watched[1], error=0.5), watched[1].result.rows
+
+    def told(column, value):
+        changed = rows.copy()
+        changed[column][1] = value
+        return replace(last, result=replace(last.result, rows=changed)).sentences()["Error"]
+
+    assert "is at most 0.5" in last.sentences()["Error"]
+    assert "while the chains disagree" in told("form_rhat", 1.3)
+    assert "while a pair has fewer than 20 effective draws" in told("n_eff", 6.0)
+    for column, value in (("form_rhat", 1.1), ("n_eff", 60.0)):  # as of chains that are short
+        assert "is at most 0.5" in told(column, value)
+
+
+def test_the_error_that_is_told_is_that_of_the_gap_if_the_reference_has_one(watched, draws):
+    update = watched[1]
+    own, both = (
+        np.max(update.result.rows["tau_se"]),
+        np.max(np.hypot(*(update.result.rows[k] for k in ("tau_se", "tau_target_se")))),
+    )
+    assert own < both
+    told = replace(update, error=1.001 * both).sentences()["Error"]
+    assert told == f"the standard error of the gap in Kendall's tau is at most {1.001 * both:g} in every pair."
+    assert "for the gap in Kendall's tau" in replace(update, error=0.5 * (own + both)).sentences()["Error"]
+    for reference in (None, cd.Gaussian(0.6)):
+        watch = watching(Scripted(draws, [[400] * 4]), reference)
+        [*watch.updates()]
+        assert (
+            replace(watch.final(), error=0.5).sentences()["Error"].startswith("the standard error of Kendall's tau is at most")
+        )
 
 
 @pytest.mark.parametrize("n_chains", [3, 4, 7])
@@ -631,6 +702,18 @@ def test_the_time_to_an_error_is_that_of_chains_that_are_compared(draws, referen
     assert told.seconds_to_error == pytest.approx(further * sum(length == 400 for length in lengths) / 100.0)
     assert further > 200
     assert told.sentences()["Error"].endswith("; the run ends before, at 600.")
+
+
+def test_a_note_is_told_as_it_is_now(watched):
+    """Not also as it was at the look that the answer is of."""
+    look = watched[0][-1]
+    old = ("chains of unequal length: 253 draws in run_2.csv, 754 in run_1.csv", "run_1.csv: 5 of 40 draws left out", "other 1")
+    new = ("chains of unequal length: 293 draws in run_3.csv, 876 in run_1.csv", "run_1.csv: 9 of 40 draws left out")
+    update = replace(look, notes=new, result=replace(look.result, notes=old))
+    assert [note for note in update.all_notes if note in (*old, *new)] == [*new, "other 1"]
+    both = ("run_1.csv: 5 draws left out", "run_2.csv: 5 draws left out")  # names are no numbers
+    update = replace(look, notes=both[:1], result=replace(look.result, notes=both))
+    assert [note for note in update.all_notes if note in both] == [*both]
 
 
 def test_rows_of_earlier_looks_are_told(watched):

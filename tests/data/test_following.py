@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import copula_discrepancy as cd
 from copula_discrepancy.data.following.csv_file import GrowingCsv
 from copula_discrepancy.data.following.opening import follow
-from copula_discrepancy.data.following.progress import UNREAD, Growing, Progress, cut_draws
+from copula_discrepancy.data.following.progress import UNFINISHED, UNREAD, Growing, Progress, cut_draws
 from tests.data.refusals import refusal
 from tests.data.test_files import STAN_DRAWS, STAN_NAMES, stan_text, write
 
@@ -856,6 +856,24 @@ def test_what_is_read_again_at_the_end_is_what_was_followed():
     assert not [note for note in whole.notes if note.startswith(UNREAD)]
     assert "gone" in whole.notes[-1]
     np.testing.assert_array_equal(whole.values[0], STAN_DRAWS[0])
+
+
+def test_what_is_left_of_a_line_of_a_file_that_grew_is_not_counted():
+    """Its writer was killed, and the last number may be a part of one: -12.34 cut to -1 would be another draw."""
+    for k in range(2):
+        write(f"run_{k}.csv", "a,b\n" + "".join(f"{j}.5,{k}.25\n" for j in range(20)))
+    follower = follow(["run_0.csv", "run_1.csv"])
+    follower.poll()
+    for k in range(2):
+        with open(f"run_{k}.csv", "a") as file:
+            file.write(f"-7.5,1.25\n-12.5,-{k}")
+    progress = follower.poll()
+    assert progress.lengths == (21, 21)
+    assert UNFINISHED in progress.notes
+    whole = follower.whole()
+    assert whole.n_draws == 21
+    assert "the last line of a file is unfinished, and left out" in whole.notes
+    np.testing.assert_array_equal(whole.values, np.stack(progress.chains))
 
 
 def test_a_last_line_without_an_end_counts_as_readers_count_it():

@@ -335,6 +335,7 @@ def test_blocks_are_further_draws_of_the_same_chains(form):
     first = follower.poll()
     assert (first.lengths, first.new, first.finished, first.expected) == ((5, 5, 5), 15, False, None)
     assert first.names == (("x0", "x1", "x2", "x3") if form in ("array", "list") else NAMES)
+    assert first.named == (form not in ("array", "list"))
     assert follower.poll().lengths == (6, 6, 6)  # a block of one draw
     progress = follower.poll()
     assert (progress.lengths, progress.new, progress.finished) == ((40, 40, 40), 102, False)
@@ -344,6 +345,7 @@ def test_blocks_are_further_draws_of_the_same_chains(form):
         progress = follower.poll()
         assert (progress.lengths, progress.new, progress.finished) == ((40, 40, 40), 0, True)
     np.testing.assert_array_equal(follower.whole().values, ROWS)
+    assert follower.whole().named == first.named
 
 
 def test_blocks_of_one_chain():

@@ -97,6 +97,34 @@ def expected(progress, offset=0):
         np.testing.assert_array_equal(progress.divergent[chain], DIVERGING[chain, offset : offset + len(rows)])
 
 
+@pytest.mark.parametrize("version", FORMATS)
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_variables_of_a_store_have_one_order(version, consolidated):
+    """While it grows and when it is read: that of its metadata, or that of names; file systems list them in any order."""
+    from copula_discrepancy.data.readers.pymc_store import open_store
+
+    names = ["h", "b", "g", "a", "f", "c", "e", "d"]
+    values = RNG.normal(size=(CHAINS, DRAWS, len(names)))
+    data = {name: (("chain", "draw"), values[:, :, k]) for k, name in enumerate(names)}
+    labels = {"chain": np.arange(CHAINS), "draw": np.arange(DRAWS)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # format 3 says that consolidated metadata are no part of it
+        xr.Dataset(data, labels).to_zarr("run.zarr", group="posterior", zarr_format=version, consolidated=False)
+        if consolidated:
+            zarr.consolidate_metadata("run.zarr")
+        tree = open_store("run.zarr", "posterior", None)
+    read = cd.as_draws("run.zarr")
+    if not consolidated:
+        assert read.names == tuple(sorted(names))
+    assert tuple(tree["posterior"].data_vars) == read.names
+    follower = follow("run.zarr")
+    while set(follower.poll().lengths) != {DRAWS}:
+        pass
+    whole = follower.whole()
+    assert whole.names == read.names
+    np.testing.assert_array_equal(whole.values, read.values)
+
+
 # nutpie's layout
 
 
@@ -726,6 +754,23 @@ def test_a_netcdf_file_that_is_replaced():
     assert (progress.lengths, progress.generation) == ((20, 20), 2)
     assert "run.nc" in progress.waiting_for
     assert follower.whole().n_draws == 20
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_file_that_is_replaced_by_one_of_another_model():
+    netcdf("run.nc", 10)
+    follower = follow("run.nc")
+    follower.poll()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = xr.Dataset({"mu": (("chain", "draw"), MU[:, :20]), "zz": (("chain", "draw"), MU[:, :20])})
+        xr.DataTree.from_dict({"posterior": posterior}).to_netcdf("next.nc", engine="h5netcdf")
+    os.replace("next.nc", "run.nc")
+    for _ in range(2):  # it will not come right
+        message = refusal("names-differ", follower.poll)
+        assert "run.nc: its variables changed during the run" in message
+        assert "zz new" in message
+        assert "theta[0], theta[1], theta[2] gone" in message
 
 
 @pytest.mark.usefixtures("quiet")

@@ -4,6 +4,7 @@ import errno
 import html
 import io
 import math
+import shutil
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -43,6 +44,17 @@ def test_an_iterator_is_watched_to_its_end(watched):
     for name in exact.rows.dtype.names:
         ours, theirs = last.result.rows[name], exact.rows[name]
         assert np.array_equal(ours, theirs, equal_nan=ours.dtype.kind == "f"), name
+
+
+def test_plain_arrays_and_a_plain_reference_have_no_names():
+    """Both are matched by position, which is no news."""
+    seen = []
+    arrays = (DRAWS[:, start : start + 200] for start in (0, 200))
+    last = cd.watch(arrays, REFERENCE, every=0.0, share=1.0, n_jobs=1, on_update=seen.append, progress=False)
+    assert seen[0].result is not None
+    for update in (seen[0], last):
+        assert not any("names" in note for note in update.all_notes)
+    assert last.result.names == NAMES
 
 
 def test_a_lost_dependence_is_found_before_the_end():
@@ -172,6 +184,33 @@ def test_a_page_that_was_removed_hides_no_error(watched, tmp_path):
     path.unlink()
     page.close("columns changed")
     assert not path.exists()
+
+
+def test_a_page_that_cannot_be_written_is_told_and_tried_again(watched, tmp_path):
+    looks = [update for update in watched[0] if update.result is not None and not update.final and not update.ending]
+    folder, clock = tmp_path / "pages", Clock()
+    page = LivePage(folder / "live.html", "", share=1.0, clock=clock)
+    page(looks[0])  # its folder was removed
+    assert "live.json cannot be written" in page.trouble
+    folder.mkdir()
+    page(looks[0])  # too early: a disk that was full is full
+    assert not (folder / "live.html").exists()
+    clock.now += 1e3
+    page(looks[0])
+    assert page.trouble == ""
+    assert (folder / "live.html").exists()
+    shutil.rmtree(folder)
+    clock.now += 1e3
+    page(looks[-1])
+    assert page.trouble
+    folder.mkdir()
+    clock.now += 1e3
+    page(looks[-1])  # which has no new answer
+    assert page.trouble == ""
+    (folder / "live.json").unlink()
+    (folder / "live.json").mkdir()  # as good as a full disk
+    page.close("it was interrupted")  # hides no error either
+    assert page.trouble
 
 
 # ---- views ---------------------------------------------------------------------------------------------------------

@@ -278,11 +278,16 @@ def _numbers(result: Pairwise, extras: _Extras) -> dict[str, Any]:
 
 def _write_files(options: argparse.Namespace, result: Pairwise, extras: _Extras) -> str:
     """Write the requested page and JSON; return a line with their paths."""
-    path, page = printing.json_file(options), None
+    path, page, failed = printing.json_file(options), None, None
     if options.html is not None:
-        page = _write_page(options, result, extras)
-    if path is not None:  # after the page, whose JSON may be this file
+        try:
+            page = _write_page(options, result, extras)
+        except InputError as error:
+            failed = error  # then the numbers alone are written
+    if path is not None:
         printing.write_json(path, _numbers(result, extras))
+    if failed is not None:
+        raise failed
     return printing.files_line(page, path)
 
 

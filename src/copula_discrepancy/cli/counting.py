@@ -39,8 +39,9 @@ def opened(options: argparse.Namespace, *paths: Any) -> list[Any] | None:
             "--device needs rows in memory, and these are counted while they are read, on the processor; omit it, or use "
             "--engine exact"
         )
-    if getattr(options, "coords", None) or options.delimiter is not None:
-        options.parser.error("--coords and --delimiter cannot be used with files that are counted; use --engine exact")
+    if getattr(options, "coords", None) or options.delimiter is not None or getattr(options, "parts", None) is not None:
+        those = "--coords, --delimiter and --parts"
+        options.parser.error(f"{those} cannot be used with files that are counted; use --engine exact")
     return [DependenceSketch.load(path) if found else path for path, found in zip(paths, sketches, strict=True)]
 
 

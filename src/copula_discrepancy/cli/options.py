@@ -138,6 +138,10 @@ INPUT: Options = {
     "--chains": {"type": _chains, "metavar": "N", "help": "number of chains, one after another in the rows; or the name of the "
                  "column that identifies the chain"},
 }  # fmt: skip
+PARTS: Options = {
+    "--parts": {"choices": ("chains", "rows"), "help": "what several files are: a chain each, or parts of one table (default: "
+                "chains; of a folder of plain tables, and with --iid, parts of one table)"},
+}  # fmt: skip
 KIND: Options = {
     "--kinds": {"type": _kind, "nargs": "+", "action": "extend", "metavar": "A=KIND", "help": "kinds of columns: numeric, "
                 "ordinal, nominal (no order), boolean, date or id (left out), such as zip=nominal; or the values of a column, "
@@ -262,8 +266,8 @@ _seconds = _checked(float, lambda seconds: 0 <= seconds < math.inf, "a number of
 _core_share = _checked(float, lambda share: 0 < share <= 1, "a number above 0 and at most 1, such as 0.25")
 _error = _checked(float, lambda error: 0 < error < 1, "a number strictly between 0 and 1, such as 0.02")
 WATCH: Options = {
-    "--error": {"type": _error, "default": 0.02, "metavar": "SE", "help": "the standard error of Kendall's tau that is wanted "
-                "in every pair; the display estimates the time until then (default: 0.02)"},
+    "--error": {"type": _error, "default": 0.02, "metavar": "SE", "help": "the standard error of Kendall's tau, or of its gap, "
+                "that is wanted in every pair; the display estimates the time until then (default: 0.02)"},
     "--every": {"type": _seconds, "default": 3.0, "metavar": "S", "help": "minimum seconds between two looks (default: 3)"},
     "--share": {"type": _core_share, "default": 0.25, "metavar": "P", "help": "share of one core that watching may use "
                 "(default: 0.25)"},

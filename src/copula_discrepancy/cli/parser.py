@@ -182,7 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     check.add_argument("files", nargs="+", metavar="file", help=options.FILES)
     _add(check.add_argument_group("target"), options.TARGET)
-    _add(check.add_argument_group("input"), options.INPUT | options.KIND)
+    _add(check.add_argument_group("input"), options.INPUT | options.PARTS | options.KIND)
     _add(check.add_argument_group("tests"), options.TESTS | options.ENGINE)
     _add(check.add_argument_group("limits"), options.LIMITS)
     check.set_defaults(margins=False)
@@ -193,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     compare.add_argument("candidate", help=options.SAMPLE)
     compare.add_argument("reference", help=options.SAMPLE)
-    _add(compare.add_argument_group("input"), options.TWO_INPUTS | options.KIND)
+    _add(compare.add_argument_group("input"), options.TWO_INPUTS | options.PARTS | options.KIND)
     _add(compare.add_argument_group("tests"), options.TWO_TESTS | options.ENGINE)
     _add(compare.add_argument_group("limits"), options.TWO_LIMITS)
     consequence = commands.add_parser(

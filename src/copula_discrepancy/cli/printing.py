@@ -70,9 +70,11 @@ def check_output(options: argparse.Namespace) -> None:
     if options.force and options.html is None and path is None:
         options.parser.error("--force requires --html, or --json with a file: it overwrites them")
     if options.html is not None:
-        from copula_discrepancy.report.page.writing import page_path
+        from copula_discrepancy.report.page.writing import json_path, page_path
 
-        page_path(options.html, options.force)
+        page = page_path(options.html, options.force)
+        if path is not None and os.path.realpath(path) == os.path.realpath(json_path(page)):
+            options.parser.error(f"--json {path} is the file that --html writes next to its page; use another name for one")
     check_room(path, options.force)
 
 
@@ -186,11 +188,11 @@ def _layout(result: Pairwise | GroupedPairwise | Interactions | WorstConsequence
         flags = result.rows["flagged"][:limit, 0].tolist()
         styles = ["red" if flag else "yellow" for flag in flags]
         key = f"repaired: the same {result.things} with the reference's dependence, so only dependence differs"
-        return _Layout(fitting(rows, width), (0, 1, -1), styles, "--json includes", key)
+        return _Layout(fitting(rows, width, (0, 1, -1)), (0, 1, -1), styles, "--json includes", key)
     if isinstance(result, GroupedPairwise):
         outcomes = [result.overall.outcome, *(result.groups[label].outcome for label in result.ranked[:limit])]
         styles = [{"gap": "red", "no gap": "green"}.get(outcome, "yellow") for outcome in outcomes]
-        return _Layout(fitting(rows, width), (0, 4, -1), styles, "--csv and --json include")
+        return _Layout(fitting(rows, width, (0, 4, -1)), (0, 4, -1), styles, "--csv and --json include")
     shown: Iterable[PairGap | Interaction] = result
     gaps = [*islice(shown, limit)]
     # green only if all was tested: strength alone, or a void comparison, is not good news

@@ -1,15 +1,15 @@
 """The command `watch`: what a sampler has drawn so far, shown while it runs, and the last answer."""
 
 import argparse
-import re
 import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from copula_discrepancy.cli import printing, reading
-from copula_discrepancy.compare.watch_result import ENDING, WatchUpdate
+from copula_discrepancy.compare.watch_result import ENDING, WatchUpdate, kind_of
 from copula_discrepancy.compare.watching import Watching
 from copula_discrepancy.data.following.opening import follow
 from copula_discrepancy.report.watch import LivePage, Show, checked_pace, run_to_end, shown
@@ -51,7 +51,7 @@ def watched(options: argparse.Namespace) -> Iterator[WatchUpdate]:
         views.append(page)
     try:
         with shown(sys.stderr.isatty(), views) as show:
-            last = run_to_end(watching, show)
+            last = run_to_end(watching, show if page is None else _with_trouble(show, page))
         yield last
     except (Exception, KeyboardInterrupt) as error:
         if page is not None:
@@ -70,6 +70,15 @@ def print_run(options: argparse.Namespace, last: WatchUpdate) -> None:
             printing.say(note)
 
 
+def _with_trouble(show: Show, page: LivePage) -> Show:
+    """The view with a note on why the page is not up to date; first, so that low terminals have it too."""
+
+    def show_all(update: WatchUpdate) -> None:
+        show(replace(update, notes=(page.trouble, *update.notes)) if page.trouble else update)
+
+    return show_all
+
+
 class _Log:
     """What changes, line by line, where there is no terminal: what is waited for, notes, and answers."""
 
@@ -82,19 +91,14 @@ class _Log:
             return
         waiting = f"waiting: {update.waiting_for}" if update.waiting_for else ""
         for line in filter(None, [waiting, *update.notes, ENDING if update.ending else ""]):
-            kind = _kind_of(line)
+            kind = kind_of(line)
             if kind not in self._said:
                 self._said.add(kind)
                 printing.say(line)
         if update.result is None:
             return
         # with each look more pairs are compared, which is no other answer
-        answer = _kind_of(update.headline) if update.result.waiting and not update.result.n_flagged else update.headline
+        answer = kind_of(update.headline) if update.result.waiting and not update.result.n_flagged else update.headline
         if answer != self._answer:
             self._answer = answer
             printing.say(f"{update.headline} ({' + '.join(f'{length:,}' for length in update.lengths)} draws)")
-
-
-def _kind_of(line: str) -> str:
-    """A line without its numbers, which change all the time; names do not."""
-    return re.sub(r"(?<![\w.])[0-9.,]+(?![\w.])", "", line)

@@ -1,14 +1,17 @@
 """What is known of a run while it goes on: its draws so far, the latest answer, and how sure it is."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy.compare import wording
 from copula_discrepancy.compare.incremental import Freshness
 from copula_discrepancy.compare.many_result import Pairwise
+from copula_discrepancy.data.following.progress import UNEQUAL
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
@@ -23,6 +26,8 @@ _RHATS = (("rhat", "", RHAT_LIMIT), ("form_rhat", " of form", FORM_RHAT_LIMIT))
 _ABOUT_CHAINS = ("stuck-chain", "repeated-chains")
 QUIET = 30.0  # seconds without new draws that are told
 _LONG, _CLEAR = 1000, 1.1  # draws per chain from which on R-hat is seldom above its limits by chance, and never above this
+_CLEAR_OF_FORM = 1.2  # as far beyond, since its limit is twice as far from 1
+_FEWEST_EFFECTIVE = 20  # draws of a pair, below which its standard error is no number to count on
 _PAIRS = 4  # named in a sentence
 ENDING = "the watch is over, and all draws are being compared"
 
@@ -58,7 +63,7 @@ class WatchUpdate:
     freshness : Freshness or None
         How recent the rows of `result` are; None at the end, when all are of all draws.
     error : float
-        The standard error of Kendall's tau that is wanted.
+        The standard error of Kendall's tau that is wanted; of its gap, if the reference has an error too.
     waiting_for : str
         What is missing, in words; empty if nothing is.
     notes : tuple of str
@@ -129,16 +134,41 @@ class WatchUpdate:
     @property
     def _clearly_apart(self) -> bool:
         """Whether the chains disagree so much that effective draws count modes, and do not grow with the run."""
-        return self.result is not None and bool(np.any(self.result.rows["rhat"] > _CLEAR))
+        if self.result is None:
+            return False
+        rows = self.result.rows
+        return bool(np.any((rows["rhat"] > _CLEAR) | (rows["form_rhat"] > _CLEAR_OF_FORM)))
+
+    @property
+    def _no_estimate(self) -> str:
+        """Why standard errors do not tell how the errors are, in words; empty if they do.
+
+        A chain that stands still has no spread of its own, so that standard errors are too small by any factor.
+        """
+        if self.result is None:
+            return ""
+        if any(caveat.code == "stuck-chain" for caveat in self._own_caveats):
+            return "while a chain stands still"
+        if self._clearly_apart:
+            return "while the chains disagree"
+        if np.any(self.result.rows["n_eff"] < _FEWEST_EFFECTIVE):
+            return f"while a pair has fewer than {_FEWEST_EFFECTIVE} effective draws"
+        return ""
+
+    @property
+    def _own_caveats(self) -> list[Caveat]:
+        """The caveats that are not about the reference."""
+        assert self.result is not None
+        return [caveat for caveat in self.result.caveats if not caveat.sentence.startswith("reference: ")]
 
     @property
     def draws_to_error(self) -> float:
         """Draws of all chains that are compared, together, until all gaps in level have the wanted standard error.
 
         0 if they have it, infinity if they never will because the reference is too short; NaN if it cannot be estimated, as
-        where the chains disagree.
+        where the chains disagree or one stands still.
         """
-        if self.result is None or self._clearly_apart:
+        if self.result is None or self._no_estimate:
             return math.nan
         rows = self.result.rows
         own, other = rows["tau_se"] ** 2, np.nan_to_num(rows["tau_target_se"]) ** 2
@@ -233,19 +263,19 @@ class WatchUpdate:
         assert self.result is not None
         said = (*self.result.notes, *self.result.warnings)
         left_out = next((f"; left out: {note.partition(': ')[2]}" for note in said if note.startswith(LEFT_OUT)), "")
-        caveats = [caveat for caveat in self.result.caveats if not caveat.sentence.startswith("reference: ")]
-        some = [caveat.sentence for caveat in caveats if caveat.code in _ABOUT_CHAINS]
+        some = [caveat.sentence for caveat in self._own_caveats if caveat.code in _ABOUT_CHAINS]
         more = f" (and {len(some) - 1} more, in the notes)" if len(some) > 1 else ""
         return f"{left_out}{f'; {some[0]}{more}' if some else ''}"
 
     def _time_to_error(self) -> str:
         """How long until numbers are as exact as wanted."""
-        draws, wanted = self.draws_to_error, f"a standard error of {self.error:g} in Kendall's tau"
+        draws, of = self.draws_to_error, self._of_what
+        wanted = f"a standard error of {self.error:g} for {of}"
         if math.isnan(draws):
-            return f"how long {wanted} takes cannot be estimated while the chains disagree." if self._clearly_apart else ""
+            return f"how long {wanted} takes cannot be estimated {self._no_estimate}." if self._no_estimate else ""
         every = "every pair compared so far" if self.freshness is not None and self.freshness.missing else "every pair"
         if draws == 0.0:
-            return f"the standard error of Kendall's tau is at most {self.error:g} in {every}."
+            return f"the standard error of {of} is at most {self.error:g} in {every}."
         assert self.result is not None
         if math.isinf(draws):
             largest = float(np.nanmax(self.result.rows["tau_target_se"]))
@@ -260,6 +290,12 @@ class WatchUpdate:
         ends = self.expected is not None and compared.n_draws + further > self.expected
         before = f"; the run ends before, at {self.expected:,}" if ends else ""
         return f"{wanted} in {every}{'' if ends else when}, with about {more}{before}."
+
+    @property
+    def _of_what(self) -> str:
+        """What has the error: a gap has that of the reference too, which no further draw makes smaller."""
+        assert self.result is not None
+        return "the gap in Kendall's tau" if np.any(self.result.rows["tau_target_se"] > 0.0) else "Kendall's tau"
 
     def to_dict(self) -> dict[str, Any]:
         """The state ready for JSON, with the result's."""
@@ -297,7 +333,15 @@ class WatchUpdate:
     def all_notes(self) -> tuple[str, ...]:
         """The notes on the run and on its comparison, and the sentences of caveats, each once."""
         others = () if self.result is None else (*self.result.notes, *self.result.warnings)
-        return tuple(dict.fromkeys((*self.notes, *others)))
+        # a note on the draws of the look is older than the same note on the draws so far
+        newer = {kind_of(note) for note in self.notes}
+        return tuple(dict.fromkeys((*self.notes, *(note for note in others if kind_of(note) not in newer))))
+
+
+def kind_of(line: str) -> str:
+    """A line without its numbers, which change all the time; names do not."""
+    about = line.partition(":")[0] if line.startswith(UNEQUAL) else line  # chains take turns in being the shortest
+    return re.sub(r"(?<![\w.])[0-9.,]+(?![\w.])", "", about)
 
 
 def duration(seconds: float) -> str:

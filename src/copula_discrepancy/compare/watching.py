@@ -18,7 +18,7 @@ from copula_discrepancy.compare.pacing import Budget, Pace
 from copula_discrepancy.compare.ranking import SHOWN
 from copula_discrepancy.compare.watch_result import LEFT_OUT, QUIET, WatchUpdate
 from copula_discrepancy.data.draws import Draws, as_draws
-from copula_discrepancy.data.following.progress import UNREAD, Follower, Progress
+from copula_discrepancy.data.following.progress import UNFINISHED, UNREAD, Follower, Progress
 from copula_discrepancy.data.naming import listed
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.ranks import concordance
@@ -152,6 +152,9 @@ class Watching:
             few = f"{self._fewest} draws of every chain are needed, got {' + '.join(map(str, lengths)) or 0}"
             failed = f"the sampler failed ({self._latest.failed})" if self._latest.failed else ""
             raise InputError(f"there was nothing to compare: {failed or self._latest.waiting_for or few}", "too-few-draws")
+        if draws.n_draws > max(self._latest.lengths):  # by last lines without an end, which readers count
+            notes = tuple(note for note in self._latest.notes if not note.endswith(UNFINISHED))
+            self._latest = replace(self._latest, chains=tuple(draws.values), notes=notes)
         result = rank_pairs(draws, self._reference, n_jobs=self._n_jobs, **self._choices)
         found = {note: code for note in result.notes for start, code in _TOLD.items() if note.startswith(start)}
         early = self._ended_early(interrupted)
@@ -407,4 +410,5 @@ def _as_draws(used: Progress) -> Draws:
     values = np.stack(used.chains)
     made = as_draws({name: values[:, :, k] for k, name in enumerate(used.names)})
     diverging = None if used.divergent is None else np.stack(used.divergent)
-    return replace(made, notes=(*used.notes, *made.notes), diverging=diverging, chain_names=used.labels)
+    notes = (*used.notes, *made.notes)
+    return replace(made, notes=notes, diverging=diverging, chain_names=used.labels, named=used.named)

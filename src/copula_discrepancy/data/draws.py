@@ -432,12 +432,12 @@ def _as_draws(draws: Any, options: ReadOptions, missing: str | None) -> Draws:
     table = read(draws, options)
     with errors_about(os.fsdecode(draws)) if isinstance(draws, str | os.PathLike) else nullcontext():
         table, incomplete = handle_missing(table, missing)
-    values = table.values
-    if values.shape[0] * values.shape[1] < 2:
-        shape = np.shape(draws) if isinstance(draws, np.ndarray) and draws.dtype.names is None else values.shape
-        raise InputError(f"draws must contain at least 2 {table.unit}s, got shape {shape}", "too-few-draws")
-    if not table.names:
-        raise InputError(f"draws must contain at least one variable, got shape {values.shape}", "shape")
+        values = table.values
+        if values.shape[0] * values.shape[1] < 2:
+            shape = np.shape(draws) if isinstance(draws, np.ndarray) and draws.dtype.names is None else values.shape
+            raise InputError(f"draws must contain at least 2 {table.unit}s, got shape {shape}", "too-few-draws")
+        if not table.names:
+            raise InputError(f"draws must contain at least one variable, got shape {values.shape}", "shape")
     values = values.view() if values.dtype == np.float64 else values.astype(np.float64)  # finite: nothing overflows
     values.flags.writeable = False
     return Draws(**{**vars(table), "values": values}, incomplete=incomplete)

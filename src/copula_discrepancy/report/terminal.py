@@ -1,10 +1,17 @@
 """Sentences and tables as a terminal shows them, by rich."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+# What a narrow terminal leaves out, one after another: what is known less well first, and the effect last.
+_LEFT_OUT = ({"se"}, {"n_eff", "R-hat"}, {"shape"}, {"form"}, {"kept"}, {"target"}, {"family"}, {"tau"}, {"p"}, {"level"})
+_WHOLE = 4  # layouts in which no cell is folded, before any is
+_BETWEEN = 2  # characters between columns
+_LEGIBLE = 12  # characters, at least, of a column of words whose cells are on several lines
 
 
 def topic_line(topic: str, sentence: str) -> "Table":
@@ -35,15 +42,55 @@ def rows_table(rows: Sequence[Sequence[str]], words: Sequence[int], styles: Sequ
     return table
 
 
-def fitting(rows: list[list[str]], width: int) -> list[list[str]]:
-    """The table for a narrow terminal: pairs on two lines, then without standard errors, then without effective draws."""
+def fitting(rows: list[list[str]], width: int, words: Sequence[int] = (0, -1)) -> list[list[str]]:
+    """The table for a terminal of this width: pairs on two lines, then without standard errors and effective draws; then cells
+    of the columns in `words` on several lines, and without the columns that the verdict sums up. Numbers are never cut.
+    """
     narrow = [[row[0].replace(" ~ ", "\n ~ ", 1), *row[1:]] for row in rows]
     layouts = [rows, narrow]
-    for left_out in ({"se"}, {"se", "n_eff", "R-hat"}):
-        kept = [k for k, name in enumerate(rows[0]) if name not in left_out]
+    left_out = set[str]()
+    for names in _LEFT_OUT:
+        left_out |= names
+        kept = [k for k, name in enumerate(rows[0]) if name not in left_out or k in words or k - len(rows[0]) in words]
         layouts.append([[row[k] for k in kept] for row in narrow])
-    for layout in layouts:
-        widths = [max(len(part) for row in layout for part in row[k].split("\n")) for k in range(len(layout[0]))]
-        if sum(widths) + 2 * len(widths) <= width:
+    for layout in layouts[:_WHOLE]:
+        if sum(_widths(layout)) + _BETWEEN * len(layout[0]) <= width:
             return layout
-    return layouts[-1]
+    text = [rows[0][k] for k in words]
+    for layout in layouts[_WHOLE - 1 :]:
+        folded = _folded(layout, width, [k for k, name in enumerate(layout[0]) if name in text], last=layout is layouts[-1])
+        if folded is not None:
+            return folded
+    raise AssertionError("the last layout fits by breaking words")
+
+
+def _widths(rows: list[list[str]]) -> list[int]:
+    """The width of each column."""
+    return [max(len(part) for row in rows for part in row[k].split("\n")) for k in range(len(rows[0]))]
+
+
+def _folded(rows: list[list[str]], width: int, text: Sequence[int], *, last: bool) -> list[list[str]] | None:
+    """The table with the cells of some columns on several lines; None if words had to be broken, unless it is the `last`.
+
+    Each of these columns gets what its words need, and then, narrow ones first, what it has use for.
+    """
+    widths = _widths(rows)
+    least = {k: max(max(map(len, row[k].split()), default=0) for row in rows) for k in text}
+    least = {k: max(least[k], min(widths[k], _LEGIBLE)) for k in text}
+    room = width - _BETWEEN * len(widths) - sum(own for k, own in enumerate(widths) if k not in text)
+    if room < sum(least.values()):
+        if not last:
+            return None
+        least = dict.fromkeys(text, max(room // len(text), 1))
+    free = max(room - sum(least.values()), 0)
+    for left, k in zip(range(len(text), 0, -1), sorted(text, key=lambda k: widths[k] - least[k]), strict=True):
+        more = min(widths[k] - least[k], free // left)
+        if more > 0:
+            least[k] += more
+            free -= more
+    return [["\n".join(_lines(cell, least[k])) if k in least else cell for k, cell in enumerate(row)] for row in rows]
+
+
+def _lines(cell: str, width: int) -> list[str]:
+    """A cell on lines of this width."""
+    return [line for part in cell.split("\n") for line in textwrap.wrap(part, width, break_on_hyphens=False) or [""]]

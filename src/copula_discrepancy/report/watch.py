@@ -231,11 +231,17 @@ class LivePage:
         The share of one core that the watch may use, of which the page takes its part.
     clock : callable
         Time in seconds.
+
+    Attributes
+    ----------
+    trouble : str
+        Why the page is not up to date, such as a full disk; empty if it is. A watch goes on without it, and it is tried again.
     """
 
     def __init__(self, path: Path, command: str, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._path, self._command, self._share, self._clock = path, command, share, clock
         self._next = clock()
+        self.trouble = ""
         self._shown: WatchUpdate | None = None
         self._restarted = False  # the run began anew since
 
@@ -274,11 +280,13 @@ class LivePage:
         spent = time.thread_time()
         run = f"{update.sentences()['Run']} Written at {time.strftime('%H:%M:%S')}; this page reloads every {_REFRESH} s."
         self._write(update, run, refresh=_REFRESH)
-        self._shown, self._restarted = update, False
-        self._next = begin + (time.thread_time() - spent) / (_OF_SHARE * self._share)
+        if not self.trouble:
+            self._shown, self._restarted = update, False
+        rest = (time.thread_time() - spent) / (_OF_SHARE * self._share)
+        self._next = begin + (max(rest, _REFRESH) if self.trouble else rest)
 
     def _write(self, update: WatchUpdate, run: str, *notes: str, ended: str = "", refresh: int | None = None) -> None:
-        """Write the page of a look with this sentence about the run; `ended` is why no look follows."""
+        """Write the page of a look with this sentence about the run, if it can be; `ended` is why no look follows."""
         result = update.result
         assert result is not None
         caveats = result.caveats
@@ -291,7 +299,14 @@ class LivePage:
         said = update.sentences() | {"Run": run}
         page |= {"sentences": {topic: text for topic, text in said.items() if not (ended and topic == "Looks")}}
         page |= {} if refresh is None else {"refresh": refresh}
-        writing.write_page(self._path, page, numbers, force=True)
+        try:
+            writing.write_page(self._path, page, numbers, force=True)
+        except InputError as error:
+            if error.code != "file":
+                raise
+            self.trouble = f"the page is not up to date, and is tried again: {error}"
+        else:
+            self.trouble = ""
 
 
 @contextmanager

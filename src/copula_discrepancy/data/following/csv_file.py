@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copula_discrepancy._core.errors import InputError
-from copula_discrepancy.data.following.progress import NOT_YET, Growing, Lack, unreadable
+from copula_discrepancy.data.following.progress import NOT_YET, UNFINISHED, Growing, Lack, unreadable
 from copula_discrepancy.data.missing import require_finite
 from copula_discrepancy.data.naming import errors_about, listed
 from copula_discrepancy.data.readers import stan
@@ -61,7 +61,7 @@ class GrowingCsv:
     A file is the same as long as what was read of it is still there, so that copies which replace each other, as rsync makes
     them, are followed too. Otherwise the run began anew, which increases `generation`; `settings_before` are those of the
     last one before, and `void` is the number of draws of all before. `lack` is why it cannot be read now, and `changed` when it
-    was written last, in seconds.
+    was written last, in seconds; `grew` is whether it was seen to change its size.
     """
 
     def __init__(self, path: str, options: ReadOptions) -> None:
@@ -71,6 +71,7 @@ class GrowingCsv:
         self.void = 0
         self.lack: Lack | None = None
         self.changed = 0.0
+        self.grew = False
         self._read = _Read()
         self._stamp: tuple[int, ...] | None = None
         self._unfinished = False
@@ -143,7 +144,7 @@ class GrowingCsv:
         if read.unknown:
             found.append(unknown_divergences(f"{stan.DIVERGENT} has missing values"))
         if self._unfinished and self._stamp is not None:
-            found.append("the last line is unfinished and waits")
+            found.append(UNFINISHED)
         return found
 
     def look(self) -> None:
@@ -168,6 +169,7 @@ class GrowingCsv:
             stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
             self.changed = status.st_mtime
             if stamp != before:
+                self.grew = self.grew or (before is not None and before[2] != status.st_size)
                 self._start_anew_if_changed(file, status.st_size)
                 self._advance(file, status.st_size)
                 self._unfinished = status.st_size > self._read.offset

@@ -112,8 +112,9 @@ class CsvFollower(Follower):
         if any(file.lack for file in files):
             complete = "read before the files were gone, when they were complete"
             return cut_draws(last, complete if last.finished else f"{UNREAD}: files are gone or cannot be read")
-        unfinished = not all(file.at_rest for file in files)
-        if unfinished and any(file.settings for file in files):  # Stan ends every line
+        unfinished = [file for file in files if not file.at_rest]
+        # Stan ends every line, and so does what writes line after line, of which a number may be a part
+        if any(file.settings or file.grew for file in unfinished):
             return cut_draws(last, "the last line of a file is unfinished, and left out")
         names: Any = {"var_names": self._options.var_names, "exclude": self._options.exclude or None}
         try:

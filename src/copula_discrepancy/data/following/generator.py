@@ -35,6 +35,7 @@ class GeneratorFollower(Follower):
         self._begins: list[int] = []  # the place of each block's first draw in its chain
         self._notes: tuple[str, ...] = ()
         self._labels: tuple[str, ...] = ()  # of the chains
+        self._named = True
         self._error: InputError | None = None
         self._last = Progress()
 
@@ -76,7 +77,7 @@ class GeneratorFollower(Follower):
             names = last.names or table.names
             require_same_names(names, table.names, "the first block", "it")
             if self._held is None:
-                self._held, self._labels = ChainRows(len(names)), table.chain_names
+                self._held, self._labels, self._named = ChainRows(len(names)), table.chain_names, table.named
             elif len(table.values) != len(last.chains):
                 found = f"has {len(table.values)} chains, but the first block has {len(last.chains)}"
                 raise InputError(f"{found}; every block must have further draws of the same chains", "shape")
@@ -132,7 +133,9 @@ class GeneratorFollower(Follower):
         chains = self._held.chains
         labels = tuple(chain_name(self._labels, k, len(chains)) for k in range(len(chains)))
         waiting_for = "" if any(map(len, chains)) else "the blocks so far have no draws"
-        return Progress(chains, names, labels, 0, new, None, finished, waiting_for, self._notes, self._held.divergent)
+        return Progress(
+            chains, names, labels, 0, new, None, finished, waiting_for, self._notes, self._held.divergent, named=self._named
+        )
 
 
 def _first_move(chains: list[Rows], limit: int) -> tuple[int, int, int] | None:

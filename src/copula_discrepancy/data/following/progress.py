@@ -15,6 +15,8 @@ from copula_discrepancy.data.naming import grouped, listed
 Rows: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 UNREAD = "not as they were followed"  # begins the note that a source, read again at the end, has not the same draws
+UNEQUAL = "chains of unequal length"  # begins the note on them
+UNFINISHED = "the last line is unfinished, so it is not counted"  # the note on a file
 SETTLED = 10.0  # seconds without a change after which a source that does not tell its end has nothing more to come
 _FIRST_ROWS = 64
 _EVEN = 1.1
@@ -59,6 +61,8 @@ class Progress:
         Whether there are draws that are read in a moment, when all that belongs to them must have been written.
     restarts : tuple of str
         When the run began anew, and what was discarded, in words.
+    named : bool
+        Whether the names are the source's own; those of plain arrays are made up, so that a reference is matched by position.
     """
 
     chains: tuple[Rows, ...] = ()
@@ -78,6 +82,7 @@ class Progress:
     behind: bool = False
     settling: bool = False
     restarts: tuple[str, ...] = ()
+    named: bool = True
 
     @property
     def lengths(self) -> tuple[int, ...]:
@@ -179,7 +184,7 @@ def unequal_note(labels: Sequence[str], lengths: Sequence[int]) -> tuple[str, ..
     if not lengths or max(lengths) <= _EVEN * min(lengths):
         return ()
     short, long = int(np.argmin(lengths)), int(np.argmax(lengths))
-    return (f"chains of unequal length: {lengths[short]} draws in {labels[short]}, {lengths[long]} in {labels[long]}",)
+    return (f"{UNEQUAL}: {lengths[short]} draws in {labels[short]}, {lengths[long]} in {labels[long]}",)
 
 
 def cut_draws(progress: Progress, reason: str) -> Draws:
@@ -208,4 +213,4 @@ def cut_draws(progress: Progress, reason: str) -> Draws:
         diverging = np.stack([flags[:common] for chain, flags in marked if len(chain)])
     called = tuple(label for chain, label in zip(progress.chains, progress.labels, strict=True) if len(chain))
     notes = (*progress.notes, f"{reason}{left_out}")
-    return Draws(values, progress.names, True, True, notes=notes, diverging=diverging, chain_names=called)
+    return Draws(values, progress.names, progress.named, True, notes=notes, diverging=diverging, chain_names=called)

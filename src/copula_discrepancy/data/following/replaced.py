@@ -25,7 +25,7 @@ from copula_discrepancy.data.following.progress import (
     unreadable,
 )
 from copula_discrepancy.data.missing import require_finite
-from copula_discrepancy.data.naming import chain_name, errors_about, file_labels, require_same_names, told_once
+from copula_discrepancy.data.naming import chain_name, errors_about, file_labels, listed, require_same_names, told_once
 from copula_discrepancy.data.readers.dispatch import read
 from copula_discrepancy.data.readers.options import ReadOptions
 from copula_discrepancy.data.readers.table import Table
@@ -60,12 +60,15 @@ class ReplacedFollower(Follower):
     def poll(self) -> Progress:
         """The draws so far; files are asked for their sizes only, unless one has changed."""
         changed = [file.look() for file in self._files]
-        names = next((file.table.names for file in self._files if file.table is not None), ())
+        tables = [(path, file.table) for path, file in zip(self._paths, self._files, strict=True) if file.table is not None]
+        names = tables[0][1].names if tables else ()
         own_labels = file_labels(self._paths)
         waiting_for = "; ".join(lacks_in_words(zip(own_labels, (file.lack for file in self._files), strict=True)))
         last = self._last
         if not names:
             return Progress(waiting_for=waiting_for, generation=self._generation)
+        if any(last.lengths):
+            _require_the_same(last.names, names, tables[0][0])
         if any(changed):
             self._take(names)
         assert self._held is not None
@@ -79,7 +82,7 @@ class ReplacedFollower(Follower):
             chains, names, labels, self._generation, sum(lengths) - before, None, None, waiting_for,
             (*told_once(noted), *lost, *unequal_note(labels, lengths)), self._held.divergent,
             missing_chains=max(self._options.chains - len(chains), 0) if isinstance(self._options.chains, int) else 0,
-            restarts=self._restarts,
+            restarts=self._restarts, named=all(table.named for _, table in tables),
         )  # fmt: skip
         return self._last
 
@@ -143,6 +146,15 @@ class ReplacedFollower(Follower):
             done = held.lengths(len(rows))[chain]
             held.extend(chain, values[done:].astype(float), names)
             held.mark(chain, own[held.unmarked(chain)[0] :])
+
+
+def _require_the_same(before: tuple[str, ...], now: tuple[str, ...], path: str) -> None:
+    """Raise if a file was replaced by one with other variables: it is of another model."""
+    gone, new = ([name for name in one if name not in other] for one, other in ((before, now), (now, before)))
+    changes = [f"{listed(names, 3)} {what}" for names, what in ((gone, "gone"), (new, "new")) if names]
+    if changes:
+        advice = "write another run to another file, or start the watch again"
+        raise InputError(f"{path}: its variables changed during the run ({'; '.join(changes)}); {advice}", "names-differ")
 
 
 class _Replaced:

@@ -104,7 +104,7 @@ class ZarrFollower(Follower):
             return self._cut(store, f"{UNREAD}: the store cannot be read as a whole ({error})")
         if (read.n_chains, read.n_draws) != (len(self._last.lengths), store.n_draws):
             return self._cut(store, f"{UNREAD}: the store has changed")
-        return read.select(self._last.names)  # stores list their variables in any order
+        return read
 
     def _why(self, error: Exception) -> str:
         """The error that a reader raised, if it has for some time: a writer is soon done with what is half written."""

@@ -24,7 +24,7 @@ from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.interchange import arrow_frame, read_array_or_table
 from copula_discrepancy.data.readers.labelled import missing_group, read_dataset, read_labelled, read_mapping
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
-from copula_discrepancy.data.readers.pymc_store import is_pymc_store, open_pymc_store
+from copula_discrepancy.data.readers.pymc_store import open_store
 from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, parts_note
 from copula_discrepancy.data.readers.text import ParsedTable, read_text, text_table
 
@@ -324,15 +324,11 @@ def _read_zarr(path: str, options: ReadOptions) -> Table:
         import zarr  # noqa: F401
     except ImportError:
         raise InputError("reading a Zarr store needs zarr: pip install zarr", "dependency") from None
-    import xarray as xr
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
-            if is_pymc_store(path):
-                tree = open_pymc_store(path, options.group, None)
-            else:
-                tree = xr.open_datatree(path, engine="zarr", chunks=None)
+            tree = open_store(path, options.group, None)
         with tree:
             return read_labelled(tree, options)
     except InputError:

@@ -1,9 +1,10 @@
-"""Zarr stores of PyMC's ZarrTrace, which hold more than draws: pickled objects, and the warm-up until the run ends.
+"""Zarr stores as trees; those of PyMC's ZarrTrace hold more than draws: pickled objects, and the warm-up until the run ends.
 
 zarr refuses to open a group with pickled objects since its version 3, so that only what draws need is opened. Statistics have
 the step method in front of their names.
 """
 
+import json
 import os
 import re
 from typing import Any
@@ -38,6 +39,36 @@ def opened_group(path: str) -> Any:
     return zarr.open_group(path, mode="r", **newer)
 
 
+def open_store(path: str, group: str, chunks: Any) -> Any:
+    """A DataTree of a store, of PyMC's stores with one group, whose variables have the same order wherever it is read.
+
+    That is the order of its consolidated metadata if it has them. Without, file systems list the variables in any order, and
+    they are sorted by name.
+    """
+    import xarray as xr
+
+    if is_pymc_store(path):
+        return open_pymc_store(path, group, chunks)
+    tree = xr.open_datatree(path, engine="zarr", chunks=chunks)
+    return tree if _is_consolidated(path) else tree.map_over_datasets(_by_name)
+
+
+def _is_consolidated(path: str) -> bool:
+    """Whether the metadata of all arrays are in the header of a store, of format 2 or 3."""
+    if os.path.exists(os.path.join(path, ".zmetadata")):
+        return True
+    try:
+        with open(os.path.join(path, "zarr.json"), encoding="utf-8") as file:
+            return bool(json.load(file).get("consolidated_metadata"))
+    except (OSError, ValueError):
+        return False
+
+
+def _by_name(dataset: Any) -> Any:
+    """A dataset with its variables in the order of their names."""
+    return dataset[sorted(dataset.data_vars)].assign_coords(dataset.coords)
+
+
 def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
     """A DataTree with one group of the store and, if the sampler tells, which of its draws are divergent.
 
@@ -54,7 +85,8 @@ def open_pymc_store(path: str, group: str, chunks: Any) -> Any:
         raise missing_group(group, groups)
     root = opened_group(path)
     # whole numbers that equal the value of missing chunks are not missing
-    dataset = xr.open_dataset(path, engine="zarr", group=group, chunks=chunks, consolidated=False, mask_and_scale=False)
+    stored = xr.open_dataset(path, engine="zarr", group=group, chunks=chunks, consolidated=False, mask_and_scale=False)
+    dataset = _by_name(stored)
     if group == DEFAULT_GROUP and f"{WARMUP}{group}" not in groups:  # which PyMC makes last
         _require_ended(root, dataset.sizes.get("draw", 0))
     found, beside = {group: dataset}, statistics_group(group)

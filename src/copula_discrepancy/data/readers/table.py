@@ -111,7 +111,7 @@ def is_missing(value: Any) -> bool:
 
 def parts_note(count: int) -> str:
     """A note that several tables or files were combined."""
-    return f"{count} parts read as one table, rows in this order; parts='chains' reads each part as a chain"
+    return f"{count} parts read as one table, rows in this order; parts='chains' (--parts chains) reads each part as a chain"
 
 
 def _concatenated(tables: list[Table], labels: Sequence[str], *, equal: bool) -> Table:
