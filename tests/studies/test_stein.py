@@ -249,6 +249,34 @@ def test_simulated_columns_are_tied_like_the_draws():
     assert tied.tolist() == [3.0, 0.0, 3.0, 2.0, 0.0, 3.0]  # the two lowest, one, the three highest
 
 
+@pytest.mark.parametrize("target", [cd.Gaussian(0.5), lambda x: -x])
+def test_chains_that_repeat_others_are_left_out(target):
+    draws = np.random.default_rng(1).normal(size=(2, 200, 2))
+    options = {"bootstrap": 20, "rng": 1, "n_jobs": 1}
+    once = cd.ksd(draws, target, **options)
+    with warned("repeated-chains"):
+        twice = cd.ksd(draws[[0, 1, 1, 0]], target, **options)
+    assert codes_of(twice) == ["repeated-chains"]
+    for name in ("value", "se", "pvalue", "n"):
+        np.testing.assert_equal(getattr(twice, name), getattr(once, name))
+
+
+def test_scores_of_tensors_are_those_of_the_chains_that_are_left():
+    torch = pytest.importorskip("torch")
+    draws = torch.tensor(np.random.default_rng(1).normal(size=(2, 200, 2)))
+    shapes = []
+
+    def score(x):
+        shapes.append((type(x), tuple(x.shape)))
+        return -x
+
+    once = cd.ksd(draws, score, n_jobs=1)
+    with warned("repeated-chains"):
+        twice = cd.ksd(draws[[0, 1, 0]], score, n_jobs=1)
+    assert (twice.value, twice.se) == (once.value, once.se)
+    assert shapes == [(torch.Tensor, (400, 2))] * 2
+
+
 def test_values_too_large_for_a_score_are_refused():
     x = np.random.default_rng(1).integers(0, 10, (50, 2)) + 2**60
     assert cd.ksd(x, cd.Gumbel(2.0)).n == 50  # ranks are enough

@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 import copula_discrepancy as cd
 from copula_discrepancy.studies.tuning import _compared
+from tests.caveat_codes import warned
 from tests.numerals import numerals, numerals_of, one_line
 from tests.refusals import refused
 
@@ -66,6 +67,31 @@ def test_one_run_takes_the_standard_error_of_its_chains():
     assert study.rows[0].cd_se == result.level.se
     assert math.isnan(study.rows[0].ess_se)
     assert [row.near_best for row in study.rows] == [True, False]
+
+
+def test_chains_that_repeat_others_are_left_out():
+    """In the draws, whatever the setting, and in a reference."""
+
+    def different(copies, rng):
+        return cd.Gaussian(0.7).sample(800, rng=rng).reshape(4, 200, 2)
+
+    def repeated(copies, rng):
+        return different(copies, rng)[[0, 1, 2, 3, *[3] * copies]]
+
+    for runs in (1, 2):
+        once = cd.tune(different, [0, 2], TARGET, replications=runs, name="copies", rng=1)
+        with warned("repeated-chains") as caught:
+            twice = cd.tune(repeated, [0, 2], TARGET, replications=runs, name="copies", rng=1)
+        for row, other in zip(twice.rows, once.rows, strict=True):
+            assert row.to_dict() | {"seconds": 0.0} == pytest.approx(other.to_dict() | {"seconds": 0.0}, nan_ok=True)
+        (warning,) = (entry.message for entry in caught)
+        begin = f"chains repeat others in {runs} of {2 * runs} runs, first at copies 2: chain 4 has the same draws as chain 3"
+        assert str(warning).startswith(begin)
+    reference = different(0, np.random.default_rng(2))
+    once = cd.tune(different, [0], reference, replications=1, rng=1)
+    with warned("repeated-chains"):
+        twice = cd.tune(different, [0], reference[[0, 1, 2, 3, 3]], replications=1, rng=1)
+    assert twice.rows[0].cd_se == once.rows[0].cd_se
 
 
 def test_the_truly_best_is_kept_as_often_as_promised():

@@ -45,7 +45,7 @@ exit codes:
   2    invalid usage: an unknown option, or an invalid value of an option
   3    failed: what dependence does is significant and above --fail-above
   4    undecided: the reference has the same rows, so no test is valid; or, with
-       --fail-above, the chains disagree on the expression
+       --fail-above, the chains disagree on the expression or one occurs twice
   130  interrupted"""
 _EXIT_CODES_OF_FIDELITY = """\
 exit codes:

@@ -14,7 +14,7 @@ from copula_discrepancy.compare.wording import called, few_draws, halves, per_ch
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.readers.divergences import UNKNOWN_DIVERGENCES
-from copula_discrepancy.data.repeats import LEFT_OUT_ONCE, repeated_chains, repeated_rows
+from copula_discrepancy.data.repeats import repeated_rows
 from copula_discrepancy.estimate.agreement import RHAT_LIMIT
 from copula_discrepancy.estimate.coded_samples import left_out_share
 from copula_discrepancy.estimate.counted_table import CountedTable
@@ -23,6 +23,7 @@ from copula_discrepancy.estimate.form import FORM_RHAT_LIMIT
 from copula_discrepancy.estimate.likelihood import DF_RANGE
 from copula_discrepancy.estimate.pair import DISCRETE, FEWEST_FOR_SHAPE, TOO_COARSE, TOO_DISCRETE, on_one_grid
 from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.repeated_chains import repeated_chains_caveats
 from copula_discrepancy.estimate.strength import FREQUENT
 from copula_discrepancy.families import Copula, resolve_family
 
@@ -246,15 +247,7 @@ def _still(side: ComparedSample) -> list[Caveat]:
 
 def _repeated_chains(side: ComparedSample) -> list[Caveat]:
     """Chains with the same draws as another, which were left out, or count twice."""
-    draws = side.draws
-    if isinstance(draws, CountedDraws) or side.iid:  # of which repeated rows are told
-        return []
-    found = [note for note in draws.notes if note.endswith(LEFT_OUT_ONCE)]
-    called = draws.chain_name
-    found += [f"{called(k)} has the same {side.things} as {called(first)}" for k, first in repeated_chains(draws).items()]
-    more = len(found) - _NAMED
-    told = "; ".join([*found[:_NAMED], *([f"{more} more chains repeat others"] if more > 0 else [])])
-    return [side.caveat("repeated-chains", told)] if found else []
+    return repeated_chains_caveats(side.draws, iid=side.iid, things=side.things, whose=side.prefix)
 
 
 def _stand_still(side: ComparedSample) -> dict[int, str]:

@@ -14,12 +14,20 @@ from copula_discrepancy.data.missingness import FEWEST
 from copula_discrepancy.data.naming import BRIEF, listed
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
 from copula_discrepancy.data.readers.table import kind_fields
-from copula_discrepancy.data.repeats import without_repeated_chains
 from copula_discrepancy.estimate.bins import UNSEEN, ColumnBins
 from copula_discrepancy.estimate.counted_margins import CountedMargin
 from copula_discrepancy.estimate.counted_table import CountedTable
+from copula_discrepancy.estimate.repeated_chains import COUNTED_AS_ONE
+from copula_discrepancy.estimate.repeated_chains import chains_once as rows_of_chains_once
 from copula_discrepancy.estimate.sketch import DependenceSketch
-from copula_discrepancy.estimate.sketch_reading import blocks_to_merge, margin_blocks, pair_counts, serial_counts
+from copula_discrepancy.estimate.sketch_reading import (
+    blocks_to_merge,
+    margin_blocks,
+    pair_counts,
+    repeated_counts,
+    serial_counts,
+    with_chains_as_one,
+)
 
 Array = NDArray[np.float64]
 
@@ -96,6 +104,14 @@ class CountedDraws(Draws):
         kept = None if self.kept is None else self.kept._at(places)
         origins = tuple(self.origins[k] for k in places)
         return replace(found, origins=origins, kept=kept)  # type: ignore[call-arg, return-value]
+
+    def with_chains_once(self) -> "CountedDraws":
+        """The same with chains that have the same counts as one chain, whose rows all count together; a note on each."""
+        found = repeated_counts(self.sketch)
+        if not found:
+            return self
+        notes = [f"chain {k} has the same counts as chain {first}{COUNTED_AS_ONE}" for k, first in found.items()]
+        return replace(self, sketch=with_chains_as_one(self.sketch, found), notes=(*self.notes, *notes))
 
     def rows_of(self, variable: int) -> NDArray[np.int64]:
         """Rows in each level, or bin, of a variable, and at the end those without a value."""
@@ -348,9 +364,13 @@ def _stand_ins(column: ColumnBins, margin: NDArray[np.int64]) -> Array:
 
 
 def chains_once(samples: tuple[Draws, Any], iid: tuple[bool, bool]) -> tuple[Draws, Any]:
-    """Draws and reference without chains that repeat others; independent rows and samples that were counted as they are."""
-    own, other = (
-        sample if free or sample is None or isinstance(sample, CountedDraws) else without_repeated_chains(sample)
-        for sample, free in zip(samples, iid, strict=True)
-    )
+    """Draws and reference of which each chain counts once; independent rows as they are."""
+    own, other = (None if sample is None else _once(sample, free) for sample, free in zip(samples, iid, strict=True))
+    assert own is not None
     return own, other
+
+
+def _once(sample: Draws, iid: bool) -> Draws:
+    if isinstance(sample, CountedDraws):
+        return sample if iid else sample.with_chains_once()
+    return rows_of_chains_once(sample, iid=iid)

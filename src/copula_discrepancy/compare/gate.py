@@ -100,7 +100,7 @@ def gate(
     return Outcome("passed", f"passed: {'; '.join(passed)}") if passed else Outcome("answered")
 
 
-def _incomplete(result: Pairwise) -> Outcome | None:
+def _incomplete(result: Pairwise | Consequence) -> Outcome | None:
     """Undecided if a chain was left out or occurs twice, which R-hat does not know, or if draws of the run are missing."""
     told = next((caveat.sentence for caveat in result.caveats if caveat.code in _INCOMPLETE), None)
     return None if told is None else Outcome("incomplete", f"undecided: {told}")
@@ -146,7 +146,7 @@ def gate_consequence(result: Consequence, *, max_effect: float | None = None) ->
         What was computed.
     max_effect : float, optional
         The largest part due to dependence that passes, in absolute value, for every summary. Larger ones fail if they are
-        significant; otherwise chains must agree on the function.
+        significant; otherwise chains must agree on the function, and none may occur twice.
 
     Returns
     -------
@@ -165,6 +165,9 @@ def gate_consequence(result: Consequence, *, max_effect: float | None = None) ->
     caveat = next((caveat for caveat in result.caveats if caveat.code == "chains-disagree"), None)
     if caveat is not None:
         return Outcome("unconverged", f"undecided: {caveat.sentence}; use longer chains")
+    incomplete = _incomplete(result)
+    if incomplete is not None:
+        return incomplete
     largest = max(result.effects, key=lambda effect: abs(effect.dependence.value))
     size = figure(largest.dependence, signed=True)
     chance = "" if largest.flagged or largest.dependence.value == 0.0 else ", not significant"

@@ -36,7 +36,7 @@ from copula_discrepancy.compare.one import comparison_of
 from copula_discrepancy.compare.over_time import caveats_of_paths, over_time, refuse
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.two_samples import precision_remarks
-from copula_discrepancy.compare.wording import called, pair_label
+from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.lagging import checked_lags
 from copula_discrepancy.data.naming import BRIEF, listed
@@ -410,13 +410,11 @@ def rank_pairs(
             "shape",
         )
     aims = resolve_pair_targets(
-        given, target, selection, called(given, sides[0]), indicators=not steps, fewest=1 if steps else 2, every_kind=True
+        given, target, selection, sides, indicators=not steps, fewest=1 if steps else 2, every_kind=True
     )
     before, lagging = (aims.draws, aims.reference), None
     if steps:
         aims, lagging = over_time(aims, steps)
-    else:
-        aims = aims.without_repeated_chains(sides)
     template, estimate_df = _template(family, aims, method)
     samples: tuple[Draws, Draws | None] = (aims.draws, aims.reference)
     choices: dict[str, Any] = {

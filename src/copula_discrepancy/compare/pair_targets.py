@@ -14,6 +14,7 @@ from copula_discrepancy._core.checks import is_whole
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.correlations import correlation_matrix, square_values
 from copula_discrepancy.compare.counted_draws import CountedDraws, chains_once, with_indicators
+from copula_discrepancy.compare.wording import called
 from copula_discrepancy.data.draws import Draws, as_draws
 from copula_discrepancy.data.kinds import is_ordered
 from copula_discrepancy.data.matching import excluded_if_there, is_bare_word, matched, read_reference
@@ -72,18 +73,12 @@ class PairTargets:
     left_out: dict[str, str] = field(default_factory=dict)
     margins: tuple[Draws, Draws] | None = None
 
-    def without_repeated_chains(self, iid: tuple[bool, bool]) -> "PairTargets":
-        """The same for chains that each count once."""
-        draws, reference = chains_once((self.draws, self.reference), iid)
-        margins = None if self.margins is None else chains_once(self.margins, iid)
-        return replace(self, draws=draws, reference=reference, margins=margins)
-
 
 def resolve_pair_targets(
     draws: Draws,
     target: Any,
     options: Mapping[str, Any],
-    things: str = "draws",
+    iid: tuple[bool, bool],
     *,
     every_kind: bool = False,
     indicators: bool = False,
@@ -91,11 +86,15 @@ def resolve_pair_targets(
 ) -> PairTargets:
     """Match a target to the variables of the draws; constant variables are omitted with a note, and `fewest` must vary.
 
-    Without `every_kind`, a reference must have numbers or ordered levels. With `indicators`, whether values are missing is
-    compared with a reference as well.
+    A chain that repeats another counts once, unless rows are independent, as `iid` says of draws and reference. Without
+    `every_kind`, a reference must have numbers or ordered levels. With `indicators`, whether values are missing is compared
+    with a reference as well.
     """
-    aims = _resolved(draws, target, options, things, every_kind, indicators, fewest)
-    automatic = dict(aims.draws.left_out) | (dict(aims.reference.left_out) if aims.reference is not None else {})
+    aims = _resolved(draws, target, options, called(draws, iid[0]), every_kind, indicators, fewest)
+    draws, reference = chains_once((aims.draws, aims.reference), iid)
+    margins = None if aims.margins is None else chains_once(aims.margins, iid)
+    automatic = dict(draws.left_out) | (dict(reference.left_out) if reference is not None else {})
+    aims = replace(aims, draws=draws, reference=reference, margins=margins)
     return replace(aims, left_out=aims.left_out | {k: why for k, why in automatic.items() if k not in aims.draws.names})
 
 

@@ -23,6 +23,7 @@ from copula_discrepancy.data.rearranging import Movable, brief_record, movable, 
 from copula_discrepancy.estimate.fit_result import library_version
 from copula_discrepancy.estimate.ranks import kendall_matrix
 from copula_discrepancy.estimate.rearrangement import rearranged, rearranged_beside, template_rows
+from copula_discrepancy.estimate.repeated_chains import repeated_chains_caveats
 from copula_discrepancy.estimate.resampling import longest_time
 
 _VARIABLES = 30  # among which tau is measured: 435 pairs take a fraction of a second, all pairs of a thousand take minutes
@@ -219,7 +220,13 @@ def mended(
         provenance=record,
         sample=sample,
         notes=notes,
-        caveats=(*plan.caveats, *_short_reference(own, template, record, len(complete))),
+        # every row has its place, so that none is left out; ties are broken at random, and nobody can tell copies afterwards
+        caveats=(
+            *plan.caveats,
+            *repeated_chains_caveats(own, iid=False),
+            *template.caveats,
+            *_short_reference(own, template, record, len(complete)),
+        ),
         version=library_version(),
         _files=None if keep_container else (store, places, moves.positions),
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.correlations import correlation_matrix
 from copula_discrepancy.compare.pair_targets import is_pair_mapping
@@ -14,6 +15,7 @@ from copula_discrepancy.compare.wording import counted
 from copula_discrepancy.data.draws import Draws
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
 from copula_discrepancy.data.naming import errors_about, listed, require_same_names
+from copula_discrepancy.estimate.repeated_chains import repeated_chains_caveats
 from copula_discrepancy.families import Copula
 
 KINDS = (
@@ -36,6 +38,7 @@ class Template:
     own: tuple[int, ...]
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
 
 
 def template_of(draws: Draws, target: Any, options: Mapping[str, Any] | None, rng: np.random.Generator) -> Template:
@@ -64,7 +67,8 @@ def template_of(draws: Draws, target: Any, options: Mapping[str, Any] | None, rn
     places = tuple(draws.names.index(name) for name in own.names) if by_name else tuple(range(draws.n_variables))
     rows = other.values.reshape(-1, other.n_variables)
     notes = (*own.notes[len(draws.notes) :], *(f"reference: {note}" for note in other.notes))
-    return Template("reference", f"a reference sample of {counted(len(rows), 'row')}", rows, places, own.names, notes)
+    caveats = tuple(repeated_chains_caveats(other, iid=False, whose="reference: "))
+    return Template("reference", f"a reference sample of {counted(len(rows), 'row')}", rows, places, own.names, notes, caveats)
 
 
 def _simulated(kind: str, words: str, rows: NDArray[np.float64], draws: Draws, note: str = "") -> Template:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from copula_discrepancy._core import kernels
 from copula_discrepancy._core.checks import true_or_false, whole_number
-from copula_discrepancy._core.errors import InputError, enough_memory
+from copula_discrepancy._core.errors import DependenceWarning, InputError, enough_memory
+from copula_discrepancy._core.warn import warn
 from copula_discrepancy.compare.wording import pair_label
 from copula_discrepancy.data.draws import numeric_draws
 from copula_discrepancy.data.naming import listed
@@ -18,6 +19,7 @@ from copula_discrepancy.estimate.basis import ORDER
 from copula_discrepancy.estimate.block import Block
 from copula_discrepancy.estimate.form import FormGap, can_be_tested, form_gaps
 from copula_discrepancy.estimate.rank_table import RankedTable
+from copula_discrepancy.estimate.repeated_chains import chains_once, repeated_chains_caveats
 from copula_discrepancy.estimate.standard_error import FEWEST_DRAWS, StandardError, require_chain_length
 from copula_discrepancy.estimate.uncertainty import Estimate, open_probability
 
@@ -47,7 +49,7 @@ def summary(
     Parameters
     ----------
     draws : anything `as_draws` accepts
-        Draws of two variables or more.
+        Draws of two variables or more. A chain that has the same draws as another is left out, with a warning.
     var_names, filter_vars, group, coords, chains, exclude : optional
         See `as_draws`; the first four as in ArviZ.
     missing : {"pairs", "listwise", "raise"}, optional
@@ -105,8 +107,11 @@ def summary(
     )  # fmt: skip
     if given.n_variables < 2:
         raise InputError(f"pairs need at least two variables, got {given.n_variables} ({listed(given.names)})", "shape")
+    given = chains_once(given, iid=independent)
     if not independent:
         require_chain_length(given.n_draws)
+    for caveat in repeated_chains_caveats(given, iid=independent):
+        warn(DependenceWarning(caveat))
     table, compare = RankedTable.of(given), comparable(given, independent)
     fewest = 2 if independent else FEWEST_DRAWS
     varying = [column.varies and not hole for column, hole in zip(table.columns, table.holes, strict=True)]

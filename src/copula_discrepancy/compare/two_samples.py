@@ -184,7 +184,7 @@ def matched_samples(
             "them, or check the column separator",
             "shape",
         )
-    aims = resolve_pair_targets(given, reference, selection, called(given, sides[0]))
+    aims = resolve_pair_targets(given, reference, selection, sides)
     if aims.kind not in ("reference", "nothing"):
         raise InputError(
             f"the reference must be a sample of the same variables, got {reference!r:.60}; compare with copulas and "

@@ -21,7 +21,7 @@ from copula_discrepancy.compare.margins import compare_margins
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.rows import empty_rows
 from copula_discrepancy.compare.vine_result import Edge, VineGaps, edge_label
-from copula_discrepancy.compare.wording import called, counted
+from copula_discrepancy.compare.wording import counted
 from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.matching import is_bare_word
 from copula_discrepancy.data.naming import BRIEF, listed
@@ -176,7 +176,7 @@ def vine(
         "exclude": exclude,
     }  # fmt: skip
     given = numeric_draws(draws, **selection, chains=chains)
-    aims = _aims(given, reference, selection, called(given, sides[0])).without_repeated_chains(sides)
+    aims = _aims(given, reference, selection, sides)
     assert aims.reference is not None
     own, other = (_ranked(sample, alone) for sample, alone in zip((aims.draws, aims.reference), sides, strict=True))
     theirs = _pseudo_observations(other)
@@ -324,7 +324,7 @@ def _pyvinecopulib() -> Any:
         raise InputError('vine() needs pyvinecopulib; pip install "copula-discrepancy[vine]"', "dependency") from error
 
 
-def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: str) -> PairTargets:
+def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], iid: tuple[bool, bool]) -> PairTargets:
     """Draws and reference with the same varying variables."""
     if draws.n_variables < 2:
         raise InputError(
@@ -332,7 +332,7 @@ def _aims(draws: Draws, reference: Any, selection: Mapping[str, Any], things: st
             "shape",
         )
     sample = not (reference is None or isinstance(reference, Copula | type | int | float | complex) or is_bare_word(reference))
-    aims = resolve_pair_targets(draws, reference, selection, things) if sample else None
+    aims = resolve_pair_targets(draws, reference, selection, iid) if sample else None
     if aims is None or aims.reference is None:
         raise InputError(
             f"reference must be a sample to fit a vine to, got {type(reference).__name__} "

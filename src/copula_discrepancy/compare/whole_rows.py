@@ -11,6 +11,7 @@ from copula_discrepancy._core.caveats import Caveat
 from copula_discrepancy._core.checks import LARGEST
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy.compare.caveats import ComparedSample, sample_caveats, sides_of
+from copula_discrepancy.compare.counted_draws import chains_once
 from copula_discrepancy.compare.wording import called, halves
 from copula_discrepancy.data.draws import Draws, numeric_draws, require_varying
 from copula_discrepancy.data.matching import is_bare_word, matched, read_reference
@@ -119,6 +120,7 @@ class FunctionSamples:
         samples = complete(given.select(used.names), "draws"), complete(other.select(used.names), "reference")
         notes = (*samples[0].notes, *(f"reference: {note}" for note in samples[1].notes))
         notes += in_a_row(samples[0]) if iid[0] else ()
+        samples = chains_once(samples, iid)
         columns = []
         for sample, independent, whose in zip(samples, iid, ("draws", "reference"), strict=True):
             require_values(sample, independent, whose)

@@ -25,7 +25,6 @@ from copula_discrepancy.compare.consequence import FEW_EVENTS, FEWEST_RESAMPLES,
 from copula_discrepancy.compare.pair_targets import PairTargets, resolve_pair_targets
 from copula_discrepancy.compare.two_samples import adding
 from copula_discrepancy.compare.whole_rows import complete, require_sample, require_values
-from copula_discrepancy.compare.wording import called
 from copula_discrepancy.compare.worst_result import EFFECT_ROW, WorstConsequences
 from copula_discrepancy.data.draws import Draws, numeric_draws
 from copula_discrepancy.data.matching import read_reference
@@ -245,7 +244,7 @@ def _read(
         raise InputError(f"at least 2 variables are needed, got {given.n_variables} ({listed(given.names)})", "shape")
     require_sample(reference)
     other = complete(read_reference(reference, given, {**selection, "missing": missing}), "reference")
-    aims = resolve_pair_targets(given, other, {}, called(given, iid[0]))
+    aims = resolve_pair_targets(given, other, {}, iid)
     assert aims.reference is not None
     samples = aims.draws, aims.reference
     for sample, independent, whose in zip(samples, iid, ("draws", "reference"), strict=True):

@@ -26,6 +26,7 @@ from copula_discrepancy.estimate.likelihood import (
     student_part,
 )
 from copula_discrepancy.estimate.pair import RankedPair
+from copula_discrepancy.estimate.repeated_chains import chains_once, repeated_chains_caveats
 from copula_discrepancy.families import Copula, resolve_family
 
 METHODS = ("mle", "moment")
@@ -40,7 +41,8 @@ def fit(
     Parameters
     ----------
     draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` accepts
-        Theta is fitted to all chains together; standard errors account for the chains.
+        Theta is fitted to all chains together; standard errors account for the chains. A chain that has the same draws as
+        another is left out, with a warning.
     family : str, class or instance
         ``"gumbel"``, ``Gumbel``, ``Rotated.family(Clayton, 180)``; an instance selects its family, rotation and df.
     method : {"mle", "moment"}
@@ -94,11 +96,13 @@ def fit(
     one_of(method, "method", METHODS)
     true_or_false(iid, "iid")
     template, estimate_df = resolve_family(family, df)
-    values = numeric_draws(draws)
+    given = numeric_draws(draws)
+    values = chains_once(given, iid=iid)
     pair = RankedPair.from_draws(values, margins)
     result = fit_pair(pair, template, method=method, estimate_df=estimate_df, iid=bool(iid))
+    result = replace(result, caveats=(*repeated_chains_caveats(values, iid=iid), *result.caveats), notes=given.notes)
     announce(result.caveats)
-    return replace(result, notes=values.notes)
+    return result
 
 
 def announce(caveats: tuple[Caveat, ...]) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 from copula_discrepancy._core.checks import true_or_false
 from copula_discrepancy._core.errors import InputError, enough_memory
 from copula_discrepancy.data.draws import numeric_draws
-from copula_discrepancy.estimate.fit import fit_pair
+from copula_discrepancy.estimate.fit import announce, fit_pair
 from copula_discrepancy.estimate.fit_result import Fit
 from copula_discrepancy.estimate.fits import Fits
 from copula_discrepancy.estimate.pair import DISCRETE, RankedPair
 from copula_discrepancy.estimate.pair_block import PairBlock
 from copula_discrepancy.estimate.ranked_pairs import Places
+from copula_discrepancy.estimate.repeated_chains import chains_once, repeated_chains_caveats
 from copula_discrepancy.estimate.standard_error import require_chain_length
 from copula_discrepancy.families import Gaussian, candidates
 
@@ -104,7 +105,7 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
     Parameters
     ----------
     draws : array (n, 2) or (chain, draw, 2), or anything `as_draws` accepts
-        The sample.
+        The sample; a chain that has the same draws as another is left out, with a warning and a note.
     margins : {"rank", "uniform"}
         See `fit`.
     iid : bool
@@ -143,10 +144,12 @@ def select_family(draws: Any, *, margins: str = "rank", iid: bool = False) -> Se
     'Clayton'
     """
     independent = true_or_false(iid, "iid")
-    values = numeric_draws(draws)
+    values = chains_once(numeric_draws(draws), iid=independent)
     if not independent:
         require_chain_length(values.n_draws)
-    return replace(select_pair(RankedPair.from_draws(values, margins), iid=independent), notes=values.notes)
+    chosen = select_pair(RankedPair.from_draws(values, margins), iid=independent)
+    announce(tuple(repeated_chains_caveats(values, iid=independent)))
+    return replace(chosen, notes=values.notes)
 
 
 class Selector(Protocol):

@@ -4,16 +4,19 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
 
+from copula_discrepancy._core.caveats import caveat_of
 from copula_discrepancy._core.checks import RandomSource, one_of, spawned, whole_number
 from copula_discrepancy._core.errors import InputError
 from copula_discrepancy._core.workers import checked_jobs, in_order, silenced
 from copula_discrepancy.compare.one import discrepancy
 from copula_discrepancy.data.draws import numeric_draws
+from copula_discrepancy.estimate.fit import announce
+from copula_discrepancy.estimate.repeated_chains import chains_once, repeated_chains_caveats
 from copula_discrepancy.estimate.selection import select_family
 from copula_discrepancy.estimate.uncertainty import open_probability
 from copula_discrepancy.families import Copula, resolve_family
@@ -50,7 +53,8 @@ def tune(
     sampler : callable
         (setting, rng) -> draws of two variables, (chain, draw, 2) or anything `as_draws` accepts. An error of the library, such
         as a DivergenceError, draws that are not finite, or a numerical error (ArithmeticError, LinAlgError) is reported for
-        that setting, and the study continues. Any other exception ends the study.
+        that setting, and the study continues. Any other exception ends the study. Chains that have the same draws as another
+        are left out of every number, with a warning.
     settings : sequence
         Values to try, such as step sizes.
     target : Copula or draws
@@ -127,6 +131,7 @@ def tune(
     with silenced(_Evaluation(sampler, reference, score, template, by)) as evaluate:
         advice = "no runs were saved; repeat the call with the same rng and fewer workers, or n_jobs=1"
         results = in_order(evaluate, todo, jobs, advice)
+    _tell_repeats([value for value in values for _ in range(runs)], results, name)
     rows = [_summary(value, results[k * runs : (k + 1) * runs]) for k, value in enumerate(values)]
     return Tuning(tuple(_compared(rows, runs, level)), name, by, runs, 1.0 - level)
 
@@ -157,12 +162,31 @@ def _checked_target(target: Any, family: Any) -> tuple[Any, Any]:
             raise InputError(f"family can only be used with a reference sample; the target {target!r} has its own family")
         return target, None
     try:
-        reference = numeric_draws(target)
+        reference = chains_once(numeric_draws(target), iid=False)
     except InputError as error:
         raise InputError(f"target must be a copula such as Gumbel(2.5) or a reference sample: {error}", error.code) from None
+    announce(tuple(repeated_chains_caveats(reference, iid=False, whose="reference: ")))
+    reference = replace(reference, notes=())  # told
     if family is None or (isinstance(family, str) and family == "auto"):
         return reference, select_family(reference).best.copula
     return reference, resolve_family(family, None)[0]
+
+
+class _Run(NamedTuple):
+    """The numbers of a run, and which of its chains repeat others."""
+
+    numbers: dict[str, float]
+    repeats: str
+
+
+def _tell_repeats(settings: Sequence[Any], results: Sequence[_Run | str], name: str) -> None:
+    """Issue a warning if chains of runs were left out because they repeat others."""
+    runs = zip(settings, results, strict=True)
+    told = [(setting, run.repeats) for setting, run in runs if isinstance(run, _Run) and run.repeats]
+    if told:
+        setting, first = told[0]
+        sentence = f"chains repeat others in {len(told)} of {len(results)} runs, first at {name} {shown(setting)}: {first}"
+        announce((caveat_of("repeated-chains", sentence),))
 
 
 @dataclass(frozen=True)
@@ -175,11 +199,12 @@ class _Evaluation:
     family: Any
     by: str
 
-    def __call__(self, task: tuple[Any, np.random.Generator]) -> dict[str, float] | str:
+    def __call__(self, task: tuple[Any, np.random.Generator]) -> _Run | str:
         begin = time.perf_counter()
         try:
-            draws = numeric_draws(self.sampler(*task))
+            every = numeric_draws(self.sampler(*task))
             seconds = time.perf_counter() - begin
+            draws = chains_once(every, iid=False)
             result = discrepancy(draws, self.target, family=self.family)
             scored = self.target if self.score is None and isinstance(self.target, Copula) else self.score
             stein = None if scored is None else ksd(draws, scored, n_jobs=1)
@@ -190,7 +215,7 @@ class _Evaluation:
             return f"{type(error).__name__}: {error}"
         gap = getattr(result, self.by)
         gap = result.level if math.isnan(gap.value) else gap  # too few values for a likelihood, as in `Discrepancy.cd`
-        return {
+        numbers = {
             "cd": abs(gap.value), "cd_se": gap.se, "cd_df": gap.df,
             "shape": result.shape.value, "shape_se": result.shape.se, "level": result.level.value, "level_se": result.level.se,
             "form": result.form.value, "form_se": result.form.se,
@@ -198,10 +223,12 @@ class _Evaluation:
             "ksd": math.nan if stein is None else stein.value, "ksd_se": math.nan if stein is None else stein.se,
             "seconds": seconds,
         }  # fmt: skip
+        repeats = repeated_chains_caveats(draws, iid=False)
+        return _Run(numbers, repeats[0].sentence if repeats else "")
 
 
-def _summary(setting: Any, results: Sequence[dict[str, float] | str]) -> TunedSetting:
-    runs = [result for result in results if not isinstance(result, str)]
+def _summary(setting: Any, results: Sequence[_Run | str]) -> TunedSetting:
+    runs = [result.numbers for result in results if isinstance(result, _Run)]
     failures = [result for result in results if isinstance(result, str)]
     if failures:
         share = "" if len(results) == 1 else f"{len(failures)} of {len(results)} runs, first: "

@@ -16,9 +16,11 @@ from copula_discrepancy._core.tensors.device import Device, checked_device, name
 from copula_discrepancy._core.workers import checked_jobs
 from copula_discrepancy.data.draws import Draws, as_values, numeric_draws
 from copula_discrepancy.data.precision import Precision
+from copula_discrepancy.data.repeats import repeated_chains
 from copula_discrepancy.data.resident import brought_home, is_resident, is_tensor
 from copula_discrepancy.estimate.fit import announce
 from copula_discrepancy.estimate.pair import DISCRETE, MARGINS, RankedPair
+from copula_discrepancy.estimate.repeated_chains import chains_once, repeated_chains_caveats
 from copula_discrepancy.estimate.standard_error import FEWEST_DRAWS, StandardError, require_chain_length
 from copula_discrepancy.families import Copula
 from copula_discrepancy.studies.baselines.imq import Kernel, SteinSums, ThreadedSums, statistic_of
@@ -150,7 +152,7 @@ def ksd(
     Parameters
     ----------
     draws : array (n, d) or (chain, draw, d), or anything `as_draws` accepts
-        Two variables if the target is a copula.
+        Two variables if the target is a copula. A chain that has the same draws as another is left out, with a warning.
     target : Copula or callable
         A copula, or a function that returns the gradient of a log density, (n, d) -> (n, d), on the scale of the draws, such
         as the `gradient` of a sampler's target.
@@ -244,13 +246,17 @@ def ksd(
     draws = brought_home(draws, place, "draws")
     pair = None
     if isinstance(target, Copula):
-        given = numeric_draws(draws)
+        given = chains_once(numeric_draws(draws), iid=independent)
         pair = RankedPair.from_draws(given, margins)
         points = copula_points(pair, target, space)
     elif (space, margins) != ("normal", "rank"):
         raise InputError("space and margins require a copula target; a score function is evaluated at the draws themselves")
     else:
-        given = as_values(draws, "a score function")
+        every = as_values(draws, "a score function")
+        given = chains_once(every, iid=independent)
+        if whole is not None and given is not every:
+            kept = np.setdiff1d(np.arange(every.n_chains), [*repeated_chains(every)])
+            whole = whole.reshape(every.values.shape)[kept]
         points = scored_points(given, target, whole, place)
     with np.errstate(over="ignore", invalid="ignore"):
         sums, diagonal = where.row_sums(points, kernel), kernel.diagonal(points)
@@ -277,7 +283,7 @@ def ksd(
         pvalue = wild_pvalue(resampled, kernel, total, *shape, time, samples, checks.random_generator(rng), where)
     se = _standard_error(sums, given, independent, statistic) if pair is None or pair.uniform else math.nan
     scale, valid = "given" if pair is None else space, pair is None or space == "normal"
-    caveats = _caveats(pair, space, bool(samples))
+    caveats = (*repeated_chains_caveats(given, iid=independent), *_caveats(pair, space, bool(samples)))
     if pair is not None:
         columns = pair.first, pair.second
         ties = np.array([column.tied_pairs for column in columns])
