@@ -24,7 +24,7 @@ from copula_discrepancy.data.readers.frames import read_frame
 from copula_discrepancy.data.readers.interchange import arrow_frame, read_array_or_table
 from copula_discrepancy.data.readers.labelled import missing_group, read_dataset, read_labelled, read_mapping
 from copula_discrepancy.data.readers.options import DEFAULT_GROUP, ReadOptions
-from copula_discrepancy.data.readers.pymc_store import is_pymc_store, open_pymc_store
+from copula_discrepancy.data.readers.pymc_store import open_store
 from copula_discrepancy.data.readers.table import Table, as_chains, as_rows, parts_note
 from copula_discrepancy.data.readers.text import ParsedTable, read_text, text_table
 
@@ -154,8 +154,13 @@ def _inside(folder: str) -> list[str]:
     paths = [os.path.join(folder, name) for name in names if not name.startswith((".", "_")) and not name.endswith(RECORD)]
     inner = next((path for path in paths if os.path.isdir(path)), None)
     if inner is not None:
+        if is_zarr(inner):  # of a store that lost its own metadata, or that is one of several
+            rule = "and no zarr.json or .zgroup of its own: pass that itself, or write the whole store again"
+            raise InputError(f"{folder} contains the Zarr group {inner}, {rule}", "file-format")
         advice = f"pass a directory of files, or a pattern such as '{inner}/*.csv'"
         raise InputError(f"{folder} contains the directory {inner}; {advice}", "file")
+    if not paths and folder.rstrip(os.sep).lower().endswith(_ZARR):
+        raise InputError(f"{folder} is an empty directory, not a Zarr store; check whether its run has begun", "file")
     if not paths:
         raise InputError(f"{folder} is an empty directory; it must contain files that end in {', '.join(_READERS)}", "file")
     endings = [_ending(path) or os.path.splitext(path)[1] for path in paths]
@@ -324,15 +329,10 @@ def _read_zarr(path: str, options: ReadOptions) -> Table:
         import zarr  # noqa: F401
     except ImportError:
         raise InputError("reading a Zarr store needs zarr: pip install zarr", "dependency") from None
-    import xarray as xr
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
-            if is_pymc_store(path):
-                tree = open_pymc_store(path, options.group, None)
-            else:
-                tree = xr.open_datatree(path, engine="zarr", chunks=None)
+            tree = open_store(path, options.group, None)
         with tree:
             return read_labelled(tree, options)
     except InputError:

@@ -18,7 +18,7 @@ from copula_discrepancy.data.readers.labelled import (
     dataset_of,
 )
 from copula_discrepancy.data.readers.options import ReadOptions
-from copula_discrepancy.data.readers.pymc_store import is_pymc_store, open_pymc_store
+from copula_discrepancy.data.readers.pymc_store import open_store
 from copula_discrepancy.data.streams.arrays import rows_label
 from copula_discrepancy.data.streams.blocks import Block
 from copula_discrepancy.data.streams.failures import failures_named
@@ -41,16 +41,11 @@ def open_zarr(path: str, options: ReadOptions) -> Source:
         raise InputError(
             f'{path} is a Zarr store; reading it in pieces needs dask: pip install "copula-discrepancy[dask]"', "dependency"
         ) from None
-    import xarray as xr
-
     label = os.path.basename(os.path.normpath(path))
     with failures_named(label):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about stores without consolidated metadata, which are only slower to open
-            if is_pymc_store(path):
-                tree = open_pymc_store(path, options.group, {})
-            else:
-                tree = xr.open_datatree(path, engine="zarr", chunks={})
+            tree = open_store(path, options.group, {})
         source = open_labelled(tree, options, "Zarr store")
         if source is None:
             raise InputError("the store has no variables with draws", "shape")
