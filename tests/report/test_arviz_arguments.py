@@ -29,6 +29,7 @@ REFUSED = [  # whose, the arguments, and what the error names
     (MATRIX, {"aes_by_visuals": {"scatter": False}}, "aes_by_visuals['scatter']"),
     (FOREST, {"plot_collection": "x"}, "plot_collection"),
     (FOREST, {"labels": "pair"}, "labels"),
+    (FOREST, {"visuals": {"labels": False}}, "labels=[]"),
     (FOREST, {"labels": ["school"]}, "'school'"),
     (FOREST, {"shade_label": "school"}, "shade_label"),
     (FOREST, {"labels": ["pair"], "shade_label": "__variable__"}, "shade_label"),

@@ -141,6 +141,8 @@ def plot_gap_forest(
     reference: Any = told.pop("reference", {})
     if told.get("shade") is False and shade_label is not None:
         raise InputError("visuals['shade'] is False, and shade_label says what to shade; omit one of them")
+    if told.get("labels") is False:
+        raise InputError("visuals['labels'] cannot be False; use labels=[] for a forest without labels")
     if told.get("shade") is False:
         del told["shade"]  # nothing is shaded without a label
     drawing = backend_in_use(backend, plot_collection)
